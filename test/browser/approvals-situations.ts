@@ -162,7 +162,7 @@ export function approvalsSituations(service: ApprovalsUnderTest): Situation[] {
     { name: 'the first stage, for an approver of the second', as: 'carol', prepare: opened('in_turn') },
     { name: 'one\u2019s own request', as: 'rita', prepare: opened('alice', { subject: 'rita' }) },
     {
-      name: 'a request of whom one stands in for',
+      name: 'a request of a person that the viewer stands in for',
       as: 'bob',
       prepare: async () => (await delegated('rita', 'bob'), at(await open('either', { subject: 'rita' }))),
     },

@@ -13,7 +13,7 @@ const QUESTION = {
 };
 const STATUS = '/access/v1/requests/arq_1';
 
-/** A server of the inside that nobody is to reach, and the services that try to have it reached. */
+/** A private server that must not be reached, and the services that lead to it. */
 let inside!: HttpServer;
 let service!: HttpServer;
 let reached: number;

@@ -31,7 +31,7 @@ const open = (bad: object) => {
 const call = (upstream: string, upstreamTool: string, args = {}, signal = never()) =>
   pool.call({ upstream, upstreamTool, arguments: args }, { signal });
 const text = (said: string) => ({ kind: 'result', result: { content: [{ type: 'text', text: said }] } });
-/** What of the neighbour has to work whatever the hostile one does. */
+/** The neighbour must work during every attack of the hostile upstream. */
 const expectHealthyNeighbour = async () => {
   expect(await pool.find('good__pid', { live: true })).toBeDefined();
   expect(await call('good', 'pid')).toMatchObject({ kind: 'result', isError: false });

@@ -39,7 +39,7 @@ const pathsAsked = () => server.asked.map(({ path }) => path);
 describe('PDP metadata', () => {
   it('names the endpoint of evaluations, regardless of its other members [AZ-MD-08, AZ-MD-10]', async () => {
     server.says(WELL_KNOWN, {
-      body: metadata({ nobody_knows: { this: null }, capabilities: 'none', search_subject_endpoint: 7 }),
+      body: metadata({ unknown_member: { this: null }, capabilities: 'none', search_subject_endpoint: 7 }),
     });
     expect(await evaluate()).toEqual({ kind: 'allow' });
     expect(pathsAsked()).toEqual([WELL_KNOWN, '/odd/evaluate']);

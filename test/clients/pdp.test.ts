@@ -21,7 +21,7 @@ const APPROVAL: Approval = {
     state: { proof: ['x', 1e21, null], é: '\u2028' },
     approved_until: '2026-11-21T13:42:00Z',
     id: 'apr_1',
-    of_somebody_else: { a: null },
+    of_another_vendor: { a: null },
   },
 };
 const OFFER = { expires_at: '2126-11-21T09:10:00Z', binding_token: 'eyJ.token', template: 'treasury' };
@@ -134,8 +134,8 @@ describe('a missing answer of the PDP', () => {
   });
 
   it('is one from a place without a server', async () => {
-    const nobody = aPdpClient('http://127.0.0.1:9', { accessRequestsUrl: ACCESS_REQUESTS });
-    await expect(nobody.evaluate(QUESTION)).rejects.toMatchObject(unavailable);
+    const unreachable = aPdpClient('http://127.0.0.1:9', { accessRequestsUrl: ACCESS_REQUESTS });
+    await expect(unreachable.evaluate(QUESTION)).rejects.toMatchObject(unavailable);
   });
 });
 

@@ -6,7 +6,7 @@ import { GatewayUnderTest } from '../support/gateway.ts';
 import { aTool } from '../support/tools.ts';
 import { openUpstreams } from '../support/upstreams.ts';
 
-/** A server that hands its results on whatever they are: its own upstreams are ports of the test. */
+/** A server that passes any result on: its own upstreams are ports of the test. */
 const server = new GatewayUnderTest({ requestTools: false });
 const WEATHER = { type: 'object', properties: { degrees: { type: 'number' } }, required: ['degrees'] };
 const BLOCK = { type: 'text', text: 'It is warm.' };

@@ -36,7 +36,7 @@ describe('upstreams over standard input and output', () => {
     expect(tool?.digest).toMatch(/^sha-256:[0-9a-f]{64}$/);
     expect(tool?.definition).toMatchObject({ name: 'read_text_file', inputSchema: { type: 'object' } });
     expect(await upstreams.find('fs__no_such_tool')).toBeUndefined();
-    expect(await upstreams.find('nobody__echo')).toBeUndefined();
+    expect(await upstreams.find('unknown__echo')).toBeUndefined();
   });
 
   it('pass on results, and tool errors as results', async () => {

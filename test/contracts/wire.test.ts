@@ -134,7 +134,7 @@ describe('task', () => {
 
   it('subscription: acknowledged, updated, ended', async () => {
     world.view = aView({ state: 'executed', result, outcomeRef });
-    const notifications = { taskIds: [TASK_ID, 'tsk_of_somebody_else'] };
+    const notifications = { taskIds: [TASK_ID, 'tsk_of_another_caller'] };
     expect(await to('subscriptions/listen', { notifications })).toMatchSnapshot();
   });
 });

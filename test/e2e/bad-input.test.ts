@@ -30,7 +30,7 @@ const call = (params: object, options: Parameters<typeof send>[3] = {}) =>
   sendUntilAnswered(gateway(), 'tools/call', { ...params }, { token, ...options });
 const look = (options = {}) => call({ name: 'files__list_allowed_directories', arguments: {} }, options);
 
-/** Whatever is refused: one short error, nothing of the inside in it, no trace anywhere, and the next call is served. */
+/** Expects of a refusal: one short error without internals, no trace anywhere, and service for the next call. */
 async function refused(ask: () => Promise<Sent>): Promise<Sent> {
   const before = await tracesIn(stack);
   const answer = await ask();

@@ -67,7 +67,7 @@ describe('the demonstration', () => {
   });
 
   it('approves only its own call of the tool', async () => {
-    const path = join(stack.stateDir, 'files', 'of-somebody-else.txt');
+    const path = join(stack.stateDir, 'files', 'of-another-caller.txt');
     await stack.rpc(await stack.token('agent'), 'tools/call', {
       name: 'files__write_file',
       arguments: { path, content: 'x' },

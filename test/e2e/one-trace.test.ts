@@ -78,7 +78,7 @@ describe('a call that is held, approved, executed and audited', () => {
         subject: 'agent',
         client: 'agent',
       });
-      // Nobody knows it before the access request service has answered.
+      // It is unknown before the access request service has answered.
       if (line['to'] !== 'preparing') expect(line['accessRequest']).toBe(accessRequest);
     }
     const database = await stack.database();

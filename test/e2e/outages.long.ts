@@ -83,7 +83,7 @@ describe('without a policy decision point', () => {
     expect(await tracesIn(stack)).toEqual(before);
     await recover();
     await waitFor(async () => (await look()) === RAN);
-    // A service that stood still answers then what nobody waits for any more.
+    // A stopped service then answers requests that have already been given up.
     const { 'pdp.evaluation': _answers, ...after } = await tracesIn(stack);
     expect(before).toMatchObject({ ...after, 'calls of tools': after['calls of tools'] - 1 });
   });

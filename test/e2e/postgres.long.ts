@@ -234,7 +234,7 @@ it('a task can be read while Temporal, the worker, policy, approvals and the too
   const gone = ['temporal', 'worker', 'pdp', 'approvals'] as const;
   await Promise.all([...gone.map((part) => stack.kill(part)), loseFileServer(stack)]);
   await readAgainAndAgain(calls, times(400, 20_000));
-  // Cancellations and deadlines need nobody else either.
+  // Cancellations and deadlines need no other actor either.
   expect((await ask('tasks/cancel', { taskId: cancelled.taskId })).body.result).toBeDefined();
   expect(endOf(await read(cancelled))).toBe('cancelled');
   const past = 'UPDATE gateway.gated_call SET request_deadline = clock_timestamp() WHERE task_id = $1';

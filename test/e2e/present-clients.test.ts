@@ -19,7 +19,7 @@ const POLICIES = `
     context.approval.template == "explained_change" };`;
 /** Longer than any test: who does not ask by itself hears of an end by a notification, or not at all. */
 const NO_POLLS_MS = 3_600_000;
-/** Takes whatever comes, for what the client has no schema of its own for. */
+/** Accepts any value, for results without a schema in the client. */
 const anything = z.looseObject({});
 const accept = () => ({ action: 'accept' as const, content: { justification: WHY } });
 

@@ -14,7 +14,7 @@ async function recordOf(taskId: string, template: Template) {
   const record = await world.record(taskId);
   const { issuer } = world.urls;
   expect(record).toMatchObject({ sealIntact: true, answers: { contradictions: [] } });
-  // The seal is over a text that has it all, and names nobody in clear.
+  // The seal covers the whole text, which names no person in clear.
   const { seal } = record;
   expect(`sha-256:${createHash('sha256').update(seal.text).digest('hex')}`).toBe(seal.recorded);
   expect(seal.text).not.toMatch(/Example|canary-reason/);
@@ -95,7 +95,7 @@ describe('the record of a call', () => {
     await world.keepers('bob', 'carol', 'dora');
     await world.vote('carol', request, 'approve');
     await world.vote('dora', request, 'approve');
-    // Whoever comes back did not approve this one.
+    // A person who returns to the group did not approve this one.
     await world.keepers('alice', 'bob', 'carol', 'dora');
     const { statement, decided } = await recordOf(taskId, 'three');
     expect(
@@ -184,7 +184,7 @@ describe('the record of a call', () => {
     await world.pool.query('UPDATE gateway.gated_call SET request_deadline = clock_timestamp() WHERE task_id = $1', [
       taskId,
     ]);
-    // The workflow looks: whoever else carried the deadline out would wait for nobody.
+    // The workflow carries out the deadline here, because other parts would not wait for the votes.
     await world.pool.query(`SELECT gateway.enqueue_signal(id) FROM gateway.gated_call WHERE task_id = $1`, [taskId]);
     const { record, statement, decided } = await recordOf(taskId, 'three');
     expect(record.record.reason).toBe('request_expired');

@@ -79,7 +79,7 @@ describe('break-glass', () => {
     expect((await post('sam', '/delegations', { delegate: 'sue', until })).status).toBe(201);
     expect((await breakGlass('sue', own)).body.title).toBe('You stand in for somebody who asked for this');
     for (const one of [request, own]) expect(await statusOf(one)).toBe('pending');
-    // Nor does whoever stands in for them review it.
+    // Their delegate cannot review it either.
     expect((await breakGlass('sam', request)).status).toBe(200);
     expect((await review('sue', request)).status).toBe(403);
     expect((await review('bob', request)).status).toBe(200);

@@ -239,7 +239,7 @@ describe('the submission of a bundle', () => {
     expect(new Set(answers.map((answer) => answer.body.task?.id)).size).toBe(1);
     const changed = { ...body, items: [...body.items].reverse() };
     expect(await refused(changed, key)).toEqual([409, 'duplicate_request']);
-    // A key is a key, whatever it was used for.
+    // A key cannot be reused for another kind of submission.
     expect(await refused(await service.submission(), key)).toEqual([409, 'duplicate_request']);
     await service.submit(await service.submission(), { 'idempotency-key': 'single' });
     expect(await refused(await bundleOf(items(), by()), { 'idempotency-key': 'single' })).toEqual([

@@ -128,7 +128,7 @@ describe('a catalog', () => {
       [await look({ evaluation_id: swapped }), 400],
       [await look({ evaluation_id: id }, 'tickets'), 404],
       [await look({ evaluation_id: id }, 'constructor'), 404],
-      [await as('nobody'), 401],
+      [await as('unknown'), 401],
       [await as('r'.repeat(43)), 403],
       [await as('l'.repeat(43)), 403],
       [await as('o'.repeat(43)), 403],
@@ -173,7 +173,7 @@ describe('a submission of a form with catalogs', () => {
     ['one that its subject may ask for', { cost_center: 'cc-2' }, { subject: 'pat' }],
     ['several of them', { cost_center: ['cc-7', 'cc-8'] }, {}],
     ['none', {}, {}],
-    ['a value for another template', { cost_center: 'whatever' }, { claims: { template: 'plain' } }],
+    ['a value for another template', { cost_center: 'anything' }, { claims: { template: 'plain' } }],
   ])('is accepted with %s', async (_case, said, changes) => {
     expect((await submit(said, changes)).status).toBe(202);
   });

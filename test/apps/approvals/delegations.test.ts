@@ -86,7 +86,7 @@ describe('delegation', () => {
     const request = await open('of_alice');
     expect((await standIn('carol', request, 'alice')).status).toBe(404);
     expect((await standIn('carol', request, 'dora')).status).toBe(404);
-    // The database has the rule of its own, also for whoever says otherwise.
+    // The database enforces the same rule for a forged stand-in.
     const store = createAccessRequestStore(service.database.pool);
     const forged = { subject: 'carol', delegationId: one };
     const vote = { approver: anApprover('alice'), standIn: forged };
@@ -111,7 +111,7 @@ describe('delegation', () => {
     expect((await service.vote('bob', request, 'approve')).status).toBe(403);
     const store = createAccessRequestStore(service.database.pool);
     expect(await store.castVote(newVote(request, { approver: anApprover('bob') }))).toBe('delegate_of_requester');
-    // A request that is opened afterwards is none of that.
+    // The revoked delegation does not affect a later request.
     expect((await service.vote('bob', await open('of_two', 'rita'), 'approve')).status).toBe(200);
   });
 

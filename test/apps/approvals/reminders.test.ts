@@ -31,7 +31,7 @@ const templates = {
   brief: { stages: [{ name: 'owner', approvers: { people: ['bob'] }, withinSeconds: 1 }] },
 };
 
-/** Whoever is told what becomes of requests. */
+/** Receives the messages about requests. */
 class Receiver {
   readonly messages: { headers: Record<string, string>; body: string }[] = [];
   readonly answers: number[] = [];

@@ -199,7 +199,7 @@ describe('approval templates', () => {
       step_name: 'approval',
       total_steps: 1,
     });
-    // It skips no stage, and whoever acts for the requester is kept out.
+    // It skips no stage, and an actor of the requester cannot vote.
     const { task: opened } = (await service.submit(emergency)).body;
     expect(opened.progress).toMatchObject({ step_name: 'manager', total_steps: 2 });
     const vote = { id: opened.id, callDigest: emergency.context.call_digest };

@@ -92,7 +92,7 @@ describe('the submission of an access request [ARAP-BND-01, ARAP-BND-04, ARAP-BN
 
   it.each<[string, () => SubmissionChanges | Promise<SubmissionChanges>]>([
     ['another key under the same kid', async () => ({ key: await aKey(String(service.secrets.pdpSigningKey.kid)) })],
-    ['an unknown kid', () => ({ header: { kid: 'nobody' } })],
+    ['an unknown kid', () => ({ header: { kid: 'unknown' } })],
     ['an embedded key', async () => ({ key: await aKey('own'), header: { jku: 'http://127.0.0.1:1/', kid: 'own' } })],
     ['another issuer', () => ({ claims: { iss: 'http://127.0.0.1:1' } })],
     ['another audience', () => ({ claims: { aud: 'http://127.0.0.1:1/access/v1/requests' } })],

@@ -5,7 +5,7 @@ import { ApprovalsUnderTest } from '../../support/approvals.ts';
 import { inParallel } from '../../support/regime.ts';
 import { untilAnswered } from '../../support/wait-for.ts';
 
-/** Requests that are voted on at the same time: nobody waits long for a connection to the database. */
+/** Requests that are voted on at the same time: few enough that no vote waits long for a database connection. */
 const AT_ONCE = 6;
 
 describe('votes', () => {
@@ -64,7 +64,7 @@ describe('votes', () => {
 
   it("are refused from the requester and from the requester's agent, by any way [ARAP-APV-02]", async () => {
     const own = await service.open({ subject: 'bob', agent: 'some-agent' });
-    const agents = await service.open({ subject: 'somebody', agent: 'bob' });
+    const agents = await service.open({ subject: 'requester', agent: 'bob' });
     for (const request of [own, agents]) {
       const byApi = await service.vote('bob', request, 'approve');
       expect([byApi.status, byApi.body.title]).toEqual([403, 'You asked for this yourself']);

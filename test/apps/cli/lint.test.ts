@@ -202,7 +202,7 @@ describe('a finding about tools', () => {
     });
 
     it.each([
-      ['that cannot be used', '$nobody.sub', /^error its mapping cannot be used.*evaluation\.context\.leaf/],
+      ['that cannot be used', '$unknown.sub', /^error its mapping cannot be used.*evaluation\.context\.leaf/],
       [
         'that reads an optional member',
         '$params.arguments.memo',

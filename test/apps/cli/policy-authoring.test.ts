@@ -75,10 +75,10 @@ describe('countersign policy check', () => {
 
   it('finds a mistake in the directory, which is part of the version', async () => {
     const config = { directory: { file: './people.json' } };
-    writeFileSync(join(aDesk({}, config).folder, 'people.json'), directoryText(aGroup('g', ['nobody'])));
+    writeFileSync(join(aDesk({}, config).folder, 'people.json'), directoryText(aGroup('g', ['zoe'])));
     const { code, out } = await desk.run(['policy', 'check']);
     expect(code).toBe(1);
-    expect(out).toMatch(/^error {4}people\.json: directory: g has a member nobody that is not there/);
+    expect(out).toMatch(/^error {4}people\.json: directory: g has a member zoe that is not there/);
     writeFileSync(join(desk.folder, 'people.json'), directoryText(aUser('alice')));
     expect((await desk.run(['policy', 'check'])).out).toMatch(/people {11}1$/);
   });

@@ -77,7 +77,7 @@ describe('a declared mapping', () => {
 
   it.each([
     ['no envelope', {}],
-    ['an unknown name in it', evaluation({ context: { x: '$nobody.sub' } })],
+    ['an unknown name in it', evaluation({ context: { x: '$unknown.sub' } })],
     ['a subject in an entry', { evaluations: { evaluations: [{ ...WIRE_TRANSFER.evaluation }] } }],
   ])('with %s does not fall back to the default [COAZ-DC-06] [COAZ-SU-08] [COAZ-FW-18]', async (_what, mapping) => {
     declare(mapping);

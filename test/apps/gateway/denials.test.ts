@@ -52,9 +52,8 @@ const WAITS = { capabilities: {} };
 const text = { content: [{ type: 'text', text: 'booked' }] };
 
 /**
- * Everything that a first call can be answered with. Whoever adds a kind of answer says here whether it is a denial. A call
- * that is repeated without what was asked for, or that needs an approval by then, is denied, too: see the tests of input and of what is
- * relayed.
+ * All answers to a first call. A developer who adds a kind of answer states here whether it is a denial. A call that is
+ * repeated without the requested input, or that needs an approval by then, is denied too: see the tests of input and of relays.
  */
 const ANSWERS = {
   refused: {

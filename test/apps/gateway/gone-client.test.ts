@@ -40,7 +40,7 @@ interface Row {
 const isPending = ({ state }: Row) => state === 'pending';
 const keys = () => real.authority.submissions().map(({ headers }) => headers['idempotency-key']);
 
-/** An answer that is given when it is released, and not before somebody asked for it. */
+/** An answer that waits for a request and for its release. */
 function held<T>(answer: T) {
   const hold = { asked: false, release: () => undefined as void };
   const released = new Promise<T>((resolve) => {
@@ -118,7 +118,7 @@ describe('a client that disconnects', () => {
   });
 });
 
-/** What of a worker gives up creations that nobody is at, and cancels their access requests. */
+/** The parts of a worker that give up abandoned creations and cancel their access requests. */
 async function startMaintenance() {
   const { pool, url: listenUrl } = real.database;
   const { lifecycle } = gatedCallFixture(pool);

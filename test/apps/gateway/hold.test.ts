@@ -7,7 +7,7 @@ import { aView, REQUEST_REF, requestable, TASK_ID } from '../../support/gateway-
 import { AUTHORIZATION, metaOf, send, textOf, transfer } from '../../support/gateway-wire.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
-/** Whoever waits here is woken: nobody's patience in a test is as long. */
+/** Longer than any test: a waiting call ends only because it is woken. */
 const patient = new GatewayUnderTest({ waitSeconds: 45, maxStreamsPerCaller: 2 });
 const hasty = new GatewayUnderTest({ waitSeconds: 1 });
 const hastyWithoutTools = new GatewayUnderTest({ waitSeconds: 1, requestTools: false });

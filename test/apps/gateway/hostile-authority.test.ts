@@ -136,7 +136,7 @@ describe('a call that needs an approval, before an access request service that l
     const authentic = signed(CALLBACK_SECRET, 'msg_1');
     expect([await call(authentic), await call(authentic)]).toEqual([204, 204]);
     expect(await outbox()).toBe(before + 1);
-    const unknown = JSON.stringify({ task: { ...body.task, id: 'arq_nobody' } });
+    const unknown = JSON.stringify({ task: { ...body.task, id: 'arq_unknown' } });
     expect(await call(signed(CALLBACK_SECRET, 'msg_2', unknown), unknown)).toBe(204);
     expect(await outbox()).toBe(before + 1);
     expect((await real.send('tasks/get', { taskId })).body.result).toMatchObject({ status: 'working' });

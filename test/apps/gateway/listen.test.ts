@@ -168,7 +168,7 @@ it('a notice without a visible change sends no message', async () => {
   const subscriber = await listenToTask();
   await subscriber.shown('working');
   const before = world.lookups.length;
-  world.tell('tsk_of_somebody_else');
+  world.tell('tsk_of_another_caller');
   world.tell(TASK_ID);
   await waitFor(() => world.lookups.length > before);
   change({ state: 'cancelled' });

@@ -97,7 +97,7 @@ describe('a client that sends no name header with requests about tasks', () => {
       expect(told()).toMatchObject([{ level: 30, clientId: 'agent-7', method: 'tasks/get' }]);
       expect(gateway.logged.join('')).not.toContain(TASK_ID);
       const foreign = await sendNamed(['tasks/get', TASK], [], 'token-of-mallory');
-      expect(foreign.body).toEqual((await sendNamed(['tasks/get', { taskId: 'tsk_of_nobody' }], [])).body);
+      expect(foreign.body).toEqual((await sendNamed(['tasks/get', { taskId: 'tsk_unknown' }], [])).body);
     } finally {
       gateway = before;
       await fresh.stop();

@@ -43,7 +43,7 @@ describe('requests about tasks', () => {
         id: 'r-1',
         error: { code: 429, message: expect.any(String) },
       });
-      // Somebody else is not held up, and neither are calls.
+      // The limit does not affect other callers or calls.
       expect((await poll(method, MALLORY)).status).toBe(200);
       expect((await send(gateway, 'tools/call', transfer())).status).toBe(200);
       await waitFor(async () => (await poll(method)).status === 200);
@@ -92,7 +92,7 @@ describe('calls of tools', () => {
       id: 'r-1',
       error: { code: 429, message: 'Tools are called too often. The tool did not run.' },
     });
-    // Somebody else is not held up, and neither are requests about tasks.
+    // The limit does not affect other callers or requests about tasks.
     expect((await call(MALLORY)).status).toBe(200);
     expect((await send(gateway, 'tasks/get', { taskId: TASK_ID })).status).toBe(200);
     await waitFor(async () => (await call()).status === 200);

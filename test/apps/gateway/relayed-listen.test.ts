@@ -95,7 +95,7 @@ describe("a subscription to an upstream's task", () => {
   });
 });
 
-/** Another listener comes round twice, and in that time nobody else has asked. */
+/** Another listener polls twice, and no other poll arrives in that time. */
 async function expectNoMoreLooks(): Promise<void> {
   const other = await listen([await open('slow_compute', { seconds: 600 })]);
   await waitFor(() => other.tasks().length > 0);

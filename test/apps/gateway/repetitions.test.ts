@@ -105,7 +105,7 @@ describe("an identical call after an approver's denial", () => {
 
 describe('tasks/update', () => {
   const UPDATES = {
-    'with an answer to a question that nobody asked': {
+    'with an answer to an unknown question': {
       inputResponses: { unknown: { action: 'accept', content: {} } },
     },
     'with many of them': {
@@ -156,7 +156,7 @@ describe('an authentic callback', () => {
       offer: { endpoint: 'https://ars.test/requests', expiresAt: '2999-01-01T00:00:00Z' },
     };
     await step(taskId, { status: { kind: 'granted', approval: anApproval() }, decision: wantsMore });
-    // The next request is recorded, and nobody was told of it.
+    // The next request is recorded before any client learns of it.
     const recorded = await everything(taskId);
     expect([await callback(first), await callback(first, 'denied')]).toEqual([204, 204]);
     expect(await everything(taskId)).toEqual(recorded);

@@ -20,7 +20,7 @@ let other: { mcpUrl: string };
 /** Good at both. */
 let token: string;
 beforeAll(async () => {
-  // Whoever polled as told would learn nothing within the test.
+  // A client that polls at this interval learns nothing within the test.
   real = await startRealGateway({ maxOpenPerCaller: 1_000, pollIntervalMs: 3_600_000 });
   other = await real.another();
   fixture = gatedCallFixture(real.database.pool);

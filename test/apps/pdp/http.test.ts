@@ -109,7 +109,7 @@ describe('credentials', () => {
   it.each<[string, string | null, string]>([
     ['none', null, `Bearer realm="${PDP_URL}"`],
     ['another scheme', 'Basic YTpi', `Bearer realm="${PDP_URL}"`],
-    ['another token', 'Bearer a-token-of-somebody-else', `Bearer realm="${PDP_URL}", error="invalid_token"`],
+    ['another token', 'Bearer a-token-of-another-client', `Bearer realm="${PDP_URL}", error="invalid_token"`],
     [
       'a token that begins like ours',
       'Bearer a-token-of-the-enforcement',

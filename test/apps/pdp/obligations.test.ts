@@ -95,7 +95,7 @@ describe('an enforcement point', () => {
     const denied = { decision: false, context: { reason: 'obligation_not_supported' } };
     expect(await ask('both', ['notification', 'dance'])).toEqual(denied);
     expect(await ask('told', [])).toEqual(denied);
-    // Nobody is asked for an approval of which nothing could come.
+    // No approval is requested when its permit could not be used.
     expect(await ask('asked', ['notification'])).toEqual(denied);
     expect(await ask('asked', ['step-up'])).toMatchObject({ context: { access_request: { template: 'boss' } } });
   });

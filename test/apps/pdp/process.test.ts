@@ -22,8 +22,8 @@ const policies = new PolicyFolder({
   'c.cedar': '@id("never-c") forbid (principal, action, resource == Resource::"tool|c");',
 });
 const folder = mkdtempSync(join(tmpdir(), 'countersign-pdp-process-'));
-/** Of an enforcement point that is none of ours. */
-const OTHER_TOKEN = 'a-token-of-somebody-else-0123456789';
+/** The token of a third-party enforcement point. */
+const OTHER_TOKEN = 'a-token-of-a-third-party-0123456789';
 const decisions = join(folder, 'decisions.jsonl');
 
 beforeAll(async () => {

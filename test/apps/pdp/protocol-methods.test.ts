@@ -6,10 +6,10 @@ import { DEFAULT_POLICIES, loadEvaluator } from '../../support/pdp.ts';
 
 const config = parseConfig({}, { baseDir: '/', stateDir: '/' });
 const PARAMS = {
-  name: 'nobody__has_this',
-  uri: 'x://nobody',
+  name: 'unknown__has_this',
+  uri: 'x://unknown',
   taskId: 'tsk_1',
-  ref: { type: 'ref/prompt', name: 'nobody__has_this' },
+  ref: { type: 'ref/prompt', name: 'unknown__has_this' },
   protocolVersion: '2025-06-18',
   level: 'info',
 };

@@ -43,8 +43,8 @@ describe('a denial of a template whose requests have catalogs', () => {
     expect(await answer.json()).toEqual({
       fields: { '/context/cost_center': { endpoint, scope_params: { app: '/context/app' } } },
     });
-    for (const none of ['plain/eval_1', `treasury_approval/${encodeURIComponent('../x')}`, 'treasury_approval']) {
-      expect((await fetch(`${pdp.origin}/access/v1/request-catalogs/${none}`)).status).toBe(404);
+    for (const missing of ['plain/eval_1', `treasury_approval/${encodeURIComponent('../x')}`, 'treasury_approval']) {
+      expect((await fetch(`${pdp.origin}/access/v1/request-catalogs/${missing}`)).status).toBe(404);
     }
   });
 

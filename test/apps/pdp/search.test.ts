@@ -117,7 +117,7 @@ describe('a search', () => {
   );
 
   it('needs a token like every request [AZ-SE-03]', async () => {
-    expect((await ask('action', actions, 'a-token-of-nobody-at-all')).status).toBe(401);
+    expect((await ask('action', actions, 'an-unknown-token-of-some-length')).status).toBe(401);
   });
 
   it('finds no item that needs an approval, even if the caller claims one [PRJ-27]', async () => {

@@ -124,7 +124,7 @@ describe('the clocks', () => {
   it('cannot be read from a slow answer, nor while our own clock is being set', async () => {
     let steps = 2_000;
     let ours = OURS;
-    // Whoever looks at our clock twice finds it two seconds further, or an hour back.
+    // A second reading of our clock is two seconds later, or an hour earlier.
     const { agree, looked, alarms } = over({ database: 0 }, { now: () => (ours += steps) });
     await looked();
     steps = -3_600_000;

@@ -61,6 +61,6 @@ describe('connections to a standby', () => {
   });
 
   it('to a server that does not answer do not stop the startup', async () => {
-    await refuseUnfitDatabase('postgresql://nobody:x@127.0.0.1:1/none', { ...systemTime, durable: true });
+    await refuseUnfitDatabase('postgresql://unknown:x@127.0.0.1:1/none', { ...systemTime, durable: true });
   });
 });

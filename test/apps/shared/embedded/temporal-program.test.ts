@@ -11,7 +11,7 @@ beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'temporal-program-'));
   mkdirSync(join(folder, 'bin'));
   const searchPath = [join(folder, 'bin'), '/usr/bin', '/bin'].join(delimiter);
-  // A proxy where nobody listens: the download fails at once, whatever network there is.
+  // A proxy on a closed port: the download fails at once with any network.
   const nowhere = 'http://127.0.0.1:9';
   const variables = { PATH: searchPath, HTTPS_PROXY: nowhere, https_proxy: nowhere, TMPDIR: folder };
   options = { searchPath, cacheDir: join(folder, 'cache'), variables, tried: [] };

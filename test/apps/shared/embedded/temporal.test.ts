@@ -37,7 +37,7 @@ async function withClient<T>(address: string, use: (client: Client) => Promise<T
 }
 
 const openWorkflow = (address: string) =>
-  withClient(address, (client) => client.workflow.start('nobody', { workflowId: 'kept', taskQueue: 'nobody' }));
+  withClient(address, (client) => client.workflow.start('unserved', { workflowId: 'kept', taskQueue: 'unserved' }));
 const statusOfWorkflow = (address: string) =>
   withClient(address, async (client) => (await client.workflow.getHandle('kept').describe()).status.name);
 const serverFile = () => join(stateDir, 'temporal', 'server.json');

@@ -134,7 +134,7 @@ describe('the limit for addresses', () => {
     try {
       const ask = (token: string) =>
         fetch(gateway.mcpUrl, { method: 'POST', headers: { authorization: `Bearer ${token}` }, body: '{}' });
-      await waitFor(async () => (await ask('token-of-nobody')).status === 429);
+      await waitFor(async () => (await ask('unknown-token')).status === 429);
       await waitFor(async () => (await ask('token-of-alice')).status !== 429);
       expect(await inRow(MANY, () => ask('token-of-alice'))).not.toContain(429);
     } finally {
