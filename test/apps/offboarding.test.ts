@@ -62,7 +62,7 @@ describe('the dismissal of a person who is signed in', () => {
     isOver = shut.includes('token');
     const isShut = ({ kinds }: Door) => kinds.some((kind) => shut.includes(kind));
     const first = doors.find(isShut);
-    // The directory is read anew within a second; the issuer is asked at the next request.
+    // The directory is read again within a second, and the issuer is asked at the next request.
     if (BY_DIRECTORY.includes(way) && first !== undefined) await waitFor(async () => !(await first.knock()));
     expect(await opened(doors)).toEqual(namesOf(doors.filter((door) => !isShut(door))));
   });

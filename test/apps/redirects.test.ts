@@ -6,7 +6,7 @@ import { Workplace } from '../support/offboarding.ts';
 import { csrfTokenIn } from '../support/pages.ts';
 import { beginSignIn, signInTo } from '../support/signing-in.ts';
 
-/** The listed ones, and as many that are made up. */
+/** The listed paths, and as many generated ones. */
 const paths = (): string[] => {
   const piece = fc.constantFrom(
     '/',
@@ -45,7 +45,7 @@ describe('no redirect leaves the site', () => {
   const siteOf = { inbox: () => service.url, audit: () => workplace.recordsUrl };
   const WHO = { inbox: 'alice', audit: 'olivia' } as const;
 
-  /** Where a browser that is shown this goes, by any header that sends it somewhere. */
+  /** Where each redirecting header sends a browser. */
   function targetsOf(response: Response): string[] {
     const refresh = /url=(.*)$/i.exec(response.headers.get('refresh') ?? '')?.[1];
     return [response.headers.get('location'), refresh, response.headers.get('content-location')].filter(
@@ -53,7 +53,7 @@ describe('no redirect leaves the site', () => {
     );
   }
 
-  /** Says where a browser would go that is neither the site nor the issuer. */
+  /** Returns the targets outside the site and the issuer. */
   function strays(response: Response, site: string, from: string): string[] {
     const allowed = [site, service.config.urls.issuer];
     return targetsOf(response)
@@ -76,14 +76,14 @@ describe('no redirect leaves the site', () => {
       const found: string[] = [];
       let redirects = 0;
       for (const [index, path] of paths().entries()) {
-        // The other routes take turns: they do not look at what is asked for.
+        // The other routes take turns, because they ignore the parameter.
         const others = ['/requests', '/', '/outcome-records', '/signed-out'] as const;
         const addresses = [
           querying('/sign-in', 'returnTo', path),
           querying(others[index % others.length] ?? '/', 'returnTo', path),
           querying('/oidc/callback', 'state', path),
           querying('/requests', 'status', path),
-          // As a path of its own, in which no character is any more what it was for the address.
+          // As one path segment, in which each character loses its meaning for the address.
           `/${encodeURIComponent(path)}`,
           `/requests/${encodeURIComponent(path)}`,
           `/outcome-records/by-task/${encodeURIComponent(path)}`,

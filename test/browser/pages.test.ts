@@ -4,7 +4,7 @@ import { ApprovalsUnderTest } from '../support/approvals.ts';
 import { launchBrowser } from '../support/chromium.ts';
 import { longLists, type List } from './long-lists.ts';
 
-/** More than one answer can have at most. */
+/** More than the maximum of one answer. */
 const ROWS = 210;
 
 describe('inbox lists with more rows than a page', () => {
@@ -30,7 +30,7 @@ describe('inbox lists with more rows than a page', () => {
   const idsOf = async (list: List) => (await all(list)).map(({ id }) => id);
   const parameterOf = ({ cursor }: List) => (cursor === '' ? 'cursor' : `${cursor.toLowerCase()}Cursor`);
 
-  /** Goes from page to page as a program does, to the end of the list on this side. */
+  /** Follows the pages like a program, to the end of the list in this direction. */
   async function walk(list: List, towards: 'next' | 'previous', start?: string, between = async (_page: number) => {}) {
     const pages: string[][] = [];
     const url = new URL(list.path, service.url);
@@ -44,7 +44,7 @@ describe('inbox lists with more rows than a page', () => {
     }
   }
 
-  /** Goes from page to page as a person does. */
+  /** Follows the pages like a person. */
   async function turn({ shown: { rows, attribute }, links }: List, rel: 'next' | 'prev'): Promise<string[][]> {
     const read = (elements: HTMLElement[], name: string) =>
       elements.map((one) => (name === '' ? one.innerText : one.getAttribute(name)));

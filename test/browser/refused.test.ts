@@ -50,7 +50,7 @@ describe('a refused form', () => {
     await page.waitForURL(`**/requests/${id}`);
     return page;
   }
-  /** What the page says then, having the focus there. */
+  /** The page's message, which has the focus. */
   async function told(page: Page): Promise<string> {
     const notice = page.getByRole('alert');
     await notice.waitFor();
@@ -60,7 +60,7 @@ describe('a refused form', () => {
   const press = async (page: Page, name: string) => {
     const answered = page.waitForResponse((response) => response.request().method() === 'POST');
     const button = page.getByRole('button', { name });
-    // A button that decides is usable once it was in sight for a moment.
+    // A deciding button is enabled only after it was in sight for a moment.
     await button.scrollIntoViewIfNeeded();
     await button.click();
     return (await answered).status();

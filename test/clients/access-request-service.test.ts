@@ -82,7 +82,7 @@ describe('a grant', () => {
     const status = await client().read(handle());
     if (status.kind !== 'granted') throw new Error(status.kind);
     expect(await lifecycle.grant(gatedCallId, 1, status.approval)).toBe(state);
-    // However long an approval lasts, the request's own deadline stays.
+    // The request's own deadline stays, even if the approval lasts longer.
     expect((await lifecycle.load(gatedCallId)).remainingMs).toBeLessThanOrEqual(600_000);
   });
 
@@ -191,7 +191,7 @@ describe('the next poll', () => {
     retryAfter = said();
     const { retryAfterMs = -1 } = (await client().read(handle())) as { retryAfterMs?: number };
     retryAfter = undefined;
-    // A date comes nearer while the answer is on its way.
+    // The time to the date shrinks while the answer is in transit.
     expect(retryAfterMs).toBeGreaterThanOrEqual(expected - 2_000 - (Date.now() - began));
     expect(retryAfterMs).toBeLessThanOrEqual(expected + 2_000);
   });

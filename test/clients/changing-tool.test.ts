@@ -24,10 +24,10 @@ beforeEach(async () => {
   await look();
 });
 
-/** How the tool is described, by its upstream and now. */
+/** How the upstream describes the tool now. */
 const look = async () => (await pool.find('bank__pay', { live: true }))?.definition['description'];
 
-/** Two looks at once, each of which is answered by the description that it is given. */
+/** Two simultaneous lookups, each answered with the given description. */
 async function twoLooks() {
   const lists: (() => void)[] = [];
   bank.onList = () => new Promise((release) => lists.push(release));
@@ -91,7 +91,7 @@ describe('an upstream without change notices', () => {
     await waitFor(() => silent.lists > before);
     release();
     expect(new Set((await Promise.all(found)).map((tool) => tool?.name))).toEqual(new Set(['bank__pay']));
-    // The reading that was under way when most of them came, and the next one.
+    // The read that was running when most of them came, and the next one.
     expect(silent.lists - before).toBe(2);
   });
 

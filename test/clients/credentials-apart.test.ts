@@ -9,7 +9,7 @@ import { TEST_SEALS } from '../support/gated-calls.ts';
 import { systemTime } from '../support/time.ts';
 
 const TOKENS = { pdpToken: 'token-for-the-pdp', accessRequestToken: 'token-for-the-service' };
-/** Nothing here is queued. */
+/** This client has no queue. */
 const NO_DATABASE = new Pool();
 const QUESTION = {
   subject: { type: 'identity', id: 'alice' },
@@ -20,7 +20,7 @@ const QUESTION = {
 const METADATA = '/.well-known/authzen-configuration';
 
 let pdp!: ScriptedPdp;
-/** The access request service: it says what a test tells it to, as the PDP does. */
+/** The access request service, which a test scripts like the PDP. */
 let service!: ScriptedPdp;
 beforeAll(async () => {
   [pdp, service] = await Promise.all([startScriptedPdp(), startScriptedPdp()]);
@@ -31,7 +31,7 @@ beforeEach(() => {
   service.reset();
 });
 
-/** The clients of both, as gateway and worker make them of this configuration. */
+/** The clients of both services, made from this configuration like in gateway and worker. */
 function connect(sections: { pdp?: object; accessRequests?: object } = {}) {
   const { authority, obligations } = parseConfig(
     {
@@ -57,7 +57,7 @@ const denialWith = (offer: object) => ({
   },
 });
 
-/** Each address that one of both names, where it is one of the other. */
+/** Each address that one service can name and that leads to the other. */
 const NAMED: Readonly<Record<string, () => Promise<unknown>>> = {
   'the status of a request': () => {
     service.says('/requests', { body: task({ status_endpoint: `${pdp.url}/status` }) });

@@ -4,7 +4,7 @@ import { ManualClock } from '../support/manual-clock.ts';
 
 const TOGETHER_MS = 50;
 
-/** Changes whose carrying out ends when the test says so. */
+/** Changes whose read ends when the test says so. */
 function gathering() {
   const clock = new ManualClock();
   let carriedOut = 0;

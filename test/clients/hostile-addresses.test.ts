@@ -32,7 +32,7 @@ beforeEach(() => {
   reached = 0;
 });
 
-/** Every way to write an address of this machine, of its network, or of no network at all. */
+/** All ways to write an address of this machine, of its network, or of no network. */
 const SPELLINGS: readonly [string, (port: string) => string][] = [
   ['a loopback address', (port) => `http://127.0.0.1:${port}/`],
   ['a short form of a loopback address', (port) => `http://127.1:${port}/`],

@@ -20,13 +20,13 @@ let server: HttpServer;
 let pool: UpstreamPool;
 let logged: string[];
 let cancelled: number;
-/** The ids of what the server asked and we answered. */
+/** The ids of the server's requests that we answered. */
 let answered: unknown[];
-/** Whether it takes them. */
+/** Whether the server accepts answers. */
 let isTaking: boolean;
 /** Answers `tools/call`. */
 let onCall: (response: ServerResponse, id: number | undefined) => void;
-/** Answers to `tools/call` whose connection has closed. */
+/** Calls to `tools/call` whose connection has closed. */
 let closed: number;
 
 const json = (response: ServerResponse, body: unknown) =>
@@ -87,7 +87,7 @@ const again = (signal = new AbortController().signal) =>
   pool.call({ upstream: 'web', upstreamTool: 'act', arguments: {} }, { signal });
 const result = (said: string) => ({ kind: 'result', result: { content: [{ type: 'text', text: said }] } });
 
-/** An answer to a call whose text of JSON is too much, and why. */
+/** An excessive JSON answer to a call, and the expected reason. */
 const EXCESSES: Readonly<Record<string, { readonly text: (id: number | undefined) => string; readonly why: RegExp }>> =
   {
     'too large': {
@@ -105,7 +105,7 @@ const EXCESSES: Readonly<Record<string, { readonly text: (id: number | undefined
     },
   };
 const ofText = (data: string) => `event: message\nid: 7\ndata: ${data}\n\n`;
-/** How it arrives. */
+/** How the answer arrives. */
 const WAYS: Readonly<Record<string, (response: ServerResponse, text: string) => void>> = {
   'in one body': (response, data) => void response.writeHead(200, { 'content-type': 'application/json' }).end(data),
   'in one event': (response, data) => void stream(response).end(ofText(data)),
@@ -178,7 +178,7 @@ describe('a server that floods its answer stream', () => {
 });
 
 describe('a server that sends requests', () => {
-  // What is sent last may arrive in the next test.
+  // The last messages may arrive in the next test.
   const asking = (kind: string, count: number) => {
     const pings = Array.from({ length: count }, (_, n) =>
       event({ jsonrpc: '2.0', id: `${kind}-${n}`, method: 'ping' }),
@@ -192,7 +192,7 @@ describe('a server that sends requests', () => {
     expect(await act({})).toMatchObject(result('fine'));
     await waitFor(() => answered.length > 0);
     expect(await again()).toMatchObject(result('fine'));
-    // A connection that was slow to be used again may have been replaced once.
+    // A connection that became reusable too late may have been replaced once.
     expect(answered.length).toBeLessThanOrEqual(32);
   });
 

@@ -102,7 +102,7 @@ describe('a program', () => {
       { maxMessageBytes: 65_536, maxListItems: 1_000_000 },
       /limits\.maxMessageBytes/,
     ],
-    // So many take longer on a slow machine than a list may.
+    // Listing so many takes longer on a slow machine than the limit allows.
     ['endless pages without tools', 'empty', {}, /1000 pages|timed out/i],
   ])('with a list of %s cannot be used', async (_, listing, limits, limit) => {
     open(hostile(limits, listing));
@@ -142,7 +142,7 @@ it('a stream is read one second ahead, and then at its allowed rate', async () =
   await waitFor(() => clock.waiting > 0);
   const atOnce = read;
   await clock.advance(10_000);
-  // About a second's worth at once, and so many in each second after that.
+  // About one second's worth at once, and then that many per second.
   expect(atOnce).toBeLessThanOrEqual(25);
   expect(read - atOnce).toBeGreaterThanOrEqual(195);
   expect(read - atOnce).toBeLessThanOrEqual(205);

@@ -16,7 +16,7 @@ afterAll(() => server.close());
 const LIMIT_MS = 2_000;
 const ask = (path: string, timeoutMs = LIMIT_MS) =>
   sendHttp(server.url + path, { ...systemTime, method: 'GET', headers: {}, timeoutMs });
-/** Nothing of this process runs for so long, as when the machine stands still. */
+/** Blocks this process for so long, as when the machine stands still. */
 const standStill = (ms: number) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 
 it('an answer is received although this process was stopped for longer than the limit', async () => {

@@ -220,7 +220,7 @@ describe('the address for access requests', () => {
     expect(await endpointOf({}, { accessRequestsUrl: 'https://ars.test/r' })).toBe('https://ars.test/r');
     const configured = { accessRequestsUrl: 'https://ars.test/r' };
     expect(await endpointOf({ endpoint: 'https://ars.test/this' }, configured)).toBe('https://ars.test/this');
-    // That takes the credential for another service.
+    // That endpoint has the credential for the other service.
     expect(await endpointOf({ endpoint: `${server.url}/this` }, configured)).toEqual({ kind: 'deny', alarms: 1 });
   });
 

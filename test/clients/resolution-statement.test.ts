@@ -25,7 +25,7 @@ const task = (links: object, taskStatus = 'denied') => ({
   task: { id: 'arq_1', status: taskStatus, status_endpoint: `${server.url}/arq_1`, links },
 });
 
-/** What is read of a request that was denied, where the service says this of who did. */
+/** The reading of a denied request, where the service states this about who denied it. */
 async function stated(says: Reply | readonly Reply[], links: object = { [RESOLUTION_LINK]: `${server.url}/who` }) {
   asked.length = 0;
   replies.splice(0, replies.length, ...(Array.isArray(says) ? says : [says]));

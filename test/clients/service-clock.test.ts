@@ -18,7 +18,7 @@ describe('the clock of a service', () => {
       await server.close();
     }
   };
-  /** A clock that is not told within a second is asked for again. */
+  /** A clock without an answer within a second is read again. */
   const told = (...says: Parameters<typeof toldOnce>) => patiently(() => toldOnce(...says));
 
   it('is read from any answer, without a credential', async () => {

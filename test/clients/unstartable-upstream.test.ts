@@ -6,7 +6,7 @@ import { waitFor } from '../support/wait-for.ts';
 import { systemTime } from '../support/time.ts';
 
 const node = (script: string) => ({ command: process.execPath, args: ['-e', script] });
-/** Programs that cannot be used, and what the operator has to be told of each. */
+/** Unusable programs, and the message to the operator about each. */
 const PROGRAMS: Readonly<Record<string, { readonly server: object; readonly cause: RegExp }>> = {
   'does not exist': { server: { command: 'no-such-program' }, cause: /spawn no-such-program ENOENT/ },
   'may not be started': { server: { command: '/etc' }, cause: /spawn \/etc EACCES/ },
@@ -46,7 +46,7 @@ describe('the console names an upstream and the cause', () => {
       expect(line).toMatch(/ warn upstreams \(bank\): /);
       expect(line).toMatch(cause);
       expect(line).toMatch(/It gets no environment variables but .*PATH.* and those of its setting "env"/);
-      // What a terminal would obey is escaped, but for the end of the line.
+      // Control characters are escaped, except the line end.
       expect(shown.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\p{Cf}]/u);
     } finally {
       await upstreams.close();

@@ -23,7 +23,7 @@ let tokens!: Awaited<ReturnType<typeof startTokenServer>>;
 let privateJwk!: JWK;
 let upstream!: HttpServer;
 let folder!: string;
-/** By method, who asked with what. */
+/** For each method, the caller and the credential. */
 let asked: { method: string; claims?: JWTPayload | undefined; headers: Record<string, unknown> }[] = [];
 let logged: string[] = [];
 let isLockedOut = false;
@@ -51,7 +51,7 @@ afterEach(async () => {
 });
 
 const url = () => `${upstream.url}/mcp`;
-/** A server on the official package that wants to know who asks, and does not let everybody in. */
+/** A server on the official package that identifies its callers and refuses some. */
 function protectedServer() {
   const handler = createMcpHandler(() => {
     const server = new McpServer({ name: 'protected', version: '1.0.0' });

@@ -19,7 +19,7 @@ type Answer = (message: Message, response: ServerResponse, request: IncomingMess
 let server: HttpServer;
 let url: string;
 let onCall: Answer;
-/** When it resolves, the tools are listed. */
+/** The tools are listed when it resolves. */
 let onList: () => Promise<void>;
 let calls = 0;
 let elsewhere = 0;
@@ -76,7 +76,7 @@ const act = async (signal = never()) => {
   return pool.call({ upstream: 'web', upstreamTool: 'act', arguments: {} }, { signal });
 };
 
-/** The same, given up a while after the call has arrived: on a slow machine connecting may take as long. */
+/** The same call, cancelled a while after it has arrived: on a slow machine connecting may take as long. */
 const actBriefly = () => {
   const leave = new AbortController();
   const answerCall = onCall;
@@ -87,7 +87,7 @@ const actBriefly = () => {
   return act(leave.signal);
 };
 
-/** Holds the list of tools back. Resolves when it was asked for, with what lets it go. */
+/** Holds the list of tools back. Resolves at the request for it, with a function that releases it. */
 const heldList = () =>
   new Promise<() => void>((asked) => {
     onList = () => new Promise((release) => asked(() => release()));
@@ -100,7 +100,7 @@ describe('a tool of an upstream that has answered, but not listed its tools yet'
     const listed = pool.tools();
     const list = await asked;
     const found = pool.find('web__act');
-    // Lets a look-up that would not wait come to its end first.
+    // Lets a lookup that does not wait end first.
     setImmediate(list);
     expect(await found).toMatchObject({ name: 'web__act' });
     expect(await listed).toHaveLength(1);
@@ -138,7 +138,7 @@ describe('a call over HTTP', () => {
     const withKey = (idempotencyKey: string) => pool?.call({ ...call, idempotencyKey }, { signal: never() });
     await Promise.all([withKey('one'), withKey('two')]);
     await pool?.call(call, { signal: never() });
-    // Of two that are under way together either may arrive first.
+    // Of two simultaneous requests, either may arrive first.
     expect([keys[0], keys.slice(1, 3).sort(), ...keys.slice(3)]).toEqual([undefined, ['one', 'two'], undefined]);
   });
 

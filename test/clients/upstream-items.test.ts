@@ -11,7 +11,7 @@ const never = () => new AbortController().signal;
 
 let pool: UpstreamPool;
 afterEach(() => pool.close());
-/** Opens them, and waits until all are connected: lists wait for that by the clock, and programs may start slowly. */
+/** Opens the upstreams and waits until all are connected: lists wait only for a limited time, and programs may start slowly. */
 const open = async (servers: Record<string, object>) => {
   pool = openUpstreams(Object.fromEntries(Object.entries(servers).map(([name, lists]) => [name, server(lists)])));
   const look = (name: string) => patiently(async () => (await pool.find(`${name}__grow`), true));

@@ -33,7 +33,7 @@ const pay = (args: Record<string, string | number | boolean>, toolDigest?: strin
     { upstream: 'bank', upstreamTool: 'pay', arguments: args, ...(toolDigest !== undefined && { toolDigest }) },
     { signal: never() },
   );
-/** What the upstream was sent with its last call. */
+/** The upstream's input of the last call. */
 const mirrored = () =>
   Object.fromEntries(Object.entries(bank.headers.at(-1) ?? {}).filter(([name]) => name.startsWith('mcp-param-')));
 

@@ -28,7 +28,7 @@ async function call(outputSchema: Json | undefined, result: JsonObject) {
   server.world.listed = [aTool({ name: 'weather', ...schemas }, { digest: JSON.stringify(schemas) })];
   server.world.invocation = { kind: 'result', isError: result['isError'] === true, result };
   const toolDigest = (await pool.find('up__bank__weather'))?.digest ?? 'unknown';
-  // The server itself would run no tool whose output schema cannot be used.
+  // The server itself would not run a tool with an unusable output schema.
   server.world.listed = [aTool({ name: 'weather', inputSchema: { type: 'object' } })];
   const bound = { upstream: 'up', upstreamTool: 'bank__weather', toolDigest, arguments: {} };
   return pool.call(bound, { signal: new AbortController().signal });

@@ -218,7 +218,7 @@ describe('upstreams over HTTP', () => {
   it('are called, reported missing, and connected again after a restart', async () => {
     const upstreams = open({ web: { url: `http://127.0.0.1:${port}/mcp` } });
     const call = { upstream: 'web', upstreamTool: 'get-sum', arguments: { a: 2, b: 3 } };
-    /** Where everything stands still for seconds, the server closes the connection that the call is about to use. */
+    /** When the machine stands still for seconds, the server closes the connection that the call is about to use. */
     const sumThatIs = (kind: 'result' | 'not_sent') =>
       waitFor(async () => {
         const answer = await upstreams.call(call, { signal: never() });

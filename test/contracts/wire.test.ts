@@ -5,8 +5,8 @@ import { requestOf, REVISION, transfer, type SendOptions } from '../support/gate
 import { UNCHECKABLE } from '../support/tools.ts';
 import { served, type Asked } from './served.ts';
 
-// What goes over the wire, to the byte: a change of ours or of the protocol packages that anybody could see fails here, and
-// is either mended or, once it is meant, recorded by `npm test -- test/contracts -u`.
+// The exact bytes on the wire. A visible change of ours or of the protocol packages fails here. Mend it, or record an intended
+// change with `npm test -- test/contracts -u`.
 
 const gateway = new GatewayUnderTest({ maxBodyBytes: 2_000, tools: { bank__anything: { scopes: ['anything'] } } });
 const { world } = gateway;

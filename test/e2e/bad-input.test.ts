@@ -167,7 +167,7 @@ describe('a decision by webhook', () => {
   let path: string;
   let taskId: string;
   let request: OpenRequest;
-  /** Bob may both ask and approve, but not what he asked for himself. */
+  /** Bob may request and approve, but may not approve his own requests. */
   const asAsker = async () => ({ token: await stack.token('bob') });
   const hold = async () => {
     path = into(`held-${(count += 1)}.txt`);

@@ -30,7 +30,7 @@ beforeAll(async () => {
     policies: POLICIES,
     mcpServers: { bank: { url: bank.url } },
   });
-  // From here on the worker knows the tool as it was, too.
+  // From here on the worker knows the original tool, too.
   const { taskId, request } = await hold();
   await approve(request);
   expect(await end(taskId)).toEqual(EXECUTED);
@@ -102,7 +102,7 @@ describe('an announced change of a tool', () => {
     bank.described = described;
     bank.announce();
   };
-  /** Waits until the tool is listed as it is described here, or not at all. */
+  /** Waits until the tool is listed with this description, or not listed at all. */
   const listed = async (described?: Description) => {
     const token = await stack.token('agent');
     await waitFor(async () => {

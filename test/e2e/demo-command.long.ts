@@ -13,7 +13,7 @@ const run = promisify(execFile);
 describe('the demonstration', () => {
   let stack!: Stack;
   beforeAll(async () => {
-    // Where the example configuration has it: in the state folder.
+    // The folder in the example configuration: the state folder.
     const files = { command: process.execPath, args: [FILE_SERVER, '${COUNTERSIGN_STATE}/files'] };
     stack = await startStack({ parts: 'together', mcpServers: { files } });
   });

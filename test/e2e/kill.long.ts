@@ -77,12 +77,12 @@ describe('kill -9 of everything that one process started', () => {
   it('can be followed by a SIGTERM, which stops everything within seconds', async () => {
     const pids = stack.embeddedPids();
     expect(pids).toHaveLength(2);
-    // Looks are counted, and no time: the machine may stand still.
+    // Counts polls instead of time, because the machine may stand still.
     let looks = 0;
     stack.signal('up', 'SIGTERM');
     await waitFor(() => (looks += 1) > 0 && !stack.isRunning('up'), { everyMs: 100 });
     expect(looks).toBeLessThan(200);
-    // Each was told to end; on a slow machine that takes longer than their starter waits for them.
+    // Each was told to end. On a slow machine that takes longer than `up` waits for them.
     await waitFor(() => !pids.some(isAlive));
     await stack.startPart('up');
   });

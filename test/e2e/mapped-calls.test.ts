@@ -99,7 +99,8 @@ describe('a tool with a mapping', () => {
     await approve(request);
     expect(await end(taskId)).toEqual(NOT_EXECUTED);
     expect([(await opened(taskId))?.reason, bank.calls.length]).toEqual(['tool_changed', before]);
-    // Nor is it called, as soon as the gateway has heard of it, until it is accepted: the mapping is part of what was.
+    // Once the gateway knows the new mapping, the tool cannot be called until the operator accepts it: the mapping belongs to the
+    // accepted description.
     const pay = async () => JSON.stringify(await call('wire_transfer', { to: 'acct-7', amount: 60_000 }));
     await waitFor(async () => (await pay()).includes('not what the operator'));
     const calls = bank.calls.length;

@@ -33,7 +33,7 @@ afterAll(async () => {
   await ledger.stop();
 });
 
-/** The text of a whole request whose arguments are this text. */
+/** The text of a whole request with these arguments. */
 const request = (args: string) =>
   `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"ledger__note","arguments":${args},"_meta":{` +
   '"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"t","version":"0"},' +

@@ -6,7 +6,7 @@ import { DEPLOYABLES, startStack, type Stack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
-/** Stands in the arguments, and nowhere else. */
+/** Occurs only in the arguments. */
 const SECRET_CONTENT = 'the combination is 4711';
 
 type Line = Record<string, unknown> & { readonly name: string; readonly pid: number };

@@ -33,7 +33,7 @@ afterAll(async () => {
 
 const call = async (name: string, args: object = {}) =>
   (await stack.rpcOnce(await stack.token('agent'), 'tools/call', { name, arguments: args })).body;
-/** What became of a call that policy allows. */
+/** The outcome of a call that policy allows. */
 const look = async (name = 'files__list_allowed_directories') => {
   const { result, error } = await call(name);
   const [{ text }] = (result?.['content'] ?? [{}]) as [{ text?: string }];
@@ -50,13 +50,13 @@ const stateOf = async (taskId: string) => {
   return (await (await stack.database()).query<{ state: string; reason: string | null }>(text, [taskId])).rows[0];
 };
 const logged = (words: string, part: string) => timesLogged(stack, words, part);
-/** Waits until the worker has tried in vain twice to go on with an approved call. */
+/** Waits until the worker has tried twice in vain to continue an approved call. */
 const putOff = async (act: () => Promise<void>) => {
   const before = logged('re-evaluation is put off', 'worker');
   await act();
   await waitFor(() => logged('re-evaluation is put off', 'worker') >= before + 2);
 };
-/** What the client is told of a call that has ended, and what the auditor is. */
+/** The client's and the auditor's messages about an ended call. */
 const outcomeOf = async (taskId: string) => {
   const { disposition } = await end(taskId);
   const { result } = (await stack.rpc(await stack.token('agent'), 'tasks/get', { taskId })).body.result ?? {};
@@ -131,7 +131,7 @@ describe('without an approval service', () => {
     await stack.kill('approvals');
     expect((await write(path)).error).toEqual(ERROR);
     const database = await stack.database();
-    // As old as it would be after worker.abandonAfterSeconds.
+    // As old as after worker.abandonAfterSeconds.
     const { rows } = await database.query<{ task_id: string }>(
       `UPDATE gateway.gated_call SET created_at = created_at - interval '2 minutes' WHERE state = 'preparing'
        RETURNING task_id`,
@@ -214,7 +214,7 @@ describe('without the upstream', () => {
     expect(await end(good.taskId)).toMatchObject({ disposition: 'approved-executed' });
     expect(ledger.calls.filter((name) => name === 'note')).toHaveLength(1);
     const { taskId, request } = await held({ at: 'a bad moment' });
-    // From here on only the worker lists its tools: when it looks at the approved call for the last time.
+    // From here on only the worker lists its tools, when it checks the approved call for the last time.
     ledger.diesAfterList = true;
     await approve(request);
     expect(await outcomeOf(taskId)).toEqual({

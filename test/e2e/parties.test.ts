@@ -9,7 +9,7 @@ const DAVE = { sub: 'u-dave', email: 'dave@example.test' };
 const HOST = { client_id: 'agent-7' };
 const DESK = { client_id: 'desk' };
 
-/** What the token of the call says, and that of a vote which has a part in it. */
+/** The claims of the call's token, and those of a vote by a party to it. */
 const OWN: readonly (readonly [string, JWTPayload, JWTPayload])[] = [
   ['the caller, whom policies know by another claim', { ...BOB, ...HOST }, { ...BOB, ...DESK }],
   ['the caller, with only the subject in the token', { ...BOB, ...HOST }, { sub: BOB.sub, ...DESK }],
@@ -37,7 +37,7 @@ describe('a token of a party to a call', () => {
       own: ['pdp', 'approvals'],
       config: {
         gateway: { coaz: { identityClaim: 'email' } },
-        // Agents read and decide it as well: what refuses them is their part in it.
+        // Agents may read and decide here, so a refusal comes from their part in the call.
         approvals: {
           templates: {
             operator_approval: { stages: [{ name: 'all', approvers: { roles: ['approver', 'approver-agent'] } }] },
@@ -71,7 +71,7 @@ describe('a token of a party to a call', () => {
     const refused = [403, 'You asked for this yourself'];
     expect(await vote(request, voted)).toEqual(refused);
     expect(await vote(request, voted, 'approver-agent')).toEqual(refused);
-    // Another approver has no part in it, and decides.
+    // Another approver has no part in it, and can decide.
     const another = { sub: 'u-carol', email: 'carol@example.test', ...DESK };
     expect((await vote(request, another))[0]).toBe(200);
   });

@@ -23,7 +23,7 @@ const ONLY_READS = `SELECT WHERE current_setting('transaction_read_only') = 'on'
 const LATER = expect.stringMatching(/The tool did not run\. The call may be repeated later\.$/);
 
 let stack!: Stack;
-/** Looked up once: who looks for the server while it restarts would start another one. */
+/** Found once, because a search during a restart would start another server. */
 let sealed!: SealedDatabase;
 beforeAll(async () => {
   stack = await startStack({ parts: 'apart', config: { gateway: { maxOpenPerCaller: 10_000 } } });
@@ -47,7 +47,7 @@ const writing = (name: string) => ({
 });
 const ask = async (method: string, params: Record<string, unknown>, owner: Owner = 'agent') =>
   stack.rpcOnce(await stack.token(owner), method, params);
-/** As a client does: the same again while it is told to repeat it. Any other error fails the test. */
+/** Repeats the request, like a client, while it is told to. Any other error fails the test. */
 const rpc = (...request: Parameters<typeof ask>) =>
   waitFor(
     async () => {
@@ -58,14 +58,14 @@ const rpc = (...request: Parameters<typeof ask>) =>
     },
     { timeoutMs: 2 * MINUTE_MS, everyMs: 200 },
   );
-/** What its owner is told of a task, asked once. */
+/** The answer to its owner about a task, asked once. */
 const read = async ({ taskId, owner }: Held): Promise<Record<string, unknown>> => {
   const { result, error } = (await ask('tasks/get', { taskId }, owner)).body;
   return result ?? { error };
 };
 const requestBehind = (taskId: string) => patiently(() => requestOf(sealed, taskId), { timeoutMs: MINUTE_MS });
 
-/** Makes a call that has to wait for an approval. */
+/** Makes a call that waits for an approval. */
 async function hold(name: string, owner: Owner = 'agent'): Promise<Held> {
   const held = await rpc('tools/call', writing(name), owner);
   return { taskId: String(held['taskId']), path: pathOf(name), owner };
@@ -102,12 +102,12 @@ async function life(name: string): Promise<string> {
   return held.taskId;
 }
 
-/** A call with what its owner was told of it in good times. */
+/** A call with the answer to its owner before the faults. */
 interface Known extends Held {
   readonly told: Record<string, unknown>;
 }
 
-/** A call of each owner that waits, one that has run, one that was denied, and one that was cancelled. */
+/** For each owner, a waiting call, an executed one, a denied one and a cancelled one. */
 async function callsInEveryState(name: string): Promise<Known[]> {
   const bring: Readonly<Record<string, (held: Held) => Promise<unknown>>> = {
     working: () => Promise.resolve(),
@@ -133,14 +133,14 @@ async function callsInEveryState(name: string): Promise<Known[]> {
   return Promise.all(calls);
 }
 
-/** Reads them all over and over: every time their owners are told the same. */
+/** Reads them all repeatedly: their owners get the same answer each time. */
 async function readAgainAndAgain(calls: readonly Known[], count: number): Promise<void> {
   const different: unknown[] = [];
   await inParallel(count, 10, async (index) => {
     const known = calls[index % calls.length] as Known;
     const began = performance.now();
     let answer = await read(known);
-    // The gateway gives its database up after five seconds. Where everything stood still for so long, it is asked once more.
+    // The gateway gives its database up after five seconds. After such a standstill, the test asks once more.
     if ('error' in answer && performance.now() - began > 4_000) answer = await read(known);
     if (!isDeepStrictEqual(answer, known.told)) different.push({ answer, told: known.told });
   });
@@ -159,7 +159,7 @@ it('every call runs once during immediate restarts of Postgres, and no client is
   );
   try {
     await inParallel(times(30, 1_000), 6, async (index) => void tasks.push(await life(`restart-${index}`)));
-    // However fast the machine was with these, it is not over before there were some.
+    // On a fast machine, continues until there were some restarts.
     while (restarts.count() < 2) tasks.push(await life(`restart-${tasks.length}`));
   } finally {
     await restarts.stop();
@@ -178,7 +178,7 @@ describe('while the database is read-only', () => {
     await stack.startPart('gateway', databaseUrl === undefined ? {} : { DATABASE_URL: databaseUrl });
   };
 
-  /** Tasks are shown as before, and none is handed out. */
+  /** Tasks are shown as before, and no new task is opened. */
   async function nothingIsBegun(calls: readonly Known[], names: readonly string[]): Promise<void> {
     const reading = readAgainAndAgain(calls, times(200, 2_000));
     await inParallel(times(12, 120), 12, async (index) => {
@@ -188,7 +188,7 @@ describe('while the database is read-only', () => {
     await reading;
   }
 
-  /** What waited before and what was refused: each is approved and runs once. */
+  /** Earlier waiting calls and refused calls are approved and run once. */
   async function allIsDone(calls: readonly Known[], names: readonly string[]): Promise<string[]> {
     const waiting = calls.filter(({ told }) => told['status'] === 'working');
     const held = [...waiting, ...(await Promise.all(names.map((name) => hold(name))))];
@@ -200,7 +200,7 @@ describe('while the database is read-only', () => {
   it('every task is shown, every new call must be repeated, and each runs once afterwards', async () => {
     const { database } = sealed;
     const [calls, names] = [await callsInEveryState('only-reads'), ['refused-1', 'refused-2', 'refused-3']];
-    // Anywhere on their way when it begins.
+    // At any step when it begins.
     const onTheirWay = Promise.all(Array.from({ length: 10 }, (_, index) => life(`on-its-way-${index}`)));
     await readOnly('on');
     try {
@@ -215,7 +215,7 @@ describe('while the database is read-only', () => {
     await expectInvariants(database, { seenTaskIds });
   }, 600_000);
 
-  // Otherwise the policy decision point, which cannot record its decision, is where each call ends.
+  // Otherwise each call ends at the policy decision point, which cannot record its decision.
   it("the same holds when only the gateway's connection is read-only", async () => {
     const [calls, names] = [await callsInEveryState('gateway-only-reads'), ['refused-4', 'refused-5', 'refused-6']];
     await restartGateway(withOption(url(), 'default_transaction_read_only=on'));

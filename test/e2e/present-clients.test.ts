@@ -17,7 +17,7 @@ const POLICIES = `
   permit (principal, action == Action::"tools/call", resource)
   when { resource.id == "files__create_directory" && context has approval && context.approval.verified &&
     context.approval.template == "explained_change" };`;
-/** Longer than any test: who does not ask by itself hears of an end by a notification, or not at all. */
+/** Longer than any test: a client that does not poll hears of an end only by a notification. */
 const NO_POLLS_MS = 3_600_000;
 /** Accepts any value, for results without a schema in the client. */
 const anything = z.looseObject({});
@@ -110,7 +110,7 @@ describe('the official tasks client', () => {
     ({ connected: client, made: session } = await newSession());
   });
 
-  /** Makes a call that is answered with a task, and listens to it. */
+  /** Makes a call that is answered with a task, and subscribes to it. */
   async function callAndListen({ name, arguments: args }: ReturnType<typeof write> | ReturnType<typeof makeFolder>) {
     const execution = await session.callTool(name, args);
     if (execution.kind !== 'task') throw new Error('the call was answered without a task');

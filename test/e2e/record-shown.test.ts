@@ -74,7 +74,7 @@ describe('countersign audit show', () => {
     const env = { COUNTERSIGN_TOKEN: await world.product.token('olivia', 'audit') };
     const { code, out, err } = await desk.run(['audit', 'show', taskId], { env });
     expect([code, err]).toEqual([0, '']);
-    // Lines are broken at blanks.
+    // Lines break at spaces.
     return out.replaceAll(/\s+/g, ' ');
   };
   const AT = String.raw`\d{4}-\d\d-\d\d[^;]*`;

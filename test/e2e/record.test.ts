@@ -9,7 +9,7 @@ afterAll(() => world?.stop());
 const REASON = 'canary-reason of an approver';
 const example = (name: string) => ({ subject: name, name: `${name[0]?.toUpperCase()}${name.slice(1)} Example` });
 
-/** What has to be on record of a request, however it was resolved. */
+/** The record of a request, for any resolution. */
 async function recordOf(taskId: string, template: Template) {
   const record = await world.record(taskId);
   const { issuer } = world.urls;

@@ -58,7 +58,7 @@ describe('a database restored from a backup', () => {
   const statusOf = async ({ taskId }: Held) =>
     (await stack.rpc(await stack.token('agent'), 'tasks/get', { taskId })).body.result?.['status'];
 
-  /** Waits until the engine lists the workflows of these calls as completed: its index may lag. */
+  /** Waits until the engine lists the workflows of these calls as completed, because its index may lag. */
   async function engineListsEndOf(held: readonly Held[]): Promise<void> {
     const ids = await rowsOf<{ id: string }>('SELECT id FROM gateway.gated_call WHERE task_id = ANY ($1)', [
       held.map(({ taskId }) => taskId),
@@ -88,7 +88,7 @@ describe('a database restored from a backup', () => {
     await stopDeployables();
     await restore();
 
-    // The operator does not remember that there is anything to be done.
+    // The operator forgets the reconciliation.
     await startDeployables();
     await voteOnAll();
     await cancel(waits);

@@ -5,6 +5,6 @@ it('after a kill and restart of everything, waiting calls wait on, approved ones
   const [calls, approved] = [60, 8];
   const { problems, herd } = await runScale({ calls, approved, onProgress: () => undefined });
   expect(problems).toEqual([]);
-  // Each approved call, and the one that was made at the end: all of them were counted.
+  // Counts each approved call, and the one that was made at the end.
   expect(herd.evaluations.altogether).toBeGreaterThan(approved);
 });

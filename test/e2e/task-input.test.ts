@@ -6,7 +6,7 @@ import { accepted, ASKED, TASKS, taskOf, WHY } from '../support/input-calls.ts';
 import { startStack, type Stack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-/** What comes on top of the example policies while a call waits: one more approval, and what its request needs. */
+/** Policies added while a call waits: they require one more approval, with a form for its request. */
 const STRICTER = {
   'second_signature.request.json': JSON.stringify(ASKED),
   'test.cedar': `

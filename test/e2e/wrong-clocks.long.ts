@@ -29,7 +29,7 @@ describe.each([
   ['the gateway is ten minutes behind, the worker ten minutes ahead', -TEN_MINUTES_MS, TEN_MINUTES_MS],
 ])('where the clock of %s', (_case, gatewayMs, workerMs) => {
   let stack!: Stack;
-  // A gateway that is behind takes a token of now for one of the future, and refuses it.
+  // A gateway whose clock is behind takes a current token for a future one, and refuses it.
   const token = async () =>
     resigned(stack.development, await stack.token('agent'), {
       iat: Math.floor((Date.now() + Math.min(0, gatewayMs)) / 1_000),
@@ -68,7 +68,7 @@ describe.each([
     stack.signal('worker', 'SIGSTOP');
     await approve(request);
     const database = await stack.database();
-    // As it is five minutes after the approval.
+    // Five minutes after the approval.
     await database.query(
       `ALTER TABLE approvals.access_request DISABLE TRIGGER USER; UPDATE approvals.access_request SET
        approved_at = approved_at - interval '5 minutes', approved_until = approved_until - interval '5 minutes'

@@ -41,14 +41,14 @@ describe('the job that asks automatic resolvers', () => {
     await store.create(request);
     return request;
   };
-  /** Notes what it is asked, and answers so. */
+  /** Records its questions, and returns this answer. */
   const noting = (asked: string[], answer: AskResolver): AskResolver => {
     return (question, stopping) => {
       asked.push(question.id);
       return answer(question, stopping);
     };
   };
-  /** Answers when it is let, unless its process stops before. */
+  /** Answers once it is released, unless its process stops before. */
   const held = () => {
     let release: () => void = () => undefined;
     const gate = new Promise<void>((resolve) => (release = resolve));
@@ -83,7 +83,7 @@ describe('the job that asks automatic resolvers', () => {
     const { id } = await open({ automatic: 'risk' });
     await waitFor(() => first.length === 1);
     await start(noting(second, async () => APPROVES));
-    // As long as the lease lasts, the question is left to the process that has it.
+    // While the lease lasts, the question belongs to the process that holds it.
     await open({ automatic: 'risk' });
     await waitFor(() => first.length + second.length === 2);
     expect([...first, ...second].filter((question) => question.includes(id))).toHaveLength(1);

@@ -21,8 +21,8 @@ afterAll(() => service.stop());
 const shown = async (id: string) => (await untilAnswered(() => service.status(id))).body.task as Shown;
 
 /**
- * One approves all items, another denies all in the other order, and the client gives the bundle up, at once or as soon as one
- * vote was counted; meanwhile it is looked at.
+ * One approver approves all items, another denies them in reverse order, and the client cancels the bundle, at once or after the
+ * first counted vote. Meanwhile a client polls it.
  */
 async function race(isAtOnce: boolean) {
   const callback = { endpoint: `${service.config.urls.gateway}/callbacks/access-requests` };
@@ -49,7 +49,7 @@ it('two approvers and a cancellation at the same time leave no contradiction [AR
   const races: Awaited<ReturnType<typeof race>>[] = [];
   const another = async () => void races.push(await race(races.length % 3 === 0));
   await inParallel(BUNDLES, AT_ONCE, another);
-  // Some come in time and some too late, or in between: before that it was no race.
+  // Cancellations must succeed, fail and succeed partly: otherwise there was no race.
   const ends = () => new Set(races.map(({ looks }) => looks.at(-1)?.status));
   const wasRace = () => ends().size > 1 && races.some(({ cancelled }) => cancelled === 200);
   await waitFor(async () => wasRace() || (await another()));
@@ -61,7 +61,7 @@ it('two approvers and a cancellation at the same time leave no contradiction [AR
     }
     const end = looks.at(-1);
     expect(end?.status).not.toBe('pending');
-    // Of what was cancelled there was something, and nothing where it came too late.
+    // A successful cancellation cancelled at least one item, and a late one cancelled none.
     expect(cancelled === 200).toBe(end?.items.some(({ status }) => status === 'cancelled'));
     expect([200, 409]).toContain(cancelled);
     expect(answers.filter((status) => status !== 200 && status !== 409)).toEqual([]);
@@ -85,7 +85,7 @@ it('two last items that end at the same moment cause one notification [ARAP-CB-0
     await end(one, 0);
     let isOver = false;
     const second = end(other, 1).finally(() => (isOver = true));
-    // It waits for the first, or it never will.
+    // It waits for the first, or it never waits.
     await waitFor(
       async () => isOver || (await service.database.pool.query('SELECT FROM pg_locks WHERE NOT granted')).rowCount,
     );

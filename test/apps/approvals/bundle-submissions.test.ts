@@ -35,7 +35,7 @@ describe('the submission of a bundle', () => {
   const COUNT = `SELECT (SELECT count(*)::int FROM approvals.access_request) + (SELECT count(*)::int FROM approvals.bundle) AS n`;
   const count = async () => (await service.database.pool.query<{ n: number }>(COUNT)).rows[0]?.n ?? 0;
   const items = (n = 2): Item[] => Array.from({ length: n }, () => aTransfer());
-  /** What is answered to what is refused, after which there is nothing of it. */
+  /** The answer to a refused submission, which must leave no rows. */
   const refused = async (body: unknown, headers: Record<string, string> = {}) => {
     const before = await count();
     const { status, body: answer } = await service.submit(body, headers);
@@ -170,7 +170,7 @@ describe('the submission of a bundle', () => {
     expect(await refused({ ...body, denial: await denialOf(one, by()) })).toEqual(INVALID);
     const { items: _items, ...alone } = body;
     expect(await refused({ ...alone, ...one })).toEqual(INVALID);
-    // A token that names both forms is about no single thing.
+    // A token with both forms covers no single item.
     const both = { subject: body.subject, context: body.context, ...one, items: [one, two] };
     const odd = await denialOf(one, by({ claims: both }));
     expect(await refused({ ...alone, ...one, denial: odd })).toEqual(INVALID);
@@ -187,11 +187,11 @@ describe('the submission of a bundle', () => {
     const stale = { ...aTransfer() };
     const old = { ...stale, denial: await denialOf(stale, by(expired)) };
     expect(await refused({ ...body, items: [old, second] })).toEqual([410, 'expired_denial']);
-    // A binding that does not hold is told before the age of an earlier one.
+    // An invalid binding is reported before the age of an earlier item.
     expect(await refused({ ...body, items: [old, { ...second, ...aTransfer() }] })).toEqual(INVALID);
     const foreign = { ...stale, denial: await denialOf(stale, by({ claims: { requester: 'other' } })) };
     expect(await refused({ ...body, items: [second, foreign] })).toEqual(FORBIDDEN);
-    // In another order they are just as good: each is for its own item.
+    // Another order is valid too, because each denial is for its own item.
     expect((await service.submit({ ...body, items: [third, first, second] })).status).toBe(202);
   });
 

@@ -76,7 +76,7 @@ describe('a bundle', () => {
     const ids = body.task.items.map((item: { result?: { approval: { id: string } } }) => item.result?.approval.id);
     expect(ids[1]).not.toBe(ids[2]);
     expect((await service.status(bundle.id)).body).toEqual(body);
-    // Who may read how it stands and no approval reads no approval of an item either.
+    // A client that may read the status but no approvals sees no approval of an item either.
     const read = await service.fetch(`/access/v1/requests/${bundle.id}`, {
       headers: { authorization: `Bearer ${READER}` },
     });

@@ -12,7 +12,7 @@ describe('a submission that names its denial only by the evaluation', () => {
   beforeAll(() => service.start());
   afterAll(() => service.stop());
 
-  /** A submission without the token, which the PDP has on record. */
+  /** A submission without the token, which the PDP has recorded. */
   async function recorded(changes: SubmissionChanges = {}, echo: object = {}) {
     const { denial, ...rest } = await service.submission({ ...changes, claims: { ...INLINE, ...changes.claims } });
     const { binding_token, ...others } = denial;
@@ -65,7 +65,7 @@ describe('a submission that names its denial only by the evaluation', () => {
     const { binding_token: _token, evaluation_id: _id, ...bare } = denial;
     expect(await refusal({ ...rest, denial: { ...bare, evaluation_id: 'eval_invented' } })).toEqual(INVALID);
     expect(await refusal({ ...rest, denial: { ...bare, evaluation_id: '../../jwks' } })).toEqual(INVALID);
-    // Without either there is nothing to bind it, and a time proves nothing (ARAP-EID-09).
+    // Without both there is no binding, and a time alone proves nothing (ARAP-EID-09).
     expect(await refusal({ ...rest, denial: bare })).toEqual(INVALID);
   });
 

@@ -6,7 +6,7 @@ import { waitFor } from '../../support/wait-for.ts';
 
 type Opened = { id: string; callDigest: string };
 
-/** Another client than our gateway, with an address below the same server. */
+/** A client other than our gateway, with an address below the same server. */
 const OPS = {
   token: 'a-token-of-the-operators-console-0123456789',
   secret: `whsec_${Buffer.from('a secret of the operators console').toString('base64')}`,

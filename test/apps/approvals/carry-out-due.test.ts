@@ -7,7 +7,10 @@ const BATCH = Array.from({ length: 100 }, (_one, index) => `arq_${index}`);
 const done = BATCH.map((id) => ({ id, failure: null }));
 const failed = BATCH.map((id) => ({ id, failure: 'the row is locked' }));
 
-/** Runs the job for three seconds, against a database that answers so and then has nothing due. Answers how often it looked. */
+/**
+ * Runs the job for three seconds against a database that returns these answers and then has nothing due. Returns the number of
+ * looks.
+ */
 async function looks(answers: (typeof done | typeof failed | Error)[]) {
   const clock = new ManualClock();
   let log = '';

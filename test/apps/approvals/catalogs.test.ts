@@ -55,7 +55,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-/** A denial that the PDP has on record; answers the id of its evaluation. */
+/** A denial that the PDP has recorded. Returns the id of its evaluation. */
 async function denial(changes: SubmissionChanges = {}): Promise<string> {
   const { denial: given } = await service.submission(changes);
   service.recorded.set(given.evaluation_id, { status: 200, body: { binding_token: given.binding_token } });
@@ -89,7 +89,7 @@ describe('a catalog', () => {
     expect(await ask({}, { app: 'a2', colour: 'red' })).toEqual(FOR_ALL);
     expect(await ask({}, { q: 'FACILITIES' })).toEqual(['cc-8']);
     expect(await ask({}, { q: 'CC-7' })).toEqual(['cc-7']);
-    // A search finds nothing that is not there without it.
+    // A search only narrows down the list without it.
     expect(await ask({}, { q: 'Payroll' })).toEqual([]);
   });
 
@@ -148,7 +148,7 @@ describe('a catalog', () => {
 describe('a submission of a form with catalogs', () => {
   beforeEach(() => write(ITEMS));
 
-  /** Members that the denial did not bind: what the requester said. */
+  /** Members that the denial did not bind: the requester's words. */
   const submit = async (said: object, changes: SubmissionChanges = {}) => {
     const { context, ...rest } = await service.submission(changes);
     return service.submit({ ...rest, context: { ...context, ...said } });

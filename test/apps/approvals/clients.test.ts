@@ -18,7 +18,7 @@ const TOKENS = {
 };
 type Name = keyof typeof TOKENS;
 const ours = { actsFor: 'mcp-gateway' };
-/** What these clients have no address and no issuer for. */
+/** These clients have no callback address and no issuer. */
 const WITHOUT = { callback: undefined, client: { id: 'mcp-gateway', source: { generation: 1 } } };
 const ALL = ['submit', 'status', 'result', 'cancel'];
 
@@ -96,7 +96,7 @@ describe('clients of the access request service', () => {
       };
       expect(shown(foreign)).toEqual(shown(unknown));
     }
-    // Without the right, it is the same whether there is such a task.
+    // Without the right, the answer does not depend on whether the task exists.
     expect((await status('submitter', id)).body).toEqual((await status('submitter', made)).body);
   });
 
@@ -174,7 +174,7 @@ describe('a client that sends too many requests', () => {
   );
   afterAll(() => service.stop());
 
-  /** Asks again and again, many times at once: on a slow machine a second passes between two questions. */
+  /** Asks repeatedly, many times at once: on a slow machine a second passes between two questions. */
   const refusalOf = (ask: () => Promise<Answer>) =>
     waitFor(async () => {
       const answers = await Promise.all(Array.from({ length: 12 }, ask));

@@ -66,7 +66,7 @@ describe('delegation', () => {
   it('gives one voice to two people, regardless of who votes first', async () => {
     const id = await delegate('alice', 'bob');
     const [first, second, third] = [await open('of_two'), await open('of_two'), await open('of_two')];
-    // The stand-in for the other, then for himself; for himself, then for the other; the other herself, then he for her.
+    // First the delegate votes for Alice and then for himself, then in reverse order, then Alice votes first.
     expect((await standIn('bob', first, 'alice')).status).toBe(200);
     expect((await service.vote('bob', first, 'approve')).status).toBe(409);
     expect((await service.vote('alice', first, 'approve')).status).toBe(409);

@@ -10,7 +10,7 @@ const URN = 'urn:openid:authzen:access-request:error:';
 const INVALID = [400, `${URN}invalid_denial_binding`];
 const TAKEN = [202, undefined];
 
-/** A request that is no tool call: what it is about is in other members. */
+/** A request that is not a tool call: other members say what it is about. */
 const plain = (
   context: object,
   members: readonly string[] = ['agent', ...Object.keys(context)],
@@ -30,7 +30,7 @@ describe('the binding token of a submission', () => {
     return [status, body.type];
   };
   const seconds = (fromNow: number) => new Date((Math.floor(Date.now() / 1_000) + fromNow) * 1_000);
-  /** Everything but the time of day goes on. */
+  /** Only the time of day is faked. */
   const at = (now: number) =>
     jest.useFakeTimers({
       now,

@@ -96,7 +96,7 @@ describe('text that a person typed before the session ended', () => {
     await page.waitForURL(`${service.url}${path}`);
     expect(await reasonOf(page).inputValue()).toBe('');
     await page.getByRole('button', { name: 'Sign out' }).click();
-    // At the issuer, which the page leads to by itself.
+    // At the issuer, to which the page redirects.
     await page.waitForURL(`${service.config.urls.issuer}/**`);
     await page.getByRole('button', { name: 'Sign out' }).click();
     await page.waitForURL(`${service.url}/signed-out`);

@@ -53,7 +53,7 @@ describe('a guarded agent', () => {
     expect(() => createGuardedAgent([]).check(url)).toThrow('is no public address');
   });
 
-  /** A resolver in the hands of an enemy: answers these addresses, one after the other. */
+  /** A resolver that an attacker controls: returns these addresses, one after the other. */
   const resolving = (...answers: string[]) =>
     ((
       _name: string,

@@ -11,7 +11,7 @@ describe('cookies of an inbox behind https', () => {
   beforeAll(() => service.start({ approvals: { url: `https://${HOST}` } }));
   afterAll(() => service.stop());
 
-  /** A request as the proxy before the inbox hands it on. */
+  /** A request as the proxy before the inbox passes it on. */
   const handOn = (path: string, cookie = '') =>
     new Promise<IncomingMessage>((resolve, reject) => {
       const { port } = service.config.approvals;
@@ -32,7 +32,7 @@ describe('cookies of an inbox behind https', () => {
     const lines = arrived.headers['set-cookie'] ?? [];
     const session = lines.find((line) => line.startsWith('__Host-countersign_approvals='));
     expect((await handOn('/requests', pairOf(session))).statusCode).toBe(200);
-    // What browsers demand of the prefix: RFC 6265bis, section 4.1.3.2.
+    // The browsers' rules for the prefix: RFC 6265bis, section 4.1.3.2.
     for (const line of [attempt, ...lines]) {
       expect(line).toMatch(/^__Host-countersign_approvals/);
       expect(line).toMatch(/; Path=\/;/);

@@ -21,7 +21,7 @@ describe("the check of a person's roles at the issuer", () => {
     return answer.status === 303 ? answer.headers.get('location') : answer.status;
   };
   const SIGN_IN = '/sign-in?returnTo=%2Frequests';
-  /** A vote from a page that was read while all was well. */
+  /** A vote from a page that was read while the issuer answered. */
   async function voter(browser: Browser) {
     const request = await service.open();
     const csrfToken = csrfTokenIn(await (await browser.go(`/requests/${request.id}`)).text());
@@ -125,7 +125,7 @@ describe("the check of a person's roles at the issuer", () => {
       await service.passBound();
       expect(await status(alice)).toBe(403);
       if (person !== undefined) person.roles = ['approver'];
-      // The role is there again, and so is what it opens: no new sign-in is needed.
+      // Once the role is back, access returns without a new sign-in.
       await service.passBound();
       expect(await status(alice)).toBe(200);
     });

@@ -98,7 +98,7 @@ describe('signed messages', () => {
       ['an id with a dot', (_headers, body) => headersFor(body, { id: 'msg_a.b' })],
     ])('refuses %s', async (_name, change) => {
       const body = decision();
-      // What is to come may not become the present on its way.
+      // A future time must not become the present in transit.
       jest.useFakeTimers({ doNotFake: [...ALL_BUT_THE_DATE] });
       expect((await post(body, change(headersFor(body), body))).status).toBe(401);
       expect(await statusOf(request.id)).toBe('pending');

@@ -18,7 +18,7 @@ beforeAll(async () => {
 afterAll(() => gateway.close());
 afterEach(() => void (asked = []));
 
-/** A service that knows these callback addresses of the gateway, and has a request whose callback was to go to the old one. */
+/** A service that knows these callback addresses of the gateway, and has a request with a callback to the old one. */
 const sender = (registered: readonly string[]) =>
   createCallbackSender({
     ...systemTime,

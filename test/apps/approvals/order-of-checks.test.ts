@@ -6,7 +6,7 @@ import type { SubmissionChanges } from '../../support/submissions.ts';
 
 const URN = 'urn:openid:authzen:access-request:error:';
 
-/** One thing that is wrong with a submission: how to make it so, and what is answered to it. */
+/** One fault of a submission: how to cause it, and the expected answer. */
 interface Fault {
   readonly name: string;
   readonly headers?: () => Record<string, string>;
@@ -63,7 +63,7 @@ describe('the order of the checks of a submission', () => {
     },
   ];
 
-  /** A submission that has all of these faults. */
+  /** A submission with all of these faults. */
   async function submit(wrong: readonly Fault[]) {
     const all = await Promise.all(wrong.map(async ({ changes }) => (await changes?.()) ?? {}));
     const merged: SubmissionChanges = {

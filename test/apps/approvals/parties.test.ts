@@ -50,10 +50,10 @@ describe('a party to a request', () => {
     post(`/requests/${id}/break-glass`, claims, { callDigest, reason: 'it burns' });
   const delegate = (claims: JWTPayload, to: string) =>
     post('/delegations', claims, { delegate: to, until: IN_AN_HOUR });
-  /** As an enforcement point submits that tells no more than whom it asked about, and through which agent. */
+  /** A submission of an enforcement point that names only the subject and the agent. */
   const open = () => service.open({ subject: 'Rita of the shop', agent: 'shop-bot', claims: { template: 'overseen' } });
 
-  /** By which a token is that of a party, or stands behind one. */
+  /** How a token belongs to a party, or acts for one. */
   const KINDS: readonly (readonly [string, JWTPayload])[] = [
     ['the client', { client_id: 'shop-bot' }],
     ['azp, where no client is named', { client_id: undefined, azp: 'shop-bot' }],

@@ -109,7 +109,7 @@ describe('the access request service as a process, without TEMPORAL_ADDRESS', ()
     await waitFor(() => engine.asked(id).length === 1);
     await killHard(service);
     engine.replies['risk'] = { verdict: 'approve' };
-    // What is left of the lease.
+    // Ends the rest of the lease.
     await database.pool.query('UPDATE approvals.question_outbox SET available_at = clock_timestamp()');
     service = start();
     await patiently(async () => (await statusOf(id)) === 'approved');

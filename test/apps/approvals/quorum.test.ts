@@ -7,6 +7,6 @@ it('three approvals at once, by every way and twice, settle a request of two onc
   const { contradictions, statuses, answers } = await runQuorum(REQUESTS);
   expect(contradictions).toEqual([]);
   expect(statuses).toEqual({ approved: REQUESTS });
-  // Some came too late: it was a race.
+  // Some votes came too late, so there was a race.
   expect(answers['409']).toBeGreaterThan(0);
 });

@@ -52,7 +52,7 @@ class Receiver {
 
   stop = () => this.#server?.close();
 
-  /** What was said of a request, each message once however often it came. */
+  /** The messages about a request, each once, however often it arrived. */
   of(id: string) {
     const own = this.messages.filter(({ body }) => body.includes(id));
     return [...new Map(own.map(({ headers, body }) => [headers['webhook-id'], JSON.parse(body)])).values()];
@@ -112,7 +112,7 @@ describe('reminders, escalations and deadlines', () => {
   });
 
   it('repeats a message until the receiver accepts it', async () => {
-    // Nothing is left to be told of any other request, and of this one nothing else than that it was opened.
+    // No message about other requests is due, and only the opening of this one.
     await waitFor(async () => (await service.database.pool.query('SELECT FROM approvals.outbox')).rowCount === 0);
     receiver.answers.push(500, 302);
     const request = await open('patient');

@@ -15,14 +15,14 @@ interface Request {
   readonly generation: number;
 }
 
-/** One way to a vote, by one voter. Each answers whether the vote counts, now or since an earlier time. */
+/** One way to vote, by one voter. Each returns whether the vote counts, now or since an earlier time. */
 interface Door {
   readonly voter: string;
   readonly via: string;
   cast(request: Request, verdict: Verdict): Promise<boolean>;
   /**
-   * The same where the door itself gives no occasion for it: an automatic resolver is asked once, about the call as it is, and
-   * only where a stage names it. What is left is an answer that the database is given all the same.
+   * Casts the same vote where the way offers none: an automatic resolver is asked once, about the current call, and only where a
+   * stage names it. The test then writes the answer to the database directly.
    */
   forced(request: Request, verdict: Verdict): Promise<boolean>;
 }
@@ -35,7 +35,7 @@ const stage = (voter: string, more: object = {}) => ({
 describe('each kind of resolver', () => {
   const service = new ApprovalsUnderTest();
   const engine = new RuleEngine();
-  /** What the engine says about a request, once it is let. */
+  /** The engine's answer about a request, once it is released. */
   const releases = new Map<string, (verdict: Verdict) => void>();
   let browser: Browser;
   beforeAll(async () => {

@@ -12,7 +12,7 @@ describe('an ended access request', () => {
   beforeAll(() => service.start({ approvals: { requestTtlSeconds: 3_600, retentionSeconds: 2 * 86_400, bulk: {} } }));
   afterAll(() => service.stop());
 
-  /** As if all of it had been this much earlier. */
+  /** Moves all times of the request into the past by this much. */
   const age = (id: string, ms: number) =>
     service.database.pool.query(
       `ALTER TABLE approvals.access_request DISABLE TRIGGER USER; UPDATE approvals.access_request SET
@@ -59,7 +59,7 @@ describe('an ended access request', () => {
     expect([repeated.status, repeated.body.task?.id]).toEqual([201, id]);
     await age(id, HOUR);
     await forget();
-    // The key is free; the denial is used, and stays so.
+    // The key is free, but the denial stays used.
     expect((await again()).body.type).toBe(`${URN}invalid_denial_binding`);
     expect(await told(id)).toEqual([200, 'approved']);
   });

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { ApprovalsUnderTest } from '../../support/approvals.ts';
 
-/** The issuer gives a scope more than the inbox needs, and a person may ask for less. */
+/** The issuer grants a scope that the inbox does not need, and a person may ask for fewer scopes. */
 const service = new ApprovalsUnderTest();
 beforeAll(() => service.start({ approvals: { scopes: ['approvals', 'votes'] } }));
 afterAll(() => service.stop());

@@ -90,7 +90,7 @@ describe('sign-in to the inbox', () => {
       csrfToken ||= csrfTokenIn(await (await browser.go(pages[index] ?? '')).text());
     }
     expect(attemptsOf(browser)).toEqual([]);
-    // Of the first tab that was there, whose session has gone since.
+    // The token of the first tab, whose session no longer exists.
     const request = await service.open();
     const vote = { verdict: 'deny', callDigest: request.callDigest, csrfToken };
     expect((await browser.go(`/requests/${request.id}/votes`, vote)).status).toBe(303);
@@ -147,7 +147,7 @@ describe('sign-in to the inbox', () => {
     expect([out.status, await out.text()]).toEqual([200, expect.stringContaining('You are signed out here')]);
     expect(site.cookieNames).not.toContain(COOKIE);
     expect((await site.go('/requests')).status).toBe(303);
-    // The old cookie opens nothing either.
+    // The old cookie is invalid as well.
     const old = await service.fetch('/requests', { headers: { cookie: `${COOKIE}=${cookie}`, accept: 'text/html' } });
     expect(old.status).toBe(303);
 

@@ -18,7 +18,7 @@ describe('a resolver that accepts the question and does not answer', () => {
           support('start-silent-resolver.ts'),
           sent,
         ],
-        // Well within the time after which the HTTP client gives up by itself.
+        // Well within the HTTP client's own time limit.
         { timeout: 120_000 },
       );
       expect(JSON.parse(stdout)).toEqual(['failed', 'it did not answer', false]);

@@ -209,7 +209,7 @@ describe('approval templates', () => {
   it('list a request as yours when you may decide it, and list others that you may read', async () => {
     const request = await open('line_then_security');
     expect(await idsOf('mia', '?status=yours')).toContain(request.id);
-    // One whose stage comes later, one who asked, one who oversees, and one for whom it is not.
+    // A voter of a later stage, the requester, an overseer, and a person without a role in it.
     for (const [name, isListed] of Object.entries({ alice: true, rita: true, olga: true, dave: false })) {
       expect(await idsOf(name, '?status=yours')).not.toContain(request.id);
       expect((await idsOf(name, '')).includes(request.id)).toBe(isListed);
@@ -240,7 +240,7 @@ describe('approval templates', () => {
     await waitFor(async () => (await service.asPerson('carol', '/requests')).status === 403);
     expect(await votes(request, ['carol'])).toEqual([403]);
     expect(await votes(request, ['bob'])).toEqual([200]);
-    // Alice has left, so that her approval is none any more.
+    // Alice has left the group, so her approval no longer counts.
     expect((await task(request.id)).status).toBe('pending');
     expect(await votes(request, ['dave'])).toEqual([200]);
     expect((await task(request.id)).status).toBe('approved');

@@ -49,7 +49,8 @@ describe('the statement of who resolved a request', () => {
       expect((await who(name)).status).toBe(403);
       expect(JSON.stringify((await as(name, `/${request.id}`)).body)).not.toContain(RESOLUTION_LINK);
     }
-    // Without the right it is the same whether there is such a request; with it, those of others are unknown.
+    // Without the right, the answer does not depend on whether the request exists. With it, requests of other clients are
+    // unknown.
     const made = `arq_${randomBytes(16).toString('base64url')}`;
     expect((await who('reader', made)).body).toEqual((await who('reader')).body);
     expect((await who('other')).body).toEqual((await who('other', made)).body);

@@ -34,7 +34,7 @@ describe('the submission of an access request [ARAP-BND-01, ARAP-BND-04, ARAP-BN
     const inDays = (Date.parse(task.expires_at) - Date.now()) / 86_400_000;
     expect(inDays).toBeCloseTo(7, 2);
     expect(answer.headers.get('cache-control')).toBe('no-store');
-    // Nothing about approvers, policies or arguments reaches the enforcement point (ARAP-STS-16).
+    // No data about approvers, policies or arguments reaches the enforcement point (ARAP-STS-16).
     expect(JSON.stringify(answer.body)).not.toMatch(/writes-need-approval|hello/);
   });
 

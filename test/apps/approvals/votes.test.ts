@@ -74,7 +74,7 @@ describe('votes', () => {
         /name="csrfToken" value="([^"]+)"/.exec(await (await browser.go('/requests')).text())?.[1] ?? '';
       const form = { verdict: 'approve', callDigest: request.callDigest, generation: '1', csrfToken };
       expect((await browser.go(`/requests/${request.id}/votes`, form)).status).toBe(403);
-      // The database has the rule of its own.
+      // The database enforces the same rule.
       const store = createAccessRequestStore(service.database.pool);
       const vote = newVote(request, { approver: anApprover('bob', ['approver'], 'https://another-issuer.test') });
       expect(await store.castVote(vote)).toBe('own_request');

@@ -10,7 +10,7 @@ import { ApprovalsUnderTest } from '../../support/approvals.ts';
 import { aGroup, aUser, directoryText } from '../../support/directory.ts';
 
 const OFFICER = { roles: [{ value: 'officer' }] };
-/** Gina is of the group, Otto has the role, Paul has neither, and Lea has left with both. */
+/** Gina is in the group, Otto has the role, Paul has neither, and Lea has left with both. */
 const PEOPLE = directoryText(
   ...[aUser('gina'), aUser('otto', OFFICER), aUser('paul'), aUser('lea', { ...OFFICER, active: false })],
   aGroup('security', ['gina', 'lea']),

@@ -17,7 +17,7 @@ import { waitFor } from '../../support/wait-for.ts';
 import { SHAPES } from '../../support/whole-answers.ts';
 import { systemTime } from '../../support/time.ts';
 
-/** PDP and access request service as two that share nothing but what they publish: no database, no secret. */
+/** A PDP and an access request service that share only their published keys: no database, no secret. */
 describe('the authority side', () => {
   const service = new ApprovalsUnderTest();
   const log = pino({ level: 'silent' });
@@ -67,7 +67,7 @@ describe('the authority side', () => {
       binding_token: denial.access_request.binding_token,
     },
   });
-  /** A call that was denied, asked for, and approved by alice. */
+  /** A call that was denied, requested, and approved by alice. */
   async function approved() {
     const request = aCall();
     const submitted = await service.submit(submissionOf(request, await denied(request)));
@@ -86,7 +86,7 @@ describe('the authority side', () => {
 
   it('shares no state with the PDP: another PDP permits with the same approval [ARAP-GEN-03] [ARAP-GEN-04] [ARAP-CMP-10] [ARAP-CMP-14] [ARAP-SCP-03] [ARAP-SCP-04]', async () => {
     const { request, approval } = await approved();
-    // It goes by another address, and the approval is made out to the name that both have.
+    // The PDP has another address, and the approval names the audience that both PDPs use.
     expect(await ask(presenting(request, approval), other)).toMatchObject({ decision: true });
   });
 

@@ -72,7 +72,7 @@ describe('catalogs, from policies to the access request', () => {
     rmSync(folder, { recursive: true });
   });
 
-  /** As the gateway goes about it: a call that was denied, with the form of its request and what reads its catalogs. */
+  /** Like the gateway: a denied call with the form of its request, and a reader of its catalogs. */
   async function denied(subject: string) {
     const [tool, args] = ['files__write_file', { path: `/srv/${crypto.randomUUID()}`, content: 'x' }];
     const request: EvaluationRequest = {
@@ -99,7 +99,7 @@ describe('catalogs, from policies to the access request', () => {
     return { request, denial, catalogs, catalogued };
   }
   type Denied = Awaited<ReturnType<typeof denied>>;
-  /** What can be chosen when this was said before. */
+  /** The choices after this earlier answer. */
   async function options({ catalogs, catalogued }: Denied, app: string) {
     const next = await nextInput({ requestCatalogs: catalogs, ...systemTime }, catalogued, { app });
     if (next.kind !== 'ask') throw new Error(next.kind);

@@ -13,7 +13,7 @@ import { systemTime } from '../../support/time.ts';
 
 const KEY_ID = 'test-key';
 
-/** An issuer that publishes one key, and can stop doing so. */
+/** An issuer that publishes one key, and can stop publishing it. */
 async function startIssuer() {
   const { publicKey, privateKey } = await generateKeyPair('ES256');
   const jwk = { ...(await exportJWK(publicKey)), kid: KEY_ID, alg: 'ES256', use: 'sig' };

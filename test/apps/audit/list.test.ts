@@ -134,7 +134,7 @@ describe('paging', () => {
     const first = await page(`&before=${second.previousCursor}`);
     expect(tasks(first)).toEqual(tasks(pages[0]));
     expect(first.previousCursor).toBeUndefined();
-    // A record that came in between stands on a page before, which is then the first again.
+    // A newer record belongs on the page before, which is then the first again.
     await audit.calls.end('denied', anOpening({ tool }));
     expect((await page(`&before=${pages[1].previousCursor}`)).items).toHaveLength(3);
     expect(await page(`&before=${first.nextCursor}`)).toMatchObject({ items: [{}, {}, {}] });

@@ -6,7 +6,7 @@ import { startAuditApp, type AuditUnderTest } from './audit-app.ts';
 import type { EndedCall } from './ended-calls.ts';
 
 const TOOL = 'three__pages';
-/** A net: a machine may stand still. */
+/** A generous limit, because the machine may stand still. */
 const PATIENCE_MS = 240_000;
 
 let audit: AuditUnderTest;

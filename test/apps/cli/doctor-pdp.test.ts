@@ -10,7 +10,7 @@ afterEach(async () => {
   server = undefined;
 });
 
-/** A PDP with this metadata that answers every evaluation alike. */
+/** A PDP with this metadata that gives every evaluation the same answer. */
 async function aPdp({ metadata = {}, decision = false }: { metadata?: object; decision?: unknown } = {}) {
   const asked: string[] = [];
   const started = await serve((request, response) => {

@@ -6,7 +6,7 @@ const mcpServers = { off: { command: 'no-such-program', type: 'stdio', disabled:
 const SAID = 'mcpServers.off: it is switched off, so it is not started and its tools are not offered';
 
 it.each<[command: string, config: object, said: string]>([
-  // What `up` says before anything is started: it starts nothing in production.
+  // The message of `up` before it starts anything: it refuses to run in production.
   ['up', { mode: 'production', identity: { issuer: 'https://id.example' } }, `warning  ${SAID}`],
   ['lint', {}, `warning  ${SAID}`],
   ['doctor', {}, SAID],

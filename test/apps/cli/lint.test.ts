@@ -23,7 +23,7 @@ import { systemTime } from '../../support/time.ts';
 const folder = mkdtempSync(join(tmpdir(), 'lint-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 let desk: Desk | undefined;
-/** As its user does, runs it again when the file server had not started by then: a machine may be slow. */
+/** Runs it again, as a user would, while a slow file server has not started. */
 const run = (config: object | string, ...args: string[]) =>
   waitFor(async () => {
     const said = await (desk = new Desk(config)).run(['lint', ...args]);

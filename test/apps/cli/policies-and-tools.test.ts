@@ -12,7 +12,7 @@ import { policyDesk, REQUESTABLE } from './policy-desk.ts';
 const policy = (id: string, condition: string, { effect = 'permit', action = 'action == Action::"tools/call"' } = {}) =>
   `@id("${id}") ${effect} (principal, ${action}, resource) when { ${condition} };\n`;
 
-/** The configuration of a desk with these policies beside `permit-a`, and an upstream `bank`. */
+/** The configuration of a desk with these policies in addition to `permit-a`, and an upstream `bank`. */
 function configOf(policies: string, more: object = {}) {
   const desk = policyDesk({ 'b.cedar': policies });
   const settings = { pdp: { policies: `${desk.folder}/policies` }, mcpServers: { bank: { command: 'x' } }, ...more };

@@ -63,7 +63,7 @@ describe('reconciling a database that may have lost rows', () => {
     expect(await fixture.lifecycle.beginInvocation({ ...permitted, ...permit })).toBe(true);
     const [waits, unknown] = [await fixture.pending(), await fixture.pending()];
     await started(waits.gatedCallId);
-    // The database was taken back to before it was last reconciled.
+    // The database was restored to a time before its last reconciliation.
     await mark(7, 1_000);
 
     expect(await reconcile()).toEqual({ epoch: 8, open: 5, settled: 2, ended: 0, withoutWitness: 2 });

@@ -28,7 +28,7 @@ const REQUEST = {
   ],
 };
 
-/** Of the ended requests there are 450, of all others one. */
+/** There are 450 ended requests, and one of each other kind. */
 function page(url: string) {
   const query = new URL(url, 'http://stub').searchParams;
   if (query.get('status') !== 'ended') return { requests: [REQUEST], count: 1 };
@@ -45,7 +45,7 @@ interface Received {
   readonly body: string;
 }
 
-/** An approvals service that notes what it is asked. */
+/** An approvals service that records its requests. */
 async function startStub() {
   const received: Received[] = [];
   const server = await serve((request, response) => {

@@ -7,7 +7,7 @@ import { Desk } from './run.ts';
 
 const ORIGINAL: Description = { description: 'Pays.', properties: {}, annotations: {} };
 const CHANGED: Description = { ...ORIGINAL, description: 'Pays \u202Etwice\n.' };
-/** Nothing listens there. */
+/** No server listens there. */
 const AWAY = { url: 'http://127.0.0.1:1/mcp' };
 
 let bank!: Awaited<ReturnType<typeof startChangingUpstream>>;
@@ -150,7 +150,7 @@ describe('countersign signature', () => {
       prompts: [],
       resources: [],
     });
-    // Canonical JSON: the order of its members is that of their names.
+    // Canonical JSON orders members by name.
     const text = JSON.stringify(signature);
     expect(digest).toBe(`sha-256:${createHash('sha256').update(text).digest('hex')}`);
     const lines = (await run(['show'])).out.split('\n');

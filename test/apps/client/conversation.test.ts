@@ -12,7 +12,7 @@ const PREPROCESSOR = { ...reading, preprocessor: true } as const;
 type Answer = (call: { name: string; arguments: Record<string, unknown> }, signal: AbortSignal) => Promise<unknown>;
 const texts = (text: string) => ({ content: [{ type: 'text', text }] });
 
-/** A server whose tools are those, and a model that keeps what it was given. */
+/** A server with these tools, and a model that keeps its input. */
 function conversationWith(tools: readonly ListedTool[], callTool: Answer, timeoutMs?: number) {
   const requests: ModelRequest<ListedTool>[] = [];
   const server: ToolServer<ListedTool> = { listTools: async () => tools, callTool };

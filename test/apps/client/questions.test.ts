@@ -20,7 +20,7 @@ describe('questions', () => {
       return answer(given[0]);
     });
     expect(answers).toEqual({ first: accepted('one'), second: accepted('two') });
-    // It is told the question and nothing else: not where it comes from.
+    // The answering function gets only the question, not its source.
     expect(seen).toEqual([[asking('one')], [asking('two')]]);
   });
 

@@ -22,7 +22,7 @@ const described = (items: Partial<ItemDescriptions> = {}): Description => ({
   items: { ...ITEMS, ...items },
 });
 
-/** How each kind is listed, and what a client does with it. */
+/** How each kind is listed, and how a client uses it. */
 const KINDS = {
   prompt: { list: 'prompts/list', member: 'prompts', use: ['prompts/get', { name: `bank__${PROMPT}` }] },
   resource: { list: 'resources/list', member: 'resources', use: ['resources/read', { uri: RESOURCE }] },
@@ -73,9 +73,9 @@ function underTest(pinning?: 'accepted') {
       const [method, params] = KINDS[kind].use;
       return ask(method, params);
     },
-    /** How often the policy decision point was asked about one of the things. */
+    /** How often the policy decision point was asked about one of the items. */
     questions: () => own.real.authority.seen.filter(({ body }) => /bank__ask|desk:/.test(body)).length,
-    /** The upstream describes its things like this from now on, and the gateway has noticed. */
+    /** From now on the upstream describes its items like this, and the gateway has noticed. */
     async become(items: Partial<ItemDescriptions>, isNoticed: () => Promise<boolean>) {
       bank.described = described(items);
       bank.announce();

@@ -23,7 +23,7 @@ afterEach(() => void (bank.described = ORIGINAL));
 
 type RealGateway = Awaited<ReturnType<typeof startRealGateway>>;
 
-/** What the tests do with a gateway over the changing upstream, and with a second one over the same database. */
+/** A gateway over the changing upstream, and a second one over the same database. */
 function underTest(pinning?: 'accepted') {
   const own = {} as { real: RealGateway; gateways: readonly { readonly mcpUrl: string }[]; token: string };
   beforeAll(async () => {
@@ -53,13 +53,13 @@ function underTest(pinning?: 'accepted') {
       Promise.all(own.gateways.map((gateway) => ask(gateway, 'tools/call', { name: 'bank__pay', arguments: {} }))),
     /** How often the policy decision point was asked about calls of the tool. */
     evaluations: () => own.real.authority.seen.filter(({ body }) => body.includes('"id":"bank__pay"')).length,
-    /** The upstream describes its tool like this from now on, and both gateways have noticed. */
+    /** From now on the upstream describes its tool like this, and both gateways have noticed. */
     async become(described: Description, isNoticed: () => Promise<boolean>) {
       bank.described = described;
       bank.announce();
       await waitFor(isNoticed);
     },
-    /** What the operator does. */
+    /** The operator accepts the tool. */
     async accept(): Promise<void> {
       await acceptOffered(own.real.database.pool, { bank: { url: bank.url } });
     },
@@ -105,7 +105,7 @@ describe('tools that are accepted when first seen', () => {
     expect(await listed()).toEqual(both([described.description]));
     for (const { body } of await call()) expect(textOf(body.result)).toBe('paid');
 
-    // What had been accepted before is accepted no more.
+    // The description that was accepted earlier is no longer accepted.
     await become(ORIGINAL, async () => (await listed()).flat().length === 0);
     for (const { body } of await call()) expect(textOf(body.result)).toMatch(REFUSAL);
     await accept();

@@ -5,7 +5,7 @@ import { questionIn, schemaOf, taskOf, WHY } from '../../support/input-calls.ts'
 
 const MANY = Array.from({ length: 60 }, (_, n) => ({ value: `cc-${n}`, label: `Center ${n}` }));
 const parametersOf = ({ path }: { path: string }) => Object.fromEntries(new URL(path, 'http://any.test').searchParams);
-/** What a service answers that searches as it should. */
+/** The answer of a service that searches correctly. */
 const searching = (all: typeof MANY) => (parameters: URLSearchParams) =>
   items(all.filter(({ label }) => label.toLowerCase().includes(parameters.get('q') ?? '')));
 
@@ -73,7 +73,7 @@ describe('a field with a catalog', () => {
       center: { type: 'string', oneOf: [{ const: 'cc-7', title: 'Finance' }] },
     });
     expect(questionIn(second).key).not.toBe(questionIn(first).key);
-    // A value of another scope is none.
+    // A value of another scope is invalid.
     await call({ center: 'cc-8' });
     expect(world.submitted()).toEqual([]);
     expect(taskOf(await call({ center: 'cc-7' }))).toMatch(/^tsk_/);

@@ -25,7 +25,7 @@ const here = (gateway = strict) => ({ type: 'mcp_server', id: gateway.mcpUrl });
 const deny = (gateway: GatewayUnderTest) => {
   gateway.world.decision = { kind: 'deny', reason: 'canary-reason' };
 };
-/** A message of an earlier revision, as it stands. */
+/** A message of an earlier revision, unchanged. */
 const earlier = (gateway: GatewayUnderTest, message: object) =>
   post(gateway, JSON.stringify({ jsonrpc: '2.0', ...message }), { ...ACCEPTS, authorization: 'Bearer token-of-alice' });
 const INITIALIZE = {

@@ -90,7 +90,7 @@ describe('a token in a COAZ request', () => {
     real = await startRealGateway({});
   });
   afterAll(() => real.stop());
-  /** What the decision point was asked about the call. */
+  /** The decision point's question about the call. */
   const asked = () => real.authority.seen.filter(({ body }) => body.includes('files__pid'));
 
   it('supplies its claims when it is valid [COAZ-IM-04]', async () => {

@@ -12,7 +12,7 @@ import { aTool, TRANSFER, UNCHECKABLE } from '../../support/tools.ts';
 
 const UNAVAILABLE = { reason: 'insufficient_authorization', remediation: 'unavailable' };
 const SCHEMA = 'https://approvals.test/schema';
-/** What no text without an envelope has. */
+/** Never matches a text without an envelope. */
 const ENVELOPE = /insufficient_authorization|io\.modelcontextprotocol\/authorization/;
 const UNDISCLOSED = { reason: 'insufficient_authorization', remediation: 'undisclosed' };
 const STEP_UP = {
@@ -30,11 +30,11 @@ afterAll(() => Promise.all(gateways.map((gateway) => gateway.stop())));
 beforeEach(() => gateways.forEach((gateway) => gateway.reset()));
 
 type World = GatewayUnderTest['world'];
-/** What leads to an answer, and the envelope that it carries. */
+/** How an answer is caused, and the envelope that it carries. */
 type Case = readonly [name: string, envelope: object | undefined, arrange: (world: World) => void, options?: object];
 
 const ON_HOLD = (world: World) => void (world.decision = requestable());
-/** The same, and its request needs a reason in words. */
+/** The same with a request that needs a reason in words. */
 const ASKING = (world: World) => {
   const offer = {
     endpoint: 'https://ars.test/requests',
@@ -92,7 +92,7 @@ const ANSWERS = {
     ],
     not_needed: [['an approval was asked for, and none is needed', undefined, () => undefined, REQUEST]],
     step_up: [['its caller has to sign in otherwise', UNDISCLOSED, (world) => (world.decision = STEP_UP)]],
-    // An error of the protocol: hold.test.ts has it.
+    // An error of the protocol: see hold.test.ts.
     demands_tasks: [],
     needs_tasks: [['its client has no tasks', UNDISCLOSED, ON_HOLD, { capabilities: {} }]],
     needs_forms: [['its client shows no forms', UNDISCLOSED, ASKING]],
@@ -104,7 +104,7 @@ const ANSWERS = {
     requirements_unmet: [
       ['a requirement is not met', undefined, (world) => (world.verdict = { unmet: ['env:test'], undecided: [] })],
     ],
-    // An error of the protocol: the tests of what is relayed have it.
+    // An error of the protocol: see the tests of relays.
     undeclared: [],
   },
   held: {
@@ -129,7 +129,7 @@ const ANSWERS = {
     ],
     not_sent: [['its server is away', undefined, (world) => (world.invocation = { kind: 'not_sent', cause: '' })]],
     no_answer: [['its server is silent', undefined, (world) => (world.invocation = { kind: 'no_answer', cause: '' })]],
-    // The tests of what is relayed have it.
+    // See the tests of relays.
     task: [],
   },
 } satisfies {

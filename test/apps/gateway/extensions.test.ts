@@ -18,7 +18,7 @@ beforeEach(() => gateways.forEach((gateway) => gateway.reset()));
 
 const ended = aView({ state: 'executed', result: JSON.stringify({ content: [{ type: 'text', text: 'booked' }] }) });
 
-/** The texts of a call that waits, and of its task before and after its end. */
+/** The texts of a waiting call, and of its task before and after its end. */
 async function lifeOf(gateway: GatewayUnderTest, extensions: object): Promise<string[]> {
   const { world } = gateway;
   world.decision = requestable();

@@ -11,7 +11,7 @@ import { startScriptedPdp, type Said, type ScriptedPdp } from '../../support/scr
 
 const inAnHour = () => new Date(Date.now() + 3_600_000).toISOString();
 const inAnHourSeconds = () => Math.floor(Date.now() / 1_000) + 3_600;
-/** Numbers in odd notations, null within, text that sorts oddly, and a name that is dangerous to copy. */
+/** Numbers in odd notations, nested null, text with an odd sort order, and a name that is dangerous to copy. */
 const STATE = JSON.parse(
   '{"z":[1.0,1e21,-0,0.1e-6,9007199254740993],"é":{"\\u2028":null},"a":false,"__proto__":{"x":1},"":"\\u0000"}',
 ) as Json;
@@ -28,7 +28,7 @@ describe('an authority side of third-party services', () => {
   const issued: JsonObject[] = [];
   const shown: unknown[] = [];
 
-  /** Permits with exactly the approval that the service gave, by canonical form, and offers to ask for one otherwise. */
+  /** Permits only with exactly the service's approval, by canonical form, and otherwise offers a request. */
   const decide = (body: unknown): Said => {
     const { approval } = (body as EvaluationRequest).context;
     if (approval !== undefined) shown.push(approval);
@@ -113,7 +113,7 @@ describe('an authority side of third-party services', () => {
     const { taskId } = await write(join(product.files, 'state.txt'));
     service.resolve('approved');
     await product.ended(taskId);
-    // It is given with each look at the status, and the last look need not be that of who shows it.
+    // Each status has its own approval, and the presented one need not be the last.
     expect(issued.map((one) => canonicalJson(one))).toContain(canonicalJson(shown[0] as Json));
     expect(canonicalJson((shown[0] as JsonObject)['state'] as Json)).toBe(canonicalJson(STATE));
   });
@@ -142,7 +142,7 @@ describe('a third-party access request service with our policy decision point', 
       own: ['pdp'],
       config: {
         accessRequests: { url: service.url, jwksUrl: service.jwksUrl, credentialHeader: API_KEY_HEADER },
-        // It has no list of what it took back.
+        // It has no list of revocations.
         pdp: { checkRevocations: false },
       },
     });

@@ -53,14 +53,14 @@ function held<T>(answer: T) {
   return { hold, give };
 }
 
-/** Makes the call, and closes its connection as soon as the answer that it needs is asked for. */
+/** Makes the call, and closes its connection once the gateway waits for the answer it needs. */
 async function callAndLeave(args: Record<string, unknown>, hold: { readonly asked: boolean }): Promise<void> {
   const client = new AbortController();
   const answer = call(args, client.signal);
   await waitFor(() => hold.asked);
   client.abort();
   await expect(answer).rejects.toThrow(/abort/);
-  // Who is answered now came after the other had gone: the gateway knows that by now.
+  // This request follows the disconnect, so its answer proves that the gateway has noticed.
   await fetch(new URL('/healthz', real.mcpUrl));
 }
 
@@ -72,7 +72,7 @@ describe('a client that disconnects', () => {
     await callAndLeave({ n: 1 }, hold);
     hold.release();
     real.authority.decide = () => REQUESTABLE;
-    // Another call, which has all of the way to go: the first one had a part of it left.
+    // Another call goes through every step, while the first had only a part left.
     const other = await taskOf(call({ n: 'other' }));
     expect((await rows()).slice(before.length)).toEqual([expect.objectContaining({ task_id: other })]);
     expect(keys()).toHaveLength(1);
@@ -97,7 +97,7 @@ describe('a client that disconnects', () => {
     real.authority.accept = give;
     await callAndLeave({ n: 3 }, hold);
     const [opened] = (await rows()).slice(before.length);
-    // The service has opened the request all the same: it is known by its key.
+    // The service has opened the request anyway, and finds it by its key.
     const requests = `${real.authority.url}/access/v1/requests`;
     const links = { cancel: `${requests}/three/cancel` };
     const task = { id: 'three', status: 'pending', status_endpoint: `${requests}/three`, links };

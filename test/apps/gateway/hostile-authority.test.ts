@@ -132,7 +132,7 @@ describe('a call that needs an approval, before an access request service that l
     });
     expect(await call(old)).toBe(401);
     expect(await outbox()).toBe(before);
-    // An authentic one makes the worker look, once; what it claims moves nothing.
+    // An authentic one makes the worker poll once. Its claims have no effect.
     const authentic = signed(CALLBACK_SECRET, 'msg_1');
     expect([await call(authentic), await call(authentic)]).toEqual([204, 204]);
     expect(await outbox()).toBe(before + 1);

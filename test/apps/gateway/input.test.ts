@@ -140,7 +140,7 @@ describe('an answer to the form', () => {
     const args = asking.newArguments();
     const question = questionIn(await asking.call(args));
     const [before = 0] = await asking.traces();
-    // Who joins a call while the machine stands still is told to repeat it.
+    // A caller that joins a call while the machine stands still is told to repeat it.
     const answer = () => repeatWhile(isForLater, () => asking.call(args, answering(question, accepted())));
     const answers = await Promise.all(Array.from({ length: 8 }, answer));
     const tasks = new Set(answers.map(taskOf));

@@ -165,7 +165,7 @@ it('a client of the present revision hears of changes to prompts and resources',
   const client = new Client({ name: 'test', version: '0' }, { versionNegotiation: { mode: 'auto' }, listChanged });
   await client.connect(new StreamableHTTPClientTransport(new URL(real.mcpUrl), await bearer()));
   try {
-    // It listens some time after it has connected, so there are changes until it has heard of them.
+    // The client subscribes some time after it has connected, so the test makes changes until it hears of them.
     await waitFor(async () => {
       await client.callTool({ name: 'list__grow', arguments: {} });
       return changes.size === 2;

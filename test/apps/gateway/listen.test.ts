@@ -22,7 +22,7 @@ const listen = async (notifications: Record<string, unknown>, options?: SendOpti
   return subscriber;
 };
 const listenToTask = (options?: SendOptions) => listen({ taskIds: [TASK_ID] }, options);
-/** All watches have ended, so the next test finds every place free. */
+/** All subscriptions have ended, so the next test finds every place free. */
 afterEach(async () => {
   for (const subscriber of subscribers.splice(0)) subscriber.leave();
   await waitFor(() => world.taskListeners.size === 0);
@@ -33,7 +33,7 @@ const change = (view: Parameters<typeof aView>[0]) => {
   world.view = aView(view);
   world.tell(TASK_ID);
 };
-/** The limit is for a stream that is opened all the same: it would go on for ever. */
+/** The time limit ends a stream that is opened by mistake and would never end. */
 const refused = async (notifications: Record<string, unknown>, options?: SendOptions) => {
   const patient = { ...options, signal: AbortSignal.timeout(60_000) };
   const { body, ...answer } = await send(gateway, LISTEN, { notifications }, patient);
@@ -85,7 +85,7 @@ describe('subscriptions/listen', () => {
     for (const listener of world.changeListeners) listener('tools');
     await waitFor(() => subscriber.messages.at(-1)?.method === 'notifications/tools/list_changed');
     expect(subscriber.isOver()).toBe(false);
-    // The id of the request, as the type that it has.
+    // The id of the request, with its own type.
     const ids = subscriber.messages.map(({ params }) => params?._meta[SUBSCRIPTION_ID]);
     expect(ids).toEqual(subscriber.messages.map(() => 7));
   });

@@ -11,11 +11,11 @@ import { waitFor } from '../../support/wait-for.ts';
 
 /** Calls that have logged once, and wait until the test lets them log again. */
 let waiting: (() => void)[] = [];
-/** From which level on each call was to log. */
+/** The log level of each call. */
 let levels: unknown[] = [];
 const wordSchema = fromJsonSchema<{ word: string }>({ type: 'object', properties: { word: { type: 'string' } } });
 
-/** A server on the official package, whose tools write down what they are given before they answer. */
+/** A server on the official package, whose tools log their arguments before they answer. */
 async function startLoggingUpstream() {
   const handler = createMcpHandler(() => {
     const server = new McpServer({ name: 'logging', version: '1.0.0' }, { capabilities: { logging: {}, tools: {} } });
@@ -55,7 +55,7 @@ beforeEach(() => {
   real.authority.decide = () => ({ decision: true });
 });
 
-/** A client of an earlier revision, and everything that it was told of logs. */
+/** A client of an earlier revision, and all its log messages. */
 async function earlierClient(sub: string) {
   const client = new EarlierClient({ name: 'earlier', version: '0' });
   const heard: unknown[] = [];

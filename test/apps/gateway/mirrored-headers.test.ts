@@ -37,7 +37,7 @@ const encoded = (text: string) => `=?base64?${Buffer.from(text).toString('base64
 const taken = async (args: JsonObject, headers: Record<string, string> = {}) =>
   (await query(args, headers)).status === 200;
 
-/** Nothing is asked about such a call, and nothing of it is sent on or opened. */
+/** Such a call causes no question to policy, no access request and no call of the tool. */
 async function isRefused(args: JsonObject, headers: Record<string, string> = {}): Promise<void> {
   const { status, body } = await query(args, headers);
   expect([status, body.error?.code, body.id]).toEqual([400, -32_020, 'r-1']);

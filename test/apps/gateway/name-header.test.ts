@@ -13,7 +13,7 @@ afterAll(() => gateway.stop());
 beforeEach(() => gateway.reset());
 
 const TASK = { taskId: TASK_ID };
-/** Every method whose header has to name something, with what is named; and some that name nothing. */
+/** Every method that needs a name in the header, with that name, and some methods without one. */
 const METHODS: readonly (readonly [method: string, params: Record<string, unknown>, named?: string])[] = [
   ['tools/call', transfer(), 'bank__transfer'],
   ['prompts/get', { name: 'greeting' }, 'greeting'],
@@ -25,7 +25,7 @@ const METHODS: readonly (readonly [method: string, params: Record<string, unknow
   ['server/discover', {}],
 ];
 const encoded = (text: string) => `=?base64?${Buffer.from(text).toString('base64')}?=`;
-/** What the header may hold, if it is there. Equal twice is one value that is another one: it is not known which counts. */
+/** Possible values of the header. Two equal values become one different value, because it is unknown which one counts. */
 const HEADERS: readonly (readonly [what: string, values: (named: string) => readonly string[], agrees: boolean])[] = [
   ['equal', (named) => [named], true],
   ['equal, encoded', (named) => [encoded(named)], true],
@@ -39,7 +39,7 @@ const HEADERS: readonly (readonly [what: string, values: (named: string) => read
   ['repeated, with the first different', (named) => ['other', named], false],
 ];
 
-/** Sends the request with the header as often as there are values. */
+/** Sends the request with the header once for each value. */
 async function sendNamed(
   [method, params]: (typeof METHODS)[number],
   values: readonly string[],
@@ -56,7 +56,7 @@ const of = ({ status, body }: Pick<Sent, 'status' | 'body'>) => [status, body.er
 
 describe.each(METHODS)('the name header of %s', (...of_) => {
   const [method, params, named] = of_;
-  /** What is answered when header and body agree. */
+  /** The answer when header and body agree. */
   const agreed = async () => (await send(gateway, method, params)).body;
 
   it.each(HEADERS)('is checked when it is %s', async (_what, values, agrees) => {

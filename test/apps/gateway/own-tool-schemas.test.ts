@@ -17,7 +17,7 @@ interface Listed {
 }
 
 const WANTED = { to: 'acct-1', amount: 5 };
-/** Ways in which a model writes the arguments of an own tool that mean something, and the same for every tool that is listed. */
+/** Useful forms in which a model writes the arguments of each listed own tool. */
 const WRITTEN: Readonly<Record<string, readonly Json[]>> = {
   request_access: [
     { tool: 'bank__transfer', arguments: WANTED },

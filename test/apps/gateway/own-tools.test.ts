@@ -155,7 +155,7 @@ describe('get_request_status', () => {
     };
     const request = { reference: REQUEST_REF, status: 'completed', statusMessage };
     expect(await answered({ a: 1 })).toEqual({ a: 1, 'dev.countersign/request': request });
-    // What has no members stays as it is, and a host that is given none shows the text.
+    // A result that is not an object stays unchanged, and without one a host shows the text.
     expect([await answered([1]), await answered()]).toEqual([[1], undefined]);
   });
 
@@ -228,7 +228,7 @@ describe('polls of requests', () => {
   const params = { name: 'get_request_status', arguments: { reference: REQUEST_REF } };
 
   it('are limited like polls of tasks, also in a batch [TASK-023]', async () => {
-    // On a machine that is slow, many seconds may pass between the first and the last.
+    // On a slow machine, many seconds may pass between the first and the last.
     const refused = await waitFor(async () => {
       slow.reset();
       const answers = await Promise.all(Array.from({ length: 100 }, () => send(slow, 'tools/call', params)));

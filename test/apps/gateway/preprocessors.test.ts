@@ -71,7 +71,7 @@ it('the parameters of a preprocessor are its inputSchema, and nothing else [PRE-
   expect((await ask(5)).body.result).toMatchObject({ isError: true });
   expect(world.invocations).toEqual([]);
   expect((await ask('x')).body.result).toMatchObject({ content: [{ text: 'booked' }] });
-  // Under the name of the first draft they are none.
+  // The name of the first draft has no effect.
   const early = { name: 'recall', preprocessor: true, parameters: properties, _meta: READS };
   world.listed = [aTool(early, { digest: 'sha-256:early' })];
   expect((await ask('x')).body.result).toMatchObject({ isError: true });

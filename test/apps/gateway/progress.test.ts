@@ -75,7 +75,7 @@ describe('a tool that writes logs and asks its client', () => {
         [PROGRESS, undefined],
         [undefined, 'r-1'],
       ]);
-      // All that it asked was refused before it answered.
+      // All its requests were refused before it answered.
       expect(messages[1]?.result).toMatchObject({ content: [{ text: '[-32601,-32601,-32601]' }] });
     },
   );

@@ -5,7 +5,7 @@ import { AUTHORIZATION, metaOf, post, send, textOf, transfer, type Sent } from '
 import { waitFor } from '../../support/wait-for.ts';
 
 const MALLORY = { token: 'token-of-mallory' };
-/** So many at once that they do not take as long as the limit would let them. */
+/** Enough requests at once to exceed the limit before time passes. */
 const MANY = 100;
 
 let gateway!: GatewayUnderTest;
@@ -18,7 +18,7 @@ afterEach(() => gateway.stop());
 
 const many = <T>(make: () => Promise<T>) => Promise.all(Array.from({ length: MANY }, make));
 const isRefused = ({ status }: Sent) => status === 429;
-/** The same until more than these are refused: on a machine that is slow, many seconds may pass between the first and the last. */
+/** Repeats them until more than these are refused: on a slow machine, many seconds may pass between the first and the last. */
 const tooMany = (make: () => Promise<Sent>, moreThan = 0) =>
   waitFor(async () => {
     const { lookups, evaluations, invocations } = gateway.world;
@@ -129,7 +129,7 @@ describe('access requests', () => {
       remediation: 'undisclosed',
     });
     expect(world.openings).toHaveLength(3);
-    // The limit is each caller's own, and allowed calls have none.
+    // The limit counts each caller separately, and allowed calls have no limit.
     await call(MALLORY);
     expect(world.openings.length).toBeGreaterThan(3);
     world.decision = { kind: 'allow' };

@@ -49,7 +49,7 @@ describe('an allowed call', () => {
 
 describe('a call that needs an approval', () => {
   it('is one task and one submission, even for many simultaneous identical calls [TASK-110, AUTHZ-004]', async () => {
-    // Who joins a call while the machine stands still is told to repeat it.
+    // A caller that joins a call while the machine stands still is told to repeat it.
     const answers = await Promise.all(Array.from({ length: 8 }, () => repeatWhile(isForLater, () => call({ n: 2 }))));
     const ids = new Set(answers.map(taskIdOf));
     expect(ids.size).toBe(1);

@@ -22,7 +22,7 @@ async function open(name: string, args: object): Promise<string> {
 }
 const listen = async (taskIds: string[], options: object = {}) =>
   subscribe(real, { taskIds }, { token: await real.authority.token({ aud: real.mcpUrl }), ...CAN, ...options });
-/** Lets it go. Who is answered now came after it had gone: the gateway knows that by now, and looks no more. */
+/** Disconnects. The next request follows the disconnect, so its answer proves that the gateway has noticed and stops polling. */
 async function leave(subscriber: Subscriber): Promise<void> {
   subscriber.leave();
   await waitFor(() => subscriber.isOver());

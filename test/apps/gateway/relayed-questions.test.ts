@@ -52,7 +52,7 @@ describe('a question of an upstream', () => {
       expect(answered.text).toContain(said);
       const [second, first] = upstream.of(method);
       expect(second?.params['inputResponses']).toEqual({ [key]: response });
-      // It gave no state, and gets none.
+      // The upstream sent no state, and gets none back.
       expect([first?.params, second?.params].map((of) => of && 'requestState' in of)).toEqual([false, false]);
     },
   );

@@ -24,14 +24,14 @@ const open = async (name: string, args: object = {}) => taskIdOf(await call(tool
 const get = (taskId: string, options: SendOptions = {}) => ask('tasks/get', { taskId }, { ...CAN, ...options });
 const statusOf = ({ body }: Sent) => body.result?.['status'];
 
-/** The task, as soon as it has this status. */
+/** The task, once it has this status. */
 async function until(taskId: string, status: string): Promise<Sent> {
   let seen: Sent | undefined;
   await waitFor(async () => statusOf((seen = await get(taskId))) === status);
   return seen as Sent;
 }
 
-/** What the upstream answers to requests about tasks from now on. */
+/** From now on, the upstream's answers to requests about tasks. */
 const forge = (result: object, method = 'tasks/get') =>
   (upstream.forge = (request) => (request.method === method ? { result } : undefined));
 const NOW = '2026-11-21T09:00:00Z';

@@ -18,7 +18,7 @@ const NOT_FOUND = { code: -32_602, message: 'Task not found or expired' };
 let real: Awaited<ReturnType<typeof startRealGateway>>;
 let fixture: ReturnType<typeof gatedCallFixture>;
 beforeAll(async () => {
-  // However fast a machine is that looks again and again.
+  // Limits that no machine reaches by polling.
   real = await startRealGateway({ maxOpenPerCaller: 1_000, maxPollsPerSecond: 100_000 });
   fixture = gatedCallFixture(real.database.pool);
 });
@@ -46,7 +46,7 @@ const step = async (taskId: string, world: World) => {
   const { toolDigest: digest } = (await fixture.lifecycle.load(of.gatedCallId)).binding;
   return stepsIn({ tool: { ...TOOL, digest }, ...world }, fixture.lifecycle).toTheClaim(of);
 };
-/** Everything that is written down of a call. */
+/** All stored data about a call. */
 async function everything(taskId: string): Promise<unknown> {
   const { gatedCallId } = await gatedCallOf(taskId);
   const tables = ['submission', 'decision', 'approval', 'execution_claim', 'call_event', 'outcome_record', 'data_key'];
@@ -194,7 +194,7 @@ it('200 identical calls at once are one task and one request for each principal,
   const tokenOf = (sub: string) => real.authority.token({ aud: real.mcpUrl, sub });
   const [alice, bob] = [await tokenOf('alice'), await tokenOf('bob')];
   const args = { at: 'once' };
-  // Who joins a call on a machine that is slow, or stands still, is told to repeat it.
+  // A caller that joins a call on a slow or stopped machine is told to repeat it.
   const idFor = async (token: string) => taskIdOf(await repeatWhile(isForLater, () => call(args, token)));
   const ids = await Promise.all(Array.from({ length: 200 }, (_, index) => idFor(index % 2 === 0 ? alice : bob)));
   expect(new Set(ids).size).toBe(2);
@@ -240,7 +240,7 @@ it('a task that is read during its deletion is shown whole, or not at all', asyn
     const ends = `UPDATE gateway.gated_call SET retain_until = clock_timestamp(), execution_deadline = last_updated_at
       WHERE id = $1`;
     await real.database.pool.query(ends, [gatedCallId]);
-    // It may be the gateway's own sweeper that forgets it.
+    // The gateway's own sweeper may delete it.
     while (!isOver && (await createDueCalls(real.database.pool).forget(1)) === 0);
     await lookers;
   }

@@ -17,7 +17,7 @@ let real: Awaited<ReturnType<typeof startRealGateway>>;
 let fixture: ReturnType<typeof gatedCallFixture>;
 /** A second gateway over the same database. */
 let other: { mcpUrl: string };
-/** Good at both. */
+/** Valid at both. */
 let token: string;
 beforeAll(async () => {
   // A client that polls at this interval learns nothing within the test.
@@ -49,7 +49,7 @@ async function withRow(taskId: string) {
   const { rows } = await real.database.pool.query<{ id: string }>(text, [taskId]);
   return { taskId, gatedCallId: rows[0]?.id ?? 'none' };
 }
-/** What the worker does with an approved call. */
+/** The worker's steps with an approved call. */
 async function execute({ gatedCallId }: { gatedCallId: string }): Promise<void> {
   const { lifecycle } = fixture;
   await lifecycle.grant(gatedCallId, 1, anApproval());
@@ -62,7 +62,7 @@ const RESULT = JSON.stringify({ content: [{ type: 'text', text: 'done' }] });
 const got = async (taskId: string) => (await real.send('tasks/get', { taskId }, token)).body.result;
 const withoutMeta = ({ _meta, ...task }: Record<string, unknown>) => task;
 
-/** An official client of the second gateway, with every task that it was told of. */
+/** An official client of the second gateway, with every task that it heard of. */
 async function connectToOther() {
   const client = new Client(clientInfo, {
     capabilities: clientCapabilities,
@@ -91,7 +91,7 @@ describe('a task that was opened at one gateway', () => {
       ...meta,
       'io.modelcontextprotocol/serverInfo': expect.anything(),
     });
-    // Never back, and nothing twice.
+    // States never go back and never repeat.
     const messages = subscriber.tasks().map(({ statusMessage }) => String(statusMessage));
     expect(new Set(messages).size).toBe(messages.length);
   });
@@ -115,7 +115,7 @@ describe('a task that was opened at one gateway', () => {
       await client.query('BEGIN');
       const cancel = `SELECT gateway.end_unclaimed($1, 'cancelled', 'client_cancelled', 'client', 3600000)`;
       await client.query(cancel, [changing.gatedCallId]);
-      // A word of the first change would come before that of the second.
+      // A notice of the first change would arrive before that of the second.
       await fixture.calls.cancel(second.gatedCallId);
       expect(await subscriber.shown('cancelled')).toMatchObject({ taskId: second.taskId });
       expect(told(changing.taskId)).toMatchObject([{ status: 'working' }]);
@@ -165,7 +165,7 @@ it('any gateway can take over from one that stops, because each request names it
     send(gateway, method, params, { token: everywhere });
   const held = { name: 'files__pid', arguments: { n: (calls += 1) } };
   const taskId = String((await at(third, 'tools/call', held)).body.result?.['taskId']);
-  // The identical call is the same task, wherever it is made.
+  // The identical call is the same task at every gateway.
   expect((await at(other, 'tools/call', held)).body.result).toMatchObject({ taskId });
   real.authority.decide = () => ({ decision: true });
   const allowed = async (gateway: { mcpUrl: string }) =>

@@ -23,7 +23,7 @@ const WITHHELD = aTool(
 const card = (headers: Record<string, string> = {}) =>
   fetch(`${gateway.url}/signature`, { headers: { authorization: 'Bearer token-of-alice', ...headers } });
 const toolsOf = (result: Record<string, unknown> | undefined) => result?.['tools'] as JsonObject[];
-/** Asks as earlier revisions do, whose answers are events. */
+/** Asks like an earlier revision, whose answers are events. */
 async function legacy(method: string, params: object = {}) {
   const asked = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params });
   const { text } = await post(gateway, asked, { authorization: 'Bearer token-of-alice' });

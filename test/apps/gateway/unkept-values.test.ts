@@ -11,14 +11,14 @@ beforeAll(() => gateway.start());
 afterAll(() => gateway.stop());
 beforeEach(() => gateway.reset());
 
-/** Stands where a number is to stand that no client in JavaScript can write. */
+/** A placeholder for a number that no JavaScript client can write. */
 const PLACE = 4_711;
 const TOO_LONG = ['9007199254740993', '-9007199254740993', '12345678901234567890', '1e400', '9007199254740993.0'];
 const ALICE = { authorization: 'Bearer token-of-alice' };
 const nothingDone = () => expect([world.evaluations, world.openings, world.invocations]).toEqual([[], [], []]);
 const initialize = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'c', version: '0' } };
 
-/** Requests of both kinds, with a number at some place of each that is not its id. */
+/** Requests of both kinds, each with a number outside its id. */
 const REQUESTS: readonly (readonly [
   what: string,
   id: string | number,
@@ -121,7 +121,7 @@ it('a request without a valid token gets no part of its body back', async () => 
 });
 
 describe('the session of an official client continues after such a number', () => {
-  /** Writes the number where the client wrote another one. */
+  /** Replaces the client's number with the long one. */
   const writing: typeof fetch = (input, init) =>
     fetch(
       input,

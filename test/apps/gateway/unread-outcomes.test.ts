@@ -8,7 +8,7 @@ import { startRealGateway } from '../../support/real-gateway.ts';
 let real: Awaited<ReturnType<typeof startRealGateway>>;
 let fixture: ReturnType<typeof gatedCallFixture>;
 beforeAll(async () => {
-  // A client without tasks waits for the end of its call. Only ended calls are waited for here.
+  // A client without tasks waits for the end of its call. These tests wait only for ended calls.
   real = await startRealGateway({ waitSeconds: 45, maxPollsPerSecond: 100_000 });
   fixture = gatedCallFixture(real.database.pool);
 });
@@ -35,7 +35,7 @@ const requestAccess = (args: Args) => plainly('request_access', { tool: TOOL, ar
 const submissions = () => real.authority.submissions().length;
 const BOOKED = JSON.stringify({ content: [{ type: 'text', text: 'booked' }], structuredContent: { paid: true } });
 
-/** Opens the call and has it carried out, and looks at nothing. Answers its task. */
+/** Opens the call and carries it out without reading its outcome. Returns its task. */
 async function carriedOut(args: Args): Promise<string> {
   const taskId = (await withTasks(args)).body.result?.['taskId'] as string;
   const text = 'SELECT id FROM gateway.gated_call WHERE task_id = $1';
@@ -64,7 +64,7 @@ describe('a client that stopped waiting and repeats its call learns the outcome 
     const asked = submissions();
     const answer = await requestAccess(args);
     isOutcome(answer);
-    // A host may show its model nothing else.
+    // A host may show its model only this.
     expect(answer.body.result?.['structuredContent']).toMatchObject({
       paid: true,
       'dev.countersign/request': { status: 'completed', statusMessage: expect.stringMatching(/did not run again/) },

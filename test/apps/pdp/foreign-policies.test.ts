@@ -164,7 +164,7 @@ describe('our policy decision point in front of another one', () => {
 
     answer = denial();
     expect((await pdp.post(presenting(aTransfer(), approval))).body.decision).toBe(false);
-    // One that is for another call is no input at all, and neither is one that would ride in with a new member.
+    // An approval for another call is not passed on, nor one whose request gained a member.
     for (const other of [aTransfer({ amount: 1 }), aTransfer({ rides: 'in' })]) {
       await pdp.post(presenting(other, approval));
       expect(asked.at(-1)?.context['approval']).toBeUndefined();

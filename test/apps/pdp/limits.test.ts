@@ -89,19 +89,19 @@ describe('the limits of a decision point', () => {
     expect((await post(batchOf(15), EVALUATIONS)).status).toBe(200);
     const isRefused = ({ status }: { status: number }) => status === 429;
     const batches = () => Array.from({ length: 4 }, () => post(batchOf(15), EVALUATIONS));
-    // Between two of them a second may pass.
+    // A second may pass between two batches.
     const refused = await waitFor(async () => (await Promise.all(batches())).find(isRefused));
     expect(refused.text).toContain('ask again later');
     expect(Number(refused.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
     const smallAmongBatches = async () => (await Promise.all([...batches(), post(small())])).at(-1);
     await waitFor(async () => (await smallAmongBatches())?.status === 429);
-    // Each has its own.
+    // Each enforcement point has its own limit.
     expect((await post(small(), { headers: { Authorization: `Bearer ${other}` } })).status).toBe(200);
   });
 
   it('count each entry of a batch [AZ-TR-15]', async () => {
     const { post } = await start({ limits: { maxEvaluationsPerSecond: 250 } });
-    // A second may pass within a request. No second has room for 250 requests of 256 entries.
+    // A second may pass during a request. No second has time for 250 requests of 256 entries.
     await waitFor(async () => (await post(batchOf(256), EVALUATIONS)).status === 429);
   });
 

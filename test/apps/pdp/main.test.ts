@@ -14,7 +14,7 @@ import { anEs256Key, DEFAULT_POLICIES, PDP_TOKEN, post, recordingLog } from '../
 import { anApprovalFor, aRevocationList, presenting } from '../../support/signed-approvals.ts';
 import { CUT_AT_ONCE, systemTime } from '../../support/time.ts';
 
-/** What a decision rests on. */
+/** The basis of a decision. */
 const restsOn = (...policies: string[]) => ({
   [POLICY_VERSION_MEMBER]: expect.stringMatching(/^sha-256:[0-9a-f]{64}$/),
   [POLICIES_MEMBER]: policies,
@@ -30,7 +30,7 @@ let config: Config;
 let secrets: Pick<Secrets, 'pdpToken' | 'pdpSigningKey'>;
 let pdp: Running;
 
-/** As the access request service signs it; a test may have it say something else. */
+/** An approval as the access request service signs it. A test may change its claims. */
 let revoked: string[] = [];
 let revocations = () => aRevocationList({ key: arsKey, issuer: config.urls.accessRequests, revoked });
 

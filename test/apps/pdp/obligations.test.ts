@@ -64,7 +64,7 @@ describe('the obligations of a decision', () => {
 
   it('of a denial come only from the forbidding policies [OBL-01, OBL-17]', async () => {
     expect(await ask('forbidden')).toMatchObject({ decision: false, context: { reason: 'policy_denied' } });
-    // Whose sessions is for the request to say.
+    // The request names the subject of the sessions.
     const ending = { id: 'end', type: 'session_termination', properties: { subject: 'agent' } };
     expect(await demanded('forbidden')).toEqual([ending]);
     expect(await ask('unknown')).toEqual({ decision: false, context: { reason: 'not_permitted' } });

@@ -194,7 +194,7 @@ describe('a decision', () => {
     const caller = async () => {
       while (goesOn()) {
         left -= 2;
-        // Two evaluations of one HTTP request, as a batch has them.
+        // Two evaluations in one HTTP request, as in a batch.
         const answers = await work(async (now) => {
           const first = await now(aCall('a'), 'pep');
           await new Promise(setImmediate);

@@ -63,7 +63,7 @@ const askWith = async (token: string, tools: string[]) => {
   return await post(url, { evaluations }, { path: '/access/v1/evaluations', headers });
 };
 
-/** The names of all members, however deep. */
+/** The names of all members, at any depth. */
 const namesIn = (value: unknown): string[] =>
   typeof value === 'object' && value !== null
     ? Object.entries(value).flatMap(([name, inner]) => [...(Array.isArray(value) ? [] : [name]), ...namesIn(inner)])

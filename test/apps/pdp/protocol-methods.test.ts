@@ -13,7 +13,7 @@ const PARAMS = {
   protocolVersion: '2025-06-18',
   level: 'info',
 };
-/** What can be refused for what it is about, or is not offered here at all. */
+/** Methods that can be refused for their object, or that the gateway does not offer. */
 const NOT_FOR_ALL = [
   ...['tools/call', 'prompts/get', 'resources/read', 'completion/complete'],
   ...['resources/subscribe', 'resources/unsubscribe', 'tasks/list', 'tasks/result'],

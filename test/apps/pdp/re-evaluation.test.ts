@@ -12,7 +12,7 @@ afterAll(() => pdp.stop());
 type Making = Partial<Parameters<typeof anApprovalFor>[1]>;
 const approvalFor = (request: EvaluationRequest, of: Making = {}) => anApprovalFor(request, { key: pdp.arsKey, ...of });
 
-/** Presents an approval that was made for one transfer with another request, by default the same. */
+/** Presents an approval for one transfer with another request, by default the same one. */
 async function present(of: Making & { with?: EvaluationRequest; approval?: object } = {}) {
   const { with: request = aTransfer(), approval: changes, ...making } = of;
   const approval = { ...(await approvalFor(aTransfer(), making)), ...changes };
@@ -20,7 +20,7 @@ async function present(of: Making & { with?: EvaluationRequest; approval?: objec
 }
 
 const UNVERIFIABLE = { decision: false, context: { reason: 'approval_unverifiable', next_action: 'none' } };
-/** The approval is over or for something else, and a fresh request may be made. */
+/** The approval has expired or is for another request, and a new request may be made. */
 const another = (reason: string) => ({
   decision: false,
   context: {

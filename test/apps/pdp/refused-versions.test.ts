@@ -16,7 +16,7 @@ afterEach(async () => {
   folder.clear();
 });
 
-/** Reads the folder when it is told to. */
+/** Reads the folder only on demand. */
 const open = async () => {
   const places = { folder: folder.path, directory: { subjectAttribute: 'userName' } as const };
   return (engine = await openCedarEngine(places, { ...systemTime, log, checkEveryMs: 3_600_000 }));
@@ -24,7 +24,7 @@ const open = async () => {
 const mayCall = async (tool: string, opened: CedarEngine) =>
   (await decidingBy(opened)((decide) => decide(aCall(tool), 'pep'))).decision;
 const versionNow = () => engine?.status().policy_version.slice('sha-256:'.length, 'sha-256:'.length + 12);
-/** What the console of a development stack shows: `pino` counts warnings as 40. */
+/** The console output of a development stack: `pino` numbers warnings as 40. */
 const loud = () => lines.filter(({ level }) => Number(level) >= 40);
 
 describe('a policy that asks for an approval and also permits without one', () => {

@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 
-/** Fetches the list with a clock that is ahead of the signer's. It gets further ahead while the keys are fetched. */
+/** Fetches the list with a clock ahead of the signer's. The clock moves further ahead during the fetch of the keys. */
 function revokedAt(aheadMs: number, fetchingMs = 0) {
   const clock = aWallClock();
   clock.aheadMs = aheadMs;

@@ -30,7 +30,7 @@ const readers = { subject: { type: 'user' }, action: read, resource: record };
 const readable = { subject: alice, action: read, resource: { type: 'record' } };
 const actions = { subject: alice, resource: record };
 const auditors = { subject: { type: 'identity' }, action: { name: 'audit' }, resource: record };
-/** Everybody may read profiles: five users are known. */
+/** Every user may read profiles, and five users are known. */
 const everybody = { subject: { type: 'user' }, action: { name: 'can_read_user' }, resource: { type: 'user', id: 'x' } };
 
 const known = { alice: { type: 'user', id: 'alice' }, bob: { type: 'user', id: 'bob' } };

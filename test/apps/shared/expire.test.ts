@@ -7,7 +7,7 @@ import { gatedCallFixture } from '../../support/gated-calls.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { systemTime } from '../../support/time.ts';
 
-/** Longer than the machine stands still. */
+/** Longer than any standstill of the machine. */
 const LEASE_MS = 600_000;
 
 describe('the sweeper', () => {
@@ -39,7 +39,7 @@ describe('the sweeper', () => {
       return rows[0];
     });
 
-  /** The deadline of its request is over. */
+  /** The deadline of its request has passed. */
   const pass = (id: string) =>
     db.pool.query('UPDATE gateway.gated_call SET request_deadline = clock_timestamp() WHERE id = $1', [id]);
 
@@ -150,7 +150,7 @@ describe('the sweeper', () => {
 
     const left = await fixture.opened();
     await releaseSubmission(left.gatedCallId);
-    // Both want it at once: who comes second finds what the first did.
+    // Both act at once: the second finds the result of the first.
     const [state, taken] = await Promise.all([giveUp(left.gatedCallId), takeSubmission(left.gatedCallId, LEASE_MS)]);
     expect(state === 'cancelled').toBe(taken === undefined);
     expect((await load(left.gatedCallId)).state).toBe(state);

@@ -11,7 +11,7 @@ import { CALLBACK_SECRET } from '../../support/gateway-world.ts';
 import { FAULTS } from '../../support/json-faults.ts';
 import { aTransfer, startTestPdp, post } from '../../support/pdp.ts';
 
-/** What a door answered, and whether it found fault with how the text is written. */
+/** The answer of an entry, and whether it found fault with the text of the body. */
 interface Answer {
   readonly status: number;
   readonly text: string;
@@ -81,13 +81,13 @@ const call = () =>
     params: { name: 'bank__transfer', arguments: { to: 'a', amount: 1 } },
   });
 
-/** A way by which JSON comes in, by the place in the source that opens it, with a text that is good there. */
+/** An entry for JSON, with the place in the source that opens it and an accepted body. */
 interface Door {
   readonly name: string;
   readonly opened: string;
   readonly knock: Knock;
   readonly good: () => string | Promise<string>;
-  /** Members and elements that it takes. */
+  /** Members and elements that the entry accepts. */
   readonly most?: number;
 }
 const DOORS: readonly Door[] = [
@@ -166,12 +166,12 @@ const DOORS: readonly Door[] = [
   },
 ];
 
-/** In the sources, but no door for JSON. */
+/** Routes in the sources that are no entries for JSON. */
 const OTHERS = [
   'approvals/access-requests/router.ts router.all([api.base, api.one, api.cancel, api.resolution]',
-  // Says that another method is to be used.
+  // Only says to use another method.
   'approvals/access-requests/router.ts router.get(CATALOGS_PATH, mayDo("submit"), http.catalog).all(CATALOGS_PATH',
-  // Only parses what the routes behind it take.
+  // Only parses for the routes behind it.
   'approvals/inbox/router.tsx router.post(["/requests/:id/break-glass", "/requests/:id/review"]',
 ];
 
@@ -183,7 +183,7 @@ const textOf = (file: string) => readFileSync(join(APPS, file), 'utf8').replace(
 
 describe('the sources', () => {
   it('open no other entry for JSON', () => {
-    // What browsers send to sign in and out is forms.
+    // Browsers send forms to sign in and out.
     const found = sources.flatMap((file) => {
       if (file.startsWith('shared/auth/')) return [];
       const text = textOf(file).replace(/\(\s+/g, '(');
@@ -211,7 +211,7 @@ const faulty = async ({ knock, good, most = MAX_MEMBERS.message }: Door, fault: 
 describe.each(DOORS)('$name', (door) => {
   it.each(Object.keys(FAULTS))('refuses a body that has %s', async (fault) => {
     const { status, text } = await faulty(door, fault);
-    // The gateway may answer an error with 200, as JSON-RPC has it.
+    // The gateway may answer an error with 200, as JSON-RPC allows.
     if (status === 200) expect(JSON.parse(text)).toMatchObject({ error: { code: expect.any(Number) } });
     else expect([400, ...(/many|thousand/.test(fault) ? [413] : [])]).toContain(status);
   });

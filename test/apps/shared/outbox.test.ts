@@ -52,7 +52,7 @@ describe('the outbox', () => {
 
   it('handles a row soon after its commit is announced, and only once', async () => {
     const seen: string[] = [];
-    // Time stands still, and with it the round every second, which would find them as well.
+    // Time stands still, and so does the round every second, which would find the rows as well.
     await start({ greet: async (subject) => void seen.push(subject) }, { clock: new ManualClock() });
     const names = ['ada', 'bob', 'cyd', 'dan', 'eve'];
     for (const name of names) {
@@ -77,7 +77,7 @@ describe('the outbox', () => {
   it('finds a row without an announcement', async () => {
     const seen: string[] = [];
     await start({ greet: async (subject) => void seen.push(subject) });
-    // Due only after the rounds that a start causes by itself.
+    // Due only after the rounds that every start causes.
     await db.pool.query(
       "INSERT INTO queue.outbox (kind, subject_id, available_at) VALUES ('greet', 'silent', clock_timestamp() + interval '400 ms')",
     );
@@ -146,7 +146,7 @@ describe('the outbox', () => {
         FROM queue.outbox WHERE subject_id = 'poison'`;
       return (await db.pool.query<{ s: number }>(text)).rows[0]?.s ?? NaN;
     };
-    /** Of the row, unless it has been tried so often. */
+    /** Of the row, until it has been tried this often. */
     const endPause = async (attempts: number) => {
       const text = `UPDATE queue.outbox SET available_at = clock_timestamp() WHERE subject_id = 'poison' AND attempts < $1`;
       await db.pool.query(text, [attempts]);
@@ -157,10 +157,10 @@ describe('the outbox', () => {
     for (let failed = 0; failed < 10;) {
       const before = failed;
       await waitFor(() => failures() > before, { everyMs: 5 });
-      // What comes after its failure is handled after its pause was recorded.
+      // A row that is handled after the failure is handled after the pause was recorded.
       await add([`beside ${before}`]);
       await waitFor(() => greeted.includes(`beside ${before}`), { everyMs: 5 });
-      // A pause may have ended by itself meanwhile.
+      // A pause may have ended meanwhile.
       failed = failures();
       await endPause(10);
     }
@@ -170,7 +170,7 @@ describe('the outbox', () => {
     await add(Array.from({ length: 50 }, (_, index) => `after ${index}`));
     await waitFor(async () => (await open()) === 1);
     expect(failures()).toBe(10);
-    // It is not given up: once what was wrong is mended, it is handled like any other.
+    // A parked row is not lost: once the cause is mended, it is handled like any other.
     isPoisoned = false;
     await endPause(11);
     await waitFor(async () => (await open()) === 0);
@@ -195,7 +195,7 @@ describe('the outbox', () => {
   });
 
   it('holds no more rows than its limit, for any query plan', async () => {
-    // With nothing else to choose from, a part of a statement is run again for each row that is looked at.
+    // This plan runs a part of the statement again for each examined row.
     const plain = ['hashjoin', 'mergejoin', 'material', 'hashagg', 'sort']
       .map((way) => `-c enable_${way}=off`)
       .join(' ');

@@ -23,7 +23,7 @@ describe('a deleted call', () => {
   });
   afterEach(() => stopAll(parts));
 
-  /** What hands entries out while neither the engine nor the access request service is there. */
+  /** An outbox without the engine and the access request service. */
   async function startOutboxAlone() {
     const away = (code: 'ERR_UPSTREAM_UNAVAILABLE' | 'ERR_ACCESS_REQUEST_SERVICE_UNAVAILABLE') => () =>
       Promise.reject(new CountersignError(code, 'away'));
@@ -65,7 +65,7 @@ describe('a deleted call', () => {
     await own.db.pool.query('UPDATE gateway.gated_call SET retain_until = now() WHERE id = $1', [id]);
     expect(await createDueCalls(own.db.pool).forget(10)).toBe(1);
   }
-  /** What an administrator can do, and a restored copy that is older than the call amounts to. */
+  /** An administrator can delete a call, and a restored copy older than the call lacks it too. */
   async function deleteRows(id: string) {
     const client = await own.db.pool.connect();
     try {

@@ -7,7 +7,7 @@ import { systemTime } from '../../support/time.ts';
 let poller: ReturnType<typeof startPollResolutions> | undefined;
 afterEach(() => poller?.stop());
 
-/** A poller that finds these calls due, once, and what it did. */
+/** A poller that finds these calls due once, and its record. */
 function over(due: string[], poll: (id: string) => Promise<void> = async () => undefined) {
   const seen = { polled: [] as string[], limits: [] as number[], atOnce: 0, most: 0 };
   const lines: { msg: string; gatedCallId?: string }[] = [];

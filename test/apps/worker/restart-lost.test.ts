@@ -10,18 +10,18 @@ import { waitFor } from '../../support/wait-for.ts';
 import { systemTime } from '../../support/time.ts';
 
 const HOUR = 3_600_000;
-/** Calls that wait, as many as one installation is meant to bear. */
+/** The supported number of waiting calls in one installation. */
 const MANY = 10_000;
 
 describe('the restart of lost workflows', () => {
   let db: TestDatabase;
   beforeAll(async () => {
-    // One connection, whose statistics can be read at once.
+    // One connection, so that its statistics are readable at once.
     db = await createTestDatabase({ max: 1 });
   });
   afterAll(() => db.drop());
 
-  /** An engine that has these workflows, and the job beside it. */
+  /** An engine with these workflows, and the job next to it. */
   function beside(has: Set<string>, intervalMs = HOUR) {
     const started: { id: string; how: 'waiting' | 'signalled' }[] = [];
     const signalled: string[] = [];
@@ -164,10 +164,10 @@ describe('the restart of lost workflows', () => {
     try {
       await waitFor(() => engine.rounds === 1 && started.length > 0);
       engine.isAway = true;
-      // Back, and empty.
+      // The engine is back, and empty.
       has.clear();
       started.length = 0;
-      // A job that was not told would take this for the silence of a long interval.
+      // Without the notice, the job would wait for its long interval.
       await waitFor(() => engine.refused > 0);
       engine.isAway = false;
       await waitFor(() => started.length > 0);
@@ -178,7 +178,7 @@ describe('the restart of lost workflows', () => {
   });
 
   it(`finds one missing workflow among ${MANY} and reads only open calls`, async () => {
-    // A busy machine takes its time over so many rows.
+    // A busy machine needs time for so many rows.
     await db.pool.query('SET statement_timeout = 0');
     await db.pool.query(
       `INSERT INTO gateway.gated_call (id, task_id, subject_key, owner_key, dedup_key, state, request_deadline, latest_deadline, retain_until)
@@ -210,7 +210,7 @@ describe('the restart of lost workflows', () => {
     expect(started.map(({ id }) => id)).toEqual([lost]);
     expect(await seqRead()).toBe(before);
   });
-  /** Rows that were read without an index, by anybody. */
+  /** Rows that any session read without an index. */
   const seqRead = async () => {
     await db.pool.query('SELECT pg_stat_force_next_flush()');
     const { rows } = await db.pool.query<{ read: string }>(

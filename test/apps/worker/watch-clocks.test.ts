@@ -14,12 +14,12 @@ interface Line {
 }
 
 const WARN = 40;
-/** What our clock shows, always: an answer takes no time by it, however long the machine stands still. */
+/** Our clock always shows this time, so an answer takes no time even when the machine stands still. */
 const OURS = Date.parse('2026-11-21T09:00:00Z');
 let probe: ReturnType<typeof startWatchClocks> | undefined;
 afterEach(() => probe?.stop());
 
-/** A probe over clocks that are ahead of ours by so many milliseconds, and what it says. An absent one does not answer. */
+/** A probe over clocks that are ahead of ours by these milliseconds, and its readings. An absent clock does not answer. */
 function over(
   ahead: { database?: number; accessRequests?: number | 'no time' },
   clock: Pick<Clock, 'now'> = { now: () => OURS },
@@ -40,7 +40,7 @@ function over(
   const log = pino({}, { write: (line: string) => void lines.push(JSON.parse(line) as Line) });
   probe = startWatchClocks({ clocks, intervalMs: 10, log, clock: { ...systemTime.clock, ...clock } });
   const { agree } = probe;
-  /** A round that began from now on has ended. */
+  /** Waits for the end of a round that begins after now. */
   const looked = async () => {
     const { begun } = rounds;
     await waitFor(() => rounds.begun >= begun + 2);

@@ -16,7 +16,7 @@ const DAY = 86_400;
 
 let server: HttpServer;
 let signing: Awaited<ReturnType<typeof generateKeyPair>>;
-/** Issuers as products write themselves: the path below the server, which metadata repeat exactly. */
+/** Issuer names as products write them: with the path below the server, which the metadata repeat exactly. */
 const ISSUERS = {
   'with a slash at its end': '/',
   'with a path and a slash at its end': '/application/o/countersign/',
@@ -49,13 +49,13 @@ afterAll(() => server.close());
 const now = () => Math.floor(Date.now() / 1_000);
 const issuerAt = (path: string) => `${server.url}${path}`;
 
-/** What issuers sign. A claim that is `undefined` is left out. */
+/** Signed by the issuers. A claim that is `undefined` is left out. */
 function signed(claims: JWTPayload = {}, header: { typ?: string } = {}): Promise<string> {
   const payload = { iss: issuerAt('/'), aud: AUDIENCE, sub: 'alice', iat: now(), exp: now() + 600, ...claims };
   return new SignJWT(payload).setProtectedHeader({ alg: 'ES256', kid: 'one', ...header }).sign(signing.privateKey);
 }
 
-/** A verifier, and why it refused. */
+/** A verifier, and its reasons for refusals. */
 function verifierFor(of: { issuer?: string; rolesClaim?: string } = {}) {
   const reasons: unknown[] = [];
   const log = pino(

@@ -21,7 +21,7 @@ beforeEach(async () => {
   key = await anEs256Key('key-1');
 });
 
-/** The keys, which take so long to come. */
+/** Keys whose fetch takes this long. */
 function keysAfter(ms: number) {
   const keys = createLocalJWKSet({ keys: [publicKey(key)] });
   return (...of: Parameters<typeof keys>) => {

@@ -7,7 +7,7 @@ import { serve } from '../../../support/serve.ts';
 import { systemTime } from '../../../support/time.ts';
 
 const AUDIENCE = 'https://gateway.test/mcp';
-/** After this long the keys are read anew for a key that is not among them. */
+/** After this interval an unknown key causes a new read of the keys. */
 const KEYS_REST_MS = 30_000;
 
 let issuer!: HttpServer;
@@ -53,7 +53,7 @@ const later = (ms: number) =>
     ],
   });
 
-/** A key of the issuer, which is published, and what signs with it. */
+/** A published key of the issuer, and a function that signs with it. */
 async function newKey(kid: string) {
   const { publicKey, privateKey } = await generateKeyPair('ES256');
   const jwk = { ...(await exportJWK(publicKey)), kid, alg: 'ES256', use: 'sig' };
@@ -88,7 +88,7 @@ it('tokens with unknown keys cause a read of the keys at intervals, not each tim
   await newKey('first');
   const unknown = await newKey('unknown');
   published.pop();
-  // The clock stands, however long the machine takes for them.
+  // The clock stands still while the machine signs.
   later(0);
   const tokens = await Promise.all(Array.from({ length: 20 }, () => unknown.sign()));
   for (const token of tokens) expect(await verify(token)).toBeUndefined();

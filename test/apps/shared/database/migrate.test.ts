@@ -42,7 +42,7 @@ async function rows<Row extends Record<string, unknown>>(text: string): Promise<
   }
 }
 
-/** What a run answers that found everything as it has to be. */
+/** The result of a run that found no work. */
 const NOTHING = { applied: [], unknown: [], functions: [], renewedRights: false };
 
 describe('migrate', () => {

@@ -11,7 +11,7 @@ import { IN_DEVELOPMENT, systemTime } from '../../../support/time.ts';
 const refused = (words: RegExp) => ({ code: 'ERR_DATABASE_UNAVAILABLE', message: expect.stringMatching(words) });
 
 describe('connections to a server that may lose committed data', () => {
-  /** The server of the tests: it syncs nothing. */
+  /** The server of the tests, which does not sync. */
   let db: TestDatabase;
   beforeAll(async () => {
     db = await createTestDatabase();

@@ -38,7 +38,7 @@ async function run(database: string, ...statements: string[]): Promise<void> {
   }
 }
 
-/** What keeps each deployable from starting with this login. */
+/** The reason for each deployable not to start with this login. */
 const problems = (url: string) =>
   Promise.all(
     DEPLOYABLES.map((name) =>
@@ -49,7 +49,7 @@ const problems = (url: string) =>
     ),
   );
 const everywhere = (words: RegExp) => DEPLOYABLES.map(() => expect.stringMatching(words));
-/** What a migration answers that has nothing to do. */
+/** The result of a migration without work. */
 const NOTHING = { applied: [], unknown: [], functions: [], renewedRights: false };
 const NONE = DEPLOYABLES.map(() => 'none');
 
@@ -61,7 +61,7 @@ describe('an owner without the rights of a superuser', () => {
     const roles = [...new Set(Object.values(ROLES))];
     await run('postgres', ...roles.map((role) => `CREATE ROLE ${role} NOLOGIN`));
     await migrate(addressOf('plain', 'plain'), ORDINARY_LIMITS);
-    // The owner is no member of them. A login of its own for each deployable is.
+    // The owner is not a member of the roles. A separate login for each deployable is.
     expect(await problems(addressOf('plain', 'plain'))).toEqual(everywhere(/grant the login the role/));
     await run('postgres', `CREATE ROLE member LOGIN PASSWORD 'member' IN ROLE ${roles.join(', ')}`);
     expect(await problems(addressOf('plain', 'member'))).toEqual(NONE);

@@ -130,7 +130,7 @@ describe('the verification of tokens', () => {
     const { accessToken } = await tokenFor('agent');
     await restart();
     const verifier = createTokenVerifier(config, config.urls.mcp, { log, ...systemTime });
-    // A connection from before may still look open to the client.
+    // An old connection may still look open to the client.
     const verified = await waitFor(() => verifier.verify(accessToken).catch(() => undefined));
     expect(verified.principal.subject).toBe('agent');
   });

@@ -94,7 +94,7 @@ describe('findOrStartPostgres', () => {
     const { url } = await start({ durable: true });
     await query(url, 'CREATE TABLE kept AS SELECT generate_series(1, 1000) AS id');
     process.kill(serverPid(), 'SIGKILL');
-    // What is left of it goes when it has the time to.
+    // The remaining processes of the server exit after a while.
     const again = await patiently(() => start({ durable: true }));
     expect(again.url).toBe(url);
     expect(await query(again.url, 'SELECT count(*)::int AS n FROM kept')).toEqual([{ n: 1000 }]);

@@ -17,7 +17,7 @@ afterEach(async () => {
   for (const server of servers.splice(0)) await server.close();
 });
 
-/** A service that wants a token, and takes so many requests without a good one in a second. */
+/** A service that requires a token, and accepts this many requests per second without a good one. */
 async function start(maxUnknownPerSecond: number, trustedProxies: readonly string[] = [], host = '127.0.0.1') {
   const lines: string[] = [];
   const served: string[] = [];
@@ -67,7 +67,7 @@ describe('requests without a good credential', () => {
       return answer.status === 429 ? answer : undefined;
     });
     expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0);
-    // A good one is refused as well as long as the address has sent too many, so that it costs nothing to find out.
+    // A good token is refused too while the address is over its limit, so that refusals cost no verification.
     await waitFor(async () => {
       await ask('bad');
       const before = served.length;
@@ -76,7 +76,7 @@ describe('requests without a good credential', () => {
   });
 
   it('do not count at public addresses', async () => {
-    // Counted until the answer has left, which may be a moment after it has arrived.
+    // A request counts until its answer has left, which may be a moment after the answer has arrived.
     const { ask } = await start(5);
     expect(await inRow(MANY, () => ask('bad', undefined, '/public'))).toEqual([200]);
   });
