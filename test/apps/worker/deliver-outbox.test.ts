@@ -85,7 +85,7 @@ describe('the outbox handlers', () => {
     expect(log).toEqual(['cancel arq_1']);
   });
 
-  it('fetch an unstored handle under the same key, then cancel', async () => {
+  it('fetch a missing handle under the same key, then cancel', async () => {
     const { cancel_access_request, log } = handlers(undefined, async () => ({ ...HANDLE, accessRequestId: 'arq_2' }));
     await cancel_access_request('a');
     expect(log).toEqual(['cancel arq_2']);
