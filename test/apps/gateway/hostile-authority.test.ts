@@ -107,7 +107,7 @@ describe('a call that needs an approval, before an access request service that l
     expect(bank.calls).toBe(0);
   });
 
-  it('keeps waiting for any callback that is forged, repeated, or about another request [PRJ-16]', async () => {
+  it('keeps waiting despite a callback that is forged, repeated, or about another request [PRJ-16]', async () => {
     const body = task({});
     real.authority.accept = () => ({ status: 202, body });
     const taskId = (await pay()).result?.['taskId'];
