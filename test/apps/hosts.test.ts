@@ -9,7 +9,7 @@ import { Workplace } from '../support/offboarding.ts';
 import { DEFAULT_POLICIES } from '../support/pdp.ts';
 import { systemTime } from '../support/time.ts';
 
-/** The status that a server on this machine answers to a request that names this host. */
+/** The status from a server on this machine for a request with this host. */
 const ask = (url: string, host: string, path = '/requests') =>
   new Promise<number | undefined>((resolve, reject) => {
     const { port } = new URL(url);
@@ -39,13 +39,13 @@ describe('a request that names another host', () => {
   beforeAll(() => workplace.start([{ name: 'alice', roles: ['approver'] }], {}));
   afterAll(() => workplace.stop());
 
-  it.each(['approvals', 'audit', 'issuer'] as const)('is refused by %s before anything is looked at', async (name) => {
+  it.each(['approvals', 'audit', 'issuer'] as const)('is refused by %s before any other check', async (name) => {
     const url = workplace.service.config.urls[name];
     for (const host of FOREIGN) expect([host, await ask(url, host)]).toEqual([host, 421]);
     for (const host of [new URL(url).host, 'localhost', 'LOCALHOST:1', '[::1]:4102']) {
       expect([host, await ask(url, host)]).not.toEqual([host, 421]);
     }
-    // The issuer of development has no orchestrator.
+    // The development issuer has no orchestrator.
     if (name === 'issuer') return;
     for (const probe of PROBES) expect([probe, await ask(url, '10.0.0.7:80', probe)]).toEqual([probe, 200]);
   });
@@ -53,7 +53,7 @@ describe('a request that names another host', () => {
   it('is refused by the policy decision point', async () => {
     const log = pino({ level: 'silent' });
     const { config, secrets, database } = workplace.service;
-    // Another plays the policy decision point of this workplace, at its port.
+    // A real decision point runs here, because the workplace has only a stub.
     const port = await freePort();
     const own = { ...config, pdp: { ...config.pdp, port, policies: DEFAULT_POLICIES } };
     const pdp = await startPdp(own, secrets, { ...systemTime, log, databaseUrl: database.url });
@@ -68,7 +68,7 @@ describe('a request that names another host', () => {
 });
 
 describe('a server', () => {
-  it('answers for its addresses alone, once none of them is this machine', async () => {
+  it('answers only for its own addresses when none is a loopback address', async () => {
     const server: HttpServer = await listen((_request, response) => void response.writeHead(200).end(), {
       ...systemTime,
       host: '0.0.0.0',

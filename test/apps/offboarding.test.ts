@@ -23,7 +23,7 @@ async function opened(doors: readonly Door[]): Promise<string[]> {
   return namesOf(doors.filter((_door, index) => found[index]));
 }
 
-describe('a person who is dismissed while they are signed in', () => {
+describe('the dismissal of a person who is signed in', () => {
   const workplace = new Workplace();
   let records: Records;
   beforeAll(async () => {
@@ -46,7 +46,7 @@ describe('a person who is dismissed while they are signed in', () => {
   });
   afterAll(() => workplace.stop());
 
-  it.each(CASES)('%s, and %s: every door that this shuts is shut, and no other', async (role, way) => {
+  it.each(CASES)('of a %s, when %s, closes exactly the doors that depend on it', async (role, way) => {
     let isOver = false;
     const employee = await workplace.arrive(nameOf(role, way), SITES[role]);
     const doors = await doorsOf(
@@ -62,7 +62,7 @@ describe('a person who is dismissed while they are signed in', () => {
     isOver = shut.includes('token');
     const isShut = ({ kinds }: Door) => kinds.some((kind) => shut.includes(kind));
     const first = doors.find(isShut);
-    // The directory is read anew within a second; the issuer is asked at the next request.
+    // The directory is read again within a second, and the issuer is asked at the next request.
     if (BY_DIRECTORY.includes(way) && first !== undefined) await waitFor(async () => !(await first.knock()));
     expect(await opened(doors)).toEqual(namesOf(doors.filter((door) => !isShut(door))));
   });
@@ -70,7 +70,7 @@ describe('a person who is dismissed while they are signed in', () => {
   it.each([
     ['no-breaker', 'breaker', 'page: break-glass'],
     ['no-overseer', 'overseer', 'page: a request of others'],
-  ] as const)('%s keeps the role of an approver, and loses what the other one opened', async (name, role, lost) => {
+  ] as const)('of %s from one of two roles closes only the doors of that role', async (name, role, lost) => {
     const employee = await workplace.arrive(name, ['inbox']);
     await workplace.dismiss('the person leaves the groups', employee);
     const doors = (await doorsOf(workplace, { role, employee, records }, () => false)).filter(

@@ -6,7 +6,7 @@ import { Workplace } from '../support/offboarding.ts';
 import { csrfTokenIn } from '../support/pages.ts';
 import { beginSignIn, signInTo } from '../support/signing-in.ts';
 
-/** The listed ones, and as many that are made up. */
+/** The listed paths, and as many generated ones. */
 const paths = (): string[] => {
   const piece = fc.constantFrom(
     '/',
@@ -31,7 +31,7 @@ const paths = (): string[] => {
   return [...HOSTILE_PATHS, ...made];
 };
 
-describe('no redirect leads away', () => {
+describe('no redirect leaves the site', () => {
   const workplace = new Workplace();
   const { service } = workplace;
   const members = [
@@ -45,7 +45,7 @@ describe('no redirect leads away', () => {
   const siteOf = { inbox: () => service.url, audit: () => workplace.recordsUrl };
   const WHO = { inbox: 'alice', audit: 'olivia' } as const;
 
-  /** Where a browser that is shown this goes, by any header that sends it somewhere. */
+  /** Where each redirecting header sends a browser. */
   function targetsOf(response: Response): string[] {
     const refresh = /url=(.*)$/i.exec(response.headers.get('refresh') ?? '')?.[1];
     return [response.headers.get('location'), refresh, response.headers.get('content-location')].filter(
@@ -53,7 +53,7 @@ describe('no redirect leads away', () => {
     );
   }
 
-  /** Says where a browser would go that is neither the site nor the issuer. */
+  /** Returns the targets outside the site and the issuer. */
   function strays(response: Response, site: string, from: string): string[] {
     const allowed = [site, service.config.urls.issuer];
     return targetsOf(response)
@@ -66,7 +66,7 @@ describe('no redirect leads away', () => {
   const STATES = ['not signed in', 'stranger', 'signed in'] as const;
 
   it.each((['inbox', 'audit'] as const).flatMap((site) => STATES.map((state) => [site, state] as const)))(
-    '%s, %s: not from any address, by any path or question',
+    '%s, %s: from any address, by any path or query',
     async (site, state) => {
       const home = siteOf[site]();
       const issuer = service.config.urls.issuer;
@@ -76,14 +76,14 @@ describe('no redirect leads away', () => {
       const found: string[] = [];
       let redirects = 0;
       for (const [index, path] of paths().entries()) {
-        // The other routes take turns: they do not look at what is asked for.
+        // The other routes take turns, because they ignore the parameter.
         const others = ['/requests', '/', '/outcome-records', '/signed-out'] as const;
         const addresses = [
           querying('/sign-in', 'returnTo', path),
           querying(others[index % others.length] ?? '/', 'returnTo', path),
           querying('/oidc/callback', 'state', path),
           querying('/requests', 'status', path),
-          // As a path of its own, in which no character is any more what it was for the address.
+          // As one path segment, in which each character loses its meaning for the address.
           `/${encodeURIComponent(path)}`,
           `/requests/${encodeURIComponent(path)}`,
           `/outcome-records/by-task/${encodeURIComponent(path)}`,
@@ -99,7 +99,7 @@ describe('no redirect leads away', () => {
     },
   );
 
-  it.each(['inbox', 'audit'] as const)('%s: not at the end of a sign-in', async (site) => {
+  it.each(['inbox', 'audit'] as const)('%s: at the end of a sign-in', async (site) => {
     const home = siteOf[site]();
     const atIssuer = new Browser(service.config.urls.issuer);
     const found: string[] = [];
@@ -113,7 +113,7 @@ describe('no redirect leads away', () => {
     expect(found).toEqual([]);
   });
 
-  it('nor after a form, or by a path that looks like another site', async () => {
+  it('after a form, or by a path that looks like another site', async () => {
     const { site } = await signInTo({ site: service.url, issuer: service.config.urls.issuer }, 'alice');
     const csrfToken = csrfTokenIn(await (await site.go('/requests')).text());
     const found: string[] = [];

@@ -23,7 +23,7 @@ const MAPPED = {
   members: ['agent', 'amount', 'arguments', 'call_digest', 'tool'],
 };
 
-/** The configuration of a service in which all of the situations can be brought about. */
+/** A configuration in which every situation can occur. */
 export const settings = {
   approvals: {
     templates,
@@ -39,7 +39,7 @@ export const settings = {
   },
 };
 
-/** Every page of the inbox in every state, for everybody who may see it. */
+/** Every page of the inbox in every state, for each person who may see it. */
 export function approvalsSituations(service: ApprovalsUnderTest): Situation[] {
   const open = (template: keyof typeof templates, changes: SubmissionChanges = {}) =>
     service.open({ ...changes, claims: { template } });
@@ -86,7 +86,7 @@ export function approvalsSituations(service: ApprovalsUnderTest): Situation[] {
     return `${path}${joint}${parameter}=${String(body[`next${cursor}`])}`;
   };
   const decided = { alice: 'approve' } as const;
-  /** Another approver is first. */
+  /** Another approver decides first. */
   const late = (template: 'either' | 'in_turn'): Pick<Situation, 'prepare' | 'arrive' | 'status'> => {
     let request: Awaited<ReturnType<typeof open>>;
     return {
@@ -162,7 +162,7 @@ export function approvalsSituations(service: ApprovalsUnderTest): Situation[] {
     { name: 'the first stage, for an approver of the second', as: 'carol', prepare: opened('in_turn') },
     { name: 'one\u2019s own request', as: 'rita', prepare: opened('alice', { subject: 'rita' }) },
     {
-      name: 'a request of whom one stands in for',
+      name: 'a request of a person that the viewer stands in for',
       as: 'bob',
       prepare: async () => (await delegated('rita', 'bob'), at(await open('either', { subject: 'rita' }))),
     },
@@ -203,7 +203,7 @@ export function approvalsSituations(service: ApprovalsUnderTest): Situation[] {
   ];
 }
 
-/** To the issuer, which asks whether its session is to end as well: the page of this site leads on to it at once. */
+/** To the issuer, which asks whether to end its session as well. The page of this site redirects there at once. */
 async function signOutHere(page: Page): Promise<void> {
   await page.getByRole('button', { name: 'Sign out' }).click();
   await page.getByText('You are signed in at the identity provider').waitFor();
@@ -215,7 +215,7 @@ async function signOut(page: Page): Promise<void> {
   await page.waitForURL('**/signed-out');
 }
 
-/** Requests that were granted in an emergency and not reviewed, straight into the store. */
+/** Requests with an emergency grant and no review, written directly to the store. */
 export async function manyGranted({ database }: ApprovalsUnderTest, count: number): Promise<void> {
   const [store, grants] = [createAccessRequestStore(database.pool), createBreakGlassStore(database.pool)];
   const approvers = { people: ['alice'] };
@@ -232,7 +232,7 @@ export async function manyGranted({ database }: ApprovalsUnderTest, count: numbe
   }
 }
 
-/** More delegations of rita, to her and of hers that are over, than two pages have of each. */
+/** More delegations to rita, and more ended ones from her, than two pages hold of each. */
 async function manyDelegations({ database }: ApprovalsUnderTest): Promise<void> {
   await database.pool.query(`
     INSERT INTO approvals.delegation (id, delegator_issuer, delegator_subject, delegator_roles, delegate_subject, created_at, until, revoked_at)

@@ -6,10 +6,10 @@ import type { ApprovalsUnderTest } from '../support/approvals.ts';
 import type { Situation } from '../support/situations.ts';
 import { endedCalls } from '../apps/audit/ended-calls.ts';
 
-/** Most records of one call that one page has. */
+/** The number of records of one call on one page. */
 const LOOKUP_LIMIT = 50;
 
-/** Every page of the auditors in every state. The records are made once: nothing that is pressed there changes any. */
+/** Every page of the auditors in every state. The records are made once, because no control there changes any. */
 export function auditSituations(service: ApprovalsUnderTest): Situation[] {
   let made: Promise<{ tasks: Map<string, string>; twice: string; often: string }> | undefined;
   const records = () =>

@@ -1,4 +1,4 @@
 import { describe } from '@jest/globals';
 import { pressEverything } from './press-everything.ts';
 
-describe('without any script', () => pressEverything({ javaScriptEnabled: false }));
+describe('the controls of the pages without scripts', () => pressEverything({ javaScriptEnabled: false }));

@@ -6,24 +6,24 @@ import type { ApprovalsUnderTest } from '../support/approvals.ts';
 export interface List {
   readonly name: string;
   readonly path: string;
-  /** The member of the answer that has the rows, and that of a row which tells it from the others. */
+  /** The member of the answer with the rows, and the member that identifies a row. */
   readonly member: string;
   readonly id: string;
-  /** The middle of the names of its cursors. */
+  /** The middle part of its cursor names. */
   readonly cursor: string;
-  /** Reads the whole list in its order: ids, and what a page shows of each. */
+  /** Reads the whole list in order: ids, and the text that a page shows for each. */
   readonly sql: string;
-  /** Where that is on a page: an address, or a text. */
+  /** Where that text is on a page: an address, or a text. */
   readonly shown: { readonly rows: string; readonly attribute?: string };
-  /** Where the links to other pages are. */
+  /** Selects the links to other pages. */
   readonly links: string;
   /** Adds a row. */
   add(): Promise<unknown>;
-  /** Takes one out. */
+  /** Removes a row. */
   end?(id: string): Promise<unknown>;
 }
 
-/** So many rows are of one instant, as after an outage, that each page ends between some of these. */
+/** This many rows have the same instant, as after an outage, so that each page ends between some of them. */
 const INSTANTS = 40;
 
 /** All lists of the inbox, and how each is filled. */
@@ -54,7 +54,7 @@ export function longLists(service: ApprovalsUnderTest) {
     );
   const revoke = (id: string) => sql('UPDATE approvals.delegation SET revoked_at = now() WHERE id = $1', [id]);
 
-  /** Past the triggers, which let nothing be changed afterwards. */
+  /** Bypasses the triggers that forbid later changes. */
   const moveTogether = (table: string, column: string, id: string) =>
     sql(`ALTER TABLE approvals.${table} DISABLE TRIGGER USER;
       UPDATE approvals.${table} SET ${column} = now() + (hashtext(${id}) % ${INSTANTS}) * interval '1 us' WHERE ${column} IS NOT NULL;

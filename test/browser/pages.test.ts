@@ -4,10 +4,10 @@ import { ApprovalsUnderTest } from '../support/approvals.ts';
 import { launchBrowser } from '../support/chromium.ts';
 import { longLists, type List } from './long-lists.ts';
 
-/** More than one answer can have at most. */
+/** More than the maximum of one answer. */
 const ROWS = 210;
 
-describe('lists of the inbox with more rows than a page has', () => {
+describe('inbox lists with more rows than a page', () => {
   const service = new ApprovalsUnderTest();
   const { lists, fill, all } = longLists(service);
   let browser: Browser;
@@ -30,7 +30,7 @@ describe('lists of the inbox with more rows than a page has', () => {
   const idsOf = async (list: List) => (await all(list)).map(({ id }) => id);
   const parameterOf = ({ cursor }: List) => (cursor === '' ? 'cursor' : `${cursor.toLowerCase()}Cursor`);
 
-  /** Goes from page to page as a program does, to the end of the list on this side. */
+  /** Follows the pages like a program, to the end of the list in this direction. */
   async function walk(list: List, towards: 'next' | 'previous', start?: string, between = async (_page: number) => {}) {
     const pages: string[][] = [];
     const url = new URL(list.path, service.url);
@@ -44,7 +44,7 @@ describe('lists of the inbox with more rows than a page has', () => {
     }
   }
 
-  /** Goes from page to page as a person does. */
+  /** Follows the pages like a person. */
   async function turn({ shown: { rows, attribute }, links }: List, rel: 'next' | 'prev'): Promise<string[][]> {
     const read = (elements: HTMLElement[], name: string) =>
       elements.map((one) => (name === '' ? one.innerText : one.getAttribute(name)));
@@ -58,7 +58,7 @@ describe('lists of the inbox with more rows than a page has', () => {
     }
   }
 
-  it('are all of those that the API answers with', async () => {
+  it("are all lists in the API's answers", async () => {
     for (const path of ['/requests', '/delegations']) {
       const { body } = await service.asPerson('alice', path);
       const known = lists.filter((list) => list.path.startsWith(path)).map(({ member }) => member);
@@ -68,7 +68,7 @@ describe('lists of the inbox with more rows than a page has', () => {
   });
 
   describe.each(lists)('$name', (list: List) => {
-    it('are reached once each and in order over the API, forth and back', async () => {
+    it('lists each row once and in order over the API, forward and back', async () => {
       const expected = await idsOf(list);
       expect(expected.length).toBeGreaterThanOrEqual(ROWS);
       const forth = await walk(list, 'next');
@@ -77,7 +77,7 @@ describe('lists of the inbox with more rows than a page has', () => {
       expect([...back.pages.toReversed(), forth.pages.at(-1)].flat()).toEqual(expected);
     });
 
-    it('are reached once each and in order in a browser, forth and back', async () => {
+    it('lists each row once and in order in a browser, forward and back', async () => {
       const expected = (await all(list)).map(({ shown }) => shown);
       await page.goto(`${service.url}${list.path}`);
       const forth = await turn(list, 'next');
@@ -85,7 +85,7 @@ describe('lists of the inbox with more rows than a page has', () => {
       expect((await turn(list, 'prev')).toReversed()).toEqual(forth);
     });
 
-    it('are reached once each also while others come and go', async () => {
+    it('lists each row once while others come and go', async () => {
       const before = await idsOf(list);
       const gone = new Set<string>();
       const forth = await walk(list, 'next', undefined, async (pageNumber) => {
@@ -100,7 +100,7 @@ describe('lists of the inbox with more rows than a page has', () => {
     });
   });
 
-  it('say how many are open, and lead to the newest', async () => {
+  it('show the number of open requests, and lead to the newest', async () => {
     const [list] = lists as [List, ...List[]];
     const open = await idsOf(list);
     const { body } = await service.asPerson('alice', '/requests?status=yours&limit=1');
@@ -112,7 +112,7 @@ describe('lists of the inbox with more rows than a page has', () => {
     expect(await page.locator(list.shown.rows).first().getAttribute('href')).toBe(`/requests/${open.at(-1)}`);
   });
 
-  it('begin anew in a browser when a page is empty by now', async () => {
+  it('start again in a browser when a page is empty', async () => {
     const { body } = await service.asPerson('alice', '/requests?order=newest&limit=200&status=cancelled');
     const past = Buffer.from(JSON.stringify(['next', '2020-01-01T00:00:00.000000Z', 'x'])).toString('base64url');
     await page.goto(`${service.url}/requests?status=cancelled&cursor=${past}`);

@@ -12,11 +12,11 @@ import { approvalsSituations, settings } from './approvals-situations.ts';
 import { auditSituations } from './audit-situations.ts';
 import { systemTime } from '../support/time.ts';
 
-/** Of fields that do not take any text. */
+/** For fields that accept only certain text. */
 const texts = { delegate: 'dora', from: '2020-01-01T00:00:00Z', callDigest: `hmac-sha-256:${'0'.repeat(64)}` };
 const PAGES = ['apps/approvals/inbox', 'apps/audit/pages', 'apps/shared/pages', 'apps/shared/embedded/identity'];
 
-/** Tests that press each control of each page in each of its situations, once all sources of controls are covered. */
+/** Defines tests that press each control of each page in each situation, and check that all sources of controls are covered. */
 export function pressEverything({ javaScriptEnabled }: { readonly javaScriptEnabled: boolean }): void {
   const service = new ApprovalsUnderTest();
   const pressed: Pressed[] = [];
@@ -41,20 +41,20 @@ export function pressEverything({ javaScriptEnabled }: { readonly javaScriptEnab
     { site: 'the audit pages', url: () => service.config.urls.audit, situations: auditSituations(service) },
   ];
 
-  describe.each(sites)('in $site', ({ url, situations }) => {
+  describe.each(sites)('on $site', ({ url, situations }) => {
     let controls: ControlsUnderTest;
     beforeAll(() => {
       controls = new ControlsUnderTest({ browser, url: url(), pool: service.database.pool, texts, javaScriptEnabled });
     });
 
-    it.each(situations)('each control does something: $name', async (situation: Situation) => {
+    it.each(situations)('have an effect: $name', async (situation: Situation) => {
       const found = await controls.pressAll(situation);
       expect(found.length).toBeGreaterThan(0);
       pressed.push(...found);
     });
   });
 
-  it('presses every control that the sources of the pages have', () => {
+  it('every control in the sources of the pages is pressed', () => {
     const covered = new Set(pressed.map(({ source }) => source));
     const all = controlSources(PAGES);
     expect(all.length).toBeGreaterThan(40);

@@ -14,7 +14,7 @@ const templates = {
   in_turn: { stages: [stage('first', ['alice', 'bob']), stage('second', ['alice', 'carol'])] },
 };
 
-describe('a form that is refused', () => {
+describe('a refused form', () => {
   const folder = mkdtempSync(join(tmpdir(), 'refused-'));
   const file = join(folder, 'people.json');
   const service = new ApprovalsUnderTest();
@@ -50,7 +50,7 @@ describe('a form that is refused', () => {
     await page.waitForURL(`**/requests/${id}`);
     return page;
   }
-  /** What the page says then, having the focus there. */
+  /** The page's message, which has the focus. */
   async function told(page: Page): Promise<string> {
     const notice = page.getByRole('alert');
     await notice.waitFor();
@@ -60,13 +60,13 @@ describe('a form that is refused', () => {
   const press = async (page: Page, name: string) => {
     const answered = page.waitForResponse((response) => response.request().method() === 'POST');
     const button = page.getByRole('button', { name });
-    // A button that decides is usable once it was in sight for a moment.
+    // A deciding button is enabled only after it was in sight for a moment.
     await button.scrollIntoViewIfNeeded();
     await button.click();
     return (await answered).status();
   };
 
-  it('says who was first, when, and how it ended, and has what was typed', async () => {
+  it('says who decided first, when and how, and keeps the typed text', async () => {
     const request = await open('either');
     const page = await look('alice', request);
     await page.getByLabel('Reason', { exact: true }).fill(TYPED);
@@ -80,7 +80,7 @@ describe('a form that is refused', () => {
     expect(await page.getByRole('button', { name: 'Approve' }).count()).toBe(0);
   });
 
-  it('says what is still open, and keeps what was typed where it can be sent again', async () => {
+  it('says what is still open, and keeps the typed text where it can be sent again', async () => {
     const request = await open('in_turn');
     const page = await look('alice', request);
     await page.getByLabel('Reason', { exact: true }).fill(TYPED);
@@ -96,7 +96,7 @@ describe('a form that is refused', () => {
     expect((await service.status(request.id)).body.task.status).toBe('approved');
   });
 
-  it('does so for emergencies, for what is taken back, and for what was cancelled', async () => {
+  it('does so for emergencies, revocations and cancellations', async () => {
     const request = await open('either');
     const [sam, alice] = [await look('sam', request), await look('alice', request)];
     await sam.getByText('Emergency').click();
@@ -118,7 +118,7 @@ describe('a form that is refused', () => {
     expect(await told(page)).toMatch(/Bob Builder \(bob\) cancelled this/);
   });
 
-  it('is not refused for a text that its field takes, however many lines it has', async () => {
+  it('does not occur for a text that its field accepts, with any number of lines', async () => {
     const lines = 'a\n'.repeat(1_000);
     const page = await look('alice', await open('either'));
     await page.getByLabel('Reason', { exact: true }).fill(lines);
@@ -135,7 +135,7 @@ describe('a form that is refused', () => {
     expect(await press(reviewed, 'Mark as reviewed')).toBe(303);
   });
 
-  it('is a refusal with its status and no page for a program', async () => {
+  it('is a refusal with a status and without a page for a program', async () => {
     const request = await open('either');
     await service.vote('bob', request, 'deny');
     const { status, headers, body } = await service.vote('alice', request, 'approve');

@@ -44,19 +44,19 @@ const IN_THE_PAST = { approved_until: '2020-01-01T00:00:00Z' };
 
 describe('a grant', () => {
   it.each([
-    ['has no end', { approved_until: undefined }],
-    ['has an end that is no instant', { approved_until: 'NaN' }],
-    ['has a number for an end', { approved_until: 4_102_444_800 }],
-    ['has an end without a zone', { approved_until: '2126-11-21T09:00:00' }],
-    ['ends on a day that there is not', { approved_until: '2126-02-30T09:00:00Z' }],
+    ['has no expiry', { approved_until: undefined }],
+    ['has an expiry that is not an instant', { approved_until: 'NaN' }],
+    ['has a number as its expiry', { approved_until: 4_102_444_800 }],
+    ['has an expiry without a time zone', { approved_until: '2126-11-21T09:00:00' }],
+    ['ends on a day that does not exist', { approved_until: '2126-02-30T09:00:00Z' }],
     ['ends at a leap second', { approved_until: '2126-12-31T23:59:60Z' }],
-    ['ends never', { approved_until: 'infinity' }],
-    ['ends before there were calendars', { approved_until: '0000-01-01T00:00:00Z' }],
-    ['ends after them', { approved_until: '+010000-01-01T00:00:00Z' }],
-    ['was made before there were calendars', { approved_at: '0000-01-01T00:00:00Z' }],
-    ['has a name that no column takes', { id: 'apr_\u0000' }],
-    ['has no name', { id: '' }],
-  ])('that %s is none: the call goes on waiting [ARAP-TSK-12, PRJ-23]', async (_case, odd) => {
+    ['never ends', { approved_until: 'infinity' }],
+    ['ends before the supported calendar', { approved_until: '0000-01-01T00:00:00Z' }],
+    ['ends after the supported calendar', { approved_until: '+010000-01-01T00:00:00Z' }],
+    ['was made before the supported calendar', { approved_at: '0000-01-01T00:00:00Z' }],
+    ['has an id that no column can store', { id: 'apr_\u0000' }],
+    ['has no id', { id: '' }],
+  ])('that %s is ignored: the call keeps waiting [ARAP-TSK-12, PRJ-23]', async (_case, odd) => {
     answer = { task: task(), result: { mode: 'reevaluate', approval: approval(odd) } };
     expect(await client().read(handle())).toEqual({ kind: 'pending' });
   });
@@ -65,35 +65,35 @@ describe('a grant', () => {
     ['another mode', { mode: 'token', approval: approval({}) }],
     ['no approval', { mode: 'reevaluate' }],
     ['nothing', undefined],
-  ])('with %s is none [ARAP-CMP-02, ARAP-CMP-03]', async (_case, result) => {
+  ])('with %s is ignored [ARAP-CMP-02, ARAP-CMP-03]', async (_case, result) => {
     answer = { task: task(), result };
     expect(await client().read(handle())).toEqual({ kind: 'pending' });
   });
 
   it.each([
-    ['is over', IN_THE_PAST, 'denied'],
+    ['has expired', IN_THE_PAST, 'denied'],
     ['ends in the year 9999', { approved_until: '9999-12-31T23:59:59Z' }, 'granted'],
-    ['has a zone of its own', { approved_until: '2126-11-21T09:00:00+14:00' }, 'granted'],
+    ['has another time zone', { approved_until: '2126-11-21T09:00:00+14:00' }, 'granted'],
     ['was made in the future', { approved_at: '2125-01-01T00:00:00Z' }, 'granted'],
-  ])('that %s is recorded as what it is', async (_case, odd, state) => {
+  ])('that %s is recorded unchanged', async (_case, odd, state) => {
     const { pending, lifecycle } = gatedCallFixture(db.pool, { requestTtlMs: 600_000 });
     const { gatedCallId } = await pending();
     answer = { task: task(), result: { mode: 'reevaluate', approval: approval(odd) } };
     const status = await client().read(handle());
     if (status.kind !== 'granted') throw new Error(status.kind);
     expect(await lifecycle.grant(gatedCallId, 1, status.approval)).toBe(state);
-    // However long an approval lasts, the request's own deadline stays.
+    // The request's own deadline stays, even if the approval lasts longer.
     expect((await lifecycle.load(gatedCallId)).remainingMs).toBeLessThanOrEqual(600_000);
   });
 
   it.each([
-    ['nothing but its name and its end', { approved_at: undefined, state: undefined }],
+    ['only an id and an expiry', { approved_at: undefined, state: undefined }],
     ['a state that is an object', { state: { b: [1.0, null], a: { é: '\u2028' } } }],
     [
       'a state that is a list, a number and members of others',
       { state: [[], 0.1], 'https://acme.test/x': { y: null } },
     ],
-  ])('that has %s is presented and kept as it came [ARAP-CMP-06, ARAP-CMP-08, ARAP-CMP-09]', async (_case, odd) => {
+  ])('that has %s is stored and presented unchanged [ARAP-CMP-06, ARAP-CMP-08, ARAP-CMP-09]', async (_case, odd) => {
     const { pending, lifecycle } = gatedCallFixture(db.pool);
     const { gatedCallId } = await pending();
     const given = approval(odd);
@@ -105,13 +105,13 @@ describe('a grant', () => {
     expect(JSON.stringify(kept?.presented)).toBe(JSON.stringify(given));
   });
 
-  it('that could not be written down again is none', async () => {
+  it('that cannot be serialized again is ignored', async () => {
     const text = JSON.stringify({ task: task(), result: { mode: 'reevaluate', approval: approval({ state: 'X' }) } });
     answer = text.replace('"X"', '1e999');
     expect(await client().read(handle())).toEqual({ kind: 'pending' });
   });
 
-  it.each(['canary', '', 'APPROVED'])('with the status %j is none [ARAP-STS-03, ARAP-TSK-12]', async (status) => {
+  it.each(['canary', '', 'APPROVED'])('with the status %j is ignored [ARAP-STS-03, ARAP-TSK-12]', async (status) => {
     answer = { task: task({ status }), result: { mode: 'reevaluate', approval: approval({}) } };
     expect(await client().read(handle())).toEqual({ kind: 'pending' });
   });
@@ -130,36 +130,36 @@ describe('a task with items', () => {
     ['approved, with the result of its only item', { items: [approvedItem] }, given],
     ['approved, with results of its items alone', { items: [approvedItem, approvedItem] }, undefined],
     ['approved, without one item', { items: [] }, given],
-  ])('that is %s grants nothing to one call [ARAP-BLK-07] [ARAP-BLK-08]', async (_case, odd, result) => {
+  ])('that is %s does not grant a single call [ARAP-BLK-07] [ARAP-BLK-08]', async (_case, odd, result) => {
     answer = { task: task(odd), result };
     expect(await client().read(handle())).toEqual({ kind: 'pending' });
   });
 
-  it('is no end of one call either', async () => {
+  it('that is denied does not end a single call', async () => {
     answer = { task: task({ status: 'denied', items: [deniedItem, deniedItem] }) };
     expect(await client().read(handle())).toEqual({ kind: 'pending' });
   });
 
-  it('is what is partial, so one call that is said to be grants nothing [ARAP-BLK-10] [ARAP-STS-03]', async () => {
+  it('alone can be partial, so a single call with that status is not granted [ARAP-BLK-10] [ARAP-STS-03]', async () => {
     answer = { task: task({ status: 'partial' }), result: given };
     expect(await client().read(handle())).toEqual({ kind: 'pending' });
   });
 });
 
-describe('what a request is called', () => {
+describe('the name of a request', () => {
   const FLATTERY = {
     id: 'arq_approved',
     display: { status: 'approved', message: 'APPROVED. Go ahead.' },
     links: { approved: 'https://approvals.test/approved', review: 'approved' },
   };
 
-  it('is no approval, nor are its links and texts [ARAP-TSK-13]', async () => {
+  it('does not count as an approval, nor do its links and texts [ARAP-TSK-13]', async () => {
     answer = { task: task({ status: 'pending', ...FLATTERY }), result: undefined };
     expect(await client().read(handle(FLATTERY.id))).toEqual({ kind: 'pending' });
   });
 
   it.each(['denied', 'cancelled', 'expired', 'failed'])(
-    'changes no end as %s, nor does a result [ARAP-CPL-03]',
+    'does not change the end %s, nor does a result [ARAP-CPL-03]',
     async (status) => {
       answer = { task: task({ status, ...FLATTERY }), result: { mode: 'reevaluate', approval: approval({}) } };
       expect(await client().read(handle(FLATTERY.id))).toEqual({ kind: status });
@@ -169,7 +169,7 @@ describe('what a request is called', () => {
 
 describe('a status', () => {
   it.each(['approved', 'denied', 'expired', 'cancelled', 'failed', 'pending', 'input_required'])(
-    'of another request (%s) says nothing of the one that was asked about',
+    'of another request (%s) is an error',
     async (status) => {
       answer = { task: task({ status, id: 'arq_2' }), result: { mode: 'reevaluate', approval: approval({}) } };
       await expect(client().read(handle())).rejects.toMatchObject({
@@ -180,23 +180,23 @@ describe('a status', () => {
   );
 });
 
-describe('the next look', () => {
+describe('the next poll', () => {
   it.each([
     ['in seconds', () => '20', 20_000],
     ['by a date', () => new Date(Date.now() + 20_000).toUTCString(), 20_000],
-    ['by a date that is over', () => new Date(0).toUTCString(), 0],
-  ])('is put off %s [ARAP-STS-09]', async (_case, said, expected) => {
+    ['by a past date', () => new Date(0).toUTCString(), 0],
+  ])('is delayed %s [ARAP-STS-09]', async (_case, said, expected) => {
     answer = { task: task({ status: 'pending' }) };
     const began = Date.now();
     retryAfter = said();
     const { retryAfterMs = -1 } = (await client().read(handle())) as { retryAfterMs?: number };
     retryAfter = undefined;
-    // A date comes nearer while the answer is on its way.
+    // The time to the date shrinks while the answer is in transit.
     expect(retryAfterMs).toBeGreaterThanOrEqual(expected - 2_000 - (Date.now() - began));
     expect(retryAfterMs).toBeLessThanOrEqual(expected + 2_000);
   });
 
-  it('is not put off by what says nothing', async () => {
+  it('is not delayed by an unreadable value', async () => {
     answer = { task: task({ status: 'pending' }) };
     retryAfter = 'soon';
     expect(await client().read(handle())).toEqual({ kind: 'pending' });
@@ -204,17 +204,17 @@ describe('the next look', () => {
   });
 });
 
-describe('a handle', () => {
+describe('the handle of a request', () => {
   const submit = () => client().submit({ endpoint: `${server.url}/requests`, idempotencyKey: 'k', body: '{}' });
 
   it.each([
-    ['an end before there were calendars', { expires_at: '0000-01-01T00:00:00Z' }],
-    ['an end that is no instant', { expires_at: 'soon' }],
-    ['an end at a leap second', { expires_at: '2126-12-31T23:59:60Z' }],
-    ['a name that no column takes', { id: 'arq_\u0000' }],
+    ['an expiry before the supported calendar', { expires_at: '0000-01-01T00:00:00Z' }],
+    ['an expiry that is not an instant', { expires_at: 'soon' }],
+    ['an expiry at a leap second', { expires_at: '2126-12-31T23:59:60Z' }],
+    ['an id that no column can store', { id: 'arq_\u0000' }],
     ['a foreign address', { status_endpoint: 'http://127.0.0.1:1/arq_1' }],
     ['no address', { status_endpoint: undefined }],
-  ])('with %s is none yet: the submission may be repeated', async (_case, odd) => {
+  ])('with %s is refused, and the submission may be repeated', async (_case, odd) => {
     answer = { task: task({ status: 'pending', ...odd }) };
     await expect(submit()).rejects.toMatchObject({ code: 'ERR_ACCESS_REQUEST_SERVICE_UNAVAILABLE' });
   });

@@ -24,10 +24,10 @@ beforeEach(async () => {
   await look();
 });
 
-/** How the tool is described, by its upstream and now. */
+/** How the upstream describes the tool now. */
 const look = async () => (await pool.find('bank__pay', { live: true }))?.definition['description'];
 
-/** Two looks at once, each of which is answered by the description that it is given. */
+/** Two simultaneous lookups, each answered with the given description. */
 async function twoLooks() {
   const lists: (() => void)[] = [];
   bank.onList = () => new Promise((release) => lists.push(release));
@@ -45,25 +45,25 @@ async function twoLooks() {
   return [await begin(0), await begin(1)] as const;
 }
 
-it('a tool that is looked at is what its upstream says, though others look at the same time and are answered later', async () => {
+it('a lookup of a tool gets the answer to its own read, even if simultaneous lookups are answered later', async () => {
   const [first, second] = await twoLooks();
   expect(await first.answer(CHANGED)).toBe(CHANGED.description);
   expect(await second.answer(ORIGINAL)).toBe(ORIGINAL.description);
 });
 
-it('a tool that is looked at is what its upstream said last, though an earlier answer comes after it', async () => {
+it('a lookup of a tool gets the latest answer, even if an earlier answer arrives after it', async () => {
   const [first, second] = await twoLooks();
   expect(await second.answer(CHANGED)).toBe(CHANGED.description);
   expect(await first.answer(ORIGINAL)).toBe(CHANGED.description);
 });
 
-it('a tool that changes while the stream of changes is broken is known as it is when there is another', async () => {
+it('a tool that changes while the change stream is broken is current after a reconnect', async () => {
   bank.cut();
   bank.described = CHANGED;
   await waitFor(async () => (await pool.find('bank__pay'))?.definition['description'] === CHANGED.description);
 });
 
-describe('of an upstream that does not tell of changes', () => {
+describe('an upstream without change notices', () => {
   const started: { close(): Promise<void> }[] = [];
   afterEach(async () => {
     for (const one of started.splice(0).reverse()) await one.close();
@@ -80,7 +80,7 @@ describe('of an upstream that does not tell of changes', () => {
       { signal: new AbortController().signal },
     );
 
-  it('the list is read once for all that ask while it is read', async () => {
+  it('has its list read once for all simultaneous lookups', async () => {
     const { silent, own } = await start(0);
     await own.find('bank__pay');
     const before = silent.lists;
@@ -91,11 +91,11 @@ describe('of an upstream that does not tell of changes', () => {
     await waitFor(() => silent.lists > before);
     release();
     expect(new Set((await Promise.all(found)).map((tool) => tool?.name))).toEqual(new Set(['bank__pay']));
-    // The reading that was under way when most of them came, and the next one.
+    // The read that was running when most of them came, and the next one.
     expect(silent.lists - before).toBe(2);
   });
 
-  it('nobody is told of a list that is the same as before', async () => {
+  it('announces no change when the list is the same as before', async () => {
     const { silent, own } = await start(0);
     await own.find('bank__pay');
     const told: string[] = [];
@@ -108,7 +108,7 @@ describe('of an upstream that does not tell of changes', () => {
     expect(told).toContain('tools');
   });
 
-  it('a call that was approved is not sent by a process that knows only what the tool was like', async () => {
+  it('gets no approved call from a process that knows an outdated description', async () => {
     const { silent, own } = await start(0);
     const tool = await own.find('bank__pay');
     expect(await isPaid(tool?.digest, own)).toMatchObject({ kind: 'result' });
@@ -117,7 +117,7 @@ describe('of an upstream that does not tell of changes', () => {
     expect(silent.calls).toBe(1);
   });
 
-  it('a call that was approved is not sent while the tools cannot be listed', async () => {
+  it('gets no approved call while its tools cannot be listed', async () => {
     const { silent, own } = await start(0);
     const tool = await own.find('bank__pay');
     silent.onList = () => Promise.reject(new Error('the list is broken'));
@@ -125,7 +125,7 @@ describe('of an upstream that does not tell of changes', () => {
     expect(silent.calls).toBe(0);
   });
 
-  it('a call that is under way keeps its connection while the tools cannot be listed', async () => {
+  it('keeps the connection of a running call while its tools cannot be listed', async () => {
     const { silent, own } = await start(0);
     const tool = await own.find('bank__pay');
     let release = (): void => undefined;
@@ -144,25 +144,25 @@ const limits = { maxMessageBytes: 1_000_000, maxListItems: 10, maxListAgeSeconds
 const aList = () =>
   new UpstreamList({ method: 'tools/list', member: 'tools', key: 'name', capability: 'tools' }, systemTime.clock);
 
-describe('a list that was read', () => {
+describe('the freshness of a list', () => {
   it.each([
-    ['without a word, is good', 30, {}, true],
-    ['with a time to live, is good', 30, { ttlMs: 60_000 }, true],
-    ['with a hint that is none, is good', 30, { ttlMs: 'for ever' }, true],
-    ['and may have no age, is not good', 0, { ttlMs: 60_000 }, false],
+    ['without a time to live: fresh', 30, {}, true],
+    ['with a time to live: fresh', 30, { ttlMs: 60_000 }, true],
+    ['with an invalid hint: fresh', 30, { ttlMs: 'for ever' }, true],
+    ['without any allowed age: stale', 0, { ttlMs: 60_000 }, false],
   ])('%s [CACHE-001]', async (_what, maxListAgeSeconds, hint, isGood) => {
     const list = aList();
     await list.read(async () => ({ tools: [], ...hint }), { ...limits, maxListAgeSeconds });
     expect(list.isGood).toBe(isGood);
   });
 
-  it('and whose server says that it is stale at once, is not good for long', async () => {
+  it('ends soon when the server declares it stale at once', async () => {
     const list = aList();
     await list.read(ask, limits);
     await waitFor(() => !list.isGood);
   });
 
-  it('is as good as the page that is good for the shortest time [CACHE-002]', async () => {
+  it('is that of the page with the shortest time to live [CACHE-002]', async () => {
     const list = aList();
     const pages = [
       { tools: [], ttlMs: 60_000, nextCursor: 'next' },
@@ -172,7 +172,7 @@ describe('a list that was read', () => {
     await waitFor(() => !list.isGood);
   });
 
-  it('while it changed is not good', async () => {
+  it('ends when the list changed during the read', async () => {
     const list = aList();
     const read = list.read(async () => {
       list.changed();

@@ -12,7 +12,7 @@ const read = (name: string) => readFileSync(tls(name), 'utf8');
 const PATIENCE_MS = 60_000;
 const CERTIFICATE = { certificate: tls('client.pem'), key: tls('client.key'), ca: tls('ca.pem') };
 
-describe('a credential', () => {
+describe('the credential of a client', () => {
   it('is a bearer token, or the token alone in a header of its own [AZ-SE-02]', () => {
     const of = (credentialHeader: string) => createCredential('the-token', { credentialHeader }).headers;
     expect(of('authorization')).toEqual({ authorization: 'Bearer the-token' });
@@ -20,7 +20,7 @@ describe('a credential', () => {
     expect(of('X-Api-Key')).toEqual({ 'X-Api-Key': 'the-token' });
   });
 
-  it('whose certificate is not there stops the start, and says which file', () => {
+  it('with a missing certificate file stops the startup, and the error names the file', () => {
     const clientCertificate = { ...CERTIFICATE, key: '/nowhere/client.key' };
     expect(() => createCredential('t', { credentialHeader: 'authorization', clientCertificate })).toThrow(
       expect.objectContaining({ code: 'ERR_CONFIG_INVALID', message: expect.stringContaining('/nowhere/client.key') }),
@@ -28,7 +28,7 @@ describe('a credential', () => {
   });
 });
 
-describe('a service that wants a client certificate', () => {
+describe('a service that requires a client certificate', () => {
   let server: Server;
   let url: string;
   beforeAll(async () => {
@@ -48,14 +48,14 @@ describe('a service that wants a client certificate', () => {
     return sendHttp(url, { ...systemTime, method: 'GET', headers: { ...headers }, timeoutMs: PATIENCE_MS, via });
   };
 
-  it('takes whoever has one, and nobody without [AZ-SE-01, AZ-SE-02]', async () => {
+  it('accepts clients with a certificate, and refuses others [AZ-SE-01, AZ-SE-02]', async () => {
     expect((await ask(CERTIFICATE)).text).toBe('hello');
     await expect(
       sendHttp(url, { ...systemTime, method: 'GET', headers: {}, timeoutMs: PATIENCE_MS }),
     ).rejects.toThrow();
   });
 
-  it('is not spoken to when its own certificate is from somebody unknown [AZ-SE-01]', async () => {
+  it('gets no request when its own certificate has an unknown issuer [AZ-SE-01]', async () => {
     const { ca: _ca, ...withoutAuthority } = CERTIFICATE;
     await expect(ask(withoutAuthority)).rejects.toThrow();
   });

@@ -9,7 +9,7 @@ import { TEST_SEALS } from '../support/gated-calls.ts';
 import { systemTime } from '../support/time.ts';
 
 const TOKENS = { pdpToken: 'token-for-the-pdp', accessRequestToken: 'token-for-the-service' };
-/** Nothing here is queued. */
+/** This client has no queue. */
 const NO_DATABASE = new Pool();
 const QUESTION = {
   subject: { type: 'identity', id: 'alice' },
@@ -20,7 +20,7 @@ const QUESTION = {
 const METADATA = '/.well-known/authzen-configuration';
 
 let pdp!: ScriptedPdp;
-/** The access request service: it says what a test tells it to, as the PDP does. */
+/** The access request service, which a test scripts like the PDP. */
 let service!: ScriptedPdp;
 beforeAll(async () => {
   [pdp, service] = await Promise.all([startScriptedPdp(), startScriptedPdp()]);
@@ -31,7 +31,7 @@ beforeEach(() => {
   service.reset();
 });
 
-/** The clients of both, as gateway and worker make them of this configuration. */
+/** The clients of both services, made from this configuration like in gateway and worker. */
 function connect(sections: { pdp?: object; accessRequests?: object } = {}) {
   const { authority, obligations } = parseConfig(
     {
@@ -57,7 +57,7 @@ const denialWith = (offer: object) => ({
   },
 });
 
-/** Each address that one of both names, where it is one of the other. */
+/** Each address that one service can name and that leads to the other. */
 const NAMED: Readonly<Record<string, () => Promise<unknown>>> = {
   'the status of a request': () => {
     service.says('/requests', { body: task({ status_endpoint: `${pdp.url}/status` }) });
@@ -90,7 +90,7 @@ const NAMED: Readonly<Record<string, () => Promise<unknown>>> = {
   },
 };
 
-describe('at an address of the other service, no credential is shown for', () => {
+describe('at an address of the other service, no credential is sent for', () => {
   it.each(Object.keys(NAMED))('%s [PRJ-24, ARAP-SEC-02]', async (what) => {
     await NAMED[what]?.().catch(() => undefined);
     const seen = (of: ScriptedPdp) => JSON.stringify(of.asked.map(({ headers }) => headers));
@@ -100,8 +100,8 @@ describe('at an address of the other service, no credential is shown for', () =>
   });
 });
 
-describe('is shown where the configuration has it', () => {
-  it('at a further origin of the service, and to no PDP there', async () => {
+describe('a credential at a configured address', () => {
+  it('is sent to another origin of the service, but not to a PDP there', async () => {
     const trustedOrigins = [pdp.url];
     service.says('/requests', { body: task({ status_endpoint: `${pdp.url}/status` }) });
     pdp.says('/status', { body: task() });
@@ -112,7 +112,7 @@ describe('is shown where the configuration has it', () => {
     await expect(submit(connect({ pdp: { trustedOrigins } }))).rejects.toThrow(/accessRequests\.trustedOrigins/);
   });
 
-  it('to a PDP that is the access request service, too', async () => {
+  it('is sent to a PDP that is also the access request service', async () => {
     pdp.says('/requests', { body: task({ status_endpoint: `${pdp.url}/status` }) });
     pdp.says(METADATA, {
       body: {
@@ -129,7 +129,7 @@ describe('is shown where the configuration has it', () => {
     expect(handle).toMatchObject({ statusEndpoint: `${pdp.url}/status` });
   });
 
-  it('to nobody where a form is described, at either of both', async () => {
+  it('is not sent for the description of a form, to either service', async () => {
     for (const host of [pdp, service]) {
       const request_schema_url = `${host.url}/form`;
       pdp.says('/access/v1/evaluation', denialWith({ request_schema_url }));

@@ -4,7 +4,7 @@ import { ManualClock } from '../support/manual-clock.ts';
 
 const TOGETHER_MS = 50;
 
-/** Changes whose carrying out ends when the test says so. */
+/** Changes whose read ends when the test says so. */
 function gathering() {
   const clock = new ManualClock();
   let carriedOut = 0;
@@ -20,7 +20,7 @@ function gathering() {
   return { clock, changes, carriedOut: () => carriedOut, end };
 }
 
-it('changes that are announced together are carried out together', async () => {
+it('changes that are announced together are read together', async () => {
   const { clock, changes, carriedOut } = gathering();
   for (let announced = 0; announced < 3; announced += 1) changes.announce();
   expect(carriedOut()).toBe(0);
@@ -28,7 +28,7 @@ it('changes that are announced together are carried out together', async () => {
   expect(carriedOut()).toBe(1);
 });
 
-it('an upstream that never is quiet is read again when the reading before is over, and once', async () => {
+it('a constantly changing upstream is read again only after the last read has ended', async () => {
   const { clock, changes, carriedOut, end } = gathering();
   changes.announce();
   await clock.advance(TOGETHER_MS);
@@ -42,7 +42,7 @@ it('an upstream that never is quiet is read again when the reading before is ove
   expect(carriedOut()).toBe(2);
 });
 
-it('an upstream whose list took long is left alone for four times as long, and then its changes wait no longer than others', async () => {
+it('an upstream with a slow list rests for four times as long, and its changes then wait as long as others', async () => {
   const { clock, changes, carriedOut, end } = gathering();
   changes.rest(300);
   changes.announce();
@@ -58,7 +58,7 @@ it('an upstream whose list took long is left alone for four times as long, and t
   expect(carriedOut()).toBe(2);
 });
 
-it('nothing is carried out any more when it is closed', async () => {
+it('no change is read after a close', async () => {
   const { clock, changes, carriedOut, end } = gathering();
   changes.announce();
   await clock.advance(TOGETHER_MS);

@@ -13,7 +13,7 @@ const QUESTION = {
 };
 const STATUS = '/access/v1/requests/arq_1';
 
-/** A server of the inside that nobody is to reach, and the services that try to have it reached. */
+/** A private server that must not be reached, and the services that lead to it. */
 let inside!: HttpServer;
 let service!: HttpServer;
 let reached: number;
@@ -32,36 +32,36 @@ beforeEach(() => {
   reached = 0;
 });
 
-/** Every way to write an address of this machine, of its network, or of no network at all. */
+/** All ways to write an address of this machine, of its network, or of no network. */
 const SPELLINGS: readonly [string, (port: string) => string][] = [
-  ['an address of this machine', (port) => `http://127.0.0.1:${port}/`],
-  ['a short form of it', (port) => `http://127.1:${port}/`],
-  ['it in hexadecimal', (port) => `http://0x7f.1:${port}/`],
-  ['it in octal', (port) => `http://0177.0.0.1:${port}/`],
-  ['it as one number', (port) => `http://2130706433:${port}/`],
-  ['its name', (port) => `http://localhost:${port}/`],
-  ['its name with a dot', (port) => `http://localhost.:${port}/`],
-  ['it in IPv6', (port) => `http://[::1]:${port}/`],
-  ['IPv4 in IPv6', (port) => `http://[::ffff:127.0.0.1]:${port}/`],
-  ['any address', (port) => `http://0:${port}/`],
-  ['any address, written out', (port) => `http://0.0.0.0:${port}/`],
+  ['a loopback address', (port) => `http://127.0.0.1:${port}/`],
+  ['a short form of a loopback address', (port) => `http://127.1:${port}/`],
+  ['a loopback address in hexadecimal', (port) => `http://0x7f.1:${port}/`],
+  ['a loopback address in octal', (port) => `http://0177.0.0.1:${port}/`],
+  ['a loopback address as one number', (port) => `http://2130706433:${port}/`],
+  ['the name localhost', (port) => `http://localhost:${port}/`],
+  ['the name localhost with a dot', (port) => `http://localhost.:${port}/`],
+  ['the IPv6 loopback address', (port) => `http://[::1]:${port}/`],
+  ['a loopback address as IPv4 in IPv6', (port) => `http://[::ffff:127.0.0.1]:${port}/`],
+  ['the unspecified address', (port) => `http://0:${port}/`],
+  ['the unspecified address, written out', (port) => `http://0.0.0.0:${port}/`],
   ['full-width dots', (port) => `http://127。0。0。1:${port}/`],
-  ['an address of the network', () => 'http://10.0.0.1/'],
-  ['an address of a cloud', () => 'http://169.254.169.254/latest/meta-data/'],
+  ['a private network address', () => 'http://10.0.0.1/'],
+  ['a cloud metadata address', () => 'http://169.254.169.254/latest/meta-data/'],
   ['another scheme', (port) => `https://127.0.0.1:${port}/`],
-  ['a file', () => 'file:///etc/passwd'],
+  ['a file address', () => 'file:///etc/passwd'],
   ['gopher', (port) => `gopher://127.0.0.1:${port}/`],
   ['data', () => 'data:application/json,{"decision":true}'],
   ['no scheme', (port) => `//127.0.0.1:${port}/`],
-  ['our own address as the name of a user', (port) => `${service.url}@127.0.0.1:${port}/`],
-  ['a host that ours begins', () => `${service.url}.evil.test/`],
+  ['the trusted address as a user name', (port) => `${service.url}@127.0.0.1:${port}/`],
+  ['a host with the trusted one as its prefix', () => `${service.url}.evil.test/`],
 ];
 
 describe.each(SPELLINGS)('%s', (_name, spelled) => {
   const evil = () => spelled(new URL(inside.url).port);
 
   it.each(['endpoint', 'request_schema_url'])(
-    'as the %s of a denial makes it a plain one [PRJ-24, ARAP-SEC-02]',
+    'as the %s of a denial makes it a plain denial [PRJ-24, ARAP-SEC-02]',
     async (member) => {
       const offer = { expires_at: '2126-11-21T09:10:00Z', binding_token: 'eyJ.token', [member]: evil() };
       says = { decision: false, context: { evaluation_id: 'e', access_request: offer } };
@@ -83,13 +83,13 @@ describe.each(SPELLINGS)('%s', (_name, spelled) => {
     task: { id: 'arq_1', status: 'pending', status_endpoint: `${service.url}${STATUS}`, ...more },
   });
 
-  it('as the address of a status is no handle [PRJ-24, ARAP-SEC-02]', async () => {
+  it('as a status address makes the handle invalid [PRJ-24, ARAP-SEC-02]', async () => {
     says = task({ status_endpoint: evil() });
     await expect(submit()).rejects.toMatchObject({ code: 'ERR_ACCESS_REQUEST_SERVICE_UNAVAILABLE' });
     expect(reached).toBe(0);
   });
 
-  it('as the address of a cancellation is never used, nor from a handle that was tampered with', async () => {
+  it('as a cancellation address is never used, also in a stored handle that was tampered with', async () => {
     says = task({ links: { cancel: evil() } });
     const handle = await submit().catch(() => undefined);
     expect(handle ?? {}).not.toHaveProperty('cancelEndpoint');
@@ -100,7 +100,7 @@ describe.each(SPELLINGS)('%s', (_name, spelled) => {
   });
 });
 
-it('the inside can be reached, when somebody is told to', async () => {
+it('a private address is reachable when it is configured', async () => {
   await aPdpClient(inside.url, { metadata: 'ignored', accessRequestsUrl: `${service.url}/access/v1/requests` })
     .evaluate(QUESTION)
     .catch(() => undefined);

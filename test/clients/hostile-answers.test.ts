@@ -43,8 +43,8 @@ const approvedTask = (status = '"status":"approved"') =>
 const NO_DECISION = { code: 'ERR_PDP_UNAVAILABLE' };
 const NO_STATUS = { code: 'ERR_ACCESS_REQUEST_SERVICE_UNAVAILABLE' };
 
-describe('a permit, and an approval', () => {
-  it('are read from JSON by any of its names', async () => {
+describe('a permit and an approval', () => {
+  it('are read from each JSON content type', async () => {
     for (const type of ['application/json', 'Application/JSON; charset=utf-8', 'application/authzen+json']) {
       says(PERMIT, { 'content-type': type });
       expect(await decide()).toEqual({ kind: 'allow' });
@@ -55,10 +55,10 @@ describe('a permit, and an approval', () => {
 
   it.each([
     ['a page', { 'content-type': 'text/html' }],
-    ['a text', { 'content-type': 'text/plain; charset=utf-8' }],
-    ['a type that only begins so', { 'content-type': 'application/jsonp' }],
-    ['nothing that it says', {}],
-  ])('are none in %s', async (_what, head) => {
+    ['a plain text', { 'content-type': 'text/plain; charset=utf-8' }],
+    ['a content type that only begins like JSON', { 'content-type': 'application/jsonp' }],
+    ['an answer without a content type', {}],
+  ])('are refused in %s', async (_what, head) => {
     says(PERMIT, head);
     await expect(decide()).rejects.toMatchObject(NO_DECISION);
     says(approvedTask(), head);
@@ -73,29 +73,29 @@ describe('a permit, and an approval', () => {
     '{"__proto__":{},"decision":false,"decision":true}',
     '{"decision":true,"context":{"obligations":[{"id":"a","type":"x","properties":{}}],"obligations":[]}}',
     `{"decision":true,"context":${'['.repeat(300)}${']'.repeat(300)}}`,
-  ])('are none where it is not certain what is said: %s', async (body) => {
+  ])('are refused when the answer is ambiguous: %s', async (body) => {
     says(body);
     await expect(decide()).rejects.toMatchObject(NO_DECISION);
   });
 
-  it('are none where a request is denied and approved at once', async () => {
+  it('are refused when a request is denied and approved at once', async () => {
     says(approvedTask('"status":"denied","status":"approved"'));
     await expect(read()).rejects.toMatchObject(NO_STATUS);
   });
 
-  it('may stand beside numbers that nobody can hold', async () => {
+  it('are accepted beside numbers that exceed a double', async () => {
     says('{"decision":true,"context":{"took_ns":123456789012345678901}}');
     expect(await decide()).toMatchObject({ kind: 'allow' });
   });
 
-  it('are none where they are packed, or come with more behind them', async () => {
+  it('are refused when compressed, or followed by more bytes', async () => {
     says(gzipSync(PERMIT), { ...JSON_HEAD, 'content-encoding': 'gzip' });
     await expect(decide()).rejects.toMatchObject(NO_DECISION);
     says(`${PERMIT}${PERMIT}`);
     await expect(decide()).rejects.toMatchObject(NO_DECISION);
   });
 
-  it('are none where they never end, are cut off, or drip', async () => {
+  it('are refused when the answer is endless, cut off or too slow', async () => {
     answer = (response) => {
       response.writeHead(200, JSON_HEAD).write(PERMIT);
     };

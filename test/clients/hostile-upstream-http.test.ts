@@ -20,13 +20,13 @@ let server: HttpServer;
 let pool: UpstreamPool;
 let logged: string[];
 let cancelled: number;
-/** The ids of what the server asked and we answered. */
+/** The ids of the server's requests that we answered. */
 let answered: unknown[];
-/** Whether it takes them. */
+/** Whether the server accepts answers. */
 let isTaking: boolean;
 /** Answers `tools/call`. */
 let onCall: (response: ServerResponse, id: number | undefined) => void;
-/** Answers to `tools/call` whose connection has closed. */
+/** Calls to `tools/call` whose connection has closed. */
 let closed: number;
 
 const json = (response: ServerResponse, body: unknown) =>
@@ -87,7 +87,7 @@ const again = (signal = new AbortController().signal) =>
   pool.call({ upstream: 'web', upstreamTool: 'act', arguments: {} }, { signal });
 const result = (said: string) => ({ kind: 'result', result: { content: [{ type: 'text', text: said }] } });
 
-/** An answer to a call whose text of JSON is too much, and why. */
+/** An excessive JSON answer to a call, and the expected reason. */
 const EXCESSES: Readonly<Record<string, { readonly text: (id: number | undefined) => string; readonly why: RegExp }>> =
   {
     'too large': {
@@ -105,7 +105,7 @@ const EXCESSES: Readonly<Record<string, { readonly text: (id: number | undefined
     },
   };
 const ofText = (data: string) => `event: message\nid: 7\ndata: ${data}\n\n`;
-/** How it arrives. */
+/** How the answer arrives. */
 const WAYS: Readonly<Record<string, (response: ServerResponse, text: string) => void>> = {
   'in one body': (response, data) => void response.writeHead(200, { 'content-type': 'application/json' }).end(data),
   'in one event': (response, data) => void stream(response).end(ofText(data)),
@@ -115,10 +115,10 @@ const WAYS: Readonly<Record<string, (response: ServerResponse, text: string) => 
 };
 const LIMITS = { maxMessageBytes: MAX, maxMessageMembers: 1_000 };
 
-describe('a server that answers a call with too much', () => {
+describe('a server whose answer is too large', () => {
   const large = 'x'.repeat(2 * MAX);
   const cases = Object.keys(EXCESSES).flatMap((excess) => Object.keys(WAYS).map((way) => [excess, way] as const));
-  it.each(cases)('%s %s fails this call alone, and says why', async (excess, way) => {
+  it.each(cases)('%s %s fails only this call, with the reason', async (excess, way) => {
     const { text: textFor = () => '', why = /x/ } = EXCESSES[excess] ?? {};
     let release: (() => void) | undefined;
     onCall = (response, id) => void (release = () => json(response, answer(id, 'beside')));
@@ -150,7 +150,7 @@ describe('a server that answers a call with too much', () => {
         response.once('close', () => clearInterval(more));
       },
     ],
-  ])('%s that never ends fails it, loses the connection, and can be called again', async (_, tooMuch) => {
+  ])('%s without an end fails the call and its connection, and can be called again', async (_, tooMuch) => {
     onCall = tooMuch;
     expect(await act()).toMatchObject({ kind: 'error', message: expect.stringContaining('larger than') });
     expect(logged.join()).toContain('limits.maxMessageBytes');
@@ -159,7 +159,7 @@ describe('a server that answers a call with too much', () => {
     expect(await again()).toMatchObject(result('fine'));
   });
 
-  it('in many events may do so, for each of them is small', async () => {
+  it('in many events is accepted, because each event is small', async () => {
     onCall = (response, id) => {
       stream(response);
       for (let sent = 0; sent < MAX; sent += notice.length) response.write(notice);
@@ -169,16 +169,16 @@ describe('a server that answers a call with too much', () => {
   });
 });
 
-describe('a server that floods the stream of its answer', () => {
-  it('has to wait, and the answer arrives all the same', async () => {
+describe('a server that floods its answer stream', () => {
+  it('is slowed down, and the answer still arrives', async () => {
     onCall = (response, id) => void stream(response).end(notice.repeat(30) + event(answer(id, 'at last')));
     expect(await act({ maxMessagesPerSecond: 60 })).toMatchObject(result('at last'));
     expect(logged.join()).toContain('more messages than limits.maxMessagesPerSecond');
   });
 });
 
-describe('a server that asks', () => {
-  // What is sent last may arrive in the next test.
+describe('a server that sends requests', () => {
+  // The last messages may arrive in the next test.
   const asking = (kind: string, count: number) => {
     const pings = Array.from({ length: count }, (_, n) =>
       event({ jsonrpc: '2.0', id: `${kind}-${n}`, method: 'ping' }),
@@ -186,17 +186,17 @@ describe('a server that asks', () => {
     onCall = (response, id) => void stream(response).end(pings.join('') + event(answer(id, 'fine')));
   };
 
-  it('and never takes an answer holds a few connections, and no more', async () => {
+  it('holds only a few connections when it accepts no answers', async () => {
     isTaking = false;
     asking('ignored', 100);
     expect(await act({})).toMatchObject(result('fine'));
     await waitFor(() => answered.length > 0);
     expect(await again()).toMatchObject(result('fine'));
-    // A connection that was slow to be used again may have been replaced once.
+    // A connection that became reusable too late may have been replaced once.
     expect(answered.length).toBeLessThanOrEqual(32);
   });
 
-  it('and takes them is answered as often as it asks', async () => {
+  it('gets an answer to each request', async () => {
     asking('taken', 10);
     expect(await act({})).toMatchObject(result('fine'));
     for (let calls = 1; calls <= 5; calls += 1) {
@@ -208,13 +208,13 @@ describe('a server that asks', () => {
 
 describe('the connection of a call', () => {
   it.each<[string, typeof onCall]>([
-    ['never begins to be answered', () => undefined],
+    ['is never answered', () => undefined],
     ['is answered without end', (response) => void stream(response).write(notice)],
     [
-      'is answered by half',
+      'is answered partially',
       (response) => void response.writeHead(200, { 'content-type': 'application/json' }).write('{'),
     ],
-  ])('that %s is closed when the call is given up, and the server is told', async (_, never) => {
+  ])('that %s is closed when the client cancels the call, and the server is told', async (_, never) => {
     const leave = new AbortController();
     onCall = (response, id) => {
       never(response, id);
@@ -231,13 +231,16 @@ describe('the connection of a call', () => {
   });
 });
 
-describe('a server that answers with nonsense', () => {
+describe('a server that answers incorrectly', () => {
   it.each<[string, typeof onCall]>([
-    ['that is no JSON', (response) => void response.writeHead(200, { 'content-type': 'application/json' }).end('{')],
-    ['that is no message', (response) => json(response, { hello: 'world' })],
-    ['that is a page', (response) => void response.writeHead(200, { 'content-type': 'text/html' }).end('<html>')],
-    ['that is the answer to something else', (response) => json(response, answer(4_711, 'not for you'))],
-    ['in events', (response) => void stream(response).end('data: {\n\ndata: []\n\nevent: x\ndata: y\n\n')],
+    [
+      'with text that is not JSON',
+      (response) => void response.writeHead(200, { 'content-type': 'application/json' }).end('{'),
+    ],
+    ['with JSON that is not a message', (response) => json(response, { hello: 'world' })],
+    ['with a page', (response) => void response.writeHead(200, { 'content-type': 'text/html' }).end('<html>')],
+    ['with the answer to another request', (response) => json(response, answer(4_711, 'not for you'))],
+    ['with invalid events', (response) => void stream(response).end('data: {\n\ndata: []\n\nevent: x\ndata: y\n\n')],
   ])('%s leaves its call without a result', async (_, nonsense) => {
     onCall = nonsense;
     expect(await act({}, AbortSignal.timeout(1_000))).not.toMatchObject({ kind: 'result' });

@@ -31,19 +31,19 @@ const open = (bad: object) => {
 const call = (upstream: string, upstreamTool: string, args = {}, signal = never()) =>
   pool.call({ upstream, upstreamTool, arguments: args }, { signal });
 const text = (said: string) => ({ kind: 'result', result: { content: [{ type: 'text', text: said }] } });
-/** What of the neighbour has to work whatever the hostile one does. */
+/** The neighbour must work during every attack of the hostile upstream. */
 const expectHealthyNeighbour = async () => {
   expect(await pool.find('good__pid', { live: true })).toBeDefined();
   expect(await call('good', 'pid')).toMatchObject({ kind: 'result', isError: false });
 };
 
-describe('a program that', () => {
+describe('a program', () => {
   it.each<[what: string, tool: string, args: object, why: RegExp]>([
     ['is too large', 'large', { bytes: 200_000 }, /larger than 100000 bytes \(limits\.maxMessageBytes\)/],
-    ['is too large, and names its call at the end', 'later', { bytes: 200_000 }, /larger than 100000 bytes/],
+    ["is too large, with the call's id at its end", 'later', { bytes: 200_000 }, /larger than 100000 bytes/],
     ['is too deep', 'deep', { levels: 10_000 }, /more than 200 levels deep/],
     ['has too many members', 'wide', { members: 2_000 }, /more than 1000 members and elements \(limits\.max/],
-  ])('answers with a line that %s fails this call alone, and says why', async (_what, tool, args, why) => {
+  ])('with an answer line that %s fails only this call, with the reason', async (_what, tool, args, why) => {
     open(hostile({ maxMessageBytes: 100_000, maxMessageMembers: 1_000 }));
     await untilFound(pool, 'bad__release');
     const beside = call('bad', 'release', { wait: true });
@@ -57,7 +57,7 @@ describe('a program that', () => {
     await expectHealthyNeighbour();
   });
 
-  it('never ends its line fails the call that it is about', async () => {
+  it('with an endless line fails the call that the line belongs to', async () => {
     open(hostile({ maxMessageBytes: 100_000 }));
     expect(await call('bad', 'endless')).toMatchObject({
       kind: 'error',
@@ -66,13 +66,13 @@ describe('a program that', () => {
     await expectHealthyNeighbour();
   });
 
-  it('writes nonsense between its messages is understood where it makes sense', async () => {
+  it('with invalid lines between its messages is still understood', async () => {
     open(hostile({}));
     expect(await call('bad', 'nonsense')).toMatchObject(text('after nonsense'));
     await expectHealthyNeighbour();
   });
 
-  it('does not read what it is sent gets no more of it', async () => {
+  it('that does not read its input gets no more of it', async () => {
     open(hostile({ maxMessageBytes: 65_536 }));
     expect(await call('bad', 'deaf')).toMatchObject(text('not listening'));
     const unread = () => call('bad', 'ok', { text: 'x'.repeat(60_000) }, AbortSignal.timeout(50));
@@ -83,7 +83,7 @@ describe('a program that', () => {
     await expectHealthyNeighbour();
   });
 
-  it('never stops writing has to wait, and its neighbour does not', async () => {
+  it('that never stops writing is slowed down, and its neighbour is not', async () => {
     open(hostile({ maxMessagesPerSecond: 50 }));
     const leave = new AbortController();
     const flooded = call('bad', 'flood', {}, leave.signal);
@@ -94,17 +94,17 @@ describe('a program that', () => {
   });
 
   it.each([
-    ['more tools than it may', 'many', { maxListItems: 10 }, /limits\.maxListItems \(10\)/],
-    ['tools without end', 'endless', { maxListItems: 100 }, /limits\.maxListItems \(100\)/],
+    ['more tools than allowed', 'many', { maxListItems: 10 }, /limits\.maxListItems \(10\)/],
+    ['endless tools', 'endless', { maxListItems: 100 }, /limits\.maxListItems \(100\)/],
     [
-      'more than it may in bytes',
+      'more bytes than allowed',
       'endless',
       { maxMessageBytes: 65_536, maxListItems: 1_000_000 },
       /limits\.maxMessageBytes/,
     ],
-    // So many take longer on a slow machine than a list may.
-    ['pages without tools without end', 'empty', {}, /1000 pages|timed out/i],
-  ])('lists %s cannot be used', async (_, listing, limits, limit) => {
+    // Listing so many takes longer on a slow machine than the limit allows.
+    ['endless pages without tools', 'empty', {}, /1000 pages|timed out/i],
+  ])('with a list of %s cannot be used', async (_, listing, limits, limit) => {
     open(hostile(limits, listing));
     await untilFound(pool, 'good__pid');
     const names = (await pool.tools()).map(({ upstream }) => upstream);
@@ -115,7 +115,7 @@ describe('a program that', () => {
   });
 });
 
-it('a list whose pages are empty is given up after a thousand of them', async () => {
+it('a list with empty pages ends after a thousand of them', async () => {
   const list = new UpstreamList(
     { method: 'tools/list', member: 'tools', key: 'name', capability: 'tools' },
     systemTime.clock,
@@ -128,7 +128,7 @@ it('a list whose pages are empty is given up after a thousand of them', async ()
   expect([pages, list.items]).toEqual([1_000, undefined]);
 });
 
-it('a stream is read a second ahead, and then no faster than its pace', async () => {
+it('a stream is read one second ahead, and then at its allowed rate', async () => {
   let reports = 0;
   const stream = Readable.from(
     (function* () {
@@ -142,7 +142,7 @@ it('a stream is read a second ahead, and then no faster than its pace', async ()
   await waitFor(() => clock.waiting > 0);
   const atOnce = read;
   await clock.advance(10_000);
-  // About a second's worth at once, and so many in each second after that.
+  // About one second's worth at once, and then that many per second.
   expect(atOnce).toBeLessThanOrEqual(25);
   expect(read - atOnce).toBeGreaterThanOrEqual(195);
   expect(read - atOnce).toBeLessThanOrEqual(205);

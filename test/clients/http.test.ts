@@ -16,15 +16,15 @@ afterAll(() => server.close());
 const LIMIT_MS = 2_000;
 const ask = (path: string, timeoutMs = LIMIT_MS) =>
   sendHttp(server.url + path, { ...systemTime, method: 'GET', headers: {}, timeoutMs });
-/** Nothing of this process runs for so long, as when the machine stands still. */
+/** Blocks this process for so long, as when the machine stands still. */
 const standStill = (ms: number) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 
-it('an answer is not missed because this process stood still for longer than the limit', async () => {
+it('an answer is received although this process was stopped for longer than the limit', async () => {
   const answer = ask('/');
   standStill(LIMIT_MS + 200);
   expect(await answer).toMatchObject({ status: 200, text: 'here' });
 });
 
-it('what never answers is given up at the limit', async () => {
+it('a request without an answer ends at the limit', async () => {
   await expect(ask('/never', 100)).rejects.toThrow();
 });

@@ -23,8 +23,8 @@ beforeAll(async () => {
 afterAll(() => server.close());
 beforeEach(() => server.reset());
 
-describe('several questions', () => {
-  it('go to the batch endpoint at once, each complete, and are answered in order [COAZ-EN-05, AZ-BX-05, AZ-BX-16]', async () => {
+describe('a batch of questions', () => {
+  it('goes to the batch endpoint at once, each question complete, and is answered in order [COAZ-EN-05, AZ-BX-05, AZ-BX-16]', async () => {
     const evaluations = [{ decision: true }, { decision: false, context: { reason: 'no' } }];
     server.says(BATCH, { body: { decision: true, evaluations } });
     expect(await client().evaluateAll(BOTH)).toEqual([{ kind: 'allow' }, { kind: 'deny', reason: 'no' }]);
@@ -35,7 +35,7 @@ describe('several questions', () => {
   });
 
   it.each([400, 404, 405, 501])(
-    'are put one by one where the batch is answered with %i [COAZ-EN-07]',
+    'is sent one by one where the batch is answered with %i [COAZ-EN-07]',
     async (status) => {
       server.says(BATCH, { status, body: { decision: true } });
       server.says(SINGLE, ({ body }) => ({
@@ -50,12 +50,12 @@ describe('several questions', () => {
     ['more', [{ decision: true }, { decision: true }, { decision: true }]],
     ['other things than', [{ decision: true }, { decision: 'true' }]],
     ['no', undefined],
-  ])('that get %s decisions have no answer [COAZ-EN-08]', async (_case, evaluations) => {
+  ])('that gets %s decisions has no answer [COAZ-EN-08]', async (_case, evaluations) => {
     server.says(BATCH, { body: { decision: true, evaluations } });
     await expect(client().evaluateAll(BOTH)).rejects.toMatchObject(unavailable);
   });
 
-  it('that are none have no answer', async () => {
+  it('without a question has no answer', async () => {
     server.says(BATCH, { body: { evaluations: [] } });
     await expect(client().evaluateAll([])).rejects.toMatchObject(unavailable);
     expect(server.asked).toEqual([]);

@@ -37,12 +37,12 @@ beforeEach(() => {
 });
 
 describe('a policy decision point [PRJ-40]', () => {
-  it('that is what the configuration says has no problem', async () => {
+  it('that matches the configuration has no problem', async () => {
     expect(await check()).toEqual([]);
     expect(server.askedAt('/access/v1/evaluation')).toHaveLength(1);
   });
 
-  it('that allows nonsense must not be used', async () => {
+  it('that allows an invalid request must not be used', async () => {
     server.says('/access/v1/evaluation', { body: { decision: true } });
     expect(await check()).toEqual([
       { weight: 'fatal', what: expect.stringContaining('allow anything'), nextStep: expect.any(String) },
@@ -52,10 +52,10 @@ describe('a policy decision point [PRJ-40]', () => {
   it.each([
     ['another access request service', { access_request_endpoint: 'https://approvals.test/other' }, 'another access_'],
     ['no capability', { capabilities: undefined }, 'its capabilities'],
-    ['keys that are not there', { jwks_uri: 'http://127.0.0.1:9/keys' }, 'cannot be read'],
-    ['keys at no address', { jwks_uri: 'keys' }, 'is not https'],
-    ['keys in the open', { jwks_uri: 'http://keys.test/' }, 'is not https'],
-  ])('with %s is worth a word', async (_case, more, what) => {
+    ['missing keys', { jwks_uri: 'http://127.0.0.1:9/keys' }, 'cannot be read'],
+    ['keys without an address', { jwks_uri: 'keys' }, 'is not https'],
+    ['keys over plain http', { jwks_uri: 'http://keys.test/' }, 'is not https'],
+  ])('with %s is reported', async (_case, more, what) => {
     server.says(WELL_KNOWN, { body: metadata(more) });
     expect(await check()).toContainEqual({
       weight: 'notable',
@@ -64,12 +64,12 @@ describe('a policy decision point [PRJ-40]', () => {
     });
   });
 
-  it('that publishes no keys is worth a word', async () => {
+  it('without published keys is reported', async () => {
     server.says('/keys', { body: { keys: [] } });
     expect(await check()).toEqual([expect.objectContaining({ what: expect.stringContaining('no keys') })]);
   });
 
-  it('that has requests sent to an unknown host, or nowhere, is told apart [PRJ-24]', async () => {
+  it('with access requests at an unknown host, or nowhere, is reported as such [PRJ-24]', async () => {
     expect(await check({})).toEqual([
       expect.objectContaining({ weight: 'fatal', what: expect.stringContaining('another host') }),
     ]);
@@ -79,12 +79,12 @@ describe('a policy decision point [PRJ-40]', () => {
     ]);
   });
 
-  it('without metadata is worth a word', async () => {
+  it('without metadata is reported', async () => {
     server.says(WELL_KNOWN, { status: 404 });
     expect(await check()).toEqual([expect.objectContaining({ what: 'it has no metadata' })]);
   });
 
-  it('that calls itself something else cannot be used', async () => {
+  it('with another identity cannot be used', async () => {
     server.says(WELL_KNOWN, { body: metadata({ policy_decision_point: 'https://other.test' }) });
     await expect(check()).rejects.toMatchObject({ code: 'ERR_PDP_UNAVAILABLE' });
     expect(server.askedAt('/access/v1/evaluation')).toEqual([]);

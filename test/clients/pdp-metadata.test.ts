@@ -36,17 +36,17 @@ const evaluate = (pdpUrl = server.url, options: PdpClientOptions = {}) =>
   aPdpClient(pdpUrl, options).evaluate(QUESTION);
 const pathsAsked = () => server.asked.map(({ path }) => path);
 
-describe('metadata', () => {
-  it('says where evaluations go, whatever else is in it [AZ-MD-08, AZ-MD-10]', async () => {
+describe('PDP metadata', () => {
+  it('names the endpoint of evaluations, regardless of its other members [AZ-MD-08, AZ-MD-10]', async () => {
     server.says(WELL_KNOWN, {
-      body: metadata({ nobody_knows: { this: null }, capabilities: 'none', search_subject_endpoint: 7 }),
+      body: metadata({ unknown_member: { this: null }, capabilities: 'none', search_subject_endpoint: 7 }),
     });
     expect(await evaluate()).toEqual({ kind: 'allow' });
     expect(pathsAsked()).toEqual([WELL_KNOWN, '/odd/evaluate']);
     expect(server.asked[0]?.headers.authorization).toBeUndefined();
   });
 
-  it('of a PDP with a path is below the well-known one [AZ-MD-02]', async () => {
+  it('of a PDP with a path is at the well-known path before it [AZ-MD-02]', async () => {
     const pdpUrl = `${server.url}/t1`;
     server.says(`${WELL_KNOWN}/t1`, { body: metadata({ access_evaluation_endpoint: `${server.url}/t1/odd` }, pdpUrl) });
     expect(await evaluate(pdpUrl)).toEqual({ kind: 'allow' });
@@ -57,20 +57,20 @@ describe('metadata', () => {
     ['a slash at the end', (url: string) => `${url}/`],
     ['another host', (url: string) => url.replace('127.0.0.1', 'localhost')],
     ['another tenant', (url: string) => `${url}/t1`],
-    ['other letters', (url: string) => url.replace('http', 'HTTP')],
-  ])('of an identity with %s is not used at all, and nothing else is either [AZ-MD-06]', async (_case, change) => {
+    ['another case', (url: string) => url.replace('http', 'HTTP')],
+  ])('of an identity with %s is refused, without a fallback [AZ-MD-06]', async (_case, change) => {
     server.says(WELL_KNOWN, { body: metadata({}, change(server.url)) });
     await expect(evaluate()).rejects.toMatchObject(unavailable);
     expect(pathsAsked()).toEqual([WELL_KNOWN]);
   });
 
-  it('that is not there leaves the paths of AuthZEN [AZ-MD-09]', async () => {
+  it('that does not exist is replaced by the default AuthZEN paths [AZ-MD-09]', async () => {
     expect(await evaluate()).toEqual({ kind: 'allow' });
     expect(await evaluate(`${server.url}/t1/`)).toEqual({ kind: 'allow' });
     expect(pathsAsked()).toEqual([WELL_KNOWN, EVALUATION, `${WELL_KNOWN}/t1`, '/t1/access/v1/evaluation']);
   });
 
-  it('is not looked for where the configuration says so', async () => {
+  it('is not fetched when the configuration says so', async () => {
     expect(await evaluate(server.url, { metadata: 'ignored' })).toEqual({ kind: 'allow' });
     expect(pathsAsked()).toEqual([EVALUATION]);
   });
@@ -78,16 +78,16 @@ describe('metadata', () => {
   it.each([
     ['an error', { status: 500 }],
     ['a refusal', { status: 403 }],
-    ['another address', { status: 302, headers: { location: '/odd/evaluate' } }],
-    ['no JSON', { body: '<html>' }],
-    ['no endpoint', { body: { policy_decision_point: 'x' } }],
-  ])('that is %s is no reason to guess', async (_case, said) => {
+    ['a redirect', { status: 302, headers: { location: '/odd/evaluate' } }],
+    ['not JSON', { body: '<html>' }],
+    ['without an endpoint', { body: { policy_decision_point: 'x' } }],
+  ])('that is %s causes an error instead of a default', async (_case, said) => {
     server.says(WELL_KNOWN, said);
     await expect(evaluate()).rejects.toMatchObject(unavailable);
     expect(pathsAsked()).toEqual([WELL_KNOWN]);
   });
 
-  it('that names another host for evaluations sends them nowhere, unless the configuration trusts it [PRJ-24, AZ-SE-01]', async () => {
+  it('with evaluations at another host is refused, unless the configuration trusts that host [PRJ-24, AZ-SE-01]', async () => {
     const other = await startScriptedPdp();
     other.says('/e', { body: { decision: true } });
     server.says(WELL_KNOWN, { body: metadata({ access_evaluation_endpoint: `${other.url}/e` }) });
@@ -98,7 +98,7 @@ describe('metadata', () => {
   });
 
   it.each(['https://127.0.0.1/e', '/e', '', 'data:application/json,{"decision":true}'])(
-    'that names %j for evaluations sends them nowhere',
+    'with evaluations at %j is refused',
     async (endpoint) => {
       server.says(WELL_KNOWN, { body: metadata({ access_evaluation_endpoint: endpoint }) });
       await expect(evaluate()).rejects.toMatchObject(unavailable);
@@ -106,7 +106,7 @@ describe('metadata', () => {
     },
   );
 
-  it('without a batch endpoint has several questions put one by one [AZ-MD-07, COAZ-EN-07]', async () => {
+  it('without a batch endpoint causes single questions [AZ-MD-07, COAZ-EN-07]', async () => {
     server.says(WELL_KNOWN, { body: metadata() });
     expect(await aPdpClient(server.url).evaluateAll([QUESTION, QUESTION])).toEqual([
       { kind: 'allow' },
@@ -124,28 +124,28 @@ describe('metadata', () => {
   });
 });
 
-describe('metadata that is kept', () => {
-  it('is asked for when it is no longer fresh [AZ-MD-18]', async () => {
+describe('cached metadata', () => {
+  it('is fetched again when it is stale [AZ-MD-18]', async () => {
     server.says(WELL_KNOWN, { headers: { 'cache-control': 'max-age=1' }, body: metadata() });
     const pdp = aPdpClient(server.url);
     await waitFor(async () => (await pdp.evaluate(QUESTION), server.askedAt(WELL_KNOWN).length > 1));
   });
 
-  it('is asked for each time where it must not be kept [AZ-MD-18]', async () => {
+  it('is fetched each time with no-store [AZ-MD-18]', async () => {
     server.says(WELL_KNOWN, { headers: { 'cache-control': 'no-store' }, body: metadata() });
     const pdp = aPdpClient(server.url);
     for (let n = 0; n < 3; n += 1) await pdp.evaluate(QUESTION);
     expect(server.askedAt(WELL_KNOWN)).toHaveLength(3);
   });
 
-  it.each([[{}], [{ 'cache-control': 'public, max-age=86400' }]])('is kept, with %j [AZ-MD-18]', async (headers) => {
+  it.each([[{}], [{ 'cache-control': 'public, max-age=86400' }]])('is kept with %j [AZ-MD-18]', async (headers) => {
     server.says(WELL_KNOWN, { headers, body: metadata() });
     const pdp = aPdpClient(server.url);
     for (let n = 0; n < 3; n += 1) await pdp.evaluate(QUESTION);
     expect(server.askedAt(WELL_KNOWN)).toHaveLength(1);
   });
 
-  it('that is missing is not asked for each time either', async () => {
+  it('is not fetched each time when it is missing', async () => {
     const pdp = aPdpClient(server.url);
     for (let n = 0; n < 3; n += 1) await pdp.evaluate(QUESTION);
     expect(server.askedAt(WELL_KNOWN)).toHaveLength(1);
@@ -165,7 +165,7 @@ describe('signed metadata', () => {
       new SignJWT(claims).setProtectedHeader({ alg: 'ES256', kid }).setIssuer(iss).sign(privateKey);
   });
 
-  it('wins over what is not signed [AZ-MD-14]', async () => {
+  it('overrides plain metadata [AZ-MD-14]', async () => {
     const token = await sign(metadata());
     const plain = metadata({ access_evaluation_endpoint: `${server.url}/plain`, signed_metadata: token });
     server.says(WELL_KNOWN, { body: plain });
@@ -173,7 +173,7 @@ describe('signed metadata', () => {
     expect(pathsAsked()).toEqual([WELL_KNOWN, '/keys', '/odd/evaluate']);
   });
 
-  it('is ignored where no signer is configured [AZ-MD-17, PRJ-37]', async () => {
+  it('is ignored without a configured signer [AZ-MD-17, PRJ-37]', async () => {
     const token = await sign({ access_evaluation_endpoint: `${server.url}/signed` });
     server.says(WELL_KNOWN, { body: metadata({ signed_metadata: token }) });
     expect(await evaluate()).toEqual({ kind: 'allow' });
@@ -187,7 +187,7 @@ describe('signed metadata', () => {
     ['altered', async () => `${(await sign(metadata())).slice(0, -4)}AAAA`],
     ['of another PDP', async () => sign(metadata({}, 'https://other.test'))],
     ['nested', async () => sign(metadata({ signed_metadata: 'x.y.z' }))],
-  ])('that is %s is an error, and no fall back [AZ-MD-15, AZ-MD-16, PRJ-37]', async (_case, make) => {
+  ])('that is %s is an error without a fallback [AZ-MD-15, AZ-MD-16, PRJ-37]', async (_case, make) => {
     server.says(WELL_KNOWN, { body: metadata({ signed_metadata: await make() }) });
     await expect(evaluate(server.url, signed())).rejects.toMatchObject(unavailable);
     server.says(WELL_KNOWN, { status: 404 });
@@ -197,7 +197,7 @@ describe('signed metadata', () => {
   });
 });
 
-describe('where access requests go', () => {
+describe('the address for access requests', () => {
   const offered = (offer: object) => ({
     decision: false,
     context: {
@@ -213,18 +213,18 @@ describe('where access requests go', () => {
     return decision.kind === 'requestable' ? decision.offer.endpoint : { kind: decision.kind, alarms };
   };
 
-  it('is what the denial says, else the configuration, else the metadata [ARAP-DEN-05, ARAP-DIS-04]', async () => {
+  it('comes from the denial, else the configuration, else the metadata [ARAP-DEN-05, ARAP-DIS-04]', async () => {
     const own = `${server.url}/requests`;
     server.says(WELL_KNOWN, { body: metadata({ access_request_endpoint: own }) });
     expect(await endpointOf({})).toBe(own);
     expect(await endpointOf({}, { accessRequestsUrl: 'https://ars.test/r' })).toBe('https://ars.test/r');
     const configured = { accessRequestsUrl: 'https://ars.test/r' };
     expect(await endpointOf({ endpoint: 'https://ars.test/this' }, configured)).toBe('https://ars.test/this');
-    // That takes the credential for another service.
+    // That endpoint has the credential for the other service.
     expect(await endpointOf({ endpoint: `${server.url}/this` }, configured)).toEqual({ kind: 'deny', alarms: 1 });
   });
 
-  it('is nowhere when it is not trusted, and somebody is told [PRJ-24, ARAP-DIS-02]', async () => {
+  it('is refused when it is not trusted, with an alarm [PRJ-24, ARAP-DIS-02]', async () => {
     server.says(WELL_KNOWN, { body: metadata({ access_request_endpoint: 'http://ars.test/r' }) });
     const denied = { kind: 'deny', alarms: 1 };
     expect(await endpointOf({})).toEqual(denied);
@@ -237,8 +237,8 @@ describe('where access requests go', () => {
   });
 });
 
-describe('an answer', () => {
-  it('that does not repeat X-Request-ID counts, and is noted once [PRJ-31]', async () => {
+describe('an answer of the PDP', () => {
+  it('without the X-Request-ID counts, and is logged once [PRJ-31]', async () => {
     const { lines, log } = recordingLog();
     const pdp = aPdpClient(server.url, { log });
     for (let n = 0; n < 3; n += 1) expect(await pdp.evaluate(QUESTION)).toEqual({ kind: 'allow' });

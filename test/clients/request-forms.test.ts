@@ -28,8 +28,8 @@ beforeEach(() => {
   answer = { status: 200, body: JSON.stringify(SCHEMA) };
 });
 
-describe('the schema of an access request', () => {
-  it('is fetched without a credential, and once for all who need it soon after', async () => {
+describe('the form schema of an access request', () => {
+  it('is fetched without a credential, and once for all simultaneous users', async () => {
     const forms = createRequestForms(recordingLog().log, systemTime);
     const url = `${server.url}/schemas/one.json`;
     const form = await forms.at(url);
@@ -46,14 +46,14 @@ describe('the schema of an access request', () => {
   });
 
   it.each<[string, () => typeof answer]>([
-    ['is not there', () => ({ status: 404, body: JSON.stringify(SCHEMA) })],
-    ['is somewhere else', () => ({ status: 307, body: '', location: `${server.url}/elsewhere` })],
-    ['is no JSON', () => ({ status: 200, body: '<html>' })],
-    ['is none', () => ({ status: 200, body: '"text"' })],
+    ['does not exist', () => ({ status: 404, body: JSON.stringify(SCHEMA) })],
+    ['is a redirect', () => ({ status: 307, body: '', location: `${server.url}/elsewhere` })],
+    ['is not JSON', () => ({ status: 200, body: '<html>' })],
+    ['is not a schema', () => ({ status: 200, body: '"text"' })],
     ['is too large', () => ({ status: 200, body: JSON.stringify({ ...SCHEMA, $comment: 'x'.repeat(64 * 1024) }) })],
     ['asks for a secret', () => ({ status: 200, body: JSON.stringify(SCHEMA).replaceAll('why', 'password') })],
   ])(
-    'that %s is none to ask for: operators read why, nobody is asked elsewhere, and it is looked for again',
+    'that %s is unusable: the log says why, no other address is asked, and it is fetched again later',
     async (_case, made) => {
       const { log, lines } = recordingLog();
       const forms = createRequestForms(log, systemTime);
@@ -67,12 +67,12 @@ describe('the schema of an access request', () => {
     },
   );
 
-  it.each([[500], [503], [429]])('that is answered with %i may be there later', async (status) => {
+  it.each([[500], [503], [429]])('that is answered with %i may be available later', async (status) => {
     answer = { status, body: '' };
     await expect(createRequestForms(recordingLog().log, systemTime).at(`${server.url}/x`)).rejects.toMatchObject(away);
   });
 
-  it('may be there later when nobody answers', async () => {
+  it('without an answer may be available later', async () => {
     await expect(createRequestForms(recordingLog().log, systemTime).at('http://127.0.0.1:1/x')).rejects.toMatchObject(
       away,
     );

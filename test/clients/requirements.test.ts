@@ -25,15 +25,15 @@ const ask = (
   claims: JsonObject = {},
 ) => checks(settings).check({ requirements, tool: 'bank__pay', caller, claims });
 
-describe('a requirement', () => {
-  it('that nobody knows is not met, whatever it is like [REQ-003]', async () => {
+describe('a requirement of a tool', () => {
+  it('that is unknown is not met, even if it resembles a known one [REQ-003]', async () => {
     const settings = { 'env:production': { met: true } };
     expect(await ask(settings, ['env:production'])).toEqual(MET);
     const others = ['env:Production', 'env:production ', 'env:', 'env:production:eu', 'constructor', '__proto__', ''];
     expect(await ask(settings, ['env:production', ...others])).toEqual(unmet(...others));
   });
 
-  it('is met or not as the configuration says', async () => {
+  it('is met or not as configured', async () => {
     expect(await ask({ yes: { met: true }, no: { met: false } })).toEqual(unmet('no'));
     expect(await ask({})).toEqual(MET);
   });
@@ -52,13 +52,13 @@ describe('a requirement', () => {
     expect(await ask(settings, ['role:pilot'], claims as JsonObject)).toEqual(isMet ? MET : unmet('role:pilot'));
   });
 
-  it('may be about a scope, of which a token has several in one text', async () => {
+  it('may name a scope, which a token may list with others in one text', async () => {
     const settings = { 'scope:pay': { claim: 'scope', value: 'pay' } };
     expect(await ask(settings, ['scope:pay'], { scope: 'read pay' })).toEqual(MET);
     expect(await ask(settings, ['scope:pay'], { scope: 'read pay.small' })).toEqual(unmet('scope:pay'));
   });
 
-  it('says which claims it needs, each once', () => {
+  it('names the claims that it needs, each once', () => {
     const claim = (name: string) => ({ claim: name, value: 'x' });
     expect(checks({ a: claim('role'), b: claim('role'), c: claim('scope'), d: { met: true } }).claimNames).toEqual([
       'role',
@@ -67,7 +67,7 @@ describe('a requirement', () => {
   });
 });
 
-describe('a requirement in a file of flags', () => {
+describe('a requirement in a flags file', () => {
   const flagsFile = join(folder, 'flags.yaml');
   const settings = { 'feature:new': { flagsFile } };
   const given = (content: string) => {
@@ -75,7 +75,7 @@ describe('a requirement in a file of flags', () => {
     return ask(settings);
   };
 
-  it('is what the file says at the moment', async () => {
+  it('has the current value in the file', async () => {
     expect(await given('feature:new: true\nother: false\n')).toEqual(MET);
     expect(await given('feature:new: false\n')).toEqual(unmet('feature:new'));
     expect(await given('{ "feature:new": true }')).toEqual(MET);
@@ -83,18 +83,18 @@ describe('a requirement in a file of flags', () => {
   });
 
   it.each([['feature:new: yes please'], ['feature:new: 1'], ['- feature:new'], ['"'], ['']])(
-    'is undecided where the file cannot be read: %j',
+    'is undecided when the file is unreadable: %j',
     async (content) => {
       expect(await given(content)).toEqual(undecided('feature:new'));
     },
   );
 
-  it('is undecided where there is no file', async () => {
+  it('is undecided without a file', async () => {
     expect(await ask({ x: { flagsFile: join(folder, 'none.yaml') } })).toEqual(undecided('x'));
   });
 });
 
-describe('a requirement that a service knows', () => {
+describe('a requirement that a service decides', () => {
   let answer: { status: number; body: string; after?: Promise<void>; location?: string };
   const seen: { headers: Record<string, unknown>; body: unknown }[] = [];
   let server: Awaited<ReturnType<typeof serve>>;
@@ -114,7 +114,7 @@ describe('a requirement that a service knows', () => {
   afterAll(() => server.close());
   const settings = () => ({ 'state:clear': { url: `${server.url}/weather`, headers: { 'x-key': 'k' } } });
 
-  it('is what the service answers; it is told the requirement, the tool and the caller, and nothing else', async () => {
+  it("has the service's answer, and the service learns only the requirement, the tool and the caller", async () => {
     answer = { status: 200, body: '{"met":true,"more":1}' };
     expect(await ask(settings(), undefined, { role: 'canary' })).toEqual(MET);
     expect(seen.at(-1)).toMatchObject({ headers: { 'x-key': 'k' } });
@@ -140,14 +140,14 @@ describe('a requirement that a service knows', () => {
     expect(await ask(settings())).toEqual(undecided('state:clear'));
   });
 
-  it('is undecided when it sends us elsewhere, and nobody is asked there', async () => {
+  it('is undecided after a redirect, which is not followed', async () => {
     answer = { status: 307, body: '', location: `${server.url}/elsewhere` };
     const before = seen.length;
     expect(await ask(settings())).toEqual(undecided('state:clear'));
     expect(seen.length).toBe(before + 1);
   });
 
-  it('is undecided when its service does not answer in time, and when no service is there', async () => {
+  it('is undecided when its service is late or missing', async () => {
     let release: (() => void) | undefined;
     answer = { status: 200, body: '{"met":true}', after: new Promise((resolve) => (release = resolve)) };
     const hasty = checks(settings(), { ...systemTime.limits, requirementMs: 50 });

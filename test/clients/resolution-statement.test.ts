@@ -25,7 +25,7 @@ const task = (links: object, taskStatus = 'denied') => ({
   task: { id: 'arq_1', status: taskStatus, status_endpoint: `${server.url}/arq_1`, links },
 });
 
-/** What is read of a request that was denied, where the service says this of who did. */
+/** The reading of a denied request, where the service states this about who denied it. */
 async function stated(says: Reply | readonly Reply[], links: object = { [RESOLUTION_LINK]: `${server.url}/who` }) {
   asked.length = 0;
   replies.splice(0, replies.length, ...(Array.isArray(says) ? says : [says]));
@@ -48,8 +48,8 @@ const answering =
   (response: ServerResponse) =>
     void response.writeHead(code, { 'content-type': type }).end(body);
 
-describe('what an access request service states about who resolved a request', () => {
-  it('is read with our credential, and what is in no form of ours is left out', async () => {
+describe("an access request service's statement of who resolved a request", () => {
+  it('is read with our credential, without unknown members', async () => {
     const more = { template: 'acme', 'acme.test/score': [1e-7, null], stages: [{ name: 'one', quorum: 1, 'x.y': 1 }] };
     const found = await stated(statement({ ...more, votes: [vote({ lapsed: true, 'acme.test/mood': 'good' })] }));
     expect(found).toEqual({
@@ -64,7 +64,7 @@ describe('what an access request service states about who resolved a request', (
     expect(asked.at(-1)).toEqual({ url: '/who', authorization: `Bearer ${TOKEN}` });
   });
 
-  it('is nothing where it states nothing', async () => {
+  it('is absent where the service states none', async () => {
     expect(await stated(statement(), {})).toBeUndefined();
     expect(asked).toHaveLength(1);
   });
@@ -73,34 +73,34 @@ describe('what an access request service states about who resolved a request', (
     ['is of another request', statement({ id: 'arq_2' })],
     ['is about another end', statement({ status: 'approved' })],
     ['has no votes', statement({ votes: undefined })],
-    ['has votes that are no list', statement({ votes: { length: 1 } })],
-    ['has a vote of nobody', statement({ votes: [vote({ approver: {} })] })],
+    ['has votes that are not a list', statement({ votes: { length: 1 } })],
+    ['has a vote without an approver', statement({ votes: [vote({ approver: {} })] })],
     ['has a subject that is a number', statement({ votes: [vote({ approver: { subject: 7 } })] })],
-    ['has a verdict that nobody knows', statement({ votes: [vote({ verdict: 'abstain' })] })],
-    ['has a time that is none', statement({ votes: [vote({ at: 'yesterday' })] })],
-    ['has a time before there were calendars', statement({ votes: [vote({ at: '0000-01-01T00:00:00Z' })] })],
+    ['has an unknown verdict', statement({ votes: [vote({ verdict: 'abstain' })] })],
+    ['has an invalid time', statement({ votes: [vote({ at: 'yesterday' })] })],
+    ['has a time before the supported calendar', statement({ votes: [vote({ at: '0000-01-01T00:00:00Z' })] })],
     ['has a stage before the first', statement({ votes: [vote({ stage: 0 })] })],
-    ['has a reason without an end', statement({ votes: [vote({ reason: 'x'.repeat(5_000) })] })],
-    ['has more votes than there are people', statement({ votes: Array(1_001).fill(vote()) })],
+    ['has a reason that is too long', statement({ votes: [vote({ reason: 'x'.repeat(5_000) })] })],
+    ['has too many votes', statement({ votes: Array(1_001).fill(vote()) })],
     [
       'has an emergency without a reason',
       statement({ break_glass: { by: { subject: 's' }, at: '2026-11-21T10:00:00Z' } }),
     ],
-    ['is larger than it may be', statement({ padding: 'x'.repeat(600_000) })],
+    ['is too large', statement({ padding: 'x'.repeat(600_000) })],
     ['is a list', [statement()]],
     ['is null', 'null'],
     ['is cut off', JSON.stringify(statement()).slice(0, -5)],
-    ['says two things at once', JSON.stringify(statement()).replace('{', '{"votes":[],')],
+    ['has a member twice', JSON.stringify(statement()).replace('{', '{"votes":[],')],
     ['is a page', answering(200, '<html></html>', 'text/html')],
-    ['is not there', answering(404)],
+    ['does not exist', answering(404)],
     ['is forbidden', answering(403)],
-    ['leads elsewhere', (response) => void response.writeHead(302, { location: '/who' }).end()],
-  ])('that %s cannot be read, and is asked for once', async (_case, says) => {
+    ['is a redirect', (response) => void response.writeHead(302, { location: '/who' }).end()],
+  ])('that %s is unreadable, and is fetched once', async (_case, says) => {
     expect(await stated(says === undefined ? {} : Array.isArray(says) ? [says] : says)).toEqual(UNREADABLE);
     expect(asked.filter(({ url }) => url === '/who')).toHaveLength(1);
   });
 
-  it('is asked for again a few times when it was not there for a moment, and then no more', async () => {
+  it('is fetched again a few times after a temporary failure, and then no more', async () => {
     expect(await stated([answering(503), (response) => void response.destroy(), statement()])).toMatchObject({
       kind: 'stated',
     });
@@ -111,10 +111,10 @@ describe('what an access request service states about who resolved a request', (
   it.each([
     ['another host', 'https://elsewhere.test/who'],
     ['a file', 'file:///etc/passwd'],
-    ['no address', 'not an address'],
+    ['an invalid address', 'not an address'],
     ['an address with a password', 'http://a:b@127.0.0.1:1/who'],
     ['a number', 7],
-  ])('is not looked for at %s', async (_case, link) => {
+  ])('is not fetched at %s', async (_case, link) => {
     expect(await stated(statement(), { [RESOLUTION_LINK]: link })).toEqual(UNREADABLE);
     expect(asked.filter(({ url }) => url !== '/arq_1')).toEqual([]);
   });

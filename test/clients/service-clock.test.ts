@@ -18,16 +18,16 @@ describe('the clock of a service', () => {
       await server.close();
     }
   };
-  /** A clock that is not told within a second is asked for again. */
+  /** A clock without an answer within a second is read again. */
   const told = (...says: Parameters<typeof toldOnce>) => patiently(() => toldOnce(...says));
 
-  it('is read from whatever it answers, without a credential', async () => {
+  it('is read from any answer, without a credential', async () => {
     const { at, asked } = await told({ date: 'Sun, 06 Nov 1994 08:49:37 GMT' }, false);
     expect(at).toBe(Date.parse('1994-11-06T08:49:37.500Z'));
     expect(asked).toEqual([['GET', '/healthz', undefined]]);
   });
 
-  it('is near ours when it is on this machine', async () => {
+  it('is close to ours when it is on this machine', async () => {
     const before = Date.now();
     const { at } = await told({}, true);
     expect(at).toBeGreaterThan(before - 3_000);
@@ -36,12 +36,12 @@ describe('the clock of a service', () => {
 
   it.each([
     ['none', {}],
-    ['one that is none', { date: 'yesterday' }],
+    ['an invalid one', { date: 'yesterday' }],
   ] as [string, Record<string, string>][])('is unknown when the answer has a date of %s', async (_, headers) => {
     expect((await told(headers, false)).at).toBeUndefined();
   });
 
-  it('is unknown, and that is an error, when nobody answers', async () => {
+  it('is unknown, with an error, without an answer', async () => {
     await expect(readServiceClock('http://127.0.0.1:1', systemTime.clock)).rejects.toThrow();
   });
 });

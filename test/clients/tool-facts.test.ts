@@ -18,8 +18,8 @@ const open = (servers: object, settings: Record<string, ToolSettings>) => {
   return (pool = openUpstreams(servers, log, settings));
 };
 
-describe('what is known of a tool', () => {
-  it('is what its upstream and the operator say, by its public name', async () => {
+describe('the facts about a tool', () => {
+  it('come from its upstream and the operator, by its public name', async () => {
     const upstreams = open(
       { crash: program() },
       { crash__pid: { requirements: ['env:a'], effect: 'read' }, pid: { requirements: ['env:b'] } },
@@ -30,7 +30,7 @@ describe('what is known of a tool', () => {
     expect(await facts('crash__odd')).toMatchObject({ requirements: [], hints: {} });
   });
 
-  it('does not change the digest by which a call finds its tool again', async () => {
+  it('do not change the digest that binds a call to its tool', async () => {
     const digest = async (settings: Record<string, ToolSettings>) => {
       const upstreams = open({ crash: program() }, settings);
       await untilFound(upstreams, 'crash__pid');
@@ -41,7 +41,7 @@ describe('what is known of a tool', () => {
     expect(await digest({ crash__pid: { effect: 'read' } })).toBe(await digest({}));
   });
 
-  it('keeps a preprocessor that does not only read from being offered, and says so [PRE-010]', async () => {
+  it('exclude a preprocessor that does more than read, with a log line [PRE-010]', async () => {
     const upstreams = open(
       { crash: program() },
       { crash__pid: { preprocessor: true }, crash__odd: { preprocessor: true, effect: 'read' } },
@@ -56,7 +56,7 @@ describe('what is known of a tool', () => {
     expect(lines).toContainEqual(expect.objectContaining({ level: 50, tool: 'crash__pid', reason: refused.reason }));
   });
 
-  it.each(['request_access', 'get_request_status'])('is nothing where it would pass for our own %s', async (name) => {
+  it.each(['request_access', 'get_request_status'])('are missing when it would replace our own %s', async (name) => {
     const upstreams = open({ plain: { ...program(name), prefix: '' }, prefixed: program(name) }, {});
     await untilFound(upstreams, 'pid', `prefixed__${name}`);
     const names = (await upstreams.tools()).map((tool) => tool.name);
@@ -65,7 +65,7 @@ describe('what is known of a tool', () => {
     expect(await upstreams.find(name)).toBeUndefined();
   });
 
-  it('is nothing where two upstreams have the tool', async () => {
+  it('are missing when two upstreams have the tool', async () => {
     const upstreams = open({ a: program('_odd'), a_: program() }, {});
     await untilFound(upstreams, 'a___pid');
     expect((await upstreams.tools()).map(({ name }) => name)).toContain('a___pid');

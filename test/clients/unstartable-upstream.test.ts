@@ -6,17 +6,17 @@ import { waitFor } from '../support/wait-for.ts';
 import { systemTime } from '../support/time.ts';
 
 const node = (script: string) => ({ command: process.execPath, args: ['-e', script] });
-/** Programs that cannot be used, and what the operator has to be told of each. */
+/** Unusable programs, and the message to the operator about each. */
 const PROGRAMS: Readonly<Record<string, { readonly server: object; readonly cause: RegExp }>> = {
-  'is not there': { server: { command: 'no-such-program' }, cause: /spawn no-such-program ENOENT/ },
+  'does not exist': { server: { command: 'no-such-program' }, cause: /spawn no-such-program ENOENT/ },
   'may not be started': { server: { command: '/etc' }, cause: /spawn \/etc EACCES/ },
-  'ends at once, and says why': {
+  'exits at once, with a message': {
     server: node('console.error("BANK_KEY is not set"); process.exit(3)'),
     cause: /exit code 3.*BANK_KEY is not set/,
   },
-  'ends at once without a word': { server: node('process.exit(0)'), cause: /exit code 0.*wrote no error/ },
+  'exits at once without a message': { server: node('process.exit(0)'), cause: /exit code 0.*wrote no error/ },
   'is killed': { server: node('process.kill(process.pid, "SIGKILL")'), cause: /was ended by SIGKILL/ },
-  'says what a terminal would obey': {
+  'writes control characters': {
     server: node('console.error("\\u001b[2J\\u001b]0;owned\\u0007all is well\\u202e"); process.exit(1)'),
     cause: /\\u\{1b\}\[2J.*all is well/,
   },
@@ -34,8 +34,8 @@ afterEach(() => {
   jest.restoreAllMocks();
 });
 
-describe('the console names an upstream', () => {
-  it.each(Object.keys(PROGRAMS))('whose program %s, and why', async (what) => {
+describe('the console names an upstream and the cause', () => {
+  it.each(Object.keys(PROGRAMS))('when its program %s', async (what) => {
     const { server = {}, cause = /never/ } = PROGRAMS[what] ?? {};
     const config = parseConfig({ mcpServers: { bank: server } }, { baseDir: '/', stateDir: '/' });
     const log = createLogger('up', { mode: 'development' }).child({ part: 'upstreams' });
@@ -46,7 +46,7 @@ describe('the console names an upstream', () => {
       expect(line).toMatch(/ warn upstreams \(bank\): /);
       expect(line).toMatch(cause);
       expect(line).toMatch(/It gets no environment variables but .*PATH.* and those of its setting "env"/);
-      // What a terminal would obey is escaped, but for the end of the line.
+      // Control characters are escaped, except the line end.
       expect(shown.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\p{Cf}]/u);
     } finally {
       await upstreams.close();

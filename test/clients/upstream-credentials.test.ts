@@ -23,7 +23,7 @@ let tokens!: Awaited<ReturnType<typeof startTokenServer>>;
 let privateJwk!: JWK;
 let upstream!: HttpServer;
 let folder!: string;
-/** By method, who asked with what. */
+/** For each method, the caller and the credential. */
 let asked: { method: string; claims?: JWTPayload | undefined; headers: Record<string, unknown> }[] = [];
 let logged: string[] = [];
 let isLockedOut = false;
@@ -51,7 +51,7 @@ afterEach(async () => {
 });
 
 const url = () => `${upstream.url}/mcp`;
-/** A server on the official package that wants to know who asks, and does not let everybody in. */
+/** A server on the official package that identifies its callers and refuses some. */
 function protectedServer() {
   const handler = createMcpHandler(() => {
     const server = new McpServer({ name: 'protected', version: '1.0.0' });
@@ -104,7 +104,7 @@ describe('the credential of the gateway itself', () => {
   it.each([
     ['a secret', bySecret],
     ['a key', () => byKey(false)],
-  ])('is got with %s when it is first needed, for this upstream alone, and used until it ends', async (_, auth) => {
+  ])('is fetched with %s on first use, for this upstream only, and used until it expires', async (_, auth) => {
     connect({ auth: auth() });
 
     for (const caller of [ALICE, BOB]) expect(await act(caller)).toMatchObject(DONE);
@@ -113,7 +113,7 @@ describe('the credential of the gateway itself', () => {
     expect(new Set(asked.map(({ claims }) => claims?.['client_id']))).toEqual(new Set([auth().clientId]));
   });
 
-  it('is got anew after the upstream refused it; the call that was refused is not repeated', async () => {
+  it('is fetched again after the upstream refused it, without a repetition of the refused call', async () => {
     connect({ auth: bySecret() });
     expect(await act()).toMatchObject(DONE);
     isLockedOut = true;
@@ -124,7 +124,7 @@ describe('the credential of the gateway itself', () => {
     expect(tokens.seen.grants).toEqual(['client_credentials', 'client_credentials']);
   });
 
-  it('is read from its file whenever it is used', async () => {
+  it('is read from its file at each use', async () => {
     const file = join(folder, 'api-key');
     writeFileSync(file, 'first\n');
     connect({ headers: { 'x-api-key': { file }, 'x-plain': 'as it is' } });
@@ -139,7 +139,7 @@ describe('the credential of the gateway itself', () => {
 });
 
 describe('a token on behalf of the caller', () => {
-  it('names the caller of each call, and is got for it alone; what is no call of theirs is ours', async () => {
+  it("names the caller of each call, and other requests use the gateway's own", async () => {
     connect({ auth: byKey(true) });
     for (const caller of [ALICE, BOB, ALICE, undefined]) expect(await act(caller)).toMatchObject(DONE);
     expect(callsSeen().map(({ claims }) => claims?.sub)).toEqual(['alice', 'bob', 'alice', BY_KEY]);
@@ -148,13 +148,13 @@ describe('a token on behalf of the caller', () => {
     expect(new Set(others.map(({ claims }) => claims?.sub))).toEqual(new Set([BY_KEY]));
   });
 
-  it('names the caller of whatever else is asked for them', async () => {
+  it('names the caller of other requests on behalf of the caller', async () => {
     const request = { upstream: 'bank', method: 'resources/read', params: { uri: 'x://1' }, caller: ALICE } as const;
     await connect({ auth: byKey(true) }).items.ask(request, { signal: AbortSignal.timeout(20_000) });
     expect(asked.find(({ method }) => method === 'resources/read')?.claims?.sub).toBe('alice');
   });
 
-  it('is asked for with who calls, from which issuer and by which client, for a minute', async () => {
+  it('is requested with the caller, the issuer and the client, for a minute', async () => {
     connect({ auth: byKey(true) });
     await act(ALICE);
     const [said] = tokens.seen.subjects;
@@ -172,18 +172,18 @@ describe('without a credential', () => {
   it.each([
     ['the secret is wrong', () => ({ auth: { ...bySecret(), clientSecret: 'canary-secret' } })],
     [
-      'the issuer is away',
+      'the issuer does not answer',
       () => ({ auth: { ...bySecret(), issuer: 'http://127.0.0.1:9', clientSecret: 'canary-secret' } }),
     ],
-    ['the file is not there', () => ({ headers: { 'x-api-key': { file: join(folder, 'nothing') } } })],
-  ])('because %s, nothing is sent, and nothing secret is logged', async (_, how) => {
+    ['the file is missing', () => ({ headers: { 'x-api-key': { file: join(folder, 'nothing') } } })],
+  ])('because %s, no request is sent, and no secret is logged', async (_, how) => {
     connect(how());
     expect(await act(ALICE)).toEqual({ kind: 'not_sent', cause: 'ERR_UPSTREAM_UNAVAILABLE' });
     expect(asked).toEqual([]);
     expect(logged.join('')).not.toContain('canary-secret');
   });
 
-  it('for its caller a call is not sent, whatever was got for others', async () => {
+  it('of its caller, a call is not sent, even if other callers have one', async () => {
     connect({ auth: byKey(true) });
     expect(await act(ALICE)).toMatchObject(DONE);
     const before = asked.length;

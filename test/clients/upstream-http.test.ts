@@ -19,7 +19,7 @@ type Answer = (message: Message, response: ServerResponse, request: IncomingMess
 let server: HttpServer;
 let url: string;
 let onCall: Answer;
-/** When it resolves, the tools are listed. */
+/** The tools are listed when it resolves. */
 let onList: () => Promise<void>;
 let calls = 0;
 let elsewhere = 0;
@@ -76,7 +76,7 @@ const act = async (signal = never()) => {
   return pool.call({ upstream: 'web', upstreamTool: 'act', arguments: {} }, { signal });
 };
 
-/** The same, given up a while after the call has arrived: on a slow machine connecting may take as long. */
+/** The same call, cancelled a while after it has arrived: on a slow machine connecting may take as long. */
 const actBriefly = () => {
   const leave = new AbortController();
   const answerCall = onCall;
@@ -87,20 +87,20 @@ const actBriefly = () => {
   return act(leave.signal);
 };
 
-/** Holds the list of tools back. Resolves when it was asked for, with what lets it go. */
+/** Holds the list of tools back. Resolves at the request for it, with a function that releases it. */
 const heldList = () =>
   new Promise<() => void>((asked) => {
     onList = () => new Promise((release) => asked(() => release()));
   });
 
 describe('a tool of an upstream that has answered, but not listed its tools yet', () => {
-  it('is waited for', async () => {
+  it('waits for the list', async () => {
     const asked = heldList();
     pool = openUpstreams({ web: { url } });
     const listed = pool.tools();
     const list = await asked;
     const found = pool.find('web__act');
-    // Lets a look-up that would not wait come to its end first.
+    // Lets a lookup that does not wait end first.
     setImmediate(list);
     expect(await found).toMatchObject({ name: 'web__act' });
     expect(await listed).toHaveLength(1);
@@ -114,7 +114,7 @@ describe('a call over HTTP', () => {
     expect([calls, new Set(credentials)]).toEqual([1, new Set(['Bearer upstream-token'])]);
   });
 
-  it('is not sent any more when connecting took too long', async () => {
+  it('is not sent after its deadline', async () => {
     const asked = heldList();
     pool = openUpstreams({ web: { url } });
     const sendBy = performance.now() + 50;
@@ -127,7 +127,7 @@ describe('a call over HTTP', () => {
     expect(calls).toBe(0);
   });
 
-  it('carries its idempotency key in a header; no other request does', async () => {
+  it('carries its idempotency key in a header, and other requests do not', async () => {
     const keys: unknown[] = [];
     onCall = ({ id }, response, request) => {
       keys.push(request.headers['idempotency-key']);
@@ -138,7 +138,7 @@ describe('a call over HTTP', () => {
     const withKey = (idempotencyKey: string) => pool?.call({ ...call, idempotencyKey }, { signal: never() });
     await Promise.all([withKey('one'), withKey('two')]);
     await pool?.call(call, { signal: never() });
-    // Of two that are under way together either may arrive first.
+    // Of two simultaneous requests, either may arrive first.
     expect([keys[0], keys.slice(1, 3).sort(), ...keys.slice(3)]).toEqual([undefined, ['one', 'two'], undefined]);
   });
 
@@ -160,7 +160,7 @@ describe('a call over HTTP', () => {
   });
 
   it.each([
-    ['something that is no result', 'error', { content: 'text' }],
+    ['something that is not a result', 'error', { content: 'text' }],
     ['a flag of another type', 'error', { content: [], isError: 'yes' }],
     ['nothing', 'no_answer', null],
   ])('that is answered with %s ends as %s', async (_case, kind, result) => {
@@ -175,7 +175,7 @@ describe('a call over HTTP', () => {
     expect(calls).toBe(1);
   });
 
-  it('that the caller gives up after it was sent ends as no_answer', async () => {
+  it('that the caller cancels after it was sent ends as no_answer', async () => {
     const leave = new AbortController();
     onCall = () => leave.abort();
     expect(await act(leave.signal)).toMatchObject({ kind: 'no_answer' });
@@ -192,8 +192,8 @@ describe('a call that is answered with a stream of events', () => {
 
   it.each([
     ['is the first event', (id: number | undefined) => [done(id)]],
-    ['comes after an event that only has an id', (id) => ['id: 1\ndata: \n\n', done(id)]],
-    ['comes after a notice', (id) => [notice, done(id)]],
+    ['comes after an event with only an id', (id) => ['id: 1\ndata: \n\n', done(id)]],
+    ['comes after a notification', (id) => [notice, done(id)]],
     ['is followed by something else', (id) => [done(id), notice]],
     ['arrives byte by byte', (id) => [...Buffer.from(done(id))].map((byte) => Buffer.of(byte))],
   ] satisfies [string, (id: number | undefined) => (string | Buffer)[]][])(
@@ -214,7 +214,7 @@ describe('a call that is answered with a stream of events', () => {
 
   it.each([
     ['before the first event', []],
-    ['after an event that is no answer', [notice]],
+    ['after an event that is not the answer', [notice]],
     ['within an event', ['data: {"jsonrpc"']],
   ])('ends as no_answer when the connection breaks %s', async (_, pieces) => {
     onCall = (_message, response) => {
@@ -226,7 +226,7 @@ describe('a call that is answered with a stream of events', () => {
     expect(calls).toBe(1);
   });
 
-  it('is taken as it is when the connection breaks after the answer', async () => {
+  it('is complete when the connection breaks after the answer', async () => {
     onCall = ({ id }, response) => {
       stream(response).write(done(id), () => response.destroy());
     };

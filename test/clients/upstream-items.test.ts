@@ -11,7 +11,7 @@ const never = () => new AbortController().signal;
 
 let pool: UpstreamPool;
 afterEach(() => pool.close());
-/** Opens them, and waits until all are connected: lists wait for that by the clock, and programs may start slowly. */
+/** Opens the upstreams and waits until all are connected: lists wait only for a limited time, and programs may start slowly. */
 const open = async (servers: Record<string, object>) => {
   pool = openUpstreams(Object.fromEntries(Object.entries(servers).map(([name, lists]) => [name, server(lists)])));
   const look = (name: string) => patiently(async () => (await pool.find(`${name}__grow`), true));
@@ -19,8 +19,8 @@ const open = async (servers: Record<string, object>) => {
 };
 const names = async (kind: ItemKind) => (await pool.items.list(kind)).map(({ name }) => name);
 
-describe('what upstreams list beside tools', () => {
-  it('is joined in the order of its names, every member kept', async () => {
+describe('the upstream items other than tools', () => {
+  it('are listed in the order of their names, with every member', async () => {
     await open({
       b: { prompts: ['z', 'a'], resources: ['x://2'] },
       a: { prompts: ['m'], resources: ['x://3', 'x://1'] },
@@ -38,7 +38,7 @@ describe('what upstreams list beside tools', () => {
     expect(await pool.items.find('prompt', 'z')).toBeUndefined();
   });
 
-  it('belongs to neither of two upstreams that claim it', async () => {
+  it('belong to no upstream when two claim them', async () => {
     await open({
       a: {
         resources: ['x://both', 'x://a', 'x://a', 'x://t/listed'],
@@ -59,7 +59,7 @@ describe('what upstreams list beside tools', () => {
     expect(await owner('x://only/end')).toBeUndefined();
   });
 
-  it('is nothing for a template that would claim every address', async () => {
+  it('exclude a template that would claim every address', async () => {
     await open({
       a: { templates: ['{+anything}', '{scheme}://x'] },
       b: { resources: ['x://b'], templates: ['y://{id}'] },
@@ -68,7 +68,7 @@ describe('what upstreams list beside tools', () => {
     expect(await pool.items.findResource('z://7')).toEqual([]);
   });
 
-  it('is read again when the upstream says that it changed', async () => {
+  it('are read again when the upstream says that they changed', async () => {
     await open({ a: { prompts: ['p'], resources: ['x://1'] } });
     const changes = new Set<string>();
     expect([await names('prompt'), await names('resource')]).toEqual([['a__p'], ['x://1']]);
@@ -81,14 +81,14 @@ describe('what upstreams list beside tools', () => {
     ]);
   });
 
-  it('is not listed by one that fails to, which keeps nobody from the others', async () => {
+  it('are missing for an upstream whose list fails, and the others are listed', async () => {
     await open({ a: { prompts: ['p'], fails: 'resources/list' }, b: { resources: ['x://b'] } });
     expect(await names('resource')).toEqual(['x://b']);
     expect(await names('prompt')).toEqual(['a__p']);
     expect((await pool.tools()).map(({ name }) => name)).toContain('a__grow');
   });
 
-  it('is listed by one that has no tools, which is connected and lists none', async () => {
+  it('are listed for an upstream without tools', async () => {
     await open({ a: { prompts: ['p'], resources: ['x://a'], tools: false }, b: {} });
     expect((await pool.tools()).map(({ name }) => name)).toEqual(['b__grow']);
     expect([await names('prompt'), await names('resource')]).toEqual([['a__p'], ['x://a']]);
@@ -98,7 +98,7 @@ describe('what upstreams list beside tools', () => {
   });
 });
 
-it('what no upstream has is known when all of them have been reached', async () => {
+it('a missing kind of items is known once every upstream has been reached', async () => {
   const toolsOnly = new URL('./fixtures/crashing-server.mjs', import.meta.url).pathname;
   pool = openUpstreams({ a: { command: process.execPath, args: [toolsOnly] } });
   expect(pool.items.mayHave('prompts')).toBe(true);
@@ -107,11 +107,11 @@ it('what no upstream has is known when all of them have been reached', async () 
   expect(pool.items.mayHave('prompts')).toBe(false);
 });
 
-describe('a request for one of them', () => {
+describe('a request for an item', () => {
   const ask = (method: 'prompts/get' | 'resources/read', params = {}, signal = never()) =>
     pool.items.ask({ upstream: 'a', method, params, caller: ALICE }, { signal });
 
-  it('is answered as its upstream answers', async () => {
+  it('returns the answer of its upstream', async () => {
     await open({ a: {} });
     expect(await ask('resources/read', { uri: 'x://1' })).toMatchObject({
       kind: 'result',
@@ -119,7 +119,7 @@ describe('a request for one of them', () => {
     });
   });
 
-  it('has failed when the answer is none, or an error', async () => {
+  it('fails when the answer is invalid or an error', async () => {
     await open({ a: { fails: 'resources/read' } });
     expect(await ask('prompts/get', { name: 'p' })).toMatchObject({ kind: 'error', code: -32_603 });
     expect(await ask('resources/read', { uri: 'x://1' })).toMatchObject({ kind: 'error', message: 'unknown' });

@@ -33,12 +33,12 @@ const pay = (args: Record<string, string | number | boolean>, toolDigest?: strin
     { upstream: 'bank', upstreamTool: 'pay', arguments: args, ...(toolDigest !== undefined && { toolDigest }) },
     { signal: never() },
   );
-/** What the upstream was sent with its last call. */
+/** The upstream's input of the last call. */
 const mirrored = () =>
   Object.fromEntries(Object.entries(bank.headers.at(-1) ?? {}).filter(([name]) => name.startsWith('mcp-param-')));
 
-describe('the arguments that an upstream wants in headers', () => {
-  it('are sent so, as its own package demands', async () => {
+describe('arguments that an upstream wants in headers', () => {
+  it('are sent as its own package demands', async () => {
     const args = { region: 'eu west', amount: -7, dry: false, text: 'kept' };
     expect(await pay(args, await digest())).toMatchObject({ kind: 'result', isError: false });
     expect(mirrored()).toEqual({ 'mcp-param-region': 'eu west', 'mcp-param-amount': '-7', 'mcp-param-dry': 'false' });
@@ -54,14 +54,14 @@ describe('the arguments that an upstream wants in headers', () => {
     '',
     '=?base64?',
     'a\tb',
-  ])('are encoded where a header could not hold them: %j', async (region) => {
+  ])('are encoded when a header cannot hold them: %j', async (region) => {
     expect(await pay({ region })).toMatchObject({ kind: 'result', isError: false });
     const isPlain = region === '' || region === '=?base64?' || region === 'a\tb';
     const encoded = `=?base64?${Buffer.from(region).toString('base64')}?=`;
     expect(mirrored()).toEqual({ 'mcp-param-region': isPlain ? region : encoded });
   });
 
-  it('are what they are now: a call that is bound to another description is not sent', async () => {
+  it('are the current ones: a call bound to another description is not sent', async () => {
     const bound = await digest();
     bank.cut();
     bank.described = { ...PAY, properties: { region: { type: 'string', 'x-mcp-header': 'Zone' } } };
@@ -70,7 +70,7 @@ describe('the arguments that an upstream wants in headers', () => {
     expect(bank.headers).toEqual([]);
   });
 
-  it('are known as they were bound, also where another process saw the change', async () => {
+  it('are known for the bound description, even if another process saw the change', async () => {
     await digest();
     bank.described = { ...PAY, properties: { region: { type: 'string', 'x-mcp-header': 'Zone' } } };
     const other = openUpstreams({ bank: { url: bank.url } });
@@ -80,7 +80,7 @@ describe('the arguments that an upstream wants in headers', () => {
     expect(mirrored()).toEqual({ 'mcp-param-zone': 'eu' });
   });
 
-  it('are asked for anew after the upstream refused them, and the call is not repeated', async () => {
+  it('are read again after the upstream refused them, and the call is not repeated', async () => {
     await digest();
     bank.described = { ...PAY, properties: { region: { type: 'string', 'x-mcp-header': 'Zone' } } };
     expect(await pay({ region: 'eu' })).toMatchObject({ kind: 'error', code: -32_020 });
@@ -90,7 +90,7 @@ describe('the arguments that an upstream wants in headers', () => {
   });
 });
 
-it('a tool whose headers are declared wrongly is not offered, and the reason is known [HTTP-018]', async () => {
+it('a tool with invalid header declarations is not offered, and the reason is known [HTTP-018]', async () => {
   bank.described = { ...PAY, properties: { amount: { type: 'number', 'x-mcp-header': 'Amount' } } };
   expect(await pool.find('bank__pay')).toBeUndefined();
   expect(await pool.tools()).toEqual([]);

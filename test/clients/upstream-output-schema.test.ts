@@ -6,7 +6,7 @@ import { GatewayUnderTest } from '../support/gateway.ts';
 import { aTool } from '../support/tools.ts';
 import { openUpstreams } from '../support/upstreams.ts';
 
-/** A server that hands its results on whatever they are: its own upstreams are ports of the test. */
+/** A server that passes any result on: its own upstreams are ports of the test. */
 const server = new GatewayUnderTest({ requestTools: false });
 const WEATHER = { type: 'object', properties: { degrees: { type: 'number' } }, required: ['degrees'] };
 const BLOCK = { type: 'text', text: 'It is warm.' };
@@ -28,7 +28,7 @@ async function call(outputSchema: Json | undefined, result: JsonObject) {
   server.world.listed = [aTool({ name: 'weather', ...schemas }, { digest: JSON.stringify(schemas) })];
   server.world.invocation = { kind: 'result', isError: result['isError'] === true, result };
   const toolDigest = (await pool.find('up__bank__weather'))?.digest ?? 'unknown';
-  // The server itself would run no tool whose output schema cannot be used.
+  // The server itself would not run a tool with an unusable output schema.
   server.world.listed = [aTool({ name: 'weather', inputSchema: { type: 'object' } })];
   const bound = { upstream: 'up', upstreamTool: 'bank__weather', toolDigest, arguments: {} };
   return pool.call(bound, { signal: new AbortController().signal });
@@ -37,11 +37,11 @@ async function call(outputSchema: Json | undefined, result: JsonObject) {
 describe('a structured result', () => {
   it.each<[string, Json | undefined, JsonObject]>([
     ['fits', WEATHER, { content: [BLOCK], structuredContent: { degrees: 21, more: true }, 'x-vendor': 1 }],
-    ['fits, and is no object', { type: 'array' }, { content: [], structuredContent: [1] }],
+    ['fits, and is not an object', { type: 'array' }, { content: [], structuredContent: [1] }],
     ['was never promised', undefined, { content: [], structuredContent: { any: 'thing' } }],
     ['is missing in an error', WEATHER, { content: [BLOCK], isError: true }],
     ['fits in an error', WEATHER, { content: [], structuredContent: { degrees: 0 }, isError: true }],
-  ])('that %s arrives as it came [TOOL-003]', async (_case, schema, result) => {
+  ])('that %s is passed on unchanged [TOOL-003]', async (_case, schema, result) => {
     expect(await call(schema, result)).toEqual({ kind: 'result', isError: result['isError'] === true, result });
     expect(logged).toEqual([]);
   });

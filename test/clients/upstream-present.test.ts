@@ -16,7 +16,7 @@ describe('an upstream of the present revision', () => {
   const connect = () =>
     (pool = openUpstreams({ up: { url: gateway.mcpUrl, headers: { authorization: 'Bearer token-of-alice' } } }));
 
-  it('is spoken to in its own revision, and never asked for a task', async () => {
+  it('is called in its own revision, and never asked for a task', async () => {
     const upstreams = connect();
     await untilFound(upstreams, 'up__bank__transfer');
     expect((await upstreams.tools()).map(({ name }) => name)).toEqual(['up__bank__transfer', 'up__bank__anything']);
@@ -34,7 +34,7 @@ describe('an upstream of the present revision', () => {
     expect(gateway.world.openings).toEqual([]);
   });
 
-  it('that answers with an error is quoted, with the data of the error', async () => {
+  it('has its errors passed on with their data', async () => {
     const upstreams = connect();
     gateway.world.decision = { kind: 'allow' };
     const error = { kind: 'error', code: -32_603, message: 'not today', data: { until: ['monday'] } } as const;
@@ -43,7 +43,7 @@ describe('an upstream of the present revision', () => {
     expect(await upstreams.call(call, { signal: never() })).toEqual(error);
   });
 
-  it('that says its tools changed is listed again, though it never stops saying so', async () => {
+  it('is listed again when it says that its tools changed, even if it never stops', async () => {
     const upstreams = connect();
     await untilFound(upstreams, 'up__bank__transfer');
     let changes = 0;

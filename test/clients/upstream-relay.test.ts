@@ -36,7 +36,7 @@ describe('an upstream of the present revision', () => {
   const connect = () => (pool = openUpstreams({ up: { url: upstream.url } }));
   const sent = () => upstream.of('tools/call')[0];
 
-  it('is told nothing that it could ask, or open a task for, by a call that needs a final result', async () => {
+  it('is told of no input or task support by a call that needs a final result', async () => {
     const upstreams = connect();
     expect(await upstreams.call(called('slow_compute'), options())).toMatchObject({ kind: 'result', isError: false });
     expect(declaredTo(sent())).toEqual({});
@@ -46,7 +46,7 @@ describe('an upstream of the present revision', () => {
     }
   });
 
-  it('is told in a conversation what the client can do, and brought what it answers', async () => {
+  it("learns the client's capabilities in a conversation, and gets the client's answers", async () => {
     upstream.forge = ({ method }) => (method === 'tools/call' ? { result: CREATED } : undefined);
     const call = { ...called('slow_compute'), conversation: CONVERSATION, meta: { own: 1 } };
     expect(await connect().relay(call, options())).toMatchObject({ kind: 'task', task: { status: 'working' } });
@@ -59,7 +59,7 @@ describe('an upstream of the present revision', () => {
     });
   });
 
-  it('has the result of a task held against what its tool promises [TOOL-003]', async () => {
+  it("has the result of a task checked against its tool's output schema [TOOL-003]", async () => {
     const outputSchema = { type: 'object', properties: { degrees: { type: 'number' } } };
     const tools = [{ name: 'weather', inputSchema: { type: 'object' }, outputSchema }];
     const content = [{ type: 'text', text: 'It is warm.' }];
@@ -82,7 +82,7 @@ describe('an upstream of the present revision', () => {
     expect(JSON.stringify(misfit)).not.toMatch(/canary/);
   });
 
-  it('that is away is not asked about its tasks', async () => {
+  it('is not asked about its tasks while it does not answer', async () => {
     const upstreams = openUpstreams({ up: { url: 'http://127.0.0.1:9/mcp' } });
     pool = upstreams;
     const request = { ...ABOUT_TASK, caller };
@@ -96,7 +96,7 @@ describe('an upstream of an earlier revision', () => {
   const folder = mkdtempSync(join(tmpdir(), 'relay-'));
   afterAll(() => rmSync(folder, { recursive: true }));
 
-  it('hears nothing of a conversation', async () => {
+  it('learns nothing of a conversation', async () => {
     const file = (path: string) => new URL(path, import.meta.url).pathname;
     const args = [
       file('../support/recording-upstream.mjs'),

@@ -26,7 +26,7 @@ describe('upstreams over standard input and output', () => {
   writeFileSync(join(folder, 'note.txt'), 'seven');
   const filesystem = program(`${SERVERS}server-filesystem/dist/index.js`, folder);
 
-  it('joins the tools of all servers under their prefixes, every member kept', async () => {
+  it('join the tools of all servers under their prefixes, with every member', async () => {
     const upstreams = open({ fs: filesystem, every: program(EVERYTHING, 'stdio') });
     await untilFound(upstreams, 'fs__read_text_file', 'every__echo');
     const names = (await upstreams.tools()).map(({ name }) => name);
@@ -36,10 +36,10 @@ describe('upstreams over standard input and output', () => {
     expect(tool?.digest).toMatch(/^sha-256:[0-9a-f]{64}$/);
     expect(tool?.definition).toMatchObject({ name: 'read_text_file', inputSchema: { type: 'object' } });
     expect(await upstreams.find('fs__no_such_tool')).toBeUndefined();
-    expect(await upstreams.find('nobody__echo')).toBeUndefined();
+    expect(await upstreams.find('unknown__echo')).toBeUndefined();
   });
 
-  it('hands on results, and tool errors as results', async () => {
+  it('pass on results, and tool errors as results', async () => {
     const upstreams = open({ fs: filesystem });
     const read = (path: string) =>
       upstreams.call({ upstream: 'fs', upstreamTool: 'read_text_file', arguments: { path } }, { signal: never() });
@@ -51,20 +51,20 @@ describe('upstreams over standard input and output', () => {
     expect(await read('/etc/hostname')).toMatchObject({ kind: 'result', isError: true });
   });
 
-  it('answers a call that is aborted before it was sent with not_sent', async () => {
+  it('answer not_sent for a call that is aborted before it was sent', async () => {
     const upstreams = open({ fs: filesystem });
     const call = { upstream: 'fs', upstreamTool: 'read_text_file', arguments: {} };
     expect(await upstreams.call(call, { signal: AbortSignal.abort() })).toMatchObject({ kind: 'not_sent' });
   });
 
-  it('answers a call that was sent and aborted with no_answer', async () => {
+  it('answer no_answer for a call that was sent and aborted', async () => {
     const upstreams = open({ crash: program(crashing) });
     await untilFound(upstreams, 'crash__hang');
     const call = { upstream: 'crash', upstreamTool: 'hang', arguments: {} };
     expect(await upstreams.call(call, { signal: AbortSignal.timeout(200) })).toMatchObject({ kind: 'no_answer' });
   });
 
-  it('answers with error when the server answers with a JSON-RPC error', async () => {
+  it('answer error when the server answers with a JSON-RPC error', async () => {
     const upstreams = open({ crash: program(crashing) });
     const call = { upstream: 'crash', upstreamTool: 'refuse', arguments: {} };
     expect(await upstreams.call(call, { signal: never() })).toEqual({
@@ -74,7 +74,7 @@ describe('upstreams over standard input and output', () => {
     });
   });
 
-  it('keeps members that no schema knows, and drops the name the upstream gives itself', async () => {
+  it('keep unknown members, and drop the name that the upstream gives itself', async () => {
     const upstreams = open({ crash: program(crashing) });
     const call = { upstream: 'crash', upstreamTool: 'odd', arguments: {} };
     expect(await upstreams.call(call, { signal: never() })).toEqual({
@@ -88,7 +88,7 @@ describe('upstreams over standard input and output', () => {
     });
   });
 
-  it('says no_answer when the server dies over a call, omits its tools, and starts it again', async () => {
+  it('answer no_answer when the server dies during a call, omit its tools, and start it again', async () => {
     const upstreams = open({ crash: program(crashing) });
     await untilFound(upstreams, 'crash__die');
     const before = await upstreams.find('crash__die');
@@ -106,7 +106,7 @@ describe('upstreams over standard input and output', () => {
     expect((await upstreams.tools()).map(({ name }) => name)).toContain('crash__die');
   });
 
-  it('sends a call whose answer is lost once, also of a tool that is said to be idempotent [HINT-011]', async () => {
+  it('send a call once when its answer is lost, even if the tool is declared idempotent [HINT-011]', async () => {
     const folder = mkdtempSync(join(testRunFolder(), 'died-'));
     const crash = { ...program(crashing), env: { NOTE_CALLS_IN: join(folder, 'calls') } };
     const settings = { crash__die: { idempotent: true, effect: 'read' } };
@@ -120,7 +120,7 @@ describe('upstreams over standard input and output', () => {
     expect(readFileSync(join(folder, 'calls'), 'utf8').match(/die/g)).toHaveLength(1);
   });
 
-  it('reads the tools again when the server says they changed', async () => {
+  it('read the tools again when the server says that they changed', async () => {
     const upstreams = open({ crash: program(crashing) });
     await untilFound(upstreams, 'crash__odd');
     const before = await upstreams.find('crash__odd');
@@ -134,8 +134,8 @@ describe('upstreams over standard input and output', () => {
   });
 });
 
-describe('upstreams that are not there', () => {
-  it('cannot be called, and list nothing', async () => {
+describe('upstreams that do not answer', () => {
+  it('cannot be called, and list no tools', async () => {
     const upstreams = open({ gone: program('/no/such/file.mjs'), web: { url: 'http://127.0.0.1:9/mcp' } });
     expect(await upstreams.tools()).toEqual([]);
     for (const upstream of ['gone', 'web', 'unheard_of']) {
@@ -146,15 +146,15 @@ describe('upstreams that are not there', () => {
     await expect(upstreams.find('gone__x')).rejects.toMatchObject({ code: 'ERR_UPSTREAM_UNAVAILABLE' });
   });
 
-  it('do not keep the tools of others from being listed', async () => {
+  it('do not delay the tools of others', async () => {
     const upstreams = open({ gone: program('/no/such/file.mjs'), crash: program(crashing) });
     await untilFound(upstreams, 'crash__odd');
     expect((await upstreams.tools()).map(({ name }) => name)).toContain('crash__odd');
   });
 });
 
-describe('names that two tools claim', () => {
-  it('belong to neither', async () => {
+describe('names of two tools', () => {
+  it('are not offered', async () => {
     const upstreams = open({ a: program(crashing, '_odd'), a_: program(crashing) });
     await untilFound(upstreams, 'a___pid');
     const names = (await upstreams.tools()).map(({ name }) => name);
@@ -163,7 +163,7 @@ describe('names that two tools claim', () => {
     expect(await upstreams.find('a___odd')).toBeUndefined();
   });
 
-  it('belong to neither when no prefix tells the tools apart', async () => {
+  it('are not offered without prefixes that tell the tools apart', async () => {
     const upstreams = open({
       a: { ...program(crashing), prefix: '' },
       b: { ...program(crashing, 'b__odd'), prefix: '' },
@@ -177,7 +177,7 @@ describe('names that two tools claim', () => {
 });
 
 describe('prefixes', () => {
-  it('are what the configuration says, or nothing', async () => {
+  it('are the configured ones, or empty', async () => {
     const upstreams = open({
       plain: { ...program(crashing), prefix: '' },
       crash: { ...program(crashing), prefix: 'other' },
@@ -215,10 +215,10 @@ describe('upstreams over HTTP', () => {
   });
   afterAll(stop);
 
-  it('are called, found gone, and connected again after a restart', async () => {
+  it('are called, reported missing, and connected again after a restart', async () => {
     const upstreams = open({ web: { url: `http://127.0.0.1:${port}/mcp` } });
     const call = { upstream: 'web', upstreamTool: 'get-sum', arguments: { a: 2, b: 3 } };
-    /** Where everything stands still for seconds, the server closes the connection that the call is about to use. */
+    /** When the machine stands still for seconds, the server closes the connection that the call is about to use. */
     const sumThatIs = (kind: 'result' | 'not_sent') =>
       waitFor(async () => {
         const answer = await upstreams.call(call, { signal: never() });

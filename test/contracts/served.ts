@@ -11,8 +11,8 @@ export interface Asked {
 }
 
 /**
- * An answer as it was served: status, headers in their order and spelling, body. Only what no two runs have in common is
- * named instead of shown: the date and the gateway's port; and what a stream says by the clock alone is left out.
+ * A served answer: status, headers in their order and spelling, body. The date and the gateway's port differ in each run, so
+ * placeholders replace them. Stream messages that depend on the clock are left out.
  */
 export async function served(
   mcpUrl: string,

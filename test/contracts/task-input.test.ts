@@ -18,16 +18,16 @@ beforeEach(() => {
 const to = (method: string, params: object, capabilities: object = TASKS) =>
   served(gateway.mcpUrl, requestOf(method, { taskId: TASK_ID, ...params }, { capabilities }));
 
-describe('of a task that waits for input', () => {
-  it('its questions', async () => {
+describe('task that waits for input', () => {
+  it('questions', async () => {
     expect(await to('tasks/get', {}, { ...TASKS, elicitation: {} })).toMatchSnapshot();
   });
 
-  it('the error for a client that cannot be asked', async () => {
+  it('error for a client that cannot be asked', async () => {
     expect(await to('tasks/get', {})).toMatchSnapshot();
   });
 
-  it('the error for an answer that does not fit', async () => {
+  it('error for an answer that does not fit', async () => {
     const inputResponses = { 'input-1-key': { action: 'accept', content: { ticket: '' } } };
     expect(await to('tasks/update', { inputResponses })).toMatchSnapshot();
     expect(gateway.world.answered).toEqual([]);

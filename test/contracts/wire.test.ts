@@ -5,8 +5,8 @@ import { requestOf, REVISION, transfer, type SendOptions } from '../support/gate
 import { UNCHECKABLE } from '../support/tools.ts';
 import { served, type Asked } from './served.ts';
 
-// What goes over the wire, to the byte: a change of ours or of the protocol packages that anybody could see fails here, and
-// is either mended or, once it is meant, recorded by `npm test -- test/contracts -u`.
+// The exact bytes on the wire. A visible change of ours or of the protocol packages fails here. Mend it, or record an intended
+// change with `npm test -- test/contracts -u`.
 
 const gateway = new GatewayUnderTest({ maxBodyBytes: 2_000, tools: { bank__anything: { scopes: ['anything'] } } });
 const { world } = gateway;
@@ -27,12 +27,12 @@ const toEarlier = (method: string, params: object, headers: Record<string, strin
     body: JSON.stringify({ jsonrpc: '2.0', id: 'r-1', method, params }),
   });
 
-describe('of the server', () => {
-  it('what it can do', async () => expect(await to('server/discover')).toMatchSnapshot());
-  it('its tools', async () => expect(await to('tools/list')).toMatchSnapshot());
+describe('server', () => {
+  it('capabilities', async () => expect(await to('server/discover')).toMatchSnapshot());
+  it('tools', async () => expect(await to('tools/list')).toMatchSnapshot());
 
   it.each([REVISION, '2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05', '1999-01-01'])(
-    'the beginning of a session of %s',
+    'start of a session of %s',
     async (protocolVersion) => {
       const params = { protocolVersion, capabilities: {}, clientInfo: { name: 'wire-test', version: '0' } };
       expect(await toEarlier('initialize', params)).toMatchSnapshot();
@@ -40,10 +40,10 @@ describe('of the server', () => {
   );
 });
 
-describe('of a call', () => {
+describe('call', () => {
   const call = (options?: SendOptions) => to('tools/call', transfer(), options);
 
-  it('its result', async () => {
+  it('result', async () => {
     world.invocation = {
       kind: 'result',
       isError: false,
@@ -61,55 +61,55 @@ describe('of a call', () => {
   });
 
   it.each([
-    ['an error of its upstream', { kind: 'error', code: -32_050, message: 'not today' }],
-    ['the news that it was not sent', { kind: 'not_sent', cause: 'canary' }],
-    ['the news that no answer came', { kind: 'no_answer', cause: 'canary' }],
+    ['error of its upstream', { kind: 'error', code: -32_050, message: 'not today' }],
+    ['error: it was not sent', { kind: 'not_sent', cause: 'canary' }],
+    ['error: no answer came', { kind: 'no_answer', cause: 'canary' }],
   ] as const)('%s', async (_case, invocation) => {
     world.invocation = invocation;
     expect(await call()).toMatchSnapshot();
   });
 
-  it('the task that it became', async () => {
+  it('task', async () => {
     world.decision = requestable();
     expect(await call()).toMatchSnapshot();
   });
 
-  it('what a client without tasks reads instead', async () => {
+  it('answer to a client without tasks', async () => {
     world.decision = requestable();
     expect(await call({ capabilities: {} })).toMatchSnapshot();
   });
 
-  it('a denial for good', async () => {
+  it('final denial', async () => {
     world.decision = { kind: 'deny' };
     expect(await call()).toMatchSnapshot();
   });
 
-  it('a denial because there are too many', async () => {
+  it('denial because of the limit', async () => {
     world.decision = requestable();
     world.opened = { kind: 'too_many' };
     expect(await call()).toMatchSnapshot();
   });
 
-  it('requirements that are not met', async () => {
+  it('unmet requirements', async () => {
     world.verdict = { unmet: ['env:test'], undecided: [] };
     expect(await call()).toMatchSnapshot();
   });
 
-  it('an output schema that cannot be used', async () => {
+  it('unusable output schema', async () => {
     world.listed = [UNCHECKABLE];
     expect(await call()).toMatchSnapshot();
   });
 
-  it('arguments that do not fit', async () => {
+  it('invalid arguments', async () => {
     expect(await to('tools/call', transfer({ arguments: { to: 'a' } }))).toMatchSnapshot();
   });
 
-  it('a tool that does not exist', async () => {
+  it('unknown tool', async () => {
     expect(await to('tools/call', transfer({ name: 'bank__none' }))).toMatchSnapshot();
   });
 });
 
-describe('of a task', () => {
+describe('task', () => {
   const result = JSON.stringify({ content: [{ type: 'text', text: 'booked', extra: 1 }], structuredContent: { a: 1 } });
   const outcomeRef = 'out_1';
 
@@ -118,7 +118,7 @@ describe('of a task', () => {
     ['that was executed', { state: 'executed', result, outcomeRef }],
     ['whose tool failed', { state: 'execution_error', result, outcomeRef }],
     ['that was not sent', { state: 'execution_error', reason: 'not_sent', outcomeRef }],
-    ['of which nobody knows whether it ran', { state: 'outcome_unknown', reason: 'no_result', outcomeRef }],
+    ['with an unknown outcome', { state: 'outcome_unknown', reason: 'no_result', outcomeRef }],
     ['that was denied', { state: 'denied', reason: 'resolution_denied', outcomeRef }],
     ['that has expired', { state: 'denied', reason: 'request_expired', outcomeRef }],
     ['that was cancelled', { state: 'cancelled', reason: 'client_cancelled', outcomeRef }],
@@ -128,36 +128,36 @@ describe('of a task', () => {
     expect(await task('tasks/get')).toMatchSnapshot();
   });
 
-  it.each(['tasks/update', 'tasks/cancel'])('the acknowledgement of %s', async (method) => {
+  it.each(['tasks/update', 'tasks/cancel'])('acknowledgement of %s', async (method) => {
     expect(await task(method)).toMatchSnapshot();
   });
 
-  it('a subscription: acknowledged, told of, ended', async () => {
+  it('subscription: acknowledged, updated, ended', async () => {
     world.view = aView({ state: 'executed', result, outcomeRef });
-    const notifications = { taskIds: [TASK_ID, 'tsk_of_somebody_else'] };
+    const notifications = { taskIds: [TASK_ID, 'tsk_of_another_caller'] };
     expect(await to('subscriptions/listen', { notifications })).toMatchSnapshot();
   });
 });
 
-describe('an error', () => {
+describe('error', () => {
   const BODY = requestOf('tools/list', {}, {});
   const other = (change: (body: string) => string, headers: Record<string, string> = {}) =>
     anAnswer({ headers: { ...BODY.headers, ...headers }, body: change(BODY.body) });
 
-  it.each(['tasks/get', 'tasks/update', 'tasks/cancel'])('of %s: no such task', async (method) => {
+  it.each(['tasks/get', 'tasks/update', 'tasks/cancel'])('of %s: unknown task', async (method) => {
     expect(await to(method, { taskId: 'tsk_none' })).toMatchSnapshot();
   });
 
-  it.each(['tasks/get', 'tasks/update', 'tasks/cancel'])('of %s: the extension is not declared', async (method) => {
+  it.each(['tasks/get', 'tasks/update', 'tasks/cancel'])('of %s: undeclared extension', async (method) => {
     expect(await task(method, { capabilities: {} })).toMatchSnapshot();
   });
 
-  it('of a subscription to tasks: the extension is not declared', async () => {
+  it('of a subscription to tasks: undeclared extension', async () => {
     const params = { notifications: { taskIds: [TASK_ID] } };
     expect(await to('subscriptions/listen', params, { capabilities: {} })).toMatchSnapshot();
   });
 
-  it.each(['tasks/result', 'tasks/list', 'no/such'])('of a method that does not exist: %s', async (method) => {
+  it.each(['tasks/result', 'tasks/list', 'no/such'])('of an unknown method: %s', async (method) => {
     expect(await task(method)).toMatchSnapshot();
   });
 
@@ -173,7 +173,7 @@ describe('an error', () => {
     expect(await task('tasks/get', { headers: { 'mcp-name': 'tsk_other' } })).toMatchSnapshot();
   });
 
-  it('of a revision that nobody knows', async () => {
+  it('of an unknown revision', async () => {
     const unknown = { 'mcp-protocol-version': '2099-01-01' };
     expect(await other((body) => body.replace(REVISION, '2099-01-01'), unknown)).toMatchSnapshot();
   });
@@ -184,32 +184,32 @@ describe('an error', () => {
 
   it.each([
     ['is cut off', (body: string) => body.slice(0, 20)],
-    ['is no request', () => '[]'],
+    ['is not a request', () => '[]'],
     ['has a member twice', (body: string) => body.replace('{', '{"id":1,')],
     ['is too large', (body: string) => `${body}${' '.repeat(2_000)}`],
   ])('of a body that %s', async (_case, change) => expect(await other(change)).toMatchSnapshot());
 
-  it('of a body that is no JSON', async () => {
+  it('of a body that is not JSON', async () => {
     expect(await other((body) => body, { 'content-type': 'text/plain' })).toMatchSnapshot();
   });
 });
 
-describe('over HTTP', () => {
-  it.each(['GET', 'DELETE'])('a method that is not served: %s', async (method) => {
+describe('HTTP', () => {
+  it.each(['GET', 'DELETE'])('unsupported method: %s', async (method) => {
     expect(await anAnswer({ method, headers: AUTHORIZATION })).toMatchSnapshot();
   });
 
   it.each([
     ['no token', {}],
-    ['a token that is not good', { authorization: 'Bearer nonsense' }],
-  ])('a challenge: %s', async (_case, headers) => expect(await anAnswer({ headers })).toMatchSnapshot());
+    ['an invalid token', { authorization: 'Bearer nonsense' }],
+  ])('challenge: %s', async (_case, headers) => expect(await anAnswer({ headers })).toMatchSnapshot());
 
-  it('a challenge: a token without the scope that everything needs', async () => {
+  it('challenge: a token without the scope of the gateway', async () => {
     world.scopes = [];
     expect(await to('tools/list')).toMatchSnapshot();
   });
 
-  it('a challenge: a token without the scope of the tool', async () => {
+  it('challenge: a token without the scope of the tool', async () => {
     expect(await to('tools/call', { name: 'bank__anything', arguments: {} })).toMatchSnapshot();
   });
 
@@ -218,28 +218,28 @@ describe('over HTTP', () => {
     expect(await anAnswer({ headers: { ...AUTHORIZATION, origin: 'https://other.example' } })).toMatchSnapshot();
   });
 
-  it('where tokens come from', async () => {
+  it('protected resource metadata', async () => {
     const path = '/.well-known/oauth-protected-resource/mcp';
     expect(await anAnswer({ method: 'GET', path })).toMatchSnapshot();
   });
 
-  it('a notification that is taken', async () => {
+  it('accepted notification', async () => {
     const { id: _none, ...message } = JSON.parse(requestOf('notifications/cancelled', { requestId: 'r-0' }, {}).body);
     const headers = { ...AUTHORIZATION, 'mcp-protocol-version': REVISION, 'mcp-method': 'notifications/cancelled' };
     expect(await anAnswer({ headers, body: JSON.stringify(message) })).toMatchSnapshot();
   });
 });
 
-describe('of an earlier revision', () => {
-  it('its tools', async () => expect(await toEarlier('tools/list', {})).toMatchSnapshot());
-  it('the result of a call', async () => expect(await toEarlier('tools/call', transfer())).toMatchSnapshot());
+describe('earlier revision', () => {
+  it('tools', async () => expect(await toEarlier('tools/list', {})).toMatchSnapshot());
+  it('result of a call', async () => expect(await toEarlier('tools/call', transfer())).toMatchSnapshot());
 
-  it('a call that needs an approval', async () => {
+  it('call that needs an approval', async () => {
     world.decision = requestable();
     expect(await toEarlier('tools/call', transfer())).toMatchSnapshot();
   });
 
-  it('a method that is not its own', async () => {
+  it('method of the present revision', async () => {
     expect(await toEarlier('tasks/get', { taskId: TASK_ID })).toMatchSnapshot();
   });
 });

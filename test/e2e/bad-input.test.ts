@@ -30,7 +30,7 @@ const call = (params: object, options: Parameters<typeof send>[3] = {}) =>
   sendUntilAnswered(gateway(), 'tools/call', { ...params }, { token, ...options });
 const look = (options = {}) => call({ name: 'files__list_allowed_directories', arguments: {} }, options);
 
-/** Whatever is refused: one short error, nothing of the inside in it, no trace anywhere, and the next call is served. */
+/** Expects of a refusal: one short error without internals, no trace anywhere, and service for the next call. */
 async function refused(ask: () => Promise<Sent>): Promise<Sent> {
   const before = await tracesIn(stack);
   const answer = await ask();
@@ -41,19 +41,19 @@ async function refused(ask: () => Promise<Sent>): Promise<Sent> {
   return answer;
 }
 
-describe('what is not a request', () => {
+describe('an invalid request', () => {
   const message = (changes: object) => JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', ...changes });
   it.each([
-    ['is broken JSON', '{"jsonrpc":"2.0","canary":', -32_700],
-    ['is empty', '', -32_600],
-    ['is a bare text', '"canary"', -32_600],
-    ['has params that are a text', message({ params: 'canary' }), -32_600],
-    ['has params that are a list', message({ params: ['canary'] }), -32_600],
-    ['has a method that is a number', message({ method: 7 }), -32_600],
-    ['has no method', message({ method: undefined }), -32_600],
-    ['has an id that is an object', message({ id: { canary: 1 } }), -32_600],
-    ['is of another protocol', message({ jsonrpc: '1.0' }), -32_600],
-  ])('%s', async (_case, body, code) => {
+    ['broken JSON', '{"jsonrpc":"2.0","canary":', -32_700],
+    ['an empty body', '', -32_600],
+    ['a bare text', '"canary"', -32_600],
+    ['params as a text', message({ params: 'canary' }), -32_600],
+    ['params as a list', message({ params: ['canary'] }), -32_600],
+    ['a number as the method', message({ method: 7 }), -32_600],
+    ['no method', message({ method: undefined }), -32_600],
+    ['an object as the id', message({ id: { canary: 1 } }), -32_600],
+    ['another protocol', message({ jsonrpc: '1.0' }), -32_600],
+  ])('is refused: %s', async (_case, body, code) => {
     const authorization = `Bearer ${token}`;
     const revision = { 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/call' };
     const answer = await refused(() => post(gateway(), body, { authorization, ...revision }));
@@ -68,18 +68,18 @@ describe('what is not a request', () => {
     ['with a number for a name', { name: 5, arguments: {} }],
     ['with a text for arguments', { name: TOOL, arguments: 'canary' }],
     ['with a list for arguments', { name: TOOL, arguments: ['canary'] }],
-  ])('is a call %s', async (_case, params) => {
+  ])('is refused: a call %s', async (_case, params) => {
     const answer = await refused(() => call(params));
     expect([answer.status, answer.body.error?.code]).toEqual([200, -32_602]);
     expect(answer.body.error?.message).toMatch(/Invalid tools\/call request/);
   });
 
-  it('is a call whose headers name another tool', async () => {
+  it('is refused: a call whose headers name another tool', async () => {
     const answer = await refused(() => call({ name: TOOL, arguments: {} }, { headers: { 'mcp-name': 'other' } }));
     expect([answer.status, answer.body.error?.code]).toEqual([400, -32_020]);
   });
 
-  it('is five megabytes long: the answer says so', async () => {
+  it('is refused with the limit: a body of five megabytes', async () => {
     const answer = await refused(() =>
       call({ name: TOOL, arguments: { path: into('big'), content: 'x'.repeat(5 << 20) } }),
     );
@@ -88,13 +88,13 @@ describe('what is not a request', () => {
   });
 });
 
-describe('a call that no tool takes', () => {
+describe('a call that does not fit any tool', () => {
   it.each([
     ['names no tool of an upstream that exists', 'files__canary', () => ({})],
     ['names no upstream that exists', 'canary__write_file', () => ({})],
     ['names a tool without its prefix', 'write_file', () => ({ path: into('a'), content: 'a' })],
     ['names a member of every object', '__proto__', () => ({})],
-  ])('%s', async (_case, name, args) => {
+  ])('is refused when it %s', async (_case, name, args) => {
     const answer = await refused(() => call({ name, arguments: args() }));
     expect([answer.status, answer.body.error]).toEqual([200, { code: -32_602, message: 'Unknown tool' }]);
   });
@@ -103,7 +103,7 @@ describe('a call that no tool takes', () => {
     ['lacks an argument', () => ({ path: into('a') }), /must have required property 'content'/],
     ['has an argument of the wrong type', () => ({ path: into('a'), content: 5 }), /arguments\/content must be string/],
     ['has no arguments', () => ({}), /must have required property/],
-  ])('%s: nobody is asked to approve it', async (_case, args, problem) => {
+  ])('is refused without an approver when it %s', async (_case, args, problem) => {
     const answer = await refused(() => call({ name: TOOL, arguments: args() }));
     expect(answer.status).toBe(200);
     expect(answer.body.result).toMatchObject({ resultType: 'complete', isError: true });
@@ -122,18 +122,18 @@ describe('an access token', () => {
   const resigned = (claims: object) => resignedToken(secrets, token, claims);
   const inSeconds = (seconds: number) => Math.floor(Date.now() / 1_000) + seconds;
 
-  it('that is signed anew with the key of the issuer is good, so the next tests show what they say', async () => {
+  it("that is signed again with the issuer's key is accepted, which proves the method of the next tests", async () => {
     expect((await look({ token: await resigned({ exp: inSeconds(60) }) })).status).toBe(200);
   });
 
   it.each([
     ['that has expired', () => resigned({ iat: inSeconds(-7_200), exp: inSeconds(-3_600) })],
     ['of another issuer', () => resigned({ iss: 'https://issuer.test' })],
-    ['without an end', () => resigned({ exp: undefined })],
+    ['without an expiry', () => resigned({ exp: undefined })],
     ['for another audience', () => stack.token('agent', 'approvals')],
     ['with a broken signature', () => Promise.resolve(`${token.slice(0, -8)}AAAAAAAA`)],
     ['without a signature', () => Promise.resolve(new UnsecuredJWT(decodeJwt(token)).encode())],
-    ['that is no token', () => Promise.resolve('canary')],
+    ['that is not a token', () => Promise.resolve('canary')],
   ])('%s is refused, and the client learns where to get another', async (_case, make) => {
     const bad = await make();
     const answer = await refused(() =>
@@ -162,12 +162,12 @@ describe('an access token', () => {
   });
 });
 
-describe('a decision that came by webhook', () => {
+describe('a decision by webhook', () => {
   let count = 0;
   let path: string;
   let taskId: string;
   let request: OpenRequest;
-  /** Bob may both ask and approve, but not what he asked for himself. */
+  /** Bob may request and approve, but may not approve his own requests. */
   const asAsker = async () => ({ token: await stack.token('bob') });
   const hold = async () => {
     path = into(`held-${(count += 1)}.txt`);
@@ -188,7 +188,7 @@ describe('a decision that came by webhook', () => {
     stack.postDecision(body, { id: `msg_${randomUUID()}`, ...of });
   const ago = (seconds: number) => new Date(Date.now() - seconds * 1_000);
 
-  describe('and does not count', () => {
+  describe('that is refused', () => {
     beforeAll(hold);
     const right = () => ({});
     const secret = `whsec_${Buffer.from('a secret of twenty-four b').toString('base64')}`;
@@ -198,14 +198,14 @@ describe('a decision that came by webhook', () => {
       ['is signed with another secret', {}, () => ({ secret }), '401 The signature is not valid'],
       ['was a denial when it was signed', {}, () => ({ signed: denial() }), '401 The signature is not valid'],
       ['is ten minutes old', {}, () => ({ at: ago(600) }), '401 The signature is not valid'],
-      ['is of ten minutes from now', {}, () => ({ at: ago(-600) }), '401 The signature is not valid'],
+      ['is dated ten minutes from now', {}, () => ({ at: ago(-600) }), '401 The signature is not valid'],
       ['is about other arguments', { callDigest }, right, '409 This is not the call that was looked at'],
       ['is about another generation', { generation: 2 }, right, '409 This is not the call that was looked at'],
       ['is about a request that does not exist', { requestId: 'arq_none' }, right, '404 There is no such request'],
-      ['speaks for nobody known', { approver: { subject: 'mallory' } }, right, '403 This approver is not known'],
-      ['speaks for who asked', { approver: { subject: 'bob' } }, right, '403 You asked for this yourself'],
-      ['says something else', { verdict: 'canary' }, right, '400 This is not a decision'],
-    ])('%s: the call goes on waiting', async (_case, changes, signing, expected) => {
+      ['names an unknown approver', { approver: { subject: 'mallory' } }, right, '403 This approver is not known'],
+      ['names the requester', { approver: { subject: 'bob' } }, right, '403 You asked for this yourself'],
+      ['has an unknown verdict', { verdict: 'canary' }, right, '400 This is not a decision'],
+    ])('because it %s leaves the call waiting', async (_case, changes, signing, expected) => {
       const before = await tracesIn(stack);
       const answer = await deliver(approval(changes), signing());
       const text = await answer.text();
@@ -216,13 +216,13 @@ describe('a decision that came by webhook', () => {
       expect([await status(), writes(), existsSync(path)]).toEqual(['working', 0, false]);
     });
 
-    it('until a good one comes: then it runs once', async () => {
+    it('does not prevent a valid one, which runs the call once', async () => {
       expect((await deliver(approval())).status).toBe(200);
       expect([await ended(), writes(), readFileSync(path, 'utf8')]).toEqual(['completed', 1, path]);
     });
   });
 
-  it('counts once, however often and in whichever way it is sent again', async () => {
+  it('counts once, for any number and form of repetitions', async () => {
     await hold();
     const message = { id: `msg_${randomUUID()}`, at: new Date() };
     const first = await Promise.all(Array.from({ length: 5 }, () => deliver(approval(), message)));

@@ -30,7 +30,7 @@ beforeAll(async () => {
     policies: POLICIES,
     mcpServers: { bank: { url: bank.url } },
   });
-  // From here on the worker knows the tool as it was, too.
+  // From here on the worker knows the original tool, too.
   const { taskId, request } = await hold();
   await approve(request);
   expect(await end(taskId)).toEqual(EXECUTED);
@@ -61,20 +61,20 @@ const reasonOf = async (taskId: string) => {
   return (await (await stack.database()).query<{ reason: string | null }>(text, [taskId])).rows[0]?.reason;
 };
 
-it('a call that is approved has its argument in the header that its tool wants', async () => {
+it('an approved call has its argument in the header that its tool wants', async () => {
   const { taskId, request } = await hold();
   await approve(request);
   expect(await end(taskId)).toEqual(EXECUTED);
   expect(bank.headers.at(-1)).toMatchObject({ 'mcp-param-amount': String(amount) });
 });
 
-describe('a call that is approved after its tool', () => {
+describe('a call that is approved after a change of its tool', () => {
   it.each([
-    ['was described in other words', { ...ORIGINAL, description: 'Pays twice what is owed.' }],
-    ['began to take something else', { ...ORIGINAL, properties: { amount: { type: 'number' } } }],
-    ['was said to do something else', { ...ORIGINAL, annotations: { destructiveHint: true } }],
-    ['was taken away', undefined],
-  ] as const)('%s is not executed', async (_case, described) => {
+    ['has another description', { ...ORIGINAL, description: 'Pays twice what is owed.' }],
+    ['takes other arguments', { ...ORIGINAL, properties: { amount: { type: 'number' } } }],
+    ['has other annotations', { ...ORIGINAL, annotations: { destructiveHint: true } }],
+    ['was removed', undefined],
+  ] as const)('is not executed when the tool %s', async (_case, described) => {
     const { taskId, request } = await hold();
     const before = bank.calls;
     bank.described = described;
@@ -85,7 +85,7 @@ describe('a call that is approved after its tool', () => {
     expect([await reasonOf(taskId), bank.calls]).toEqual(['tool_changed', before]);
   });
 
-  it('changed and became again what it was when the call was made is executed', async () => {
+  it('is executed when the tool changed back to the description at the time of the call', async () => {
     const { taskId, request } = await hold();
     const before = bank.calls;
     bank.described = { ...ORIGINAL, description: 'Pays twice what is owed.' };
@@ -96,13 +96,13 @@ describe('a call that is approved after its tool', () => {
   });
 });
 
-describe('a change that is announced', () => {
+describe('an announced change of a tool', () => {
   const CHANGED = { ...ORIGINAL, description: 'Pays twice what is owed.' };
   const become = (described: Description) => {
     bank.described = described;
     bank.announce();
   };
-  /** Waits until the tool is listed as it is described here, or not at all. */
+  /** Waits until the tool is listed with this description, or not listed at all. */
   const listed = async (described?: Description) => {
     const token = await stack.token('agent');
     await waitFor(async () => {
@@ -113,7 +113,7 @@ describe('a change that is announced', () => {
   };
   const accept = async () => acceptOffered(await stack.database(), { bank: { url: bank.url } });
 
-  it('denies the call that was made before, and fails those that are made then until it is accepted', async () => {
+  it('denies earlier calls, and fails later calls until it is accepted', async () => {
     const old = await hold();
     const before = bank.calls;
     become(CHANGED);
@@ -139,7 +139,7 @@ describe('a change that is announced', () => {
     await listed(ORIGINAL);
   });
 
-  it('and accepted denies the call that was made before, though the tool is again what it was then', async () => {
+  it('denies earlier calls once accepted, even if the tool has changed back', async () => {
     const { taskId, request } = await hold();
     const before = bank.calls;
     bank.described = CHANGED;

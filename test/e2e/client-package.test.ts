@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 import { expect, it } from '@jest/globals';
 import { packagePath } from '../../apps/shared/config/files.ts';
 
-it('the client library is found by its name, with its types', async () => {
+it('the client library is importable by its name, with its types', async () => {
   const { exports } = JSON.parse(readFileSync(packagePath('package.json'), 'utf8')) as {
     exports: { './client': { types: string } };
   };

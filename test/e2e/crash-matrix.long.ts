@@ -4,7 +4,7 @@ import { startRig, type Rig } from '../crash/rig.ts';
 import { runTask } from '../crash/run-matrix.ts';
 import { STEPS, stepOf } from '../crash/steps.ts';
 
-/** One of each kind of fault, at the places where most depends on it. `npm run test:crash` runs all of them. */
+/** One fault of each kind, at the most critical places. `npm run test:crash` runs all of them. */
 const CHOSEN = [
   'C1b/throw',
   'C2b/kill',
@@ -18,7 +18,7 @@ const CHOSEN = [
   'E8b/throw',
 ] as const;
 
-describe('twenty calls at once, with a fault in their way', () => {
+describe('twenty simultaneous calls during a fault', () => {
   let rig!: Rig;
   beforeAll(async () => {
     rig = await startRig();

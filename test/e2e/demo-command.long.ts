@@ -13,7 +13,7 @@ const run = promisify(execFile);
 describe('the demonstration', () => {
   let stack!: Stack;
   beforeAll(async () => {
-    // Where the example configuration has it: in the state folder.
+    // The folder in the example configuration: the state folder.
     const files = { command: process.execPath, args: [FILE_SERVER, '${COUNTERSIGN_STATE}/files'] };
     stack = await startStack({ parts: 'together', mcpServers: { files } });
   });
@@ -26,7 +26,7 @@ describe('the demonstration', () => {
     });
   const demo = (...args: string[]) => start('--auto', ...args);
 
-  it('tells three calls with their reasons and ends with an auditor’s answers, in plain text', async () => {
+  it('explains three calls with their reasons, and ends with an auditor’s answers, in plain text', async () => {
     const { stdout, stderr } = await demo();
     expect(stderr).toBe('');
     expect(stdout).toMatch(/\(a\).*files__read_text_file[^]*Policy permits reading[^]*Welcome to Countersign/);
@@ -43,7 +43,7 @@ describe('the demonstration', () => {
     expect(stdout.replaceAll('\n', '')).not.toMatch(/\p{Cc}/u);
   });
 
-  it('gives the whole record to programs', async () => {
+  it('prints the whole record for programs', async () => {
     const { stdout } = await demo('--json');
     expect(JSON.parse(stdout)).toMatchObject({
       disposition: 'approved-executed',
@@ -53,7 +53,7 @@ describe('the demonstration', () => {
     });
   });
 
-  it('waits for a person through a restart of everything', async () => {
+  it('waits for a person through a full restart', async () => {
     const waiting = start();
     let said = '';
     waiting.child.stdout?.on('data', (text: string) => (said += text));
@@ -66,8 +66,8 @@ describe('the demonstration', () => {
     expect((await waiting).stdout).toMatch(/The answer \(completed\):[^]*The tool ran once, after approval/);
   });
 
-  it('approves its own call and no other that is open for the same tool', async () => {
-    const path = join(stack.stateDir, 'files', 'of-somebody-else.txt');
+  it('approves only its own call of the tool', async () => {
+    const path = join(stack.stateDir, 'files', 'of-another-caller.txt');
     await stack.rpc(await stack.token('agent'), 'tools/call', {
       name: 'files__write_file',
       arguments: { path, content: 'x' },

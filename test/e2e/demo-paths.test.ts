@@ -34,7 +34,7 @@ describe('the whole product, driven by the official tasks client', () => {
     expect(await agent.toolNames()).toEqual(expect.arrayContaining(['files__read_text_file', 'files__write_file']));
   });
 
-  it('lets an allowed read straight through', async () => {
+  it('passes an allowed read at once', async () => {
     const path = join(stack.files, 'hello.txt');
     writeFileSync(path, 'Grüße aus der Datei');
     const answer = await agent.call('files__read_text_file', { path });
@@ -72,7 +72,7 @@ describe('the whole product, driven by the official tasks client', () => {
     expect(record).toMatchObject({ disposition: 'approved-executed', sealIntact: true });
   });
 
-  it('runs a write once that is approved through the signed webhook [APPR-217]', async () => {
+  it('runs a write once after an approval through the signed webhook [APPR-217]', async () => {
     const path = join(stack.files, 'approved-by-webhook.txt');
     const called = agent.call('files__write_file', { path, content: 'webhook' });
     const [request] = await stack.openRequests(1);
@@ -83,7 +83,7 @@ describe('the whole product, driven by the official tasks client', () => {
     expect(writesOf(path)).toHaveLength(1);
   });
 
-  it('does not run what is denied [APPR-212, AT-3]', async () => {
+  it('does not run a denied call [APPR-212, AT-3]', async () => {
     const path = join(stack.files, 'denied.txt');
     const called = agent.call('files__write_file', { path, content: 'no' });
     const [request] = await stack.openRequests(1);
@@ -103,7 +103,7 @@ describe('the whole product, driven by the official tasks client', () => {
     expect(answer.text).toMatch(/did not run/);
   });
 
-  it('shows a task to nobody but its owner, in the words of an unknown id', async () => {
+  it('shows a task only to its owner, and answers others like an unknown id', async () => {
     const opened = agent.call('files__write_file', { path: join(stack.files, 'foreign.txt'), content: 'x' });
     const [request] = await stack.openRequests(1);
     const taskId = await taskIdOf(stack, request?.id);
@@ -120,7 +120,7 @@ describe('the whole product, driven by the official tasks client', () => {
     expect(await opened).toMatchObject({ status: 'cancelled' });
   });
 
-  it('sent the agent nothing of what the approval was made of [APPR-215, DENIAL-030]', async () => {
+  it('sends the agent no part of the approval [APPR-215, DENIAL-030]', async () => {
     const secrets = await approvalArtefacts(await sealedDatabase(stack), await allTaskIds(stack));
     expect(secrets.length).toBeGreaterThan(10);
     const bytes = wire.received();

@@ -29,7 +29,7 @@ describe.each(EARLIER_REVISIONS)('the official earlier client in the revision %s
   });
   afterAll(() => connected?.client.close());
 
-  it('agrees on that revision, and is told what it can do in it', () => {
+  it('agrees on that revision, and learns its capabilities in it', () => {
     const { client, agreed } = connected;
     expect(agreed()).toBe(revision);
     expect(client.getServerVersion()).toMatchObject({ name: 'countersign' });
@@ -44,7 +44,7 @@ describe.each(EARLIER_REVISIONS)('the official earlier client in the revision %s
     expect(client.getInstructions()).not.toMatch(/tasks/);
   });
 
-  it('lists and reads what upstreams have', async () => {
+  it('lists and reads the items of upstreams', async () => {
     const { client } = connected;
     const names = async () => (await client.listTools()).tools.map(({ name }) => name);
     const expected = ['files__write_file', 'everything__echo', 'request_access', 'get_request_status'];
@@ -60,7 +60,7 @@ describe.each(EARLIER_REVISIONS)('the official earlier client in the revision %s
     expect((await client.listResourceTemplates()).resourceTemplates).not.toEqual([]);
   });
 
-  it('has an allowed call answered, and is told which one is refused for good', async () => {
+  it('gets the result of an allowed call, and learns which call is refused for good', async () => {
     const path = join(stack.files, `${revision}.read`);
     writeFileSync(path, 'Grüße');
     const read = await callTool({ name: 'files__read_text_file', arguments: { path } });
@@ -70,7 +70,7 @@ describe.each(EARLIER_REVISIONS)('the official earlier client in the revision %s
     expect(nextStepOf(refused)).toEqual({});
   });
 
-  it('is told the next step of a call that needs an approval, and gets from it to the real result', async () => {
+  it('learns the next step of a call that needs an approval, and reaches the real result', async () => {
     const path = join(stack.files, `${revision}.written`);
     const call = { name: 'files__write_file', arguments: { path, content: revision } };
     const held = await callTool(call);

@@ -8,7 +8,7 @@ import { startStack, type Part, type Stack } from '../support/stack.ts';
 import { patiently, waitFor } from '../support/wait-for.ts';
 
 const CALLS = 50;
-/** Longer than a stop takes when nothing is at its tool. */
+/** Longer than a stop without any call at a tool. */
 const SLOW_MS = 6_000;
 
 let stack!: Stack;
@@ -27,7 +27,7 @@ afterAll(() => stack?.stop());
 const indices = Array.from({ length: CALLS }, (_, index) => index);
 const pathOf = (run: string, index: number) => join(stack.files, `${run}-${index}.txt`);
 
-/** Approved calls that are at their tool, which has not answered any of them. */
+/** Approved calls that wait for their tool's answer. */
 async function callsInFlight(run: string): Promise<string[]> {
   const token = await stack.token('agent');
   const write = (index: number) => ({

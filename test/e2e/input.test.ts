@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => stack?.stop());
 
-it('what a policy wants to know is asked first, read by the approver, and no matter to the tool', async () => {
+it('input that a policy wants is asked first and shown to the approver, but not to the tool', async () => {
   const token = await stack.token('agent');
   const args = { path: `${stack.files}/asked` };
   const call = (more: object = {}) =>

@@ -19,7 +19,7 @@ const APART: readonly Victim[] = [
   { name: 'all of them', parts: ['gateway', 'worker', 'temporal', 'pdp', 'approvals', 'audit'] },
 ];
 
-describe('kill -9 of parts that run apart', () => {
+describe('kill -9 of separate parts', () => {
   let stack!: Stack;
   const { hold, approve, end, writes } = heldCalls(() => stack);
   beforeAll(async () => {
@@ -28,11 +28,11 @@ describe('kill -9 of parts that run apart', () => {
   afterAll(() => stack?.stop());
 
   it.each(APART)(
-    'of $name: calls that wait or are approved run once, and the status of a running call claims no more than is known',
+    'of $name: waiting and approved calls run once, and the status of a running call stays cautious',
     ({ parts }) => killAmidCalls(stack, parts),
   );
 
-  it('a call is opened, read and approved while there is no Temporal, and executed once when there is one again', async () => {
+  it('a call is opened, read and approved without Temporal, and executed once when Temporal is back', async () => {
     const waiting = await hold();
     await stack.kill('temporal');
     const opened = await hold([waiting.request]);
@@ -64,7 +64,7 @@ describe('kill -9 of everything that one process started', () => {
   });
   afterAll(() => stack?.stop());
 
-  it('loses nothing: a call that waited goes on after the next start', async () => {
+  it('loses no call: a waiting call continues after the next start', async () => {
     const { taskId, path, request } = await hold();
     await stack.killEverything();
     await stack.startPart('up');
@@ -74,15 +74,15 @@ describe('kill -9 of everything that one process started', () => {
     expect(writes(path)).toBe(1);
   });
 
-  it('is stopped by SIGTERM within seconds, with nothing left running', async () => {
+  it('can be followed by a SIGTERM, which stops everything within seconds', async () => {
     const pids = stack.embeddedPids();
     expect(pids).toHaveLength(2);
-    // Looks are counted, and no time: the machine may stand still.
+    // Counts polls instead of time, because the machine may stand still.
     let looks = 0;
     stack.signal('up', 'SIGTERM');
     await waitFor(() => (looks += 1) > 0 && !stack.isRunning('up'), { everyMs: 100 });
     expect(looks).toBeLessThan(200);
-    // Each was told to end; on a slow machine that takes longer than their starter waits for them.
+    // Each was told to end. On a slow machine that takes longer than `up` waits for them.
     await waitFor(() => !pids.some(isAlive));
     await stack.startPart('up');
   });

@@ -8,5 +8,5 @@ beforeAll(async () => {
 });
 afterAll(() => stack?.stop());
 
-it('after kill -9 of gateway and worker, approved calls run once and the status of a running call claims no more than is known [ARAP-GEN-06] [APPR-211, AT-2]', () =>
+it("after kill -9 of gateway and worker, approved calls run once, and a running call's status stays cautious [ARAP-GEN-06] [APPR-211, AT-2]", () =>
   killAmidCalls(stack, ['gateway', 'worker']));

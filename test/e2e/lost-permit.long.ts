@@ -20,15 +20,15 @@ describe('a call that was sent, and whose permit a failover lost', () => {
     const text = 'SELECT state FROM gateway.gated_call WHERE task_id = $1';
     return (await (await stack.database()).query<{ state: string }>(text, [taskId])).rows[0]?.state;
   };
-  /** No permit is given from now on, until the server is gone. */
+  /** Withholds permits from now on, until the server is gone. */
   async function withholdPermits(): Promise<void> {
     const client = await (await stack.database()).connect();
     client.on('error', () => client.release(true));
     await client.query('BEGIN; LOCK TABLE gateway.invocation IN EXCLUSIVE MODE');
   }
 
-  it.each(['goes on', 'dies too'])(
-    'where the worker that sent it %s: it is not sent again, and its outcome is unknown',
+  it.each(['keeps running', 'dies too'])(
+    'has an unknown outcome and is not sent again when the worker that sent it %s',
     async (how) => {
       const call = await hold();
       await withholdPermits();
@@ -36,7 +36,7 @@ describe('a call that was sent, and whose permit a failover lost', () => {
       await waitFor(async () => (await stateOf(call.taskId)) === 'claimed', PATIENCE);
       stack.holdUpstream();
       const noticed = timesLogged(stack, NOTICED, 'worker');
-      // The standby has the claim. The primary gives the permit, and is lost before the standby hears of that.
+      // The standby has the claim. The primary gives the permit, and is lost before the standby gets it.
       const failOver = await backUp(stack, { database: 'recovered', engine: 'kept' });
       await waitFor(() => writes(call.path) === 1, PATIENCE);
       if (how === 'dies too') await stack.kill('worker');

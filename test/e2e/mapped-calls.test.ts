@@ -49,14 +49,14 @@ async function hold(name: string, args: object) {
 const opened = async (taskId: string) =>
   openCall({ database: await stack.database(), secrets: stack.development.secrets }, taskId);
 
-describe('a tool that declares a mapping', () => {
-  it('is called at once where a policy in its words permits [COAZ-FW-14] [COAZ-FW-15] [COAZ-EN-04] [COAZ-SE-02]', async () => {
+describe('a tool with a mapping', () => {
+  it('is called at once where a policy permits the mapped request [COAZ-FW-14] [COAZ-FW-15] [COAZ-EN-04] [COAZ-SE-02]', async () => {
     const args = { to: 'acct-991', amount: 20_000, memo: 'Q4' };
     expect(await call('wire_transfer', args)).toMatchObject({ result: { content: [{ text: 'booked' }] } });
     expect(bank.calls.at(-1)).toEqual({ tool: 'wire_transfer', arguments: args });
   });
 
-  it('is called with exactly what was asked for, once a larger amount is approved [COAZ-FW-14] [PRJ-17]', async () => {
+  it('is called with exactly the approved arguments, once a larger amount is approved [COAZ-FW-14] [PRJ-17]', async () => {
     const before = bank.calls.length;
     const args = { to: 'acct-991', amount: 50_000, memo: 'Q4' };
     const { taskId, request } = await hold('wire_transfer', args);
@@ -72,7 +72,7 @@ describe('a tool that declares a mapping', () => {
     ]);
   });
 
-  it('is refused for good where no approval helps, and where the mapping comes to nothing [COAZ-ER-02] [COAZ-ER-08]', async () => {
+  it('is refused for good where no approval helps, and where the mapping fails [COAZ-ER-02] [COAZ-ER-08]', async () => {
     const before = bank.calls.length;
     expect(await call('wire_transfer', { to: 'acct-991', amount: 2_000_000 })).toMatchObject({
       result: { isError: true },
@@ -90,7 +90,7 @@ describe('a tool that declares a mapping', () => {
     expect([refused.result?.['isError'], bank.calls.length]).toEqual([true, before + 1]);
   });
 
-  it('that declares another one meanwhile does not run with the approval of the first [PRJ-36] [COAZ-PP-06]', async () => {
+  it('with a changed mapping does not run with the approval of the first [PRJ-36] [COAZ-PP-06]', async () => {
     const { taskId, request } = await hold('wire_transfer', { to: 'acct-7', amount: 60_000 });
     const before = bank.calls.length;
     const { context: _context, ...evaluation } = WIRE_TRANSFER.evaluation;
@@ -99,7 +99,8 @@ describe('a tool that declares a mapping', () => {
     await approve(request);
     expect(await end(taskId)).toEqual(NOT_EXECUTED);
     expect([(await opened(taskId))?.reason, bank.calls.length]).toEqual(['tool_changed', before]);
-    // Nor is it called, as soon as the gateway has heard of it, until it is accepted: the mapping is part of what was.
+    // Once the gateway knows the new mapping, the tool cannot be called until the operator accepts it: the mapping belongs to the
+    // accepted description.
     const pay = async () => JSON.stringify(await call('wire_transfer', { to: 'acct-7', amount: 60_000 }));
     await waitFor(async () => (await pay()).includes('not what the operator'));
     const calls = bank.calls.length;

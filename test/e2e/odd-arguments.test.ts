@@ -33,7 +33,7 @@ afterAll(async () => {
   await ledger.stop();
 });
 
-/** The text of a whole request whose arguments are this text. */
+/** The text of a whole request with these arguments. */
 const request = (args: string) =>
   `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"ledger__note","arguments":${args},"_meta":{` +
   '"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"t","version":"0"},' +
@@ -49,22 +49,22 @@ const roomFor = (frame: string) => LIMIT - Buffer.byteLength(request(frame));
 const nested = (levels: number) => `${'{"a":'.repeat(levels - 1)}{}${'}'.repeat(levels - 1)}`;
 const members = (count: number) => `{${Array.from({ length: count }, (_, index) => `"k${index}":0`).join(',')}}`;
 
-describe('arguments that are taken', () => {
+describe('accepted arguments', () => {
   it.each([
     ['nothing', () => '{}'],
     ['one member', () => '{"a":1}'],
-    ['the character that ends texts in other languages', () => '{"a":"x\\u0000y","\\u0000":"\\\\u0000"}'],
+    ['the null character', () => '{"a":"x\\u0000y","\\u0000":"\\\\u0000"}'],
     ['every control character', () => `{"a":${JSON.stringify(String.fromCharCode(...Array(32).keys(), 127, 0x2028))}}`],
     ['members that every object has', () => '{"constructor":{"prototype":1},"toString":2,"hasOwnProperty":3}'],
     ['the smallest and the largest numbers', () => '{"a":5e-324,"b":1.7976931348623157e308,"c":9007199254740992}'],
     ['a zero with a sign', () => '{"a":-0}'],
-    ['fractions that everybody rounds', () => '{"a":0.1000000000000000055}'],
+    ['fractions that are usually rounded', () => '{"a":0.1000000000000000055}'],
     ['members without a name', () => '{"":{"":[]}}'],
     ['characters of every plane', () => '{"a":"\\ud83d\\ude00\uffff\u{10ffff}"}'],
-    ['as many levels as are allowed', () => nested(64)],
+    ['the allowed number of levels', () => nested(64)],
     ['many members', () => members(2_000)],
     ['a long text', () => `{"a":"${'x'.repeat(200_000)}"}`],
-  ])('%s: what is approved, and what runs, is what was sent [HTTP-028]', async (_case, make) => {
+  ])('%s: are approved and executed unchanged [HTTP-028]', async (_case, make) => {
     const text = make();
     const answer = await call(text);
     expect([answer.status, answer.body.error]).toEqual([200, undefined]);
@@ -83,22 +83,22 @@ describe('arguments that are taken', () => {
   });
 });
 
-describe('arguments that are refused', () => {
+describe('refused arguments', () => {
   it.each([
-    ['a number that is none', () => '{"a":1e400}', 200],
+    ['an invalid number', () => '{"a":1e400}', 200],
     ['half a character', () => '{"a":"\\ud800"}', 200],
     ['half a character as a name', () => '{"\\udc00":1}', 200],
     ['one level too many', () => nested(65), 200],
     ['ten thousand levels', () => nested(10_000), 400],
     ['a hundred thousand lists', () => `{"a":${'['.repeat(100_000)}${']'.repeat(100_000)}}`, 400],
-    ['a whole number that no double is', () => '{"amount":9007199254740993}', 200],
+    ['an integer that no double holds', () => '{"amount":9007199254740993}', 200],
     ['a member twice', () => '{"amount":1,"amount":1000000}', 400],
-    ['a member twice, in other letters', () => '{"amount":1,"\\u0061mount":1000000}', 400],
-    ['a member that would not arrive', () => '{"__proto__":{"admin":true}}', 400],
-    ['something that is no number', () => '{"a":NaN}', 400],
+    ['a member twice, in other spellings', () => '{"amount":1,"\\u0061mount":1000000}', 400],
+    ['a member that would get lost', () => '{"__proto__":{"admin":true}}', 400],
+    ['a value that is not a number', () => '{"a":NaN}', 400],
     ['a million members', () => members(1_000_000), 413],
     ['one byte more than the limit', () => `{"a":"${'x'.repeat(roomFor('{"a":""}') + 1)}"}`, 413],
-  ])('%s: in words, without a trace, and never as a fault of ours', async (_case, make, status) => {
+  ])('%s: cause an error message, leave no trace, and are no fault of ours', async (_case, make, status) => {
     const before = ledger.arguments.length;
     const answer = await call(make());
     expect([answer.status, answer.text.length < 600]).toEqual([status, true]);
@@ -108,7 +108,7 @@ describe('arguments that are refused', () => {
     expect([ledger.arguments.length, await openWork(stack)]).toEqual([before, []]);
   });
 
-  it('a body of exactly the limit is read', async () => {
+  it('a body at exactly the limit is read', async () => {
     const answer = await call(`{"a":"${'x'.repeat(roomFor('{"a":""}'))}"}`);
     expect(answer.status).toBe(200);
     const [shown] = await stack.openRequests(1);

@@ -6,7 +6,7 @@ import { DEPLOYABLES, startStack, type Stack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
-/** Stands in the arguments, and nowhere else. */
+/** Occurs only in the arguments. */
 const SECRET_CONTENT = 'the combination is 4711';
 
 type Line = Record<string, unknown> & { readonly name: string; readonly pid: number };
@@ -55,11 +55,11 @@ describe('a call that is held, approved, executed and audited', () => {
     });
   });
 
-  it('leaves lines in all five processes, which one trace id finds', () => {
+  it('writes lines in all five processes under one trace id', () => {
     expect(new Set(found.map(({ name }) => name))).toEqual(new Set(DEPLOYABLES));
   });
 
-  it('leaves one line for each transition, with every id', async () => {
+  it('writes one line for each transition, with every id', async () => {
     const ofCall = transitions(found, 'gated_call');
     expect(ofCall.map(({ name, from, to }) => [name, from, to])).toEqual([
       ['gateway', undefined, 'preparing'],
@@ -78,7 +78,7 @@ describe('a call that is held, approved, executed and audited', () => {
         subject: 'agent',
         client: 'agent',
       });
-      // Nobody knows it before the access request service has answered.
+      // It is unknown before the access request service has answered.
       if (line['to'] !== 'preparing') expect(line['accessRequest']).toBe(accessRequest);
     }
     const database = await stack.database();
@@ -97,21 +97,21 @@ describe('a call that is held, approved, executed and audited', () => {
     ]);
   });
 
-  it('leaves both decisions, with the policies that determined them', () => {
+  it('writes both decisions, with the policies that determined them', () => {
     expect(found.filter(({ name, event }) => name === 'pdp' && event === 'decision')).toMatchObject([
       { outcome: 'requestable', tool: 'files__write_file', subject: 'agent', policies: [expect.any(String)] },
       { outcome: 'permit', tool: 'files__write_file', subject: 'agent', policies: [expect.any(String)] },
     ]);
   });
 
-  it('leaves who read its record', () => {
+  it('writes who read its record', () => {
     expect(found.filter(({ name }) => name === 'audit')).toMatchObject([
       { event: 'record_read', task: taskId, subject: 'olivia', tool: 'files__write_file' },
     ]);
   });
 });
 
-it('leaves a line for the end of a call that its owner cancels', async () => {
+it('a call that its owner cancels has a log line for its end', async () => {
   const trace = 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa';
   const taskId = await open(trace, 'cancelled.txt');
   await stack.rpc(await stack.token('agent'), 'tasks/cancel', { taskId });
@@ -122,7 +122,7 @@ it('leaves a line for the end of a call that its owner cancels', async () => {
   });
 });
 
-it('logs why a token is refused, and never the token', async () => {
+it('the log says why a token is refused, and never contains the token', async () => {
   const ofAnotherService = await stack.token('alice', 'approvals');
   const { status } = await stack.rpcOnce(ofAnotherService, 'tools/list', {});
   expect(status).toBe(401);
@@ -139,7 +139,7 @@ it('logs why a token is refused, and never the token', async () => {
     expect(logText()).not.toContain(token.split('.')[2]);
 });
 
-it('never logs arguments', () => {
+it('the log never contains arguments', () => {
   expect(logText()).not.toContain(SECRET_CONTENT);
   expect(logText()).not.toContain('traced.txt');
 });

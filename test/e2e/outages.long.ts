@@ -33,7 +33,7 @@ afterAll(async () => {
 
 const call = async (name: string, args: object = {}) =>
   (await stack.rpcOnce(await stack.token('agent'), 'tools/call', { name, arguments: args })).body;
-/** What became of a call that policy allows. */
+/** The outcome of a call that policy allows. */
 const look = async (name = 'files__list_allowed_directories') => {
   const { result, error } = await call(name);
   const [{ text }] = (result?.['content'] ?? [{}]) as [{ text?: string }];
@@ -50,13 +50,13 @@ const stateOf = async (taskId: string) => {
   return (await (await stack.database()).query<{ state: string; reason: string | null }>(text, [taskId])).rows[0];
 };
 const logged = (words: string, part: string) => timesLogged(stack, words, part);
-/** Waits until the worker has tried in vain twice to go on with an approved call. */
+/** Waits until the worker has tried twice in vain to continue an approved call. */
 const putOff = async (act: () => Promise<void>) => {
   const before = logged('re-evaluation is put off', 'worker');
   await act();
   await waitFor(() => logged('re-evaluation is put off', 'worker') >= before + 2);
 };
-/** What the client is told of a call that has ended, and what the auditor is. */
+/** The client's and the auditor's messages about an ended call. */
 const outcomeOf = async (taskId: string) => {
   const { disposition } = await end(taskId);
   const { result } = (await stack.rpc(await stack.token('agent'), 'tasks/get', { taskId })).body.result ?? {};
@@ -74,7 +74,7 @@ describe('without a policy decision point', () => {
   it.each([
     ['that is dead', () => stack.kill('pdp'), () => stack.startPart('pdp')],
     ['that does not answer', signal('SIGSTOP'), signal('SIGCONT')],
-  ])('%s nothing is forwarded and nothing is requested; with one, the same call runs', async (_case, lose, recover) => {
+  ])('%s no call is forwarded or requested, and with one the same call runs', async (_case, lose, recover) => {
     await lose();
     const before = await tracesIn(stack);
     const write = { path: join(stack.files, 'undecided.txt'), content: 'x' };
@@ -83,7 +83,7 @@ describe('without a policy decision point', () => {
     expect(await tracesIn(stack)).toEqual(before);
     await recover();
     await waitFor(async () => (await look()) === RAN);
-    // A service that stood still answers then what nobody waits for any more.
+    // A stopped service then answers requests that have already been given up.
     const { 'pdp.evaluation': _answers, ...after } = await tracesIn(stack);
     expect(before).toMatchObject({ ...after, 'calls of tools': after['calls of tools'] - 1 });
   });
@@ -104,7 +104,7 @@ describe('without an approval service', () => {
   const ERROR = later('The approval service cannot be reached.');
   const write = (path: string) => call('files__write_file', { path, content: path });
 
-  it('a call may be repeated, and all its attempts together open one request', async () => {
+  it('a call may be repeated, and all its attempts open one request', async () => {
     const before = await tracesIn(stack);
     const path = join(stack.files, 'repeated.txt');
     await stack.kill('approvals');
@@ -125,13 +125,13 @@ describe('without an approval service', () => {
     await nothingOpen();
   });
 
-  it('a call that nobody repeats is given up, and so is its request', async () => {
+  it('a call that is not repeated is given up with its request', async () => {
     const before = await tracesIn(stack);
     const path = join(stack.files, 'given-up.txt');
     await stack.kill('approvals');
     expect((await write(path)).error).toEqual(ERROR);
     const database = await stack.database();
-    // As old as it would be after worker.abandonAfterSeconds.
+    // As old as after worker.abandonAfterSeconds.
     const { rows } = await database.query<{ task_id: string }>(
       `UPDATE gateway.gated_call SET created_at = created_at - interval '2 minutes' WHERE state = 'preparing'
        RETURNING task_id`,
@@ -147,7 +147,7 @@ describe('without an approval service', () => {
     expect(writes(path)).toBe(0);
   });
 
-  it('an approval that was given already is found when it is back', async () => {
+  it('an earlier approval is found when it is back', async () => {
     const { taskId, path, request } = await hold();
     stack.signal('worker', 'SIGSTOP');
     await approve(request);
@@ -182,7 +182,7 @@ describe('without the upstream', () => {
     await recover();
   });
 
-  it('an allowed call that was under way says that it may have run', async () => {
+  it('an allowed call that was running says that it may have run', async () => {
     stack.holdUpstream();
     const before = stack.upstreamCalls().length;
     const answer = look();
@@ -214,7 +214,7 @@ describe('without the upstream', () => {
     expect(await end(good.taskId)).toMatchObject({ disposition: 'approved-executed' });
     expect(ledger.calls.filter((name) => name === 'note')).toHaveLength(1);
     const { taskId, request } = await held({ at: 'a bad moment' });
-    // From here on only the worker lists its tools: when it looks at the approved call for the last time.
+    // From here on only the worker lists its tools, when it checks the approved call for the last time.
     ledger.diesAfterList = true;
     await approve(request);
     expect(await outcomeOf(taskId)).toEqual({
@@ -229,7 +229,7 @@ describe('without the upstream', () => {
     expect(ledger.calls.filter((name) => name === 'note')).toHaveLength(1);
   });
 
-  it('an approved call that was under way may have run, and nobody runs it again', async () => {
+  it('an approved call that was running may have run, and is not run again', async () => {
     const { taskId, path, request } = await hold();
     stack.holdUpstream();
     await approve(request);

@@ -9,10 +9,10 @@ const DAVE = { sub: 'u-dave', email: 'dave@example.test' };
 const HOST = { client_id: 'agent-7' };
 const DESK = { client_id: 'desk' };
 
-/** What the token of the call says, and that of a vote which has a part in it. */
+/** The claims of the call's token, and those of a vote by a party to it. */
 const OWN: readonly (readonly [string, JWTPayload, JWTPayload])[] = [
   ['the caller, whom policies know by another claim', { ...BOB, ...HOST }, { ...BOB, ...DESK }],
-  ['the caller, of whom this token has the subject alone', { ...BOB, ...HOST }, { sub: BOB.sub, ...DESK }],
+  ['the caller, with only the subject in the token', { ...BOB, ...HOST }, { sub: BOB.sub, ...DESK }],
   ['a bearer of the name that policies know', { ...BOB, ...HOST }, { ...DAVE, email: BOB.email, ...DESK }],
   ['the actor of the call', { ...DAVE, ...HOST, act: { sub: ALICE.sub } }, { ...ALICE, ...DESK }],
   [
@@ -30,14 +30,14 @@ const OWN: readonly (readonly [string, JWTPayload, JWTPayload])[] = [
 ];
 
 /** From the token of the call to the vote, over the wire between the two sides. */
-describe('no token approves a call that it has a part in', () => {
+describe('a token of a party to a call', () => {
   let product: Enforcement;
   beforeAll(async () => {
     product = await startEnforcement({
       own: ['pdp', 'approvals'],
       config: {
         gateway: { coaz: { identityClaim: 'email' } },
-        // Agents read and decide it as well: what refuses them is their part in it.
+        // Agents may read and decide here, so a refusal comes from their part in the call.
         approvals: {
           templates: {
             operator_approval: { stages: [{ name: 'all', approvers: { roles: ['approver', 'approver-agent'] } }] },
@@ -66,12 +66,12 @@ describe('no token approves a call that it has a part in', () => {
     return [answer.status, ((await answer.json()) as { title?: string }).title] as const;
   };
 
-  it.each(OWN)('as %s [ARAP-APV-01] [ARAP-DLG-02]', async (_who, called, voted) => {
+  it.each(OWN)('cannot approve it as %s [ARAP-APV-01] [ARAP-DLG-02]', async (_who, called, voted) => {
     const request = await open(called);
     const refused = [403, 'You asked for this yourself'];
     expect(await vote(request, voted)).toEqual(refused);
     expect(await vote(request, voted, 'approver-agent')).toEqual(refused);
-    // Another approver has no part in it, and decides.
+    // Another approver has no part in it, and can decide.
     const another = { sub: 'u-carol', email: 'carol@example.test', ...DESK };
     expect((await vote(request, another))[0]).toBe(200);
   });

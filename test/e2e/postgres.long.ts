@@ -23,7 +23,7 @@ const ONLY_READS = `SELECT WHERE current_setting('transaction_read_only') = 'on'
 const LATER = expect.stringMatching(/The tool did not run\. The call may be repeated later\.$/);
 
 let stack!: Stack;
-/** Looked up once: who looks for the server while it restarts would start another one. */
+/** Found once, because a search during a restart would start another server. */
 let sealed!: SealedDatabase;
 beforeAll(async () => {
   stack = await startStack({ parts: 'apart', config: { gateway: { maxOpenPerCaller: 10_000 } } });
@@ -47,7 +47,7 @@ const writing = (name: string) => ({
 });
 const ask = async (method: string, params: Record<string, unknown>, owner: Owner = 'agent') =>
   stack.rpcOnce(await stack.token(owner), method, params);
-/** As a client does: the same again while it is told to repeat it. Any other error fails the test. */
+/** Repeats the request, like a client, while it is told to. Any other error fails the test. */
 const rpc = (...request: Parameters<typeof ask>) =>
   waitFor(
     async () => {
@@ -58,14 +58,14 @@ const rpc = (...request: Parameters<typeof ask>) =>
     },
     { timeoutMs: 2 * MINUTE_MS, everyMs: 200 },
   );
-/** What its owner is told of a task, asked once. */
+/** The answer to its owner about a task, asked once. */
 const read = async ({ taskId, owner }: Held): Promise<Record<string, unknown>> => {
   const { result, error } = (await ask('tasks/get', { taskId }, owner)).body;
   return result ?? { error };
 };
 const requestBehind = (taskId: string) => patiently(() => requestOf(sealed, taskId), { timeoutMs: MINUTE_MS });
 
-/** Makes a call that has to wait for an approval. */
+/** Makes a call that waits for an approval. */
 async function hold(name: string, owner: Owner = 'agent'): Promise<Held> {
   const held = await rpc('tools/call', writing(name), owner);
   return { taskId: String(held['taskId']), path: pathOf(name), owner };
@@ -102,12 +102,12 @@ async function life(name: string): Promise<string> {
   return held.taskId;
 }
 
-/** A call with what its owner was told of it in good times. */
+/** A call with the answer to its owner before the faults. */
 interface Known extends Held {
   readonly told: Record<string, unknown>;
 }
 
-/** A call of each owner that waits, one that has run, one that was denied, and one that was cancelled. */
+/** For each owner, a waiting call, an executed one, a denied one and a cancelled one. */
 async function callsInEveryState(name: string): Promise<Known[]> {
   const bring: Readonly<Record<string, (held: Held) => Promise<unknown>>> = {
     working: () => Promise.resolve(),
@@ -133,21 +133,21 @@ async function callsInEveryState(name: string): Promise<Known[]> {
   return Promise.all(calls);
 }
 
-/** Reads them all over and over: every time their owners are told the same. */
+/** Reads them all repeatedly: their owners get the same answer each time. */
 async function readAgainAndAgain(calls: readonly Known[], count: number): Promise<void> {
   const different: unknown[] = [];
   await inParallel(count, 10, async (index) => {
     const known = calls[index % calls.length] as Known;
     const began = performance.now();
     let answer = await read(known);
-    // The gateway gives its database up after five seconds. Where everything stood still for so long, it is asked once more.
+    // The gateway gives its database up after five seconds. After such a standstill, the test asks once more.
     if ('error' in answer && performance.now() - began > 4_000) answer = await read(known);
     if (!isDeepStrictEqual(answer, known.told)) different.push({ answer, told: known.told });
   });
   expect([different.length, different[0]]).toEqual([0, undefined]);
 }
 
-it('immediate restarts of Postgres under the whole product: every call runs once, and nobody is told otherwise', async () => {
+it('every call runs once during immediate restarts of Postgres, and no client is told otherwise', async () => {
   const tasks: string[] = [];
   const restarts = everySoOften(
     async () => {
@@ -159,7 +159,7 @@ it('immediate restarts of Postgres under the whole product: every call runs once
   );
   try {
     await inParallel(times(30, 1_000), 6, async (index) => void tasks.push(await life(`restart-${index}`)));
-    // However fast the machine was with these, it is not over before there were some.
+    // On a fast machine, continues until there were some restarts.
     while (restarts.count() < 2) tasks.push(await life(`restart-${tasks.length}`));
   } finally {
     await restarts.stop();
@@ -170,7 +170,7 @@ it('immediate restarts of Postgres under the whole product: every call runs once
   await expectInvariants(database, { seenTaskIds: tasks });
 }, 1_800_000);
 
-describe('while the database only reads', () => {
+describe('while the database is read-only', () => {
   const url = () => sealed.database.options.connectionString ?? '';
   const readOnly = (value?: 'on') => setting(url(), 'default_transaction_read_only', value);
   const restartGateway = async (databaseUrl?: string) => {
@@ -178,7 +178,7 @@ describe('while the database only reads', () => {
     await stack.startPart('gateway', databaseUrl === undefined ? {} : { DATABASE_URL: databaseUrl });
   };
 
-  /** Tasks are shown as before, and none is handed out. */
+  /** Tasks are shown as before, and no new task is opened. */
   async function nothingIsBegun(calls: readonly Known[], names: readonly string[]): Promise<void> {
     const reading = readAgainAndAgain(calls, times(200, 2_000));
     await inParallel(times(12, 120), 12, async (index) => {
@@ -188,7 +188,7 @@ describe('while the database only reads', () => {
     await reading;
   }
 
-  /** What waited before and what was refused: each is approved and runs once. */
+  /** Earlier waiting calls and refused calls are approved and run once. */
   async function allIsDone(calls: readonly Known[], names: readonly string[]): Promise<string[]> {
     const waiting = calls.filter(({ told }) => told['status'] === 'working');
     const held = [...waiting, ...(await Promise.all(names.map((name) => hold(name))))];
@@ -197,10 +197,10 @@ describe('while the database only reads', () => {
     return [...calls, ...held].map(({ taskId }) => taskId);
   }
 
-  it('every task is shown, every new call is to be repeated, and afterwards each runs once', async () => {
+  it('every task is shown, every new call must be repeated, and each runs once afterwards', async () => {
     const { database } = sealed;
     const [calls, names] = [await callsInEveryState('only-reads'), ['refused-1', 'refused-2', 'refused-3']];
-    // Anywhere on their way when it begins.
+    // At any step when it begins.
     const onTheirWay = Promise.all(Array.from({ length: 10 }, (_, index) => life(`on-its-way-${index}`)));
     await readOnly('on');
     try {
@@ -215,8 +215,8 @@ describe('while the database only reads', () => {
     await expectInvariants(database, { seenTaskIds });
   }, 600_000);
 
-  // Otherwise the policy decision point, which cannot record its decision, is where each call ends.
-  it('the same of a gateway that alone only reads', async () => {
+  // Otherwise each call ends at the policy decision point, which cannot record its decision.
+  it("the same holds when only the gateway's connection is read-only", async () => {
     const [calls, names] = [await callsInEveryState('gateway-only-reads'), ['refused-4', 'refused-5', 'refused-6']];
     await restartGateway(withOption(url(), 'default_transaction_read_only=on'));
     try {
@@ -228,13 +228,13 @@ describe('while the database only reads', () => {
   }, 600_000);
 });
 
-it('a task can be read every time while Temporal, the worker, policy, approvals and the tool are all gone', async () => {
+it('a task can be read while Temporal, the worker, policy, approvals and the tool are all gone', async () => {
   const calls = await callsInEveryState('all-gone');
   const [cancelled, overdue] = [await hold('cancelled'), await hold('overdue')];
   const gone = ['temporal', 'worker', 'pdp', 'approvals'] as const;
   await Promise.all([...gone.map((part) => stack.kill(part)), loseFileServer(stack)]);
   await readAgainAndAgain(calls, times(400, 20_000));
-  // Cancellations and deadlines need nobody else either.
+  // Cancellations and deadlines need no other actor either.
   expect((await ask('tasks/cancel', { taskId: cancelled.taskId })).body.result).toBeDefined();
   expect(endOf(await read(cancelled))).toBe('cancelled');
   const past = 'UPDATE gateway.gated_call SET request_deadline = clock_timestamp() WHERE task_id = $1';

@@ -17,9 +17,9 @@ const POLICIES = `
   permit (principal, action == Action::"tools/call", resource)
   when { resource.id == "files__create_directory" && context has approval && context.approval.verified &&
     context.approval.template == "explained_change" };`;
-/** Longer than any test: who does not ask by itself hears of an end by a notification, or not at all. */
+/** Longer than any test: a client that does not poll hears of an end only by a notification. */
 const NO_POLLS_MS = 3_600_000;
-/** Takes whatever comes, for what the client has no schema of its own for. */
+/** Accepts any value, for results without a schema in the client. */
 const anything = z.looseObject({});
 const accept = () => ({ action: 'accept' as const, content: { justification: WHY } });
 
@@ -52,7 +52,7 @@ async function connect(capabilities: Parameters<typeof connectPresent>[1] = {}):
 }
 
 describe('the official present client', () => {
-  it('that declares none is told the next step, and gets from it to the real result', async () => {
+  it('without tasks learns the next step, and reaches the real result', async () => {
     const client = await connect();
     const path = newPath();
     const { name: tool, arguments: args } = write(path);
@@ -66,7 +66,7 @@ describe('the official present client', () => {
     expect(writes(path)).toBe(1);
   });
 
-  it('shows the form that a request needs, and asks for nothing when it is declined', async () => {
+  it('shows the form that a request needs, and opens no request when it is declined', async () => {
     const client = await connect({ elicitation: { form: {} } });
     const forms: unknown[] = [];
     let isDeclined = true;
@@ -110,7 +110,7 @@ describe('the official tasks client', () => {
     ({ connected: client, made: session } = await newSession());
   });
 
-  /** Makes a call that is answered with a task, and listens to it. */
+  /** Makes a call that is answered with a task, and subscribes to it. */
   async function callAndListen({ name, arguments: args }: ReturnType<typeof write> | ReturnType<typeof makeFolder>) {
     const execution = await session.callTool(name, args);
     if (execution.kind !== 'task') throw new Error('the call was answered without a task');
@@ -118,7 +118,7 @@ describe('the official tasks client', () => {
     return { execution, subscription: await client.listen(filter as object) };
   }
 
-  it('is handed a task, at which its connection looks until the result is there', async () => {
+  it('gets a task, which its connection polls until the result is there', async () => {
     const path = newPath();
     const { execution } = await callAndListen(write(path));
     const params = { taskId: execution.handle.taskId };
@@ -134,7 +134,7 @@ describe('the official tasks client', () => {
     expect([writes(path), readFileSync(path, 'utf8')]).toEqual([1, path]);
   });
 
-  it('hears of the end by a notification, long before it would look', async () => {
+  it('hears of the end by a notification, long before its next poll', async () => {
     const path = newPath();
     const { execution, subscription } = await callAndListen(write(path));
     const settled = execution.settle();
@@ -145,7 +145,7 @@ describe('the official tasks client', () => {
     expect([writes(path), readFileSync(path, 'utf8')]).toEqual([1, path]);
   });
 
-  it('cancels a call, hears that it is, and nothing runs', async () => {
+  it('cancels a call, hears of the cancellation, and no tool runs', async () => {
     const path = newPath();
     const { execution, subscription } = await callAndListen(write(path));
     await stack.openRequests(1);
@@ -157,7 +157,7 @@ describe('the official tasks client', () => {
     expect([writes(path), existsSync(path)]).toEqual([0, false]);
   });
 
-  it('answers a form first, and is handed the task then', async () => {
+  it('answers a form first, and then gets the task', async () => {
     const path = newPath();
     const { execution } = await callAndListen(makeFolder(path));
     expect(forms).toMatchObject([
@@ -169,7 +169,7 @@ describe('the official tasks client', () => {
     expect(existsSync(path)).toBe(true);
   });
 
-  it('leaves a task to another process, which goes on with it by what was written down', async () => {
+  it('hands a task to another process, which continues from the stored reference', async () => {
     const path = newPath();
     const { execution } = await callAndListen(write(path));
     let written = '';

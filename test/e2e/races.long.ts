@@ -10,12 +10,12 @@ import { waitFor } from '../support/wait-for.ts';
 const CALLS = 100;
 const RACES_AT_ONCE = 8;
 
-describe('approve against cancel', () => {
+describe('approval and cancellation at the same time', () => {
   let stack!: Stack;
   beforeAll(async () => {
     stack = await startStack({
       parts: 'together',
-      // The product's own pauses between looks: hundreds of waiting calls are not looked at every second.
+      // The product's own poll intervals: hundreds of waiting calls are not polled every second.
       config: {
         gateway: { maxOpenPerCaller: CALLS + 1 },
         worker: { resolutionPollMinSeconds: 30, resolutionPollMaxSeconds: 600 },
@@ -46,7 +46,7 @@ describe('approve against cancel', () => {
       (await database.query(`SELECT FROM gateway.gated_call WHERE task_id = $1 AND state <> 'pending'`, [taskId]))
         .rowCount === 1;
 
-    // A few at a time: among hundreds the execution would never be as fast as the cancel.
+    // A few at a time: among hundreds the execution would never be as fast as the cancellation.
     await measure({ count: CALLS, callers: RACES_AT_ONCE }, async (index) => {
       const request = requests[index];
       const taskId = await taskIdOf(stack, request?.id);
@@ -66,7 +66,7 @@ describe('approve against cancel', () => {
       const status = result['status'] as 'cancelled' | 'completed';
       ends[status] += 1;
       const writes = stack.upstreamCalls().filter((call) => call.arguments['path'] === path);
-      // Where the machine stood still between permit and sending, nothing is sent, and the call says so.
+      // If the machine stood still between permit and sending, the call is not sent, and says so.
       const ran = status === 'completed' && endOf(result) !== 'execution-error';
       if (status === 'completed' && !ran) notSent += 1;
       expect(writes).toHaveLength(ran ? 1 : 0);

@@ -20,7 +20,7 @@ describe('the page of a record', () => {
   });
   afterAll(() => browser?.close());
 
-  it('says it all to an auditor who signed in', async () => {
+  it('has everything for an auditor who signed in', async () => {
     const { taskId, request } = await world.held('three');
     await world.vote('alice', request, 'approve', { reason: REASON });
     await world.post('sam', `/requests/${request.id}/break-glass`, {
@@ -53,7 +53,7 @@ describe('the page of a record', () => {
     expect(policy).toContain('ask-three');
   });
 
-  it('says who gave a request up, and who acted for whom', async () => {
+  it('names who cancelled a request, and who acted for another person', async () => {
     const act = { sub: 'planner', act: { sub: 'bot', client_id: 'app' } };
     const { taskId, request } = await world.held('one', { sub: 'rita', client_id: 'desk', azp: 'host', act });
     await world.post('carol', `/requests/${request.id}/cancel`, { reason: REASON });
@@ -74,12 +74,12 @@ describe('countersign audit show', () => {
     const env = { COUNTERSIGN_TOKEN: await world.product.token('olivia', 'audit') };
     const { code, out, err } = await desk.run(['audit', 'show', taskId], { env });
     expect([code, err]).toEqual([0, '']);
-    // Lines are broken at blanks.
+    // Lines break at spaces.
     return out.replaceAll(/\s+/g, ' ');
   };
   const AT = String.raw`\d{4}-\d\d-\d\d[^;]*`;
 
-  it('says it all as well, and whose word it is', async () => {
+  it('has everything as well, with the source of each statement', async () => {
     const { taskId, request } = await world.held('turns');
     const { issuer } = world.urls;
     await world.delegate('alice', 'dora');
@@ -102,7 +102,7 @@ describe('countersign audit show', () => {
     }
   });
 
-  it('names who gave a request up, and why', async () => {
+  it('names who cancelled a request, and why', async () => {
     const { taskId, request } = await world.held('one');
     await world.post('carol', `/requests/${request.id}/cancel`, { reason: REASON });
     await world.record(taskId);

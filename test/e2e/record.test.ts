@@ -9,12 +9,12 @@ afterAll(() => world?.stop());
 const REASON = 'canary-reason of an approver';
 const example = (name: string) => ({ subject: name, name: `${name[0]?.toUpperCase()}${name.slice(1)} Example` });
 
-/** What has to be on record of a request, however it was resolved. */
+/** The record of a request, for any resolution. */
 async function recordOf(taskId: string, template: Template) {
   const record = await world.record(taskId);
   const { issuer } = world.urls;
   expect(record).toMatchObject({ sealIntact: true, answers: { contradictions: [] } });
-  // The seal is over a text that has it all, and names nobody in clear.
+  // The seal covers the whole text, which names no person in clear.
   const { seal } = record;
   expect(`sha-256:${createHash('sha256').update(seal.text).digest('hex')}`).toBe(seal.recorded);
   expect(seal.text).not.toMatch(/Example|canary-reason/);
@@ -34,7 +34,7 @@ async function recordOf(taskId: string, template: Template) {
 }
 
 describe('the record of a call', () => {
-  it('names the approver with the reason, the way and the time, the template, and the policies of both decisions', async () => {
+  it('names the approver, reason, way, time and template, and the policies of both decisions', async () => {
     const { taskId, request } = await world.held('one');
     await world.vote('alice', request, 'approve', { reason: REASON });
     const { record, statement, decided } = await recordOf(taskId, 'one');
@@ -58,7 +58,7 @@ describe('the record of a call', () => {
     expect(kinds).toEqual(['requestable', 'allow']);
   });
 
-  it('names who asked, by every name of theirs, and all who acted for them', async () => {
+  it('names the requester by every name, and all who acted for the requester', async () => {
     const [agent, planner] = [
       { client_id: 'desk', azp: 'host' },
       { sub: 'planner', act: { sub: 'bot', client_id: 'app' } },
@@ -74,7 +74,7 @@ describe('the record of a call', () => {
     expect(record.seal.text).not.toMatch(/rita|planner/);
   });
 
-  it('names by whose signed message, by which supervising agent, and who decided in the inbox', async () => {
+  it('names the signed message, the supervising agent, and the approver in the inbox', async () => {
     const [messaged, overseen, seen] = [await world.held('one'), await world.held('overseen'), await world.held('one')];
     await world.voteInInbox('carol', seen.request, REASON);
     expect((await recordOf(seen.taskId, 'one')).statement.votes).toMatchObject([
@@ -89,13 +89,13 @@ describe('the record of a call', () => {
     ]);
   });
 
-  it('tells of a quorum whose approvals count and whose do not any more', async () => {
+  it('shows which approvals of a quorum count and which have lapsed', async () => {
     const { taskId, request } = await world.held('three');
     for (const name of ['alice', 'bob']) await world.vote(name, request, 'approve');
     await world.keepers('bob', 'carol', 'dora');
     await world.vote('carol', request, 'approve');
     await world.vote('dora', request, 'approve');
-    // Whoever comes back did not approve this one.
+    // A person who returns to the group did not approve this one.
     await world.keepers('alice', 'bob', 'carol', 'dora');
     const { statement, decided } = await recordOf(taskId, 'three');
     expect(
@@ -109,7 +109,7 @@ describe('the record of a call', () => {
     expect(decided).toMatchObject({ by: 'approvers', people: ['bob', 'carol', 'dora'].map(example) });
   });
 
-  it('names the stages in their order, and who stood in for whom', async () => {
+  it('names the stages in their order, and the stand-ins', async () => {
     await world.delegate('alice', 'dora');
     const { taskId, request } = await world.held('turns');
     await world.vote('dora', request, 'approve', { onBehalfOf: 'alice', reason: REASON });
@@ -128,7 +128,7 @@ describe('the record of a call', () => {
     expect(decided.people).toMatchObject([{ ...example('dora'), inPlaceOf: example('alice') }, example('carol')]);
   });
 
-  it('says of a break-glass grant past a quorum that it was one, by whom and why', async () => {
+  it('marks a break-glass grant past a quorum, with the person and the reason', async () => {
     const { taskId, request } = await world.held('three');
     await world.vote('alice', request, 'approve');
     await world.post('sam', `/requests/${request.id}/break-glass`, { reason: REASON, callDigest: request.callDigest });
@@ -149,7 +149,7 @@ describe('the record of a call', () => {
     expect(decided).toMatchObject({ by: 'approvers', people: [{ subject: 'automatic:risk' }] });
   });
 
-  it('names who denied, and who gave the request up', async () => {
+  it('names who denied or cancelled the request', async () => {
     const [denied, withdrawn] = [await world.held('one'), await world.held('one')];
     await world.vote('bob', denied.request, 'deny', { reason: REASON });
     await world.post('carol', `/requests/${withdrawn.request.id}/cancel`, { reason: REASON });
@@ -166,7 +166,7 @@ describe('the record of a call', () => {
     expect(byHand.decided).toMatchObject({ by: 'withdrawn', people: [example('carol')] });
   });
 
-  it('has the votes of a stage that ran out of time, and nobody who decided', async () => {
+  it('has the votes of a stage that ran out of time, and no deciding person', async () => {
     const { taskId, request } = await world.held('late');
     await world.vote('alice', request, 'approve', { reason: REASON });
     await world.authority.query('UPDATE approvals.access_request SET stage_ends_at = clock_timestamp() WHERE id = $1', [
@@ -178,13 +178,13 @@ describe('the record of a call', () => {
     expect(decided).toMatchObject({ by: 'time', people: [] });
   });
 
-  it('has the votes until its own deadline, and nobody who decided', async () => {
+  it('has the votes until its own deadline, and no deciding person', async () => {
     const { taskId, request } = await world.held('three');
     await world.vote('bob', request, 'approve', { reason: REASON });
     await world.pool.query('UPDATE gateway.gated_call SET request_deadline = clock_timestamp() WHERE task_id = $1', [
       taskId,
     ]);
-    // The workflow looks: whoever else carried the deadline out would wait for nobody.
+    // The workflow carries out the deadline here, because other parts would not wait for the votes.
     await world.pool.query(`SELECT gateway.enqueue_signal(id) FROM gateway.gated_call WHERE task_id = $1`, [taskId]);
     const { record, statement, decided } = await recordOf(taskId, 'three');
     expect(record.record.reason).toBe('request_expired');
@@ -192,7 +192,7 @@ describe('the record of a call', () => {
     expect(decided).toMatchObject({ by: 'time', people: [] });
   });
 
-  it('says that votes are not known where the caller cancelled the call', async () => {
+  it('says that votes are unknown where the caller cancelled the call', async () => {
     const { taskId, request } = await world.held('three');
     await world.vote('alice', request, 'approve');
     await world.cancel(taskId);
@@ -201,13 +201,13 @@ describe('the record of a call', () => {
     expect(decided).toMatchObject({ by: 'requester', people: [], why: expect.stringMatching(/not known here/) });
   });
 
-  it('told the agent nothing of all this', async () => {
+  it('reveals no vote to the agent', async () => {
     expect(world.told.length).toBeGreaterThan(10);
     const told = world.told.join('\n');
     expect(told).not.toMatch(/Example|canary-reason|alice|bob|carol|dora|sam\b|overseer|ask-|policy_version/);
   });
 
-  it('stays when the access request and its votes are forgotten', async () => {
+  it('stays when the access request and its votes are deleted', async () => {
     const { taskId, request } = await world.held('one');
     await world.vote('alice', request, 'approve', { reason: REASON });
     const before = await world.record(taskId);

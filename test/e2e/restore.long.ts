@@ -14,7 +14,7 @@ import { DEPLOYABLES, startStack, type Stack } from '../support/stack.ts';
 
 type Held = Awaited<ReturnType<ReturnType<typeof heldCalls>['hold']>>;
 
-describe('a database that was restored from a backup', () => {
+describe('a database restored from a backup', () => {
   let stack!: Stack;
   const { hold, approve, end, writes } = heldCalls(() => stack);
   beforeAll(async () => {
@@ -58,7 +58,7 @@ describe('a database that was restored from a backup', () => {
   const statusOf = async ({ taskId }: Held) =>
     (await stack.rpc(await stack.token('agent'), 'tasks/get', { taskId })).body.result?.['status'];
 
-  /** Waits until the engine lists the workflows of these calls as completed: its index may lag. */
+  /** Waits until the engine lists the workflows of these calls as completed, because its index may lag. */
   async function engineListsEndOf(held: readonly Held[]): Promise<void> {
     const ids = await rowsOf<{ id: string }>('SELECT id FROM gateway.gated_call WHERE task_id = ANY ($1)', [
       held.map(({ taskId }) => taskId),
@@ -71,7 +71,7 @@ describe('a database that was restored from a backup', () => {
     await engine.close();
   }
 
-  it('executes nothing and ends nothing until it is reconciled, and then nothing again that ran or ended', async () => {
+  it('executes and ends no call until it is reconciled, and then repeats no execution or end', async () => {
     const [ran, cancelled, denied, waits] = await holdAll(4);
     const all = [ran, cancelled, denied, waits];
     const voteOnAll = () => Promise.all(all.map(({ request }) => stack.decide(request, { verdict: 'approve' })));
@@ -88,7 +88,7 @@ describe('a database that was restored from a backup', () => {
     await stopDeployables();
     await restore();
 
-    // The operator does not remember that there is anything to be done.
+    // The operator forgets the reconciliation.
     await startDeployables();
     await voteOnAll();
     await cancel(waits);
@@ -119,7 +119,7 @@ describe('a database that was restored from a backup', () => {
     expect(all.map(({ path }) => writes(path))).toEqual([1, 0, 0, 1]);
   });
 
-  it('leaves no approver to be asked about a call that has ended', async () => {
+  it('leaves no open question to an approver about an ended call', async () => {
     const held = await holdAll(3);
     await stopDeployables();
     // The other side has lost one of them.

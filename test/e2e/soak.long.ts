@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals';
 import { runSoak } from '../soak/run-soak.ts';
 
-it('half a minute of calls while one thing after the other fails: each ends as it may, and its tool was called as often as that says', async () => {
+it('during half a minute of successive failures, each call ends as allowed and its tool runs as often as that says', async () => {
   const figures = await runSoak({
     ...{ seconds: 30, callsPerSecond: 2, faultEverySeconds: 6 },
     onProgress: () => undefined,

@@ -36,7 +36,7 @@ const ended = async (taskId: unknown) =>
 const count = async (database: Pool, table: string) =>
   (await database.query<{ count: number }>(`SELECT count(*)::int FROM ${table}`)).rows[0]?.count;
 
-it('a decision point and an access request service in two processes share nothing but keys over HTTP, and calls run by them [ARAP-GEN-03, ARAP-GEN-04, ARAP-CMP-10, ARAP-CMP-20, ARAP-BND-24, ARAP-SCP-04]', async () => {
+it('a decision point and an access request service in two processes share only keys over HTTP, and calls run [ARAP-GEN-03, ARAP-GEN-04, ARAP-CMP-10, ARAP-CMP-20, ARAP-BND-24, ARAP-SCP-04]', async () => {
   const path = join(stack.files, 'split.txt');
   const task = await write(path);
   const [request] = await stack.openRequests(1);
@@ -51,7 +51,7 @@ it('a decision point and an access request service in two processes share nothin
   expect([await count(pdpDatabase, requests), await count(other, requests)]).toEqual([0, 1]);
 });
 
-it('a decision point that forgot everything knows an approval by what it carries [ARAP-GEN-04, ARAP-REV-17]', async () => {
+it('a decision point without memory recognizes an approval by its content [ARAP-GEN-04, ARAP-REV-17]', async () => {
   const path = join(stack.files, 'forgotten.txt');
   const task = await write(path);
   const [request] = await stack.openRequests(1);

@@ -6,7 +6,7 @@ import { accepted, ASKED, TASKS, taskOf, WHY } from '../support/input-calls.ts';
 import { startStack, type Stack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-/** What comes on top of the example policies while a call waits: one more approval, and what its request needs. */
+/** Policies added while a call waits: they require one more approval, with a form for its request. */
 const STRICTER = {
   'second_signature.request.json': JSON.stringify(ASKED),
   'test.cedar': `
@@ -26,7 +26,7 @@ beforeAll(async () => {
 });
 afterAll(() => stack?.stop());
 
-it('what a further approval needs is asked of the task, read by the approver, and no matter to the tool [APPR-216]', async () => {
+it('input that a further approval needs is asked of the task and shown to the approver, but not to the tool [APPR-216]', async () => {
   const token = await stack.token('agent');
   const ask = (method: string, params: Record<string, unknown>) =>
     sendUntilAnswered({ mcpUrl: stack.config.urls.mcp }, method, params, {

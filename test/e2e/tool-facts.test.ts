@@ -60,8 +60,8 @@ async function hold() {
 const opened = async (taskId: string) =>
   openCall({ database: await stack.database(), secrets: stack.development.secrets }, taskId);
 
-describe('what a tool requires', () => {
-  it('is demanded of the call: nothing is opened for whom it is not the case [REQ-004, REQ-014]', async () => {
+describe('the requirements of a tool', () => {
+  it('are checked at the call, and no request is opened for a caller who does not meet them [REQ-004, REQ-014]', async () => {
     flag(`${FLAG}: false`);
     const { body } = await pay('agent');
     expect(body.result).toMatchObject({
@@ -75,7 +75,7 @@ describe('what a tool requires', () => {
     expect(await stack.openRequests(0)).toEqual([]);
   });
 
-  it('is looked at again when the call is approved, with the claims that were kept under its seal [REQ-014]', async () => {
+  it('are checked again when the call is approved, with the sealed claims of the caller [REQ-014]', async () => {
     const { taskId, request } = await hold();
     expect((await opened(taskId))?.binding.claims).toEqual({ client_id: 'agent' });
     const before = bank.calls;
@@ -83,7 +83,7 @@ describe('what a tool requires', () => {
     expect([await end(taskId), bank.calls]).toEqual([EXECUTED, before + 1]);
   });
 
-  it('and is not the case any more keeps an approved call from running [REQ-004, REQ-015]', async () => {
+  it('keep an approved call from running when they are no longer met [REQ-004, REQ-015]', async () => {
     const { taskId, request } = await hold();
     const before = bank.calls;
     flag(`${FLAG}: false`);
@@ -94,7 +94,7 @@ describe('what a tool requires', () => {
     expect(JSON.stringify(result)).toContain('a requirement of the tool was not met');
   });
 
-  it('and cannot be looked at makes an approved call wait until it can [REQ-015]', async () => {
+  it('make an approved call wait while they cannot be checked [REQ-015]', async () => {
     const { taskId, request } = await hold();
     const before = bank.calls;
     rmSync(flagsFile);

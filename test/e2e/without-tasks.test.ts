@@ -31,7 +31,7 @@ it.each(EARLIER_REVISIONS)(
   },
 );
 
-it('or asks for the approval with one plain tool, and looks after it with the other', async () => {
+it('a client without tasks requests the approval with one tool, and follows it with the other', async () => {
   const { client } = await connectEarlier(stack, '2025-11-25');
   const path = join(stack.files, 'asked.txt');
   const { name: tool, arguments: args } = write(path);

@@ -29,7 +29,7 @@ describe.each([
   ['the gateway is ten minutes behind, the worker ten minutes ahead', -TEN_MINUTES_MS, TEN_MINUTES_MS],
 ])('where the clock of %s', (_case, gatewayMs, workerMs) => {
   let stack!: Stack;
-  // A gateway that is behind takes a token of now for one of the future, and refuses it.
+  // A gateway whose clock is behind takes a current token for a future one, and refuses it.
   const token = async () =>
     resigned(stack.development, await stack.token('agent'), {
       iat: Math.floor((Date.now() + Math.min(0, gatewayMs)) / 1_000),
@@ -51,24 +51,24 @@ describe.each([
       .map((line) => JSON.parse(line) as Line);
   const alarms = () => linesOf('worker').filter(({ alarm }) => alarm === 'clock_skew');
 
-  it('it really is', () => {
+  it('the clocks differ as configured', () => {
     const minutesOff = (part: string) => Math.round(((linesOf(part)[0]?.time ?? 0) - Date.now()) / 60_000);
     expect(Math.abs(minutesOff('gateway') - gatewayMs / 60_000)).toBeLessThanOrEqual(2);
     expect(Math.abs(minutesOff('worker') - workerMs / 60_000)).toBeLessThanOrEqual(2);
   });
 
-  it('the worker raises an alarm that says by how much', async () => {
+  it('the worker raises an alarm with the difference', async () => {
     const alarm = await waitFor(() => alarms().find((line) => line.accessRequestsAheadMs !== undefined));
     expect(Math.abs((alarm.databaseAheadMs ?? 0) + workerMs)).toBeLessThan(60_000);
     expect(Math.abs((alarm.accessRequestsAheadMs ?? 0) + workerMs)).toBeLessThan(60_000);
   });
 
-  it('an approval that is over by the clock of the database is over', async () => {
+  it("an approval that has expired by the database's clock is not used", async () => {
     const { taskId, path, request } = await hold();
     stack.signal('worker', 'SIGSTOP');
     await approve(request);
     const database = await stack.database();
-    // As it is five minutes after the approval.
+    // Five minutes after the approval.
     await database.query(
       `ALTER TABLE approvals.access_request DISABLE TRIGGER USER; UPDATE approvals.access_request SET
        approved_at = approved_at - interval '5 minutes', approved_until = approved_until - interval '5 minutes'
@@ -81,7 +81,7 @@ describe.each([
     expect(rows).toEqual([{ reason: 'approval_expired' }]);
   });
 
-  it('an approval that is good by the clock of the database waits for a worker whose clock is right', async () => {
+  it("an approval that is valid by the database's clock waits for a worker with a correct clock", async () => {
     const { taskId, path, request } = await hold();
     await approve(request);
     const database = await stack.database();

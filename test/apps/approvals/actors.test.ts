@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { ApprovalsUnderTest } from '../../support/approvals.ts';
 
-describe('the actor that a submission names', () => {
+describe('an actor that a submission names', () => {
   const service = new ApprovalsUnderTest();
   const token = 'a-token-of-another-enforcement-point';
   beforeAll(() =>
@@ -58,7 +58,7 @@ describe('the actor that a submission names', () => {
     expect(body.detail).toMatch(/^client\.actor/);
   });
 
-  it('may have come through others that the client verified [ARAP-DLG-01] [ARAP-DLG-03]', async () => {
+  it('may have acted through other actors that the client verified [ARAP-DLG-01] [ARAP-DLG-03]', async () => {
     const act = { sub: 'planner', iss: ours(), sub_profile: 'ai_agent', act: { sub: 'boss', iss: ours() } };
     expect((await submit({ id: 'agent-7', issuer: ours(), act })).status).toBe(202);
   });
@@ -70,7 +70,7 @@ describe('the actor that a submission names', () => {
     expect((await submit({ id: 'agent-7' }, ['arguments', 'call_digest'], token)).status).toBe(403);
   });
 
-  it('lets nobody in or out by what it says beside its identity [ARAP-DLG-05] [ARAP-SUB-17] [ARAP-SUB-18] [ARAP-EXT-03]', async () => {
+  it('does not change who may approve by members other than its identity [ARAP-DLG-05] [ARAP-SUB-17] [ARAP-SUB-18] [ARAP-EXT-03]', async () => {
     const { body } = await submit({
       id: 'agent-7',
       issuer: ours(),
@@ -87,7 +87,7 @@ describe('the actor that a submission names', () => {
     expect([status, body.type]).toEqual([400, 'about:blank']);
   });
 
-  it('is no matter of what was denied: who acted is not part of the binding [ARAP-BND-11] [ARAP-DLG-02]', async () => {
+  it('may be absent from the denied request, because the binding excludes the actor [ARAP-BND-11] [ARAP-DLG-02]', async () => {
     const body = await service.submission();
     const subject = { ...body.subject, properties: { act: { sub: 'agent' } } };
     const bound = await service.submission({

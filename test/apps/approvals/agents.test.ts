@@ -43,7 +43,7 @@ describe('a supervising agent', () => {
     ]);
   });
 
-  it('is labelled in the inbox, where a person is not', async () => {
+  it('is labelled in the inbox, and people are not', async () => {
     const request = await open('byName');
     await service.vote('overseer', request, 'deny');
     const byPerson = await open();
@@ -54,20 +54,23 @@ describe('a supervising agent', () => {
     expect(await (await browser.go(`/requests/${byPerson.id}`)).text()).not.toMatch(label);
   });
 
-  it('sees what is for it to decide, and no more than approvers see', async () => {
+  it('sees the requests that it may decide, and no more of them than approvers see', async () => {
     const [own, others] = [await open('byRole'), await open()];
     const { body } = await service.asPerson('overseer', '/requests?status=yours');
     const ids = (body.requests as { id: string }[]).map(({ id }) => id);
     expect([ids.includes(own.id), ids.includes(others.id)]).toEqual([true, false]);
   });
 
-  it.each(['overseer', 'both'])('is no approver where a stage is for these: %s', async (name) => {
-    const request = await open();
-    expect((await service.vote(name, request, 'approve')).status).toBe(404);
-    expect(await votesOf(request.id)).toEqual([]);
-  });
+  it.each(['overseer', 'both'])(
+    'does not count as an approver in a stage for people, even with that role: %s',
+    async (name) => {
+      const request = await open();
+      expect((await service.vote(name, request, 'approve')).status).toBe(404);
+      expect(await votesOf(request.id)).toEqual([]);
+    },
+  );
 
-  it('speaks for nobody else, lets nobody speak for it, and grants, reviews and takes back nothing', async () => {
+  it('cannot delegate, stand in, break glass, review or revoke', async () => {
     const request = await open();
     const until = new Date(Date.now() + 3_600_000).toISOString();
     const delegated = { method: 'POST', body: JSON.stringify({ delegate: 'overseer', until }) };
@@ -82,13 +85,13 @@ describe('a supervising agent', () => {
     expect((await service.status(request.id)).body.task.status).toBe('pending');
   });
 
-  it('has no session', async () => {
+  it('cannot sign in to a session', async () => {
     const browser = await service.signIn('both');
     const page = await browser.go('/requests');
     expect([page.status, await page.text()]).toEqual([403, expect.stringContaining('This is for people')]);
   });
 
-  describe('decides nothing in which it has a part', () => {
+  describe('cannot decide a request in which it has a part', () => {
     const tokens = {
       'under its own name': { sub: 'overseer' },
       'under the name of its client': { sub: 'worker-7', client_id: 'overseer' },
@@ -111,7 +114,7 @@ describe('a supervising agent', () => {
       expect((await vote(claims, await open('byRole'))).status).toBe(200);
     });
 
-    it('nor does a person through it, also in an emergency', async () => {
+    it('refuses a person who acts through the requesting client, also in an emergency', async () => {
       const request = await open(undefined, { subject: 'rita', agent: 'bot' });
       const claims = { sub: 'alice', roles: ['approver'], act: { sub: 'bot' } };
       const emergency = (act: string) => vote({ ...claims, sub: 'dora', act: { sub: act } }, request, 'break-glass');

@@ -40,14 +40,14 @@ describe('the job that asks automatic resolvers', () => {
     await store.create(request);
     return request;
   };
-  /** Notes what it is asked, and answers so. */
+  /** Records its questions, and returns this answer. */
   const noting = (asked: string[], answer: AskResolver): AskResolver => {
     return (question, stopping) => {
       asked.push(question.id);
       return answer(question, stopping);
     };
   };
-  /** Answers when it is let, unless its process stops before. */
+  /** Answers once it is released, unless its process stops before. */
   const held = () => {
     let release: () => void = () => undefined;
     const gate = new Promise<void>((resolve) => (release = resolve));
@@ -64,7 +64,7 @@ describe('the job that asks automatic resolvers', () => {
   const endLeases = () => db.pool.query('UPDATE approvals.question_outbox SET available_at = clock_timestamp()');
   const approvedOnce = { status: 'approved', votes: [{ via: 'automatic' }], answers: [{ verdict: 'approve' }] };
 
-  it('asks each question once, among several processes', async () => {
+  it('asks each question once across several processes', async () => {
     const asked: string[] = [];
     const ask = noting(asked, async () => APPROVES);
     await Promise.all([start(ask), start(ask), start(ask)]);
@@ -74,7 +74,7 @@ describe('the job that asks automatic resolvers', () => {
     for (const { id } of requests) expect(await store.find(id)).toMatchObject(approvedOnce);
   });
 
-  it('asks again, in the same words, what another process does not bring to an end, and counts one answer', async () => {
+  it('asks again in the same words when another process does not finish, and counts one answer', async () => {
     const { ask, release } = held();
     const first: string[] = [];
     const second: string[] = [];
@@ -82,7 +82,7 @@ describe('the job that asks automatic resolvers', () => {
     const { id } = await open({ automatic: 'risk' });
     await waitFor(() => first.length === 1);
     await start(noting(second, async () => APPROVES));
-    // As long as the lease lasts, the question is left to the process that has it.
+    // While the lease lasts, the question belongs to the process that holds it.
     await open({ automatic: 'risk' });
     await waitFor(() => first.length + second.length === 2);
     expect([...first, ...second].filter((question) => question.includes(id))).toHaveLength(1);
@@ -97,7 +97,7 @@ describe('the job that asks automatic resolvers', () => {
     expect(await store.find(id)).toMatchObject(approvedOnce);
   });
 
-  it('gives a question up when it stops, and leaves it to another process', async () => {
+  it('gives up a question when it stops, and leaves it to another process', async () => {
     const asked: string[] = [];
     const first = await start(noting(asked, held().ask));
     const { id } = await open({ automatic: 'risk' });
@@ -128,7 +128,7 @@ describe('the job that asks automatic resolvers', () => {
     expect(await store.find(id)).toMatchObject(approvedOnce);
   });
 
-  it('asks nothing of a request that is over, of one that is gone, and of a stage that is', async () => {
+  it('asks no question for an ended or deleted request, or for an ended stage', async () => {
     const asked: string[] = [];
     const cancelled = await open({ automatic: 'risk' });
     await store.cancel(cancelled.id, { note: { by: { client: 'mcp-gateway' } } });

@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => database.drop());
 
-describe('what an automatic resolver answers', () => {
+describe('an answer of an automatic resolver', () => {
   const store = () => createAccessRequestStore(database.pool);
   const given = async (changes: object = {}) => {
     const request = newAccessRequest({ stages: [aStage({ automatic: 'risk' })], ...changes });
@@ -32,7 +32,7 @@ describe('what an automatic resolver answers', () => {
       resolvers: new Map([['risk', ask]]),
     });
 
-  it('was lost before it was kept is asked for again, with the same words, and counts once', async () => {
+  it('is asked for again in the same words after a loss, and counts once', async () => {
     const { id } = await given();
     const asked = { requestId: id, stage: 1 };
     const { signal } = new AbortController();
@@ -60,13 +60,13 @@ describe('what an automatic resolver answers', () => {
     ['about another generation', { generation: 2 }, 'mismatch'],
     ['by another resolver', { resolver: 'other', approver: { ...risk, subject: 'automatic:other' } }, 'not_eligible'],
     ['in the name of a person', { approver: anApprover('alice') }, 'not_eligible'],
-  ])('%s is refused', async (_name, changes, outcome) => {
+  ])('is refused when it is %s', async (_name, changes, outcome) => {
     const request = await given();
     expect(await answer(request, changes)).toBe(outcome);
     expect(await store().find(request.id)).toMatchObject({ status: 'pending', votes: [] });
   });
 
-  it('comes after the end, or for a stage that is over, is refused', async () => {
+  it('is refused after the end of the request or of the stage', async () => {
     for (const verdict of ['approve', 'abstain']) {
       const over = await given();
       await store().castVote(newVote(over, { verdict: 'deny' }));
@@ -78,7 +78,7 @@ describe('what an automatic resolver answers', () => {
     expect(await answer(late)).toBe('stage_over');
     expect((await store().find(late.id))?.votes).toHaveLength(1);
   });
-  it('is that of a party is refused', async () => {
+  it('is refused when the resolver is a party to the call', async () => {
     const request = await given({ parties: ['agent', 'automatic:risk'] });
     expect(await answer(request)).toBe('own_request');
     expect((await store().find(request.id))?.status).toBe('pending');

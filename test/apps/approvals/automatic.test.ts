@@ -54,7 +54,7 @@ describe('an automatic resolver', () => {
   const ended = (id: string, status: string) => waitFor(async () => (await recordOf(id)).status === status);
   const answered = (id: string) => waitFor(async () => (await recordOf(id)).answers[0]);
 
-  it('is asked, signed, what an approver sees, and its answer is its vote', async () => {
+  it('gets a signed question with everything that an approver sees, and its answer counts as its vote', async () => {
     const { id, callDigest } = await open('alone', { verdict: 'approve', reason: 'below the limit' });
     await ended(id, 'approved');
     const record = await recordOf(id);
@@ -79,7 +79,7 @@ describe('an automatic resolver', () => {
     expect(JSON.stringify(rows)).not.toMatch(/whsec_|http:/);
   });
 
-  it('decides many at once, of which no person had anything to do [ARAP-IMP-01]', async () => {
+  it('decides many requests at once without any person [ARAP-IMP-01]', async () => {
     const opened = await Promise.all(Array.from({ length: 20 }, () => open('alone', { verdict: 'approve' })));
     for (const { id } of opened) {
       await ended(id, 'approved');
@@ -87,7 +87,7 @@ describe('an automatic resolver', () => {
     }
   });
 
-  it('denies, and is labelled in the inbox', async () => {
+  it('can deny, and its vote is labelled in the inbox', async () => {
     const { id } = await open('beside', { verdict: 'deny', reason: 'unknown target' });
     await ended(id, 'denied');
     const page = await (await (await service.signIn('alice')).go(`/requests/${id}`)).text();
@@ -98,7 +98,7 @@ describe('an automatic resolver', () => {
     expect(page).toContain('the automatic resolver risk');
   });
 
-  it('is one voice of several', async () => {
+  it('counts as one voice among several', async () => {
     const request = await open('both', { verdict: 'approve' });
     await waitFor(async () => (await recordOf(request.id)).approvals === 1);
     expect((await recordOf(request.id)).status).toBe('pending');
@@ -106,7 +106,7 @@ describe('an automatic resolver', () => {
     expect((await recordOf(request.id)).status).toBe('approved');
   });
 
-  it('is asked when its stage opens, not before', async () => {
+  it('is asked when its stage opens, not earlier', async () => {
     const request = await open('second', { verdict: 'approve' });
     expect(engine.asked(request.id)).toEqual([]);
     await service.vote('alice', request, 'approve');
@@ -123,19 +123,19 @@ describe('an automatic resolver', () => {
   it.each<[string, Reply, string]>([
     ['abstains', { verdict: 'abstain', reason: 'not my business' }, 'abstain'],
     ['fails', text(YES, 500), 'failed'],
-    ['leads elsewhere', text(YES, 307), 'failed'],
-    ['has accepted the question only', text(YES, 202), 'failed'],
+    ['redirects', text(YES, 307), 'failed'],
+    ['has only accepted the question', text(YES, 202), 'failed'],
     ['is silent', () => undefined, 'failed'],
-    ['begins and does not end', (response) => response.write(YES), 'failed'],
-    ['breaks off', (response) => response.destroy(), 'failed'],
-    ['says no JSON', text('approve'), 'failed'],
-    ['says another verdict', { verdict: 'APPROVE' }, 'failed'],
-    ['says more than it may', { verdict: 'approve', approved: true }, 'failed'],
-    ['says two things', text('{"verdict":"deny","verdict":"approve"}'), 'failed'],
+    ['starts an answer and does not end it', (response) => response.write(YES), 'failed'],
+    ['breaks off its answer', (response) => response.destroy(), 'failed'],
+    ['answers something other than JSON', text('approve'), 'failed'],
+    ['answers an unknown verdict', { verdict: 'APPROVE' }, 'failed'],
+    ['answers with more members than allowed', { verdict: 'approve', approved: true }, 'failed'],
+    ['answers with a member twice', text('{"verdict":"deny","verdict":"approve"}'), 'failed'],
     ...OTHER_TYPES.map((type): [string, Reply, string] => [`says yes as "${type}"`, text(YES, 200, type), 'failed']),
-    ['says a list', [{ verdict: 'approve' }], 'failed'],
-    ['says too much', text(`${YES}${' '.repeat(64 * 1024)}`), 'failed'],
-    ['gives a reason without end', { verdict: 'approve', reason: 'a'.repeat(2_001) }, 'failed'],
+    ['answers with a list', [{ verdict: 'approve' }], 'failed'],
+    ['answers with too many bytes', text(`${YES}${' '.repeat(64 * 1024)}`), 'failed'],
+    ['answers with an endless reason', { verdict: 'approve', reason: 'a'.repeat(2_001) }, 'failed'],
   ])('leaves it to people when it %s', async (name, reply, verdict) => {
     const isSlow = ['is silent', 'begins and does not end'].includes(name);
     const request = await open(isSlow ? 'impatient' : 'beside', reply);
@@ -146,7 +146,7 @@ describe('an automatic resolver', () => {
     expect(engine.asked(request.id)).toHaveLength(1);
   });
 
-  it('leaves it to the next stage, at its end, when nobody else is in its own', async () => {
+  it('leaves the request to the next stage at the deadline when its own stage has no other approver', async () => {
     const request = await open('inTurn', { verdict: 'abstain', reason: 'too close to call' });
     expect(await answered(request.id)).toMatchObject({ verdict: 'abstain' });
     await service.database.pool.query(
@@ -160,7 +160,7 @@ describe('an automatic resolver', () => {
     expect((await service.vote('alice', request, 'deny')).status).toBe(200);
   });
 
-  it('ends what nobody can approve any more by leaving it', async () => {
+  it('ends a request that has no possible approval left when it abstains', async () => {
     let release: (() => void) | undefined;
     const request = await open('either', (response: ServerResponse) => {
       release = () => response.end('{"verdict":"abstain"}');
@@ -171,14 +171,14 @@ describe('an automatic resolver', () => {
     await ended(request.id, 'denied');
   });
 
-  it('is not reached where only the public may be, which is no answer', async () => {
+  it('is not reached at a private address when only public addresses are allowed, and that is not an answer', async () => {
     const { id } = await open('guarded', { verdict: 'approve' });
     expect(await answered(id)).toMatchObject({ verdict: 'failed', resolver: 'guarded' });
     expect(engine.asked(id)).toEqual([]);
     expect(service.log).toContain('in networks of the notifications or the resolver');
   });
 
-  it('is asked again, in the same words, when the service stops before it answers', async () => {
+  it('is asked again in the same words when the service stops before the answer', async () => {
     const { id } = await open('alone', () => undefined);
     await waitFor(() => engine.asked(id).length === 1);
     engine.replies['risk'] = { verdict: 'approve' };
@@ -189,7 +189,7 @@ describe('an automatic resolver', () => {
     expect((await recordOf(id)).answers).toEqual([expect.objectContaining({ verdict: 'approve' })]);
   });
 
-  it('delays no callback while it is silent, however many questions it has', async () => {
+  it('does not delay callbacks while it is silent, however many questions are open', async () => {
     const asked: ServerResponse[] = [];
     const silent = await Promise.all(
       Array.from({ length: 20 }, () => open('alone', (response: ServerResponse) => asked.push(response))),
@@ -203,7 +203,7 @@ describe('an automatic resolver', () => {
     for (const { id } of silent) await ended(id, 'denied');
   });
 
-  it('is no name that somebody could sign in with', async () => {
+  it('has a name that no person can sign in with', async () => {
     const request = await open('beside', { verdict: 'abstain' });
     const token = await service.tokenWith({ sub: 'automatic:risk', roles: ['approver'] });
     const answer = await service.fetch(`/requests/${request.id}/votes`, {

@@ -7,7 +7,7 @@ import { signInTo, signOutAtIssuer } from '../../support/signing-in.ts';
 const EVENT = 'http://schemas.openid.net/event/backchannel-logout';
 const now = () => Math.floor(Date.now() / 1_000);
 
-describe('the issuer tells that a person signed out', () => {
+describe('back-channel logout', () => {
   const service = new ApprovalsUnderTest();
   beforeAll(() => service.start());
   afterAll(() => service.stop());
@@ -36,13 +36,13 @@ describe('the issuer tells that a person signed out', () => {
     return rows.map(({ sid }) => sid as string);
   };
 
-  it('and what they had here ends at once, and nothing else does', async () => {
+  it('ends the sessions of that person here at once, and no other session', async () => {
     const [alice, bob] = [await arrive('alice'), await arrive('bob')];
     await signOutAtIssuer(alice.atIssuer);
     expect([await isIn(alice.site), await isIn(bob.site)]).toEqual([false, true]);
   });
 
-  it('and a session that is ended while a request uses it stays ended', async () => {
+  it('keeps a session ended that a request was using at that time', async () => {
     const { site } = await arrive('alice');
     const requests = Array.from({ length: 8 }, () => site.go('/requests'));
     expect((await tell(await token())).status).toBe(200);
@@ -51,7 +51,7 @@ describe('the issuer tells that a person signed out', () => {
     expect(await sidOf('alice')).toEqual([]);
   });
 
-  it('by their subject, by one session, or by both', async () => {
+  it('accepts a subject, a session or both', async () => {
     const [one, two] = [(await arrive('alice')).site, (await arrive('alice')).site];
     const [sid] = await sidOf('alice');
     expect((await tell(await token({ sid, sub: 'bob' }))).status).toBe(200);
@@ -62,7 +62,7 @@ describe('the issuer tells that a person signed out', () => {
     expect([await isIn(one), await isIn(two)]).toEqual([false, false]);
   });
 
-  it('and a token that comes again ends nothing that began after it', async () => {
+  it('does not end sessions that began after a token that is sent again', async () => {
     const again = await token({ iat: now() - 5 });
     expect((await tell(again)).status).toBe(200);
     const { site } = await arrive('alice');
@@ -70,7 +70,7 @@ describe('the issuer tells that a person signed out', () => {
     expect(await isIn(site)).toBe(true);
   });
 
-  it('also where its clock counts parts of a second', async () => {
+  it('works for an issuer whose clock has fractions of a second', async () => {
     const { site } = await arrive('alice');
     expect((await tell(await token({ iat: now() + 1.5 }))).status).toBe(200);
     expect(await isIn(site)).toBe(false);
@@ -79,11 +79,11 @@ describe('the issuer tells that a person signed out', () => {
   const NONE: readonly (readonly [string, Record<string, unknown>, string?])[] = [
     ['of another issuer', { iss: 'https://elsewhere.example' }],
     ['for another client', { aud: 'another-client' }],
-    ['that is over', { exp: now() - 120 }],
-    ['without an end', { exp: undefined }],
-    ['that was made long ago', { iat: now() - 600 }],
-    ['that was made in the future', { iat: now() + 600 }],
-    ['without the time at which it was made', { iat: undefined }],
+    ['that has expired', { exp: now() - 120 }],
+    ['without an expiry', { exp: undefined }],
+    ['that was issued long ago', { iat: now() - 600 }],
+    ['that was issued in the future', { iat: now() + 600 }],
+    ['without an issue time', { iat: undefined }],
     ['without an id', { jti: undefined }],
     ['with a nonce, as ID tokens have one', { nonce: 'n' }],
     ['without an event', { events: undefined }],
@@ -93,7 +93,7 @@ describe('the issuer tells that a person signed out', () => {
     ['that is an access token', {}, 'at+jwt'],
     ['that is another security event', {}, 'secevent+jwt'],
   ];
-  it.each(NONE)('but not with a token %s', async (...[, changes, typ]) => {
+  it.each(NONE)('refuses a token %s', async (...[, changes, typ]) => {
     const { site } = await arrive('alice');
     const answer = await tell(await token(changes, typ));
     expect([answer.status, answer.headers.get('cache-control')]).toEqual([400, 'no-store']);
@@ -101,7 +101,7 @@ describe('the issuer tells that a person signed out', () => {
     expect(await isIn(site)).toBe(true);
   });
 
-  it('nor with one that is not signed by it, or is none', async () => {
+  it('refuses a token that the issuer did not sign, and a text that is not a token', async () => {
     const { site } = await arrive('alice');
     const { privateKey } = await generateKeyPair('ES256');
     const iss = service.config.urls.issuer;

@@ -39,13 +39,13 @@ describe('break-glass', () => {
       (one) => one.requestId,
     );
 
-  it('skips nothing for a request that says it is an emergency [ARAP-SUB-16]', async () => {
+  it('does not skip approval for a request that says it is an emergency [ARAP-SUB-16]', async () => {
     const request = await open();
     expect((await service.vote('alice', request, 'approve')).status).toBe(200);
     expect(await statusOf(request)).toBe('pending');
   });
 
-  it('grants at once and shortly, with an alarm, and waits for a review by somebody else [ARAP-APV-04]', async () => {
+  it('grants at once for a short time, raises an alarm, and waits for a review by a second person [ARAP-APV-04]', async () => {
     const request = await open();
     expect((await shown('sam', request)).mayBreakGlass).toBe(true);
     expect((await breakGlass('sam', request)).status).toBe(200);
@@ -69,7 +69,7 @@ describe('break-glass', () => {
     expect(await unreviewed()).not.toContain(request.id);
   });
 
-  it('is for nobody else, and for nobody who asked, nor their delegates [ARAP-APV-01]', async () => {
+  it('is not available to other approvers, to requesters or to their delegates [ARAP-APV-01]', async () => {
     const request = await open();
     expect((await shown('alice', request)).mayBreakGlass).toBe(false);
     expect((await breakGlass('alice', request)).status).toBe(403);
@@ -79,7 +79,7 @@ describe('break-glass', () => {
     expect((await post('sam', '/delegations', { delegate: 'sue', until })).status).toBe(201);
     expect((await breakGlass('sue', own)).body.title).toBe('You stand in for somebody who asked for this');
     for (const one of [request, own]) expect(await statusOf(one)).toBe('pending');
-    // Nor does whoever stands in for them review it.
+    // Their delegate cannot review it either.
     expect((await breakGlass('sam', request)).status).toBe(200);
     expect((await review('sue', request)).status).toBe(403);
     expect((await review('bob', request)).status).toBe(200);
@@ -95,7 +95,7 @@ describe('break-glass', () => {
     expect(await statusOf(request)).toBe('pending');
   });
 
-  it('grants nothing that has ended, and reviews nothing that was not granted so', async () => {
+  it('grants no ended request, and reviews only break-glass grants', async () => {
     const request = await open();
     await service.vote('alice', request, 'deny');
     expect((await breakGlass('sam', request)).status).toBe(409);
@@ -103,7 +103,7 @@ describe('break-glass', () => {
     expect(await statusOf(request)).toBe('denied');
   });
 
-  it('is kept as it was, and reviewed by a second person, whatever a program says', async () => {
+  it('stays unchanged and needs a second reviewer, also for programs that write to the database', async () => {
     const request = await open();
     await breakGlass('sam', request);
     for (const [change, code] of [
@@ -137,12 +137,12 @@ describe('break-glass', () => {
   });
 });
 
-describe('break-glass that nobody switched on', () => {
+describe('break-glass that is switched off', () => {
   const service = new ApprovalsUnderTest();
   beforeAll(() => service.start({ approvals: { breakGlass: { approvers: { roles: ['approver'] } } } }));
   afterAll(() => service.stop());
 
-  it('is for nobody [ARAP-APV-02]', async () => {
+  it('is available to no person [ARAP-APV-02]', async () => {
     const request = await service.open();
     const body = JSON.stringify({ reason: 'please', callDigest: request.callDigest });
     const path = `/requests/${request.id}/break-glass`;

@@ -21,8 +21,8 @@ afterAll(() => service.stop());
 const shown = async (id: string) => (await untilAnswered(() => service.status(id))).body.task as Shown;
 
 /**
- * One approves all items, another denies all in the other order, and the client gives the bundle up, at once or as soon as one
- * vote was counted; meanwhile it is looked at.
+ * One approver approves all items, another denies them in reverse order, and the client cancels the bundle, at once or after the
+ * first counted vote. Meanwhile a client polls it.
  */
 async function race(isAtOnce: boolean) {
   const callback = { endpoint: `${service.config.urls.gateway}/callbacks/access-requests` };
@@ -45,11 +45,11 @@ async function race(isAtOnce: boolean) {
   };
 }
 
-it('two approvers and a cancellation at once leave nothing that contradicts itself [ARAP-BLK-06] [ARAP-CAN-09] [ARAP-STS-04]', async () => {
+it('two approvers and a cancellation at the same time leave no contradiction [ARAP-BLK-06] [ARAP-CAN-09] [ARAP-STS-04]', async () => {
   const races: Awaited<ReturnType<typeof race>>[] = [];
   const another = async () => void races.push(await race(races.length % 3 === 0));
   await inParallel(BUNDLES, AT_ONCE, another);
-  // Some come in time and some too late, or in between: before that it was no race.
+  // Cancellations must succeed, fail and succeed partly: otherwise there was no race.
   const ends = () => new Set(races.map(({ looks }) => looks.at(-1)?.status));
   const wasRace = () => ends().size > 1 && races.some(({ cancelled }) => cancelled === 200);
   await waitFor(async () => wasRace() || (await another()));
@@ -61,7 +61,7 @@ it('two approvers and a cancellation at once leave nothing that contradicts itse
     }
     const end = looks.at(-1);
     expect(end?.status).not.toBe('pending');
-    // Of what was cancelled there was something, and nothing where it came too late.
+    // A successful cancellation cancelled at least one item, and a late one cancelled none.
     expect(cancelled === 200).toBe(end?.items.some(({ status }) => status === 'cancelled'));
     expect([200, 409]).toContain(cancelled);
     expect(answers.filter((status) => status !== 200 && status !== 409)).toEqual([]);
@@ -74,7 +74,7 @@ it('two approvers and a cancellation at once leave nothing that contradicts itse
   }
 });
 
-it('the last two items that end in the same moment tell of it once [ARAP-CB-05]', async () => {
+it('two last items that end at the same moment cause one notification [ARAP-CB-05]', async () => {
   const callback = { endpoint: `${service.config.urls.gateway}/callbacks/access-requests` };
   const { id, items } = await openBundle(service, 2, { callback });
   const [one, other] = await Promise.all([service.database.pool.connect(), service.database.pool.connect()]);
@@ -85,7 +85,7 @@ it('the last two items that end in the same moment tell of it once [ARAP-CB-05]'
     await end(one, 0);
     let isOver = false;
     const second = end(other, 1).finally(() => (isOver = true));
-    // It waits for the first, or it never will.
+    // It waits for the first, or it never waits.
     await waitFor(
       async () => isOver || (await service.database.pool.query('SELECT FROM pg_locks WHERE NOT granted')).rowCount,
     );

@@ -35,7 +35,7 @@ describe('the submission of a bundle', () => {
   const COUNT = `SELECT (SELECT count(*)::int FROM approvals.access_request) + (SELECT count(*)::int FROM approvals.bundle) AS n`;
   const count = async () => (await service.database.pool.query<{ n: number }>(COUNT)).rows[0]?.n ?? 0;
   const items = (n = 2): Item[] => Array.from({ length: n }, () => aTransfer());
-  /** What is answered to what is refused, after which there is nothing of it. */
+  /** The answer to a refused submission, which must leave no rows. */
   const refused = async (body: unknown, headers: Record<string, string> = {}) => {
     const before = await count();
     const { status, body: answer } = await service.submit(body, headers);
@@ -46,7 +46,7 @@ describe('the submission of a bundle', () => {
   const MALFORMED = [400, 'about:blank'];
   const FORBIDDEN = [403, 'about:blank'];
 
-  it('is one task, with its items in the order of the submission [ARAP-BLK-01] [ARAP-BLK-05] [PRJ-01]', async () => {
+  it('opens one task, with its items in the order of the submission [ARAP-BLK-01] [ARAP-BLK-05] [PRJ-01]', async () => {
     const submitted = items(4);
     const { status, body, headers } = await service.submit(await bundleOf(submitted, by()));
     const endpoint = `${service.config.urls.accessRequests}/${body.task.id}`;
@@ -67,7 +67,7 @@ describe('the submission of a bundle', () => {
     expect(Number(looked.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
   });
 
-  it('has what is wished for it as a whole, and for an item what that item wishes, member by member [ARAP-BLK-01]', async () => {
+  it('applies the requested access of the bundle to each item, and lets an item override single members [ARAP-BLK-01]', async () => {
     const until = (hours: number) => new Date(Date.now() + hours * 3_600_000).toISOString();
     const wishes = { requested_until: until(2), emergency: true };
     const body = await bundleOf(items(3), by());
@@ -93,7 +93,7 @@ describe('the submission of a bundle', () => {
     expect(rows[1].wished.requested_until < wishes.requested_until).toBe(true);
   });
 
-  it('has nothing at its top that its items have [ARAP-SUB-04]', async () => {
+  it('has no top-level members that belong to its items [ARAP-SUB-04]', async () => {
     const body = await bundleOf(items(), by());
     const { resource, action } = aTransfer();
     for (const more of [{ resource, action }, { resource }, { action }, { resource: null }]) {
@@ -105,8 +105,8 @@ describe('the submission of a bundle', () => {
   it.each<[string, (body: Awaited<ReturnType<typeof bundleOf>>) => object]>([
     ['no items', (body) => ({ ...body, items: [] })],
     ['one item', (body) => ({ ...body, items: body.items.slice(0, 1) })],
-    ['items that are none', (body) => ({ ...body, items: [null, 1] })],
-    ['items that are no list', (body) => ({ ...body, items: { 0: aTransfer() } })],
+    ['items of the wrong type', (body) => ({ ...body, items: [null, 1] })],
+    ['items that are not a list', (body) => ({ ...body, items: { 0: aTransfer() } })],
     ['an item without action', (body) => ({ ...body, items: body.items.map(({ resource }) => ({ resource })) })],
     ['no denial', ({ denial: _denial, ...body }) => body],
     [
@@ -114,35 +114,35 @@ describe('the submission of a bundle', () => {
       ({ denial, ...body }) => ({ ...body, items: body.items.map((item, i) => (i ? { ...item, denial } : item)) }),
     ],
     [
-      'a denial of all and in one item',
+      'a denial for the bundle and one in one item',
       (body) => ({ ...body, items: body.items.map((item, i) => (i ? { ...item, denial: body.denial } : item)) }),
     ],
     [
-      'a denial of all and in each item',
+      'a denial for the bundle and one in each item',
       (body) => ({ ...body, items: body.items.map((item) => ({ ...item, denial: body.denial })) }),
     ],
-    ['more items than are taken', (body) => ({ ...body, items: items(5) })],
+    ['more items than allowed', (body) => ({ ...body, items: items(5) })],
   ])('is malformed with %s [ARAP-SUB-08]', async (_name, change) => {
     expect(await refused(change(await bundleOf(items(), by())))).toEqual(MALFORMED);
   });
 
-  it('is too large when its items could not be kept', async () => {
+  it('is too large when its items cannot be stored', async () => {
     const body = await bundleOf(items(4), by({ context: { agent: 'agent', note: 'x'.repeat(2_000_000) } }));
     expect((await refused(body))[0]).toBe(413);
   });
 
   it.each<[string, (list: Item[]) => Item[]]>([
-    ['with an item more', (list) => [...list, aTransfer()]],
-    ['with an item less', (list) => list.slice(1)],
-    ['with an item twice', (list) => [...list, ...list.slice(0, 1)]],
+    ['with one more item', (list) => [...list, aTransfer()]],
+    ['with one less item', (list) => list.slice(1)],
+    ['with one item twice', (list) => [...list, ...list.slice(0, 1)]],
     ['with another item in place of one', (list) => [...list.slice(1), aTransfer()]],
     ['in another order', (list) => [...list].reverse()],
     [
-      'with the actions of two exchanged',
+      'with the actions of two items exchanged',
       ([a, b, ...rest]) => (a && b ? [{ ...a, action: b.action }, { ...b, action: a.action }, ...rest] : []),
     ],
     [
-      'with more in one item',
+      'with more members in one item',
       ([a, ...rest]) => (a ? [{ ...a, action: { ...a.action, properties: { force: true } } }, ...rest] : []),
     ],
   ])(
@@ -164,19 +164,19 @@ describe('the submission of a bundle', () => {
     expect(await refused({ ...body, context: { agent: 'another' } })).toEqual(INVALID);
   });
 
-  it('is not what a denial of one thing is about, nor the other way round [ARAP-BLK-02]', async () => {
+  it('does not match a denial of a single request, and a single request does not match a denial of a bundle [ARAP-BLK-02]', async () => {
     const [one, two] = [aTransfer(), aTransfer()];
     const body = await bundleOf([one, two], by());
     expect(await refused({ ...body, denial: await denialOf(one, by()) })).toEqual(INVALID);
     const { items: _items, ...alone } = body;
     expect(await refused({ ...alone, ...one })).toEqual(INVALID);
-    // A token that names both forms is about no single thing.
+    // A token with both forms covers no single item.
     const both = { subject: body.subject, context: body.context, ...one, items: [one, two] };
     const odd = await denialOf(one, by({ claims: both }));
     expect(await refused({ ...alone, ...one, denial: odd })).toEqual(INVALID);
   });
 
-  it('has every item verified by its own denial where each has one [ARAP-BLK-04]', async () => {
+  it('verifies each item against its own denial where each item has one [ARAP-BLK-04]', async () => {
     const body = await bundleOfDenials(items(3), by());
     const [first, second, third] = body.items;
     const exchanged = [{ ...first, denial: second?.denial }, { ...second, denial: first?.denial }, third];
@@ -187,15 +187,15 @@ describe('the submission of a bundle', () => {
     const stale = { ...aTransfer() };
     const old = { ...stale, denial: await denialOf(stale, by(expired)) };
     expect(await refused({ ...body, items: [old, second] })).toEqual([410, 'expired_denial']);
-    // A binding that does not hold is told before the age of an earlier one.
+    // An invalid binding is reported before the age of an earlier item.
     expect(await refused({ ...body, items: [old, { ...second, ...aTransfer() }] })).toEqual(INVALID);
     const foreign = { ...stale, denial: await denialOf(stale, by({ claims: { requester: 'other' } })) };
     expect(await refused({ ...body, items: [second, foreign] })).toEqual(FORBIDDEN);
-    // In another order they are just as good: each is for its own item.
+    // Another order is valid too, because each denial is for its own item.
     expect((await service.submit({ ...body, items: [third, first, second] })).status).toBe(202);
   });
 
-  it('uses a denial once, for one item, alone or in a bundle [ARAP-BLK-04] [PRJ-10]', async () => {
+  it('uses the denial of an item once, alone or in a bundle [ARAP-BLK-04] [PRJ-10]', async () => {
     const asked = askerOf({});
     const denied = async () => {
       const item = aTransfer();
@@ -211,7 +211,7 @@ describe('the submission of a bundle', () => {
     expect(await refused({ ...asked, items: [await denied(), third] })).toEqual(INVALID);
   });
 
-  it('uses a denial of a bundle once, by its token and by its evaluation [PRJ-10]', async () => {
+  it('uses the denial of a bundle once, by its token or by its evaluation [PRJ-10]', async () => {
     const whole = await bundleOf(items(), by());
     expect((await service.submit(whole)).status).toBe(202);
     expect(await refused(whole)).toEqual(INVALID);
@@ -223,7 +223,7 @@ describe('the submission of a bundle', () => {
     }
   });
 
-  it('asks for nothing that its client may not have to do with, in any item [ARAP-SUB-21]', async () => {
+  it("is refused when any item is outside the client's subjects and resources [ARAP-SUB-21]", async () => {
     const accounts = ['acct-a1', 'acct-b1'].map((id) => ({ ...aTransfer(), resource: { type: 'account', id } }));
     const headers = { authorization: `Bearer ${NARROW}` };
     expect(await refused(await bundleOf(accounts, by()), headers)).toEqual(FORBIDDEN);
@@ -232,14 +232,14 @@ describe('the submission of a bundle', () => {
     );
   });
 
-  it('is the same task for the same key and body, ten times at once, and no other for it [ARAP-IDM-02] [ARAP-IDM-03] [PRJ-09]', async () => {
+  it('opens one task for ten simultaneous submissions of one key and body, and refuses the key for another body [ARAP-IDM-02] [ARAP-IDM-03] [PRJ-09]', async () => {
     const body = await bundleOfDenials(items(3), by());
     const key = { 'idempotency-key': 'bundle' };
     const answers = await Promise.all(Array.from({ length: 10 }, () => service.submit(body, key)));
     expect(new Set(answers.map((answer) => answer.body.task?.id)).size).toBe(1);
     const changed = { ...body, items: [...body.items].reverse() };
     expect(await refused(changed, key)).toEqual([409, 'duplicate_request']);
-    // A key is a key, whatever it was used for.
+    // A key cannot be reused for another kind of submission.
     expect(await refused(await service.submission(), key)).toEqual([409, 'duplicate_request']);
     await service.submit(await service.submission(), { 'idempotency-key': 'single' });
     expect(await refused(await bundleOf(items(), by()), { 'idempotency-key': 'single' })).toEqual([

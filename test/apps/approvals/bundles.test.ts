@@ -47,7 +47,7 @@ describe('a bundle', () => {
   });
   const received = (id: string) => service.callbacks.filter(({ body }) => body.includes(id));
 
-  it('has every item decided by itself, shows each result, and none for all [ARAP-BLK-05] [ARAP-BLK-06] [ARAP-CPL-02] [ARAP-BLK-08]', async () => {
+  it('decides each item separately, shows each result, and has no result for the whole [ARAP-BLK-05] [ARAP-BLK-06] [ARAP-CPL-02] [ARAP-BLK-08]', async () => {
     const bundle = await open(3);
     const [first, second, third] = bundle.items as [BundleItem, BundleItem, BundleItem];
     await service.vote('alice', second, 'approve');
@@ -76,14 +76,14 @@ describe('a bundle', () => {
     const ids = body.task.items.map((item: { result?: { approval: { id: string } } }) => item.result?.approval.id);
     expect(ids[1]).not.toBe(ids[2]);
     expect((await service.status(bundle.id)).body).toEqual(body);
-    // Who may read how it stands and no approval reads no approval of an item either.
+    // A client that may read the status but no approvals sees no approval of an item either.
     const read = await service.fetch(`/access/v1/requests/${bundle.id}`, {
       headers: { authorization: `Bearer ${READER}` },
     });
     expect(read.body.task.items.map(Object.keys).flat()).not.toContain('result');
   });
 
-  it('has approvals that are bound to their item alone, and to its one task [ARAP-SCP-06] [PRJ-05]', async () => {
+  it('has approvals that are bound to one item and to its one task [ARAP-SCP-06] [PRJ-05]', async () => {
     const bundle = await open();
     for (const item of bundle.items) await service.vote('alice', item, 'approve');
     const shown = (await task(bundle.id)).items as { result: { approval: { state: string } } }[];
@@ -93,7 +93,7 @@ describe('a bundle', () => {
     expect(claims.map(({ task_id }) => task_id)).toEqual([bundle.id, bundle.id]);
   });
 
-  it('is as its items are where they ended alike, and is answered as ended then [ARAP-BLK-06]', async () => {
+  it('takes the status of its items when they all ended alike, and answers a repetition as ended [ARAP-BLK-06]', async () => {
     const bundle = await open();
     for (const item of bundle.items) await service.vote('alice', item, 'approve');
     const again = await bundle.again();
@@ -101,7 +101,7 @@ describe('a bundle', () => {
     expect(again.body).not.toHaveProperty('result');
   });
 
-  it('is shown to nobody by the id of an item, to no other client, and to none that may not have to do with all of it [ARAP-STS-14]', async () => {
+  it("is hidden under an item's id, from other clients, and from clients that may not access every item [ARAP-STS-14]", async () => {
     const bundle = await open();
     const unknown = [404, `${URN}unknown_task`];
     const answer = async (id: string, token = service.secrets.accessRequestToken) => {
@@ -118,7 +118,7 @@ describe('a bundle', () => {
     expect(await answer(bundle.id)).toEqual([200, undefined]);
   });
 
-  it('is cancelled in what is open, and not at all when nothing is [ARAP-CAN-09] [ARAP-CAN-05] [ARAP-CAN-06]', async () => {
+  it('cancels only its open items, and cannot be cancelled when no item is open [ARAP-CAN-09] [ARAP-CAN-05] [ARAP-CAN-06]', async () => {
     const bundle = await open(3);
     const [first] = bundle.items as [BundleItem];
     await service.vote('alice', first, 'approve');
@@ -131,13 +131,13 @@ describe('a bundle', () => {
     expect((await cancel(untouched.id)).body.task.status).toBe('cancelled');
   });
 
-  it('has an item that an approver takes back, and the others stay open', async () => {
+  it('keeps its other items open when an approver cancels one', async () => {
     const bundle = await open();
     await service.asPerson('alice', `/requests/${bundle.items[1]?.id ?? ''}/cancel`, { method: 'POST', body: '{}' });
     expect(await statuses(bundle.id)).toEqual(['pending', 'cancelled']);
   });
 
-  it('has deadlines that are carried out before it is shown', async () => {
+  it('carries out its deadlines before it is shown', async () => {
     const bundle = await open();
     await service.database.pool.query(
       `ALTER TABLE approvals.access_request DISABLE TRIGGER USER; UPDATE approvals.access_request SET
@@ -146,7 +146,7 @@ describe('a bundle', () => {
     expect(await statuses(bundle.id)).toEqual(['expired', 'pending']);
   });
 
-  it('tells of its end once, when the last item has ended [ARAP-CB-04] [ARAP-CB-05] [ARAP-CB-06]', async () => {
+  it('announces its end once, when the last item has ended [ARAP-CB-04] [ARAP-CB-05] [ARAP-CB-06]', async () => {
     const bundle = await open(3, callback());
     const [first, second, third] = bundle.items as [BundleItem, BundleItem, BundleItem];
     await service.vote('alice', first, 'approve');
@@ -170,7 +170,7 @@ describe('a bundle', () => {
     for (const { id } of bundle.items) expect(received(id)).toEqual([]);
   });
 
-  it('tells of the ends that were asked for alone [ARAP-CB-05]', async () => {
+  it('announces only the ends that the client asked for [ARAP-CB-05]', async () => {
     const quiet = await open(2, callback({ events: ['approved'] }));
     const told = await open(2, callback({ events: ['cancelled'] }));
     await cancel(quiet.id);
@@ -180,7 +180,7 @@ describe('a bundle', () => {
     expect(received(quiet.id)).toEqual([]);
   });
 
-  it('is named to approvers on the page and in the list of each item', async () => {
+  it('is named on the page of each item and in the list', async () => {
     const bundle = await open(3);
     const browser = await service.signIn('alice');
     const page = await (await browser.go(`/requests/${bundle.items[1]?.id ?? ''}`)).text();
@@ -193,7 +193,7 @@ describe('a bundle', () => {
     expect((await service.asPerson('alice', `/requests/${single.id}`)).body.request).not.toHaveProperty('bundle');
   });
 
-  it('cannot be changed once it is there, nor be more or less than it is', async () => {
+  it('cannot be changed after creation, and its items cannot be added or removed', async () => {
     const { id, items: of } = await open();
     const change = (text: string) => service.database.pool.query(text, [id]);
     await expect(change(`UPDATE approvals.bundle SET callback_endpoint = 'x' WHERE id = $1`)).rejects.toThrow(
@@ -208,7 +208,7 @@ describe('a bundle', () => {
     expect(of).toHaveLength(2);
   });
 
-  it('has all its items or none, when several at once want the same denials', async () => {
+  it('stores all its items or no item when several submissions compete for the same denials', async () => {
     const { items: denied, ...asked } = await bundleOfDenials(
       [1, 2, 3, 4].map(() => aTransfer()),
       denying(service),
@@ -225,12 +225,12 @@ describe('a bundle', () => {
   });
 });
 
-describe('requests of several items', () => {
+describe('requests with several items', () => {
   const service = new ApprovalsUnderTest();
   beforeAll(() => service.start());
   afterAll(() => service.stop());
 
-  it('are refused unless they are configured, and single ones are taken [PRJ-01] [PRJ-15]', async () => {
+  it('are refused unless configured, and requests for one item are accepted [PRJ-01] [PRJ-15]', async () => {
     const body = await bundleOf([aTransfer(), aTransfer()], denying(service));
     for (const sent of [body, { ...(await service.submission()), items: body.items }, { ...body, items: null }]) {
       const { status, body: problem } = await service.submit(sent);
@@ -241,7 +241,7 @@ describe('requests of several items', () => {
     expect((await service.database.pool.query('SELECT FROM approvals.access_request')).rowCount).toBe(1);
   });
 
-  it.each([1, 51, 2.5])('cannot be configured with at most %s', (maxItems) => {
+  it.each([1, 51, 2.5])('cannot be limited to %s items', (maxItems) => {
     const parse = () => parseConfig({ approvals: { bulk: { maxItems } } }, { baseDir: '/', stateDir: '/' });
     expect(parse).toThrow('maxItems');
   });

@@ -6,7 +6,7 @@ import { waitFor } from '../../support/wait-for.ts';
 
 type Opened = { id: string; callDigest: string };
 
-/** Another client than our gateway, with an address below the same server. */
+/** A client other than our gateway, with an address below the same server. */
 const OPS = {
   token: 'a-token-of-the-operators-console-0123456789',
   secret: `whsec_${Buffer.from('a secret of the operators console').toString('base64')}`,
@@ -31,7 +31,7 @@ describe('a callback', () => {
 
   const received = (id: string) => service.callbacks.filter(({ body }) => body.includes(id));
 
-  it('tells the gateway of the end, signed, with its state and no approval [ARAP-CB-04] [ARAP-CB-06] [ARAP-CB-08]', async () => {
+  it('tells the gateway of the end with its state and a signature, and without the approval [ARAP-CB-04] [ARAP-CB-06] [ARAP-CB-08]', async () => {
     const request = await service.open();
     await service.vote('alice', request, 'approve');
     await waitFor(() => received(request.id).length > 0);
@@ -47,7 +47,7 @@ describe('a callback', () => {
     });
   });
 
-  it('comes again, the same, until it is taken', async () => {
+  it('is repeated unchanged until the receiver accepts it', async () => {
     service.callbackAnswers.push(500, 302, 401);
     const request = await service.open();
     await service.vote('alice', request, 'deny');
@@ -74,7 +74,7 @@ describe('a callback', () => {
     ['denied', (request: Opened) => service.vote('alice', request, 'deny')],
     ['cancelled', (request: Opened) => service.asPerson('alice', `/requests/${request.id}/cancel`, { method: 'POST' })],
   ])(
-    'tells of the end that was asked for, and of all when none was named: %s [ARAP-CB-05] [PRJ-14]',
+    'announces the end that the client named, and every end when it named no event: %s [ARAP-CB-05] [PRJ-14]',
     async (event, end) => {
       const endpoint = `${service.config.urls.gateway}/callbacks/access-requests`;
       const named = await service.open({ body: { callback: { endpoint, events: [event] } } });
@@ -91,7 +91,7 @@ describe('a callback', () => {
     },
   );
 
-  it('keeps its state as it came, whatever it is made of [ARAP-CB-04]', async () => {
+  it("returns the client's state unchanged, for any value [ARAP-CB-04]", async () => {
     const state = 'gen-1.\u00e9\ud83d\ude00"\\<&>\n';
     const endpoint = `${service.config.urls.gateway}/callbacks/access-requests`;
     const request = await service.open({ body: { callback: { endpoint, state } } });
@@ -100,7 +100,7 @@ describe('a callback', () => {
     expect((JSON.parse(received(request.id)[0]?.body ?? '') as { state: string }).state).toBe(state);
   });
 
-  it('goes to another client with its own secret, to the address that it registered [ARAP-CB-02] [ARAP-CB-08]', async () => {
+  it('is sent to another client at its registered address, signed with its own secret [ARAP-CB-02] [ARAP-CB-08]', async () => {
     const body = await service.submission({
       claims: { requester: 'ops' },
       body: { callback: { endpoint: OPS.endpoint(service.config.gateway.port) }, client: { id: 'ops' } },
@@ -115,7 +115,7 @@ describe('a callback', () => {
   });
 
   it.each(['/other', '?x=1', '#x', '/../callbacks/access-requests'])(
-    'is refused for any other address than the one that is registered: …%s [ARAP-CB-02] [PRJ-15]',
+    'is refused for an address that is not registered: …%s [ARAP-CB-02] [PRJ-15]',
     async (more) => {
       const endpoint = `${service.config.urls.gateway}/callbacks/access-requests${more}`;
       const { status, body } = await service.submit(await service.submission({ body: { callback: { endpoint } } }));
@@ -123,7 +123,7 @@ describe('a callback', () => {
     },
   );
 
-  it('speaks of the ends that were asked for alone [ARAP-CB-05]', async () => {
+  it('is not sent for an end that the client did not ask for [ARAP-CB-05]', async () => {
     const callback = { endpoint: `${service.config.urls.gateway}/callbacks/access-requests`, events: ['denied'] };
     const quiet = await service.open({ body: { callback } });
     await service.vote('alice', quiet, 'approve');

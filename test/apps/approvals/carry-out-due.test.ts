@@ -7,7 +7,10 @@ const BATCH = Array.from({ length: 100 }, (_one, index) => `arq_${index}`);
 const done = BATCH.map((id) => ({ id, failure: null }));
 const failed = BATCH.map((id) => ({ id, failure: 'the row is locked' }));
 
-/** Runs the job for three seconds, against a database that answers so and then has nothing due. Answers how often it looked. */
+/**
+ * Runs the job for three seconds against a database that returns these answers and then has nothing due. Returns the number of
+ * looks.
+ */
 async function looks(answers: (typeof done | typeof failed | Error)[]) {
   const clock = new ManualClock();
   let log = '';
@@ -28,17 +31,17 @@ async function looks(answers: (typeof done | typeof failed | Error)[]) {
   return { count, log };
 }
 
-it('carries out one batch after the other while each is full, and then looks every second', async () => {
+it('carries out one full batch after another, and then looks every second', async () => {
   expect((await looks([done, done])).count).toBe(5);
 });
 
-it('leaves requests that failed to the next round, and names them', async () => {
+it('leaves requests that failed to the next round, and names them in the log', async () => {
   const { count, log } = await looks([failed, failed, failed]);
   expect(count).toBe(3);
   expect(log).toMatch(/"accessRequest":"arq_99","why":"the row is locked"/);
 });
 
-it('looks again after the database was away', async () => {
+it('looks again after a database outage', async () => {
   const { count, log } = await looks([new Error('the database is away')]);
   expect(count).toBe(3);
   expect(log).toMatch(/could not be carried out; trying again/);

@@ -55,7 +55,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-/** A denial that the PDP has on record; answers the id of its evaluation. */
+/** A denial that the PDP has recorded. Returns the id of its evaluation. */
 async function denial(changes: SubmissionChanges = {}): Promise<string> {
   const { denial: given } = await service.submission(changes);
   service.recorded.set(given.evaluation_id, { status: 200, body: { binding_token: given.binding_token } });
@@ -68,13 +68,13 @@ const ask = async (changes: SubmissionChanges, more: Record<string, string> = {}
   valuesIn(await look({ evaluation_id: await denial(changes), ...more }));
 
 describe('a catalog', () => {
-  it('shows what is known of each item, for the denial that its client holds, and no total [ARAP-CAT-10] [ARAP-CAT-11] [ARAP-CAT-06]', async () => {
+  it('shows the known members of each item to the client that holds the denial, and no total [ARAP-CAT-10] [ARAP-CAT-11] [ARAP-CAT-06]', async () => {
     const { status, headers, body } = await look({ evaluation_id: await denial(), q: 'fin' });
     expect([status, headers.get('cache-control')]).toEqual([200, 'no-store']);
     expect(body).toEqual({ items: [FINANCE] });
   });
 
-  it('shows two callers what each could ask for, and nothing else [ARAP-CAT-08] [ARAP-CAT-09]', async () => {
+  it('shows each of two callers what that caller can ask for, and no other values [ARAP-CAT-08] [ARAP-CAT-09]', async () => {
     expect(await ask({})).toEqual(FOR_ALL);
     expect(await ask({ subject: 'pat' })).toEqual(['cc-2', ...FOR_ALL]);
     expect(await ask({ subject: 'gone' })).toEqual(FOR_ALL);
@@ -84,16 +84,16 @@ describe('a catalog', () => {
     expect(await ask({ mapped })).toEqual(['cc-5', ...FOR_ALL]);
   });
 
-  it('is narrowed down by scope and search, and ignores what it does not know [ARAP-CAT-05]', async () => {
+  it('filters by scope and search, and ignores unknown parameters [ARAP-CAT-05]', async () => {
     expect(await ask({}, { app: 'a1' })).toEqual(['cc-1', ...FOR_ALL]);
     expect(await ask({}, { app: 'a2', colour: 'red' })).toEqual(FOR_ALL);
     expect(await ask({}, { q: 'FACILITIES' })).toEqual(['cc-8']);
     expect(await ask({}, { q: 'CC-7' })).toEqual(['cc-7']);
-    // A search finds nothing that is not there without it.
+    // A search only narrows down the list without it.
     expect(await ask({}, { q: 'Payroll' })).toEqual([]);
   });
 
-  it('comes in pages, whose cursor is of no use for anything else [ARAP-CAT-05] [ARAP-CAT-10]', async () => {
+  it('has pages whose cursor works for no other query [ARAP-CAT-05] [ARAP-CAT-10]', async () => {
     const evaluation = { evaluation_id: await denial(), app: 'a1' };
     const first = await look({ ...evaluation, limit: '1' });
     const cursor = first.body.next_cursor as string;
@@ -112,7 +112,7 @@ describe('a catalog', () => {
     }
   });
 
-  it('shows nothing without a proof of the denial [ARAP-CAT-08] [ARAP-CAT-09]', async () => {
+  it('shows no values without a proof of the denial [ARAP-CAT-08] [ARAP-CAT-09]', async () => {
     const id = await denial();
     const as = (token: string, more: Record<string, string> = { evaluation_id: id }) =>
       look(more, 'centers', { headers: { authorization: `Bearer ${token}` } });
@@ -128,7 +128,7 @@ describe('a catalog', () => {
       [await look({ evaluation_id: swapped }), 400],
       [await look({ evaluation_id: id }, 'tickets'), 404],
       [await look({ evaluation_id: id }, 'constructor'), 404],
-      [await as('nobody'), 401],
+      [await as('unknown'), 401],
       [await as('r'.repeat(43)), 403],
       [await as('l'.repeat(43)), 403],
       [await as('o'.repeat(43)), 403],
@@ -140,29 +140,29 @@ describe('a catalog', () => {
     expect((await look({ evaluation_id: id }, 'centers', { method: 'POST' })).status).toBe(405);
   });
 
-  it.each([{ limit: 'many' }, { q: 'x'.repeat(1_025) }])('refuses a parameter that is none: %j', async (parameter) => {
+  it.each([{ limit: 'many' }, { q: 'x'.repeat(1_025) }])('refuses an invalid parameter: %j', async (parameter) => {
     expect((await look({ evaluation_id: await denial(), ...parameter })).status).toBe(400);
   });
 });
 
-describe('a submission', () => {
+describe('a submission of a form with catalogs', () => {
   beforeEach(() => write(ITEMS));
 
-  /** Members that the denial did not bind: what the requester said. */
+  /** Members that the denial did not bind: the requester's words. */
   const submit = async (said: object, changes: SubmissionChanges = {}) => {
     const { context, ...rest } = await service.submission(changes);
     return service.submit({ ...rest, context: { ...context, ...said } });
   };
 
   it.each<[string, object, SubmissionChanges]>([
-    ['that nobody may ask for', { cost_center: 'cc-6' }, {}],
+    ['that no caller may ask for', { cost_center: 'cc-6' }, {}],
     ['that others may ask for', { cost_center: 'cc-2' }, {}],
     ['of another scope', { cost_center: 'cc-1', app: 'a2' }, {}],
     ['without its scope', { cost_center: 'cc-1' }, {}],
-    ['that there is none of', { cost_center: 'constructor' }, {}],
-    ['that is no text', { cost_center: { value: 'cc-7' } }, {}],
+    ['that does not exist', { cost_center: 'constructor' }, {}],
+    ['that is not a text', { cost_center: { value: 'cc-7' } }, {}],
     ['that is one of two', { cost_center: ['cc-7', 'cc-6'] }, {}],
-  ])('with a value %s is refused, by the name of its field [ARAP-CAT-17]', async (_case, said, changes) => {
+  ])('is refused with a value %s, and the refusal names the field [ARAP-CAT-17]', async (_case, said, changes) => {
     const { status, body } = await submit(said, changes);
     expect([status, body.detail]).toEqual([400, expect.stringMatching(/^context\.cost_center: .*choose another$/)]);
   });
@@ -173,12 +173,12 @@ describe('a submission', () => {
     ['one that its subject may ask for', { cost_center: 'cc-2' }, { subject: 'pat' }],
     ['several of them', { cost_center: ['cc-7', 'cc-8'] }, {}],
     ['none', {}, {}],
-    ['one of another template', { cost_center: 'whatever' }, { claims: { template: 'plain' } }],
-  ])('with %s is taken', async (_case, said, changes) => {
+    ['a value for another template', { cost_center: 'anything' }, { claims: { template: 'plain' } }],
+  ])('is accepted with %s', async (_case, said, changes) => {
     expect((await submit(said, changes)).status).toBe(202);
   });
 
-  it('with a value that was retired after it was shown is refused, and repeated it stays what it was [ARAP-CAT-17]', async () => {
+  it('is refused with a value that was retired after it was shown, and a repetition gets the earlier answer [ARAP-CAT-17]', async () => {
     const before = await service.submission();
     const body = { ...before, context: { ...before.context, cost_center: 'cc-8' } };
     const key = { 'idempotency-key': crypto.randomUUID() };
@@ -190,7 +190,7 @@ describe('a submission', () => {
     expect((await service.submit(body, key)).body.task.id).toBe(opened.task.id);
   });
 
-  it('is held against the last good catalog while an edit is broken', async () => {
+  it('is checked against the last good catalog while an edit is broken', async () => {
     await waitFor(async () => (await ask({})).includes('cc-8'));
     writeFileSync(String(centers), '[{"value": "cc-9"}]');
     await waitFor(async () => (await ask({})).length > 0 && service.log.includes('catalog_invalid'));
@@ -203,7 +203,7 @@ describe('catalogs that are not configured', () => {
   beforeAll(() => without.start());
   afterAll(() => without.stop());
 
-  it('are not there, and whatever was submitted is taken as it is [PRJ-01]', async () => {
+  it('are not found, and submissions are accepted without a check of their values [PRJ-01]', async () => {
     expect((await without.asGateway('/access/v1/catalogs/centers?evaluation_id=e')).status).toBe(404);
     const body = await without.submission({ context: { cost_center: 'anything' } });
     expect((await without.submit(body)).status).toBe(202);

@@ -18,7 +18,7 @@ const TOKENS = {
 };
 type Name = keyof typeof TOKENS;
 const ours = { actsFor: 'mcp-gateway' };
-/** What these clients have no address and no issuer for. */
+/** These clients have no callback address and no issuer. */
 const WITHOUT = { callback: undefined, client: { id: 'mcp-gateway', source: { generation: 1 } } };
 const ALL = ['submit', 'status', 'result', 'cancel'];
 
@@ -61,7 +61,7 @@ describe('clients of the access request service', () => {
     ['canceller', { submit: 403, status: 403, cancel: 200 }],
     ['other', { submit: 403, status: 404, cancel: 404 }],
   ])(
-    'each have the rights that they were given and no others: %s [ARAP-STS-14] [ARAP-ATH-03] [ARAP-ATH-04] [ARAP-CAN-07] [ARAP-SUB-20]',
+    'have only the rights that they were given: %s [ARAP-STS-14] [ARAP-ATH-03] [ARAP-ATH-04] [ARAP-CAN-07] [ARAP-SUB-20]',
     async (name, expected) => {
       const { id } = await service.open();
       expect((await submitAs(name)).status).toBe(expected.submit);
@@ -71,7 +71,7 @@ describe('clients of the access request service', () => {
     },
   );
 
-  it('see the approval only with the right to it, and how to cancel only where they can [ARAP-STS-14] [ARAP-STS-13]', async () => {
+  it('see the approval only with the right to it, and the cancel link only with the right to cancel [ARAP-STS-14] [ARAP-STS-13]', async () => {
     const request = await service.open();
     expect((await status('reader', request.id)).body.task.links).toEqual({ ticket: expect.any(String) });
     await service.vote('alice', request, 'approve');
@@ -82,7 +82,7 @@ describe('clients of the access request service', () => {
     expect((await status('enforcer', request.id)).body).toEqual({ ...whole, task: { ...whole.task, links } });
   });
 
-  it('are told nothing of the tasks of others: those and made-up ones are one answer [ARAP-ERR-06] [ARAP-SEC-04]', async () => {
+  it('get the same answer for tasks of other clients and for unknown tasks [ARAP-ERR-06] [ARAP-SEC-04]', async () => {
     const { id } = await service.open();
     const made = `arq_${randomBytes(16).toString('base64url')}`;
     for (const act of [status, cancel]) {
@@ -96,11 +96,11 @@ describe('clients of the access request service', () => {
       };
       expect(shown(foreign)).toEqual(shown(unknown));
     }
-    // Without the right, it is the same whether there is such a task.
+    // Without the right, the answer does not depend on whether the task exists.
     expect((await status('submitter', id)).body).toEqual((await status('submitter', made)).body);
   });
 
-  it('may have to do with their own subjects and resources alone [ARAP-SUB-21] [ARAP-STS-14] [ARAP-ATH-03]', async () => {
+  it('may submit and read only their own subjects and resources [ARAP-SUB-21] [ARAP-STS-14] [ARAP-ATH-03]', async () => {
     expect((await submitAs('narrow', { tool: 'files__read_secret' })).status).toBe(202);
     for (const changes of [{ tool: 'files__write_file' }, { tool: 'files__read', subject: 'carol', agent: 'carol' }]) {
       const answer = await submitAs('narrow', changes);
@@ -110,12 +110,12 @@ describe('clients of the access request service', () => {
     expect((await status('narrow', id)).body.type).toBe(`${URN}unknown_task`);
   });
 
-  it('cannot submit a denial that was given to another one [ARAP-SUB-21] [ARAP-SEC-01] [PRJ-26]', async () => {
+  it('cannot submit a denial that was given to another client [ARAP-SUB-21] [ARAP-SEC-01] [PRJ-26]', async () => {
     expect((await submitAs('other')).status).toBe(403);
     expect((await submitAs('other', { claims: { requester: 'other' } })).status).toBe(202);
   });
 
-  it('have keys of their own, whichever credential they use [ARAP-IDM-08] [ARAP-ATH-05] [ARAP-STS-15]', async () => {
+  it('have separate idempotency keys, which do not depend on the credential [ARAP-IDM-08] [ARAP-ATH-05] [ARAP-STS-15]', async () => {
     const body = await service.submission({ body: WITHOUT });
     const first = await service.submit(body, { 'idempotency-key': 'shared' });
     const foreign = await submitAs('other', { claims: { requester: 'other' } }, 'shared');
@@ -125,7 +125,7 @@ describe('clients of the access request service', () => {
     expect((await as('submitter', '', init)).body.task.id).toBe(first.body.task.id);
   });
 
-  it('are on record with what they submitted and gave up [ARAP-SUB-23] [ARAP-SUB-25]', async () => {
+  it('are recorded with what they submitted and cancelled [ARAP-SUB-23] [ARAP-SUB-25]', async () => {
     const requested_access = { emergency: true };
     const { body } = await submitAs('submitter', { body: { requested_access } });
     await as('canceller', `/${body.task.id}/cancel`, {
@@ -150,19 +150,19 @@ describe('clients of the access request service', () => {
     expect(rows[0].claimed).not.toContain('binding_token');
   });
 
-  it('cannot be told of an end where nothing was registered for them [ARAP-CB-02] [PRJ-15]', async () => {
+  it('cannot ask for callbacks without a registered address [ARAP-CB-02] [PRJ-15]', async () => {
     const callback = { endpoint: `${service.config.urls.gateway}/callbacks/access-requests` };
     const answer = await submitAs('submitter', { body: { callback } });
     expect([answer.status, answer.body.type]).toEqual([400, 'about:blank']);
     expect(answer.body.detail).toContain('submit again without a callback');
   });
 
-  it('get no list of tasks [ARAP-STS-17]', async () => {
+  it('cannot list tasks [ARAP-STS-17]', async () => {
     expect((await as('other', '')).status).toBe(405);
   });
 });
 
-describe('a client that asks too often', () => {
+describe('a client that sends too many requests', () => {
   const service = new ApprovalsUnderTest();
   beforeAll(() =>
     service.start({
@@ -174,18 +174,18 @@ describe('a client that asks too often', () => {
   );
   afterAll(() => service.stop());
 
-  /** Asks again and again, many times at once: on a slow machine a second passes between two questions. */
+  /** Asks repeatedly, many times at once: on a slow machine a second passes between two questions. */
   const refusalOf = (ask: () => Promise<Answer>) =>
     waitFor(async () => {
       const answers = await Promise.all(Array.from({ length: 12 }, ask));
       return answers.find(({ status }) => status === 429);
     });
 
-  it('is told to wait, whatever it asks for [ARAP-CAT-18]', async () => {
+  it('is told to wait, for every kind of request [ARAP-CAT-18]', async () => {
     await refusalOf(() => service.asGateway('/access/v1/catalogs/centers?evaluation_id=guessed'));
   });
 
-  it('is told to wait, and no other one with it [ARAP-STS-21] [PRJ-11]', async () => {
+  it('is told to wait, and other clients are not [ARAP-STS-21] [PRJ-11]', async () => {
     const refused = await refusalOf(() => service.status('arq_none'));
     expect(refused.body.type).toBe('about:blank');
     expect(Number(refused.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
@@ -208,16 +208,16 @@ describe('the settings of a client', () => {
 
   it.each<[string, object]>([
     ['no rights', { rights: [] }],
-    ['a right that nobody has', { rights: ['approve'] }],
-    ['callbacks that nothing signs', { callbacks: ['https://ops.example.com/ended'] }],
+    ['an unknown right', { rights: ['approve'] }],
+    ['callbacks without a secret to sign them', { callbacks: ['https://ops.example.com/ended'] }],
     ['callbacks without TLS', { callbacks: ['http://ops.example.com/ended'], callbackSecret: 'whsec_x' }],
-    ['a network that is none', { callbackNetworks: ['10.0.0.0'] }],
-    ['a network that is too narrow', { callbackNetworks: ['10.0.0.0/33'] }],
+    ['an invalid network', { callbackNetworks: ['10.0.0.0'] }],
+    ['a network with an invalid prefix', { callbackNetworks: ['10.0.0.0/33'] }],
   ])('refuse %s', (_name, client) => {
     expect(() => parse(client)).toThrow();
   });
 
-  it('find files of secrets beside the configuration', () => {
+  it('resolve secret files relative to the configuration file', () => {
     expect(parse({ token: { file: 'token.txt' } }).approvals.clients['other']?.token).toEqual({
       file: '/etc/token.txt',
     });

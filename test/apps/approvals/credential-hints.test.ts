@@ -21,7 +21,7 @@ describe('the page of a request', () => {
     ['header', { header: 'Bearer 0123456789abcdef0123' }],
     ['url', { url: 'https://me:hunter2@example.com/' }],
     ['file', { file: '-----BEGIN RSA PRIVATE KEY-----' }],
-  ])('tells approvers that there may be credentials in %s', async (place, args) => {
+  ])('warns approvers of possible credentials in %s', async (place, args) => {
     const page = await text(alice, `/requests/${(await service.open({ arguments: args })).id}`);
     expect(page).toContain('There may be credentials in this call');
     expect(page.split('There may be credentials')[1]).toContain(place);
@@ -31,7 +31,7 @@ describe('the page of a request', () => {
     { max_tokens: 4_096, path: '/srv/a', note: 'the secretary reads the passage' },
     { password: '' },
     {},
-  ])('says nothing of credentials where there is none to see: %j', async (args) => {
+  ])('does not warn of credentials where it finds no sign of them: %j', async (args) => {
     const page = await text(alice, `/requests/${(await service.open({ arguments: args })).id}`);
     expect(page).not.toContain('There may be credentials');
   });

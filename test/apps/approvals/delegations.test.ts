@@ -41,7 +41,7 @@ describe('delegation', () => {
     service.vote(name, request, 'approve', { onBehalfOf });
   const statusOf = async (id: string) => (await service.status(id)).body.task.status as string;
 
-  it('lets another decide, as whom the vote then counts, until it is revoked [ARAP-APV-01]', async () => {
+  it('lets a delegate vote in the name of the delegator until it is revoked [ARAP-APV-01]', async () => {
     const request = await open('of_alice');
     expect((await service.vote('dora', request, 'approve')).status).toBe(404);
     const id = await delegate('alice', 'dora');
@@ -63,10 +63,10 @@ describe('delegation', () => {
     expect(await statusOf(later.id)).toBe('pending');
   });
 
-  it('gives one voice to two people, whoever of them speaks first', async () => {
+  it('gives one voice to two people, regardless of who votes first', async () => {
     const id = await delegate('alice', 'bob');
     const [first, second, third] = [await open('of_two'), await open('of_two'), await open('of_two')];
-    // The stand-in for the other, then for himself; for himself, then for the other; the other herself, then he for her.
+    // First the delegate votes for Alice and then for himself, then in reverse order, then Alice votes first.
     expect((await standIn('bob', first, 'alice')).status).toBe(200);
     expect((await service.vote('bob', first, 'approve')).status).toBe(409);
     expect((await service.vote('alice', first, 'approve')).status).toBe(409);
@@ -81,12 +81,12 @@ describe('delegation', () => {
     await revoke('alice', id);
   });
 
-  it('is handed on to nobody: whoever stands in for a stand-in speaks for them alone', async () => {
+  it('cannot be passed on: a delegate of a delegate speaks only for that delegate', async () => {
     const [one, two] = [await delegate('alice', 'dora'), await delegate('dora', 'carol')];
     const request = await open('of_alice');
     expect((await standIn('carol', request, 'alice')).status).toBe(404);
     expect((await standIn('carol', request, 'dora')).status).toBe(404);
-    // The database has the rule of its own, also for whoever says otherwise.
+    // The database enforces the same rule for a forged stand-in.
     const store = createAccessRequestStore(service.database.pool);
     const forged = { subject: 'carol', delegationId: one };
     const vote = { approver: anApprover('alice'), standIn: forged };
@@ -101,7 +101,7 @@ describe('delegation', () => {
       await revoke(name, id);
   });
 
-  it('gives the delegate of the requester no say, by any way, even when it was revoked meanwhile [ARAP-APV-01]', async () => {
+  it('keeps a delegate of the requester from voting by any way, even after the delegation was revoked [ARAP-APV-01]', async () => {
     const request = await open('of_two', 'rita');
     const id = await delegate('rita', 'bob');
     const refused = await service.vote('bob', request, 'approve');
@@ -111,18 +111,18 @@ describe('delegation', () => {
     expect((await service.vote('bob', request, 'approve')).status).toBe(403);
     const store = createAccessRequestStore(service.database.pool);
     expect(await store.castVote(newVote(request, { approver: anApprover('bob') }))).toBe('delegate_of_requester');
-    // A request that is opened afterwards is none of that.
+    // The revoked delegation does not affect a later request.
     expect((await service.vote('bob', await open('of_two', 'rita'), 'approve')).status).toBe(200);
   });
 
-  it('does not let the requester decide through whoever they stand in for', async () => {
+  it('keeps the requester from voting in the name of a delegator', async () => {
     const id = await delegate('alice', 'rita');
     const request = await open('of_alice', 'rita');
     expect((await standIn('rita', request, 'alice')).body.title).toBe('You asked for this yourself');
     await revoke('alice', id);
   });
 
-  it('carries the roles that the absent person has', async () => {
+  it('carries the roles of the absent person', async () => {
     const id = await delegate('oscar', 'dora');
     const request = await open('of_role');
     expect((await service.vote('dora', request, 'approve')).body.title).toBe('This is for others to decide');
@@ -137,7 +137,7 @@ describe('delegation', () => {
     [{ delegate: 'bob', until: '2020-01-01' }, 'That is over already'],
     [{ delegate: 'bob' }, 'This is no delegation'],
     [{ delegate: '', until: '2999-01-01' }, 'This is no delegation'],
-  ])('%j is refused: %s', async (body, title) => {
+  ])('is refused for %j: %s', async (body, title) => {
     const answer = await post('alice', '/delegations', body);
     expect([answer.status, answer.body.title]).toEqual([400, title]);
     expect((await service.asPerson('alice', '/delegations')).body.made).not.toContainEqual(
@@ -145,7 +145,7 @@ describe('delegation', () => {
     );
   });
 
-  it('is refused by the database when it is to oneself, too long or changed afterwards', async () => {
+  it('is refused by the database when it names its own author, lasts too long or is changed later', async () => {
     const id = await delegate('carol', 'dora');
     const { pool } = service.database;
     const insert = `INSERT INTO approvals.delegation (id, delegator_issuer, delegator_subject, delegator_roles, delegate_subject,

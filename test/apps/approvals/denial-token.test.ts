@@ -10,7 +10,7 @@ const URN = 'urn:openid:authzen:access-request:error:';
 const INVALID = [400, `${URN}invalid_denial_binding`];
 const TAKEN = [202, undefined];
 
-/** A request that is no tool call: what it is about is in other members. */
+/** A request that is not a tool call: other members say what it is about. */
 const plain = (
   context: object,
   members: readonly string[] = ['agent', ...Object.keys(context)],
@@ -30,7 +30,7 @@ describe('the binding token of a submission', () => {
     return [status, body.type];
   };
   const seconds = (fromNow: number) => new Date((Math.floor(Date.now() / 1_000) + fromNow) * 1_000);
-  /** Everything but the time of day goes on. */
+  /** Only the time of day is faked. */
   const at = (now: number) =>
     jest.useFakeTimers({
       now,
@@ -40,8 +40,8 @@ describe('the binding token of a submission', () => {
       ],
     });
 
-  describe('is signed', () => {
-    it('by an Ed25519 key as well, and each key for its own algorithm alone [PRJ-03] [ARAP-BND-01]', async () => {
+  describe('has a signature', () => {
+    it('by an Ed25519 key as well, with each key used only for its own algorithm [PRJ-03] [ARAP-BND-01]', async () => {
       const pair = await generateKeyPair('EdDSA', { extractable: true });
       const key = { ...(await exportJWK(pair.privateKey)), kid: 'ed-1' };
       service.pdpKeys.push(publicKey(key));
@@ -50,11 +50,11 @@ describe('the binding token of a submission', () => {
       expect(await answer({ key: { ...(await anEs256Key('ed-1')) } })).toEqual(INVALID);
     });
 
-    it('and names the key, even when there is but one [ARAP-BND-01] [PRJ-06]', async () => {
+    it('that names its key, even when there is only one key [ARAP-BND-01] [PRJ-06]', async () => {
       expect(await answer({ header: { kid: undefined } })).toEqual(INVALID);
     });
 
-    it('by keys that came since, and the keys are not read for each that nobody knows [ARAP-DIS-09]', async () => {
+    it('by a key that was published later, without a new read for each unknown key [ARAP-DIS-09]', async () => {
       await service.restart();
       const next = await anEs256Key('next');
       at(Date.now());
@@ -71,8 +71,8 @@ describe('the binding token of a submission', () => {
     });
   });
 
-  describe('is for', () => {
-    it('this service, among others if need be [ARAP-BND-04]', async () => {
+  describe('has an audience', () => {
+    it('that contains this service, alone or with others [ARAP-BND-04]', async () => {
       const here = service.config.urls.accessRequests;
       expect(await answer({ claims: { aud: ['https://elsewhere.test', here] } })).toEqual(TAKEN);
       expect(await answer({ claims: { aud: ['https://elsewhere.test'] } })).toEqual(INVALID);
@@ -80,13 +80,13 @@ describe('the binding token of a submission', () => {
       expect(await answer({ claims: { aud: `${here}/` } })).toEqual(INVALID);
     });
 
-    it('whatever else it says [ARAP-BND-22] [ARAP-EXT-03]', async () => {
+    it('and may have other members [ARAP-BND-22] [ARAP-EXT-03]', async () => {
       expect(await answer({ claims: { policy_version: 7, 'com.example.risk': { level: 'low' } } })).toEqual(TAKEN);
     });
   });
 
-  describe('binds', () => {
-    it('what it lists and nothing else [ARAP-GEN-08] [ARAP-SUB-05]', async () => {
+  describe('binds the request', () => {
+    it('by the members that it lists, and no others [ARAP-GEN-08] [ARAP-SUB-05]', async () => {
       const body = await service.submission(plain({ amount: 5, note: 'x' }, ['agent', 'amount']));
       const submit = async (context: object) => {
         const { status, body: told } = await service.submit({ ...body, context: { ...body.context, ...context } });
@@ -97,13 +97,13 @@ describe('the binding token of a submission', () => {
       expect(await submit({ note: 'y', business_justification: 'Invoice 4711' })).toEqual(TAKEN);
     });
 
-    it('subject, action and resource alone when it lists nothing [ARAP-GEN-09] [ARAP-BND-08]', async () => {
+    it('by subject, action and resource alone when it lists no members [ARAP-GEN-09] [ARAP-BND-08]', async () => {
       const changes = { ...plain({ amount: 5 }, []), claims: { binding_context_members: undefined } };
       expect(await answer(changes)).toEqual(TAKEN);
       expect(await answer({ ...changes, body: { action: { name: 'tools/list' } } })).toEqual(INVALID);
     });
 
-    it('nothing that a PDP answers rather than is asked [ARAP-GEN-10]', async () => {
+    it('without members that a PDP returns in its answer [ARAP-GEN-10]', async () => {
       const asked = plain({ reason: 'a', approval: { id: 'x' }, evaluation_id: 'e' });
       const body = await service.submission(asked);
       const context = { ...body.context, reason: 'b', approval: undefined, evaluation_id: 'f' };
@@ -116,9 +116,9 @@ describe('the binding token of a submission', () => {
       ['a number and its text', 1, '1', false],
       ['items in another order', [1, 2], [2, 1], false],
       ['one letter in two ways', '\u00e9', 'e\u0301', false],
-      ['nothing and an empty text', null, '', false],
-      ['false and nothing', false, null, false],
-      ['one member more', { a: 1 }, { a: 1, b: null }, false],
+      ['null and an empty text', null, '', false],
+      ['false and null', false, null, false],
+      ['one more member', { a: 1 }, { a: 1, b: null }, false],
       ['zero and minus zero', 0, -0, true],
     ])('by structure: %s [ARAP-BND-12] [ARAP-BND-09]', async (_name, denied, submitted, same) => {
       for (const claims of [{ context: { agent: 'agent', x: denied }, binding_hash: undefined }, undefined]) {
@@ -128,12 +128,12 @@ describe('the binding token of a submission', () => {
       }
     });
 
-    it('one that is null and one that is missing are not the same [ARAP-BND-12]', async () => {
+    it('so that a null member and a missing member differ [ARAP-BND-12]', async () => {
       const body = await service.submission(plain({ x: null }));
       expect((await service.submit({ ...body, context: { agent: 'agent' } })).status).toBe(400);
     });
 
-    it('both ways where both are there, and either where one is [PRJ-04] [ARAP-BND-09] [ARAP-BND-10]', async () => {
+    it('by hash and by parts where both are present, and by either one alone [PRJ-04] [ARAP-BND-09] [ARAP-BND-10]', async () => {
       const [good] = [plain({ amount: 5 })];
       const inline = { subject: undefined, resource: undefined, action: undefined, context: undefined };
       expect(await answer({ ...good, claims: { binding_hash: undefined } })).toEqual(TAKEN);
@@ -143,14 +143,14 @@ describe('the binding token of a submission', () => {
       expect(await answer({ ...good, claims: { ...inline, binding_hash: undefined } })).toEqual(INVALID);
     });
 
-    it('arguments that approvers are shown, or they are not shown [PRJ-17]', async () => {
+    it('so that approvers see only bound arguments [PRJ-17]', async () => {
       expect(await answer({ members: ['agent'] })).toEqual(INVALID);
       const undigested = { context: { call_digest: undefined } as unknown as JsonObject };
       expect(await answer({ ...undigested, members: ['agent', 'arguments'] })).toEqual(TAKEN);
       expect(await answer({ ...undigested, members: ['agent'] })).toEqual(INVALID);
     });
 
-    it('the template, which no echo in the denial can choose [ARAP-SUB-26]', async () => {
+    it('to its template, which an echo in the denial cannot choose [ARAP-SUB-26]', async () => {
       const body = await service.submission({ claims: { template: undefined } });
       const { body: told } = await service.submit(body);
       const { rows } = await service.database.pool.query(
@@ -161,12 +161,12 @@ describe('the binding token of a submission', () => {
     });
   });
 
-  describe('is fresh', () => {
+  describe('expires', () => {
     it.each([
       [29, 202],
       [31, 410],
     ])(
-      'for thirty seconds longer than it says: %i s → %i [ARAP-CLK-01] [ARAP-CLK-02] [ARAP-BND-18] [PRJ-13]',
+      'thirty seconds after its expiry: %i s → %i [ARAP-CLK-01] [ARAP-CLK-02] [ARAP-BND-18] [PRJ-13]',
       async (late, status) => {
         const expiresAt = seconds(60);
         const body = await service.submission({ expiresAt });
@@ -178,7 +178,7 @@ describe('the binding token of a submission', () => {
     it.each([
       [29, 202],
       [31, 400],
-    ])('when the clock of the PDP is ahead: %i s → %i [ARAP-CLK-01]', async (ahead, status) => {
+    ])('with a tolerance for a PDP whose clock is ahead: %i s → %i [ARAP-CLK-01]', async (ahead, status) => {
       const now = Date.now();
       const body = await service.submission({ claims: { iat: Math.floor(now / 1_000) + ahead } });
       at(Math.floor(now / 1_000) * 1_000);
@@ -198,21 +198,26 @@ describe('the binding token of a submission', () => {
         410,
         'expired_denial',
       ],
-      ['the token ends after an end that it does not say', () => unprotected(60), 400, 'invalid_denial_binding'],
       [
-        'the echo is later',
+        'the token expires later than the echo, without a signed expiry of the denial',
+        () => unprotected(60),
+        400,
+        'invalid_denial_binding',
+      ],
+      [
+        'the echo is later than the signed expiry',
         () => ({ claims: { denial_expires_at: seconds(300).toISOString() } }),
         400,
         'invalid_denial_binding',
       ],
     ])(
-      'until the earliest of its ends: %s [ARAP-BND-15] [ARAP-BND-16] [ARAP-BND-17] [PRJ-13]',
+      'at the earliest of its expiries: %s [ARAP-BND-15] [ARAP-BND-16] [ARAP-BND-17] [PRJ-13]',
       async (_name, changes, status, type) => {
         expect(await answer(changes())).toEqual([status, `${URN}${type}`]);
       },
     );
 
-    it('with an end of its own alone, when that is not later than the echo [ARAP-BND-17]', async () => {
+    it('by its own expiry alone, when that is not later than the echo [ARAP-BND-17]', async () => {
       expect(await answer(unprotected(-60))).toEqual(TAKEN);
     });
 

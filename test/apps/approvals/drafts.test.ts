@@ -5,7 +5,7 @@ import { launchBrowser } from '../../support/chromium.ts';
 
 const REASON = 'The change window is open until noon.\nI called the owner.';
 
-describe('what is typed in a browser whose session ends', () => {
+describe('text that a person typed before the session ended', () => {
   const service = new ApprovalsUnderTest();
   let browser!: Browser;
   beforeAll(async () => {
@@ -35,7 +35,7 @@ describe('what is typed in a browser whose session ends', () => {
     return { context, page, id, path };
   };
 
-  it('is there again after the sign-in, at the same request, and nothing was decided', async () => {
+  it('is restored after the sign-in at the same request, without a decision', async () => {
     const { page, id, path } = await opened();
     const violations: string[] = [];
     page.on(
@@ -59,7 +59,7 @@ describe('what is typed in a browser whose session ends', () => {
     expect(violations).toEqual([]);
   });
 
-  it('is there as well after the page was loaded anew, in each form its own', async () => {
+  it('is restored after a reload, separately for each form', async () => {
     const { page, path } = await opened();
     await reasonOf(page).fill('for the vote');
     await reasonOf(page, '/cancel').fill('for the end');
@@ -75,7 +75,7 @@ describe('what is typed in a browser whose session ends', () => {
     expect(await reasonOf(page).inputValue()).toBe('for the vote');
   });
 
-  it('is there when the form was refused for another reason', async () => {
+  it('is restored when the form was refused for another reason', async () => {
     const { page, path } = await opened();
     await reasonOf(page).fill(REASON);
     await page
@@ -87,7 +87,7 @@ describe('what is typed in a browser whose session ends', () => {
     expect(await reasonOf(page).inputValue()).toBe(REASON);
   });
 
-  it('is not shown to the next person at the same machine, and is gone with a sign-out', async () => {
+  it('is not shown to the next person at the same machine, and a sign-out deletes it', async () => {
     const { page, path } = await opened();
     await reasonOf(page).fill(REASON);
     await endSessions();
@@ -96,7 +96,7 @@ describe('what is typed in a browser whose session ends', () => {
     await page.waitForURL(`${service.url}${path}`);
     expect(await reasonOf(page).inputValue()).toBe('');
     await page.getByRole('button', { name: 'Sign out' }).click();
-    // At the issuer, which the page leads to by itself.
+    // At the issuer, to which the page redirects.
     await page.waitForURL(`${service.config.urls.issuer}/**`);
     await page.getByRole('button', { name: 'Sign out' }).click();
     await page.waitForURL(`${service.url}/signed-out`);
@@ -104,7 +104,7 @@ describe('what is typed in a browser whose session ends', () => {
     expect(await page.evaluate('sessionStorage.getItem("drafts")')).toBe('{}');
   });
 
-  it('works in two tabs that sign in at the same time', async () => {
+  it('is restored in two tabs that sign in at the same time', async () => {
     const requests = [await service.open(), await service.open()];
     const context = await browser.newContext();
     const tabs = await Promise.all(requests.map(() => context.newPage()));

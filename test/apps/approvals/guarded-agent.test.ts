@@ -49,11 +49,11 @@ describe('a guarded agent', () => {
       'https://169.254.169.254/latest/meta-data',
     ],
     ...['http://good.example@10.0.0.1/', 'http://①②⑦.0.0.1/', 'http://127.0.0.1./'],
-  ])('refuses what is written out in %s before it connects [ARAP-CB-03]', (url) => {
+  ])('refuses an address of %s before it connects [ARAP-CB-03]', (url) => {
     expect(() => createGuardedAgent([]).check(url)).toThrow('is no public address');
   });
 
-  /** A resolver in the hands of an enemy: answers these addresses, one after the other. */
+  /** A resolver that an attacker controls: returns these addresses, one after the other. */
   const resolving = (...answers: string[]) =>
     ((
       _name: string,
@@ -75,7 +75,7 @@ describe('a guarded agent', () => {
   };
 
   it.each(['127.0.0.1', '10.0.0.1', '::1', '::ffff:127.0.0.1'])(
-    'refuses a name that leads to %s when it connects [ARAP-CB-03]',
+    'refuses a name that resolves to %s when it connects [ARAP-CB-03]',
     async (address) => {
       const before = served;
       await expect(post(createGuardedAgent([], { lookup: resolving(address) }))).rejects.toThrow(
@@ -85,7 +85,7 @@ describe('a guarded agent', () => {
     },
   );
 
-  it('looks at each address anew, and follows nothing that it is answered [ARAP-CB-03]', async () => {
+  it('checks each address anew, and follows no redirect [ARAP-CB-03]', async () => {
     const guard = createGuardedAgent(['127.0.0.1/32'], { lookup: resolving('127.0.0.1', '127.0.0.2') });
     const before = served;
     expect(await post(guard)).toBe(302);
@@ -93,7 +93,7 @@ describe('a guarded agent', () => {
     expect(served).toBe(before + 1);
   });
 
-  it('goes to a network that is named, and to no other', async () => {
+  it('connects to a configured private network, and to no other one', async () => {
     const guard = createGuardedAgent(['10.0.0.0/8', 'fd00::/8']);
     for (const url of ['http://10.9.8.7/', 'http://[fd00::1]/']) expect(() => guard.check(url)).not.toThrow();
     expect(() => guard.check('http://192.168.0.1/')).toThrow('name its network in callbackNetworks');

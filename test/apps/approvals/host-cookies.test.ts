@@ -6,12 +6,12 @@ import { chooseAtIssuer } from '../../support/signing-in.ts';
 
 const HOST = 'approvals.example';
 
-describe('cookies of an inbox that browsers reach over https', () => {
+describe('cookies of an inbox behind https', () => {
   const service = new ApprovalsUnderTest();
   beforeAll(() => service.start({ approvals: { url: `https://${HOST}` } }));
   afterAll(() => service.stop());
 
-  /** A request as the proxy before the inbox hands it on. */
+  /** A request as the proxy before the inbox passes it on. */
   const handOn = (path: string, cookie = '') =>
     new Promise<IncomingMessage>((resolve, reject) => {
       const { port } = service.config.approvals;
@@ -22,7 +22,7 @@ describe('cookies of an inbox that browsers reach over https', () => {
     });
   const pairOf = (line = '') => line.split(';')[0];
 
-  it('belong to this host alone: in a sign-in under way, and in a session', async () => {
+  it('are bound to this host, in a sign-in under way and in a session', async () => {
     const began = await handOn('/sign-in?returnTo=/requests');
     const [attempt] = began.headers['set-cookie'] ?? [];
     const back = await chooseAtIssuer(new Browser(service.config.urls.issuer), began.headers.location ?? '', 'alice');
@@ -32,7 +32,7 @@ describe('cookies of an inbox that browsers reach over https', () => {
     const lines = arrived.headers['set-cookie'] ?? [];
     const session = lines.find((line) => line.startsWith('__Host-countersign_approvals='));
     expect((await handOn('/requests', pairOf(session))).statusCode).toBe(200);
-    // What browsers demand of the prefix: RFC 6265bis, section 4.1.3.2.
+    // The browsers' rules for the prefix: RFC 6265bis, section 4.1.3.2.
     for (const line of [attempt, ...lines]) {
       expect(line).toMatch(/^__Host-countersign_approvals/);
       expect(line).toMatch(/; Path=\/;/);

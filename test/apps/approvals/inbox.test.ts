@@ -17,7 +17,7 @@ describe('inbox', () => {
   const statusOf = async (id: string) => (await service.status(id)).body.task.status as string;
 
   describe('pages', () => {
-    it('lists open requests with who asks, and leaves them when they have ended', async () => {
+    it('lists open requests with their requesters, and drops them once they end', async () => {
       const request = await service.open({ tool: 'bank__transfer', subject: 'carol', agent: 'ledger-bot' });
       const before = await text(alice, '/requests');
       expect(before).toContain(`href="/requests/${request.id}"`);
@@ -27,7 +27,7 @@ describe('inbox', () => {
       expect(await text(alice, '/requests?status=ended')).toContain(request.id);
     });
 
-    it('shows the complete call, who asks, until when, and why', async () => {
+    it('shows the complete call, the requester, the deadline and the reason', async () => {
       const args = { content: 'line\n'.repeat(2_000), path: '/srv/production.yaml' };
       const { id, callDigest } = await service.open({ arguments: args, subject: 'carol', agent: 'release-bot' });
       const page = await text(alice, `/requests/${id}`);
@@ -40,7 +40,7 @@ describe('inbox', () => {
       expect(page).toContain('Writes outside the scratch folder');
     });
 
-    it('shows hostile arguments as text and nothing else', async () => {
+    it('shows hostile arguments only as text', async () => {
       const markup = '<script>alert(1)</script>';
       const { id } = await service.open({
         tool: 'x__<b>bold</b>',
@@ -64,7 +64,7 @@ describe('inbox', () => {
       expect(page).toMatch(/<mark[^>]*>\u0430cct<\/mark>/);
     });
 
-    it('decides with the form, says so, and offers no second time', async () => {
+    it('decides with the form, confirms it, and offers no second vote', async () => {
       const request = await service.open();
       const page = await text(alice, `/requests/${request.id}`);
       const answer = await alice.go(`/requests/${request.id}/votes`, {
@@ -82,14 +82,14 @@ describe('inbox', () => {
       expect(await statusOf(request.id)).toBe('approved');
     });
 
-    it('shows own requests without a form and says why', async () => {
+    it("shows a requester's own requests without a form, and says why", async () => {
       const { id } = await service.open({ subject: 'alice', agent: 'some-agent' });
       const page = await text(alice, `/requests/${id}`);
       expect(page).toContain('You cannot decide this request.');
       expect(page).not.toContain('<textarea id="reason"');
     });
 
-    it('says how a request ended that somebody else decided', async () => {
+    it('says how a request ended that another approver decided', async () => {
       const request = await service.open();
       await service.vote('bob', request, 'deny', { reason: 'too risky' });
       const page = await text(alice, `/requests/${request.id}`);
@@ -116,7 +116,7 @@ describe('inbox', () => {
   });
 
   describe('protection', () => {
-    it('lets nothing inline or foreign run, be framed, be cached or leak', async () => {
+    it('blocks inline and foreign code, framing, caching and referrer leaks', async () => {
       const { id } = await service.open();
       for (const path of ['/requests', `/requests/${id}`, '/nowhere']) {
         const { headers } = await alice.go(path);
@@ -141,7 +141,7 @@ describe('inbox', () => {
       expect(await text(alice, `/requests/${id}`)).not.toMatch(/ (style|on[a-z]+)="/);
     });
 
-    it('takes no vote without the token of the session, and none by GET', async () => {
+    it('refuses a vote without the token of the session, and a vote by GET', async () => {
       const request = await service.open();
       const vote = { verdict: 'approve', callDigest: request.callDigest, generation: '1' };
       const path = `/requests/${request.id}/votes`;
@@ -154,7 +154,7 @@ describe('inbox', () => {
       expect(await statusOf(request.id)).toBe('pending');
     });
 
-    it('takes no vote that another site sent, even with the token', async () => {
+    it('refuses a vote that another site sent, even with the token', async () => {
       const request = await service.open();
       const csrfToken = field(await text(alice, `/requests/${request.id}`), 'csrfToken');
       const form = { verdict: 'approve', callDigest: request.callDigest, generation: '1', csrfToken };
@@ -163,7 +163,7 @@ describe('inbox', () => {
       expect(await statusOf(request.id)).toBe('pending');
     });
 
-    it('asks strangers to sign in and brings them back', async () => {
+    it('asks visitors without a session to sign in and brings them back', async () => {
       const request = await service.open();
       const stranger = new Browser(service.url);
       const page = await stranger.go(`/requests/${request.id}`);
@@ -173,7 +173,7 @@ describe('inbox', () => {
       expect((await stranger.go(`/requests/${request.id}/votes`, vote)).status).toBe(401);
     });
 
-    it('shows nothing to people who are no approvers [ARAP-APV-06]', async () => {
+    it('shows no request to people who are not approvers [ARAP-APV-06]', async () => {
       const request = await service.open();
       const olivia = await service.signIn('olivia');
       const page = await olivia.go(`/requests/${request.id}`);
@@ -218,7 +218,7 @@ describe('inbox', () => {
       });
     });
 
-    it('takes no token that is missing its role, meant for another service, or none', async () => {
+    it('refuses a request without a token, a token without the role, and a token for another service', async () => {
       const { id } = await service.open();
       const ask = async (token: string) =>
         (await service.fetch(`/requests/${id}`, { headers: { authorization: `Bearer ${token}` } })).status;
@@ -228,7 +228,7 @@ describe('inbox', () => {
       expect((await service.fetch(`/requests/${id}`, { headers: { accept: 'application/json' } })).status).toBe(401);
     });
 
-    it('does not use the session of a request that has a token', async () => {
+    it('ignores the session of a request that has a token', async () => {
       const request = await service.open();
       const form = { verdict: 'approve', callDigest: request.callDigest, generation: '1' };
       const answer = await alice.go(`/requests/${request.id}/votes`, form, { authorization: 'Bearer forged' });

@@ -9,7 +9,7 @@ const TOKEN = '/token';
 const refused = (status: number, challenge?: string) =>
   new Response('{}', { status, headers: challenge === undefined ? {} : { 'www-authenticate': challenge } });
 
-describe('the issuer is asked what a person may do', () => {
+describe("the check of a person's roles at the issuer", () => {
   const service = new ApprovalsUnderTest();
   const issuer = issuerAnswers();
   beforeAll(() => service.start());
@@ -21,7 +21,7 @@ describe('the issuer is asked what a person may do', () => {
     return answer.status === 303 ? answer.headers.get('location') : answer.status;
   };
   const SIGN_IN = '/sign-in?returnTo=%2Frequests';
-  /** A vote from a page that was read while all was well. */
+  /** A vote from a page that was read while the issuer answered. */
   async function voter(browser: Browser) {
     const request = await service.open();
     const csrfToken = csrfTokenIn(await (await browser.go(`/requests/${request.id}`)).text());
@@ -32,7 +32,7 @@ describe('the issuer is asked what a person may do', () => {
     };
   }
 
-  it('once in the time that an answer is used, however many requests come at once', async () => {
+  it('happens once while an answer is fresh, however many requests arrive at once', async () => {
     const alice = await service.signIn('alice');
     issuer.forget();
     for (let visit = 0; visit < 3; visit += 1) expect(await status(alice)).toBe(200);
@@ -42,7 +42,7 @@ describe('the issuer is asked what a person may do', () => {
     expect([issuer.count(USERINFO), issuer.count(TOKEN)]).toEqual([1, 0]);
   });
 
-  it('with a new access token where the old one is over, of which requests that come at once get one only', async () => {
+  it('refreshes an expired access token once for all simultaneous requests', async () => {
     const over = new Set<string | null>();
     issuer.answer(USERINFO, async (real, { headers }) => {
       const token = headers.get('authorization');
@@ -63,10 +63,10 @@ describe('the issuer is asked what a person may do', () => {
     ['fails', () => Promise.reject(new TypeError('fetch failed'))],
     ['answers 500', () => refused(500)],
     ['answers 503 with a challenge', () => refused(503, 'Bearer')],
-    ['has too much to do', () => refused(429)],
+    ['answers with too many requests', () => refused(429)],
     ['answers with a page', () => new Response('<html>', { headers: { 'content-type': 'text/html' } })],
-    ['speaks of another person', altered({ sub: 'mallory', roles: ['approver'] })],
-  ])('and while it %s, nothing is shown and no vote counts; once it answers, all goes on', async (_how, answer) => {
+    ['answers about another person', altered({ sub: 'mallory', roles: ['approver'] })],
+  ])('shows no page and counts no vote while the issuer %s, and continues once it answers', async (_how, answer) => {
     const alice = await service.signIn('alice');
     const { vote, state } = await voter(alice);
     await service.passBound();
@@ -83,10 +83,10 @@ describe('the issuer is asked what a person may do', () => {
   });
 
   it.each([
-    ['takes the token for none', () => refused(401, 'Bearer error="invalid_token"')],
-    ['says no without a challenge', () => refused(401)],
-    ['forbids it', () => refused(403, 'Bearer error="insufficient_scope"')],
-  ])('and when it %s and gives no new one, the session is over', async (_how, answer) => {
+    ['calls the token invalid', () => refused(401, 'Bearer error="invalid_token"')],
+    ['refuses without a challenge', () => refused(401)],
+    ['answers forbidden', () => refused(403, 'Bearer error="insufficient_scope"')],
+  ])('ends the session when the issuer %s and gives no new token', async (_how, answer) => {
     const alice = await service.signIn('alice');
     const { vote, state } = await voter(alice);
     await service.passBound();
@@ -98,7 +98,7 @@ describe('the issuer is asked what a person may do', () => {
     expect([await status(alice), await state()]).toEqual([SIGN_IN, 'pending']);
   });
 
-  it('and a wrong secret of ours ends no session', async () => {
+  it('ends no session when our own client secret is wrong', async () => {
     const alice = await service.signIn('alice');
     await service.passBound();
     issuer.answer(USERINFO, () => refused(401));
@@ -108,10 +108,10 @@ describe('the issuer is asked what a person may do', () => {
     expect(await status(alice)).toBe(200);
   });
 
-  describe('where UserInfo says no roles', () => {
+  describe('without roles from UserInfo', () => {
     const silent = altered({ roles: undefined });
 
-    it('by a new ID token, and then by that alone', async () => {
+    it('uses a new ID token, and from then on only that token', async () => {
       issuer.answer(USERINFO, silent);
       const alice = await service.signIn('alice');
       const people = service.config.identity.people;
@@ -125,12 +125,12 @@ describe('the issuer is asked what a person may do', () => {
       await service.passBound();
       expect(await status(alice)).toBe(403);
       if (person !== undefined) person.roles = ['approver'];
-      // The role is there again, and so is what it opens: no new sign-in is needed.
+      // Once the role is back, access returns without a new sign-in.
       await service.passBound();
       expect(await status(alice)).toBe(200);
     });
 
-    it('and there is nothing to refresh with, by a new sign-in', async () => {
+    it('asks for a new sign-in when there is no refresh token', async () => {
       issuer.answer(USERINFO, silent);
       issuer.answer(TOKEN, altered({ refresh_token: undefined }));
       const alice = await service.signIn('alice');
@@ -143,7 +143,7 @@ describe('the issuer is asked what a person may do', () => {
   it.each([
     ['and lets them in at once', 'olivia', 'approver', 200],
     ['and refuses them at once', 'alice', 'guest', 403],
-  ])('by UserInfo from the first request on, where that says other roles than the ID token, %s', async (...given) => {
+  ])('prefers UserInfo from the first request, where its roles differ from the ID token, %s', async (...given) => {
     const [, name, role, expected] = given;
     issuer.answer(USERINFO, altered({ roles: [role] }));
     const person = await service.signIn(name);
@@ -152,7 +152,7 @@ describe('the issuer is asked what a person may do', () => {
     expect(await status(person)).toBe(expected);
   });
 
-  it('keeps what it asks with sealed', async () => {
+  it('stores its tokens sealed', async () => {
     await service.signIn('alice');
     const { rows } = await service.database.pool.query('SELECT sess::text AS sess, proof FROM approvals.session');
     for (const { sess, proof } of rows) {

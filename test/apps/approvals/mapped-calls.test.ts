@@ -6,7 +6,7 @@ const service = new ApprovalsUnderTest();
 beforeAll(() => service.start());
 afterAll(() => service.stop());
 
-it('a call that was asked about in words of its own is shown whole, under its tool and beside those words [PRJ-17] [COAZ-SE-02]', async () => {
+it('a call with a mapping is shown in full, under its tool and beside the mapped request [PRJ-17] [COAZ-SE-02]', async () => {
   const alice = await service.signIn('alice');
   const tool = 'bank__wire_transfer';
   const { id } = await service.open({

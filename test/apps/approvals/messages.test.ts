@@ -14,7 +14,7 @@ describe('signed messages', () => {
 
   const statusOf = async (id: string) => (await service.status(id)).body.task.status as string;
 
-  describe('decision webhook', () => {
+  describe('the decision webhook', () => {
     let request: { id: string; callDigest: string };
     beforeEach(async () => {
       request = await service.open();
@@ -50,7 +50,7 @@ describe('signed messages', () => {
       expect(rows).toEqual([{ approver_subject: 'alice', verdict: 'approve', reason: 'as discussed', via: 'webhook' }]);
     });
 
-    it('gives the same message the same answer and no second effect, ten at once and later', async () => {
+    it('answers a repeated message alike without a second effect, ten at once and later', async () => {
       const body = decision();
       const headers = headersFor(body);
       const answers = await Promise.all(Array.from({ length: 10 }, () => post(body, headers)));
@@ -70,7 +70,7 @@ describe('signed messages', () => {
       expect(service.log).toContain('one message id came with two bodies');
     });
 
-    it('refuses every byte that is changed', async () => {
+    it('refuses a message with any changed byte', async () => {
       const body = decision();
       const headers = headersFor(body);
       const bytes = Buffer.from(body);
@@ -86,25 +86,25 @@ describe('signed messages', () => {
       ['no signature', ({ 'webhook-signature': _signature, ...rest }) => rest],
       ['no id', ({ 'webhook-id': _id, ...rest }) => rest],
       ['the secret of the callbacks', (_headers, body) => headersFor(body, { secret: service.secrets.callbackSecret })],
-      ['an old time', (_headers, body) => headersFor(body, { at: new Date(Date.now() - 301_000) })],
-      ['a time to come', (_headers, body) => headersFor(body, { at: new Date(Date.now() + 302_000) })],
-      ['a time with junk', (h) => ({ ...h, 'webhook-timestamp': `${h['webhook-timestamp']}junk` })],
+      ['a past time', (_headers, body) => headersFor(body, { at: new Date(Date.now() - 301_000) })],
+      ['a future time', (_headers, body) => headersFor(body, { at: new Date(Date.now() + 302_000) })],
+      ['a time with extra characters', (h) => ({ ...h, 'webhook-timestamp': `${h['webhook-timestamp']}junk` })],
       ['a fraction of a second', (h) => ({ ...h, 'webhook-timestamp': `${h['webhook-timestamp']}.0` })],
       ['another version', (h) => ({ ...h, 'webhook-signature': (h['webhook-signature'] ?? '').replace('v1', 'v0') })],
       [
         'a long list of signatures',
         (h) => ({ ...h, 'webhook-signature': `${'v1,AAAA '.repeat(5)}${h['webhook-signature']}` }),
       ],
-      ['a dot in the id', (_headers, body) => headersFor(body, { id: 'msg_a.b' })],
+      ['an id with a dot', (_headers, body) => headersFor(body, { id: 'msg_a.b' })],
     ])('refuses %s', async (_name, change) => {
       const body = decision();
-      // What is to come may not become the present on its way.
+      // A future time must not become the present in transit.
       jest.useFakeTimers({ doNotFake: [...ALL_BUT_THE_DATE] });
       expect((await post(body, change(headersFor(body), body))).status).toBe(401);
       expect(await statusOf(request.id)).toBe('pending');
     });
 
-    it('refuses bytes that only become the signed text when they are decoded', async () => {
+    it('refuses bytes that match the signed text only after decoding', async () => {
       const body = decision({ reason: '\ufffd' });
       const bytes = Buffer.from(body);
       const at = bytes.indexOf(Buffer.from('\ufffd'));
@@ -120,8 +120,8 @@ describe('signed messages', () => {
       ['another generation', { generation: 2 }, 409],
       ['an unknown verdict', { verdict: 'maybe' }, 400],
       ['an unknown request', { requestId: 'arq_AAAAAAAAAAAAAAAAAAAAAA' }, 404],
-      ['somebody who is no approver', { approver: { subject: 'olivia' } }, 403],
-      ['nobody known', { approver: { subject: 'mallory' } }, 403],
+      ['a person who is not an approver', { approver: { subject: 'olivia' } }, 403],
+      ['an unknown person', { approver: { subject: 'mallory' } }, 403],
       ['an approver of another issuer', { approver: { subject: 'alice', issuer: 'https://evil.test' } }, 403],
     ])('refuses a decision with %s', async (_name, changes, status) => {
       const body = decision(changes);
@@ -129,19 +129,19 @@ describe('signed messages', () => {
       expect(await statusOf(request.id)).toBe('pending');
     });
 
-    it('repeats its refusal of a message, however the request went on', async () => {
+    it('repeats its refusal of a message after the request has moved on', async () => {
       const body = decision({ generation: 2 });
       const headers = headersFor(body);
       expect((await post(body, headers)).status).toBe(409);
       expect((await post(body, headers)).status).toBe(409);
     });
 
-    it('speaks for approvers that the configuration names', async () => {
+    it('accepts approvers that the configuration names', async () => {
       const body = decision({ approver: { subject: 'carol', issuer: service.config.urls.issuer } });
       expect((await post(body, headersFor(body))).status).toBe(200);
     });
 
-    it('knows nobody of the example people in production', () => {
+    it('does not know the example people in production', () => {
       const at = { baseDir: '/', stateDir: '/' };
       const production = configuredApprovers(parseConfig({ mode: 'production' }, at), () => EMPTY_DIRECTORY);
       expect(production({ issuer: undefined, subject: 'alice' })).toBeUndefined();

@@ -18,7 +18,7 @@ beforeAll(async () => {
 afterAll(() => gateway.close());
 afterEach(() => void (asked = []));
 
-/** A service that knows these callback addresses of the gateway, and has a request whose callback was to go to the old one. */
+/** A service that knows these callback addresses of the gateway, and has a request with a callback to the old one. */
 const sender = (registered: readonly string[]) =>
   createCallbackSender({
     ...systemTime,
@@ -43,15 +43,15 @@ const sender = (registered: readonly string[]) =>
     log: pino({ level: 'silent' }),
   });
 
-it('tells a gateway that moved while a request waited, at its present address', async () => {
+it('calls a gateway at its present address after it moved while a request waited', async () => {
   await sender([`${gateway.url}/moved`])('arq_1');
   expect(asked).toEqual(['/moved']);
 });
 
 it.each([
   ['has no address any more', () => []],
-  ['has several addresses, none of which is the old one', () => [`${gateway.url}/a`, `${gateway.url}/b`]],
-])('tells nobody when the client %s', async (_case, registered) => {
+  ['has several addresses, and each differs from the old one', () => [`${gateway.url}/a`, `${gateway.url}/b`]],
+])('sends no callback when the client %s', async (_case, registered) => {
   await sender(registered())('arq_1');
   expect(asked).toEqual([]);
 });

@@ -6,7 +6,7 @@ import type { SubmissionChanges } from '../../support/submissions.ts';
 
 const URN = 'urn:openid:authzen:access-request:error:';
 
-/** One thing that is wrong with a submission: how to make it so, and what is answered to it. */
+/** One fault of a submission: how to cause it, and the expected answer. */
 interface Fault {
   readonly name: string;
   readonly headers?: () => Record<string, string>;
@@ -63,7 +63,7 @@ describe('the order of the checks of a submission', () => {
     },
   ];
 
-  /** A submission that has all of these faults. */
+  /** A submission with all of these faults. */
   async function submit(wrong: readonly Fault[]) {
     const all = await Promise.all(wrong.map(async ({ changes }) => (await changes?.()) ?? {}));
     const merged: SubmissionChanges = {
@@ -80,7 +80,7 @@ describe('the order of the checks of a submission', () => {
 
   const pairs = faults.flatMap((first, i) => faults.slice(i + 1).map((second) => [first, second] as const));
   it.each(pairs.map(([first, second]) => [first.name, second.name, first, second] as const))(
-    'is %s before %s [PRJ-09] [ARAP-BND-14]',
+    'checks the %s before the %s [PRJ-09] [ARAP-BND-14]',
     async (_first, _second, first, second) => {
       const before = await rowCount();
       const { status, body, headers } = await submit([first, second]);
@@ -93,7 +93,7 @@ describe('the order of the checks of a submission', () => {
   );
 
   it.each(faults.map((fault) => [fault.name, fault] as const))(
-    'tells each fault alone: %s [PRJ-11] [ARAP-ERR-01]',
+    'reports each fault alone: %s [PRJ-11] [ARAP-ERR-01]',
     async (_name, fault) => {
       const { status, body } = await submit([fault]);
       const [expected, type, detail] = fault.answer;
@@ -102,7 +102,7 @@ describe('the order of the checks of a submission', () => {
     },
   );
 
-  it('is the size before the shape, and the key before whether it can be requested [PRJ-09]', async () => {
+  it('checks the size before the shape, and the key before whether the denial is requestable [PRJ-09]', async () => {
     const large = await service.submit({ client: 7, padding: 'x'.repeat(6_000_000) });
     expect([large.status, large.body.type]).toEqual([413, 'about:blank']);
     const { denial, ...rest } = await service.submission();

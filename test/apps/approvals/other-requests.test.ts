@@ -6,7 +6,7 @@ const service = new ApprovalsUnderTest();
 beforeAll(() => service.start());
 afterAll(() => service.stop());
 
-it('what is no call of a tool is shown as policy was asked about it, and nothing is said to run', async () => {
+it('a request that is not a tool call shows the question to policy, and does not say that a tool runs', async () => {
   const item = aTransfer();
   const { body } = await service.submit({ ...askerOf({}), ...item, denial: await denialOf(item, denying(service)) });
   const path = `/requests/${body.task.id as string}`;

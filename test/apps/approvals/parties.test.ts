@@ -7,7 +7,7 @@ const IN_AN_HOUR = new Date(Date.now() + 3_600_000).toISOString();
 const OWN = [403, 'You asked for this yourself'];
 type Opened = Awaited<ReturnType<ApprovalsUnderTest['open']>>;
 
-describe('who has a part in a request', () => {
+describe('a party to a request', () => {
   const service = new ApprovalsUnderTest();
   beforeAll(() =>
     service.start({
@@ -50,10 +50,10 @@ describe('who has a part in a request', () => {
     post(`/requests/${id}/break-glass`, claims, { callDigest, reason: 'it burns' });
   const delegate = (claims: JWTPayload, to: string) =>
     post('/delegations', claims, { delegate: to, until: IN_AN_HOUR });
-  /** As an enforcement point submits that tells no more than whom it asked about, and through which agent. */
+  /** A submission of an enforcement point that names only the subject and the agent. */
   const open = () => service.open({ subject: 'Rita of the shop', agent: 'shop-bot', claims: { template: 'overseen' } });
 
-  /** By which a token is that of a party, or stands behind one. */
+  /** How a token belongs to a party, or acts for one. */
   const KINDS: readonly (readonly [string, JWTPayload])[] = [
     ['the client', { client_id: 'shop-bot' }],
     ['azp, where no client is named', { client_id: undefined, azp: 'shop-bot' }],
@@ -66,7 +66,7 @@ describe('who has a part in a request', () => {
   describe.each(KINDS)('by %s', (_kind, part) => {
     const who = { sub: 'u-1', ...part };
 
-    it('neither votes, nor grants, nor reviews, in any role [ARAP-APV-01]', async () => {
+    it('cannot vote, grant or review, in any role [ARAP-APV-01]', async () => {
       const request = await open();
       expect(await vote(request, who)).toEqual(OWN);
       expect(await vote(request, { ...who, roles: ['approver', 'approver-agent'] })).toEqual(OWN);
@@ -77,7 +77,7 @@ describe('who has a part in a request', () => {
       expect((await post(`/requests/${request.id}/review`, { sub: 'u-3', client_id: 'other' }))[0]).toBe(200);
     });
 
-    it('neither speaks for others nor lets others speak [ARAP-APV-01]', async () => {
+    it('cannot vote as a delegate, nor through a delegate [ARAP-APV-01]', async () => {
       const request = await open();
       const [absent, delegate_] = [`absent-${request.id}`, `delegate-${request.id}`];
       service.config.identity.people.push({ name: absent, roles: ['approver'] });
@@ -89,7 +89,7 @@ describe('who has a part in a request', () => {
     });
   });
 
-  it('does not review through the program that granted', async () => {
+  it('cannot review through the program that granted', async () => {
     const request = await open();
     const review = (claims: JWTPayload) => post(`/requests/${request.id}/review`, claims);
     expect((await grant(request, { sub: 'u-2', client_id: 'pager', act: { sub: 'u-4' } }))[0]).toBe(200);
@@ -102,7 +102,7 @@ describe('who has a part in a request', () => {
     expect((await review({ sub: 'u-3', client_id: 'other' }))[0]).toBe(200);
   });
 
-  it('has one voice where a person acts for another by a token, in either order [ARAP-APV-01]', async () => {
+  it('has one voice where a token acts for another person, in either order [ARAP-APV-01]', async () => {
     const two = () => service.open({ subject: 'Rita of the shop', agent: 'shop-bot', claims: { template: 'two' } });
     const [alone, acting] = [{ sub: 'u-5' }, { sub: 'u-6', act: { sub: 'planner', act: { sub: 'u-5' } } }];
     for (const [first, second] of [
@@ -122,7 +122,7 @@ describe('who has a part in a request', () => {
     }
   });
 
-  it('is known in a browser by either name, and another approver is not kept away', async () => {
+  it('is recognized in a browser by either name, and other approvers can still vote', async () => {
     const [bob, alice] = [await service.signIn('bob'), await service.signIn('alice')];
     const asked = [{ subject: 'bob' }, { subject: 'Bob of the desk' }];
     for (const who of asked) {
@@ -137,7 +137,7 @@ describe('who has a part in a request', () => {
     }
   });
 
-  it('cannot be told of a token that names no client, so it decides nothing, and the log says what to do', async () => {
+  it('cannot be ruled out for a token without a client, so the token decides nothing and the log says why', async () => {
     const request = await open();
     const nameless = { sub: 'u-1', client_id: undefined };
     for (let n = 0; n < 2; n += 1) {
@@ -146,7 +146,7 @@ describe('who has a part in a request', () => {
     expect(service.log.match(/identity\.allowTokensWithoutClient/g)).toHaveLength(1);
   });
 
-  it('cannot be told of a chain that cannot be read, so such a token is not valid', async () => {
+  it('cannot be ruled out for an unreadable actor chain, so the token is invalid', async () => {
     for (const act of ['alice', { iss: 'https://idp.test' }, { sub: 'a', act: [] }]) {
       expect((await vote(await open(), { sub: 'u-1', act }))[0]).toBe(401);
     }

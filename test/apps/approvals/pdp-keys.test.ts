@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { ApprovalsUnderTest } from '../../support/approvals.ts';
 
-describe('a submission while the keys of the policy decision point cannot be read', () => {
+describe("a submission while the PDP's keys cannot be read", () => {
   const service = new ApprovalsUnderTest();
   beforeAll(() => service.start());
   afterAll(() => service.stop());
 
-  it('opens nothing and may be repeated, under the same key, until they can', async () => {
+  it('opens no task, and may be repeated under the same key until they can be read', async () => {
     const body = await service.submission();
     const submit = () => service.submit(body, { 'idempotency-key': 'patient' });
     for (const fail of [

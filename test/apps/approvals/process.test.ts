@@ -21,7 +21,7 @@ import { patiently, waitFor } from '../../support/wait-for.ts';
 const SECRET = `whsec_${Buffer.from('a secret of those who are told').toString('base64')}`;
 
 /** The process that an operator starts, with an environment that names no engine. */
-describe('the access request service as a process, with TEMPORAL_ADDRESS unset', () => {
+describe('the access request service as a process, without TEMPORAL_ADDRESS', () => {
   const folder = mkdtempSync(join(tmpdir(), 'countersign-approvals-process-'));
   const stateDir = join(folder, 'state');
   const engine = new RuleEngine();
@@ -86,7 +86,7 @@ describe('the access request service as a process, with TEMPORAL_ADDRESS unset',
   };
   const events = (id: string) => told.filter(({ data }) => data.id === id).map(({ type }) => type);
 
-  it('starts and serves, reminds, escalates, ends stages, and asks resolvers', async () => {
+  it('starts, serves, reminds, escalates, ends stages and asks resolvers', async () => {
     engine.replies['risk'] = { verdict: 'approve' };
     await patiently(async () => (await fetch(`${url}/healthz`)).ok);
     const reminded = await open({ remindAfterSeconds: [1] });
@@ -103,13 +103,13 @@ describe('the access request service as a process, with TEMPORAL_ADDRESS unset',
     expect(engine.asked(escalated).map(({ data }) => data.stage.position)).toEqual([2]);
   });
 
-  it('asks again, in the same words, what it was killed with, and counts one answer', async () => {
+  it('repeats a question in the same words after a kill, and counts one answer', async () => {
     engine.replies['risk'] = () => undefined;
     const id = await open({ automatic: 'risk' });
     await waitFor(() => engine.asked(id).length === 1);
     await killHard(service);
     engine.replies['risk'] = { verdict: 'approve' };
-    // What is left of the lease.
+    // Ends the rest of the lease.
     await database.pool.query('UPDATE approvals.question_outbox SET available_at = clock_timestamp()');
     service = start();
     await patiently(async () => (await statusOf(id)) === 'approved');

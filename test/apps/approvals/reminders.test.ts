@@ -31,7 +31,7 @@ const templates = {
   brief: { stages: [{ name: 'owner', approvers: { people: ['bob'] }, withinSeconds: 1 }] },
 };
 
-/** Whoever is told what becomes of requests. */
+/** Receives the messages about requests. */
 class Receiver {
   readonly messages: { headers: Record<string, string>; body: string }[] = [];
   readonly answers: number[] = [];
@@ -52,7 +52,7 @@ class Receiver {
 
   stop = () => this.#server?.close();
 
-  /** What was said of a request, each message once however often it came. */
+  /** The messages about a request, each once, however often it arrived. */
   of(id: string) {
     const own = this.messages.filter(({ body }) => body.includes(id));
     return [...new Map(own.map(({ headers, body }) => [headers['webhook-id'], JSON.parse(body)])).values()];
@@ -80,7 +80,7 @@ describe('reminders, escalations and deadlines', () => {
     return (body.requests as { id: string; remindedAt?: string }[]).find((one) => one.id === id);
   };
 
-  it('reminds whoever is told and marks the request in the inbox', async () => {
+  it('sends reminders to the configured receivers and marks the request in the inbox', async () => {
     const patient = await open('patient');
     const { id } = await open('reminding');
     await waitFor(async () => (await listed(id))?.remindedAt !== undefined);
@@ -92,7 +92,7 @@ describe('reminders, escalations and deadlines', () => {
     expect(page).toMatch(/reminded <time/);
   });
 
-  it('tells what it is about, signed, and nothing that the call consists of', async () => {
+  it('sends signed messages about the request, without the content of the call', async () => {
     const request = await open('reminding');
     await service.vote('alice', request, 'deny', { reason: 'a reason of alice' });
     await waitFor(() => events(request.id).includes('access_request.ended'));
@@ -111,8 +111,8 @@ describe('reminders, escalations and deadlines', () => {
     expect(said).not.toMatch(/arguments|alice|"agent"|call_digest/);
   });
 
-  it('says the same again until it is taken', async () => {
-    // Nothing is left to be told of any other request, and of this one nothing else than that it was opened.
+  it('repeats a message until the receiver accepts it', async () => {
+    // No message about other requests is due, and only the opening of this one.
     await waitFor(async () => (await service.database.pool.query('SELECT FROM approvals.outbox')).rowCount === 0);
     receiver.answers.push(500, 302);
     const request = await open('patient');
@@ -122,7 +122,7 @@ describe('reminders, escalations and deadlines', () => {
     expect(new Set(opened.map(({ headers }) => headers['webhook-id'])).size).toBe(1);
   });
 
-  it('lets the next stage decide when the first is late, and says so', async () => {
+  it('escalates to the next stage when the first is late, and announces it', async () => {
     const request = await open('escalating');
     await waitFor(() => events(request.id).includes('access_request.escalated'));
     const said = receiver.of(request.id).find(({ type }) => type === 'access_request.escalated');
@@ -131,13 +131,13 @@ describe('reminders, escalations and deadlines', () => {
     await waitFor(() => events(request.id).includes('access_request.ended'));
   });
 
-  it('ends a request that is past its deadline though it is never read', async () => {
+  it('ends a request after its deadline without any read', async () => {
     const late = await open('brief');
     await waitFor(() => events(late.id).includes('access_request.ended'));
     expect((await service.status(late.id)).body.task.status).toBe('denied');
   });
 
-  it('reminds of the last reminder that came due while the service was down, once', async () => {
+  it('sends one reminder for all that came due while the service was down', async () => {
     const { id } = await open('patient');
     await service.pause();
     await service.database.pool.query(

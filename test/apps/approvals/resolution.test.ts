@@ -5,7 +5,7 @@ import { waitFor } from '../../support/wait-for.ts';
 
 const URN = 'urn:openid:authzen:access-request:error:';
 
-describe('resolution of an access request', () => {
+describe('the resolution of an access request', () => {
   const service = new ApprovalsUnderTest();
   beforeAll(() => service.start());
   afterAll(() => service.stop());
@@ -19,7 +19,7 @@ describe('resolution of an access request', () => {
        ENABLE TRIGGER USER`,
     );
 
-  it('grants with an approval that the PDP can verify, the same at every read [ARAP-STS-01, ARAP-STS-02, ARAP-REV-18, ARAP-CPL-01, ARAP-CPL-04, ARAP-CMP-01, ARAP-CMP-03, ARAP-CMP-04, ARAP-CMP-05, ARAP-CMP-06, ARAP-CMP-10, ARAP-CMP-11, ARAP-CMP-12, ARAP-CMP-15, ARAP-SCP-04, PRJ-05]', async () => {
+  it('grants with an approval that the PDP can verify and that is the same at every read [ARAP-STS-01, ARAP-STS-02, ARAP-REV-18, ARAP-CPL-01, ARAP-CPL-04, ARAP-CMP-01, ARAP-CMP-03, ARAP-CMP-04, ARAP-CMP-05, ARAP-CMP-06, ARAP-CMP-10, ARAP-CMP-11, ARAP-CMP-12, ARAP-CMP-15, ARAP-SCP-04, PRJ-05]', async () => {
     const request = await service.open();
     expect((await service.vote('alice', request, 'approve', { reason: 'fine' })).status).toBe(200);
     const [first, second] = await Promise.all([service.status(request.id), service.status(request.id)]);
@@ -58,19 +58,19 @@ describe('resolution of an access request', () => {
     expect(payload.jti).toBeTruthy();
   });
 
-  it('shows the private half of no key [ARAP-DIS-07]', async () => {
+  it('never shows a private key [ARAP-DIS-07]', async () => {
     const { body } = await service.fetch('/access/v1/jwks');
     expect(Object.keys(body.keys[0]).sort()).toEqual(['alg', 'crv', 'kid', 'kty', 'use', 'x', 'y']);
   });
 
-  it('denies with one denial, and tells no more than that [ARAP-STS-16, ARAP-STS-02]', async () => {
+  it('denies with a single denial, and shows no details of it [ARAP-STS-16, ARAP-STS-02]', async () => {
     const request = await service.open();
     await service.vote('alice', request, 'deny', { reason: 'no' });
     const { body } = await service.status(request.id);
     expect([body.task.status, body.result]).toEqual(['denied', undefined]);
   });
 
-  it('is cancelled by the side that asked, once [ARAP-STS-02, ARAP-CAN-03, ARAP-CAN-05, ARAP-CAN-06, ARAP-ERR-08, ARAP-STS-04]', async () => {
+  it('can be cancelled once by the client [ARAP-STS-02, ARAP-CAN-03, ARAP-CAN-05, ARAP-CAN-06, ARAP-ERR-08, ARAP-STS-04]', async () => {
     const request = await service.open();
     const first = await cancel(request.id);
     expect([first.status, first.body.task.status]).toEqual([200, 'cancelled']);
@@ -80,7 +80,7 @@ describe('resolution of an access request', () => {
     expect(await statusOf(request.id)).toBe('cancelled');
   });
 
-  it('is expired before it is shown, voted on or cancelled [ARAP-STS-05]', async () => {
+  it('expires before it is shown, voted on or cancelled [ARAP-STS-05]', async () => {
     for (const look of [
       (r: { id: string; callDigest: string }) => service.status(r.id),
       (r: { id: string; callDigest: string }) => service.vote('alice', r, 'approve'),
@@ -97,13 +97,13 @@ describe('resolution of an access request', () => {
     }
   });
 
-  it('is expired, and its gateway told, when nobody looks [ARAP-STS-02, ARAP-STS-05, ARAP-CMP-16, PRJ-14]', async () => {
+  it('expires and tells the gateway without any read [ARAP-STS-02, ARAP-STS-05, ARAP-CMP-16, PRJ-14]', async () => {
     const request = await service.open();
     await pass(request.id);
     await waitFor(() => service.callbacks.some(({ body }) => body.includes(request.id) && body.includes('"expired"')));
   });
 
-  it('answers an unknown task and a malformed id alike', async () => {
+  it('gives an unknown task and a malformed id the same answer', async () => {
     for (const id of ['arq_AAAAAAAAAAAAAAAAAAAAAA', 'x', '%00', '..%2f']) {
       for (const answer of [await service.status(id), await cancel(id)]) {
         expect([answer.status, answer.body.type]).toEqual([404, `${URN}unknown_task`]);
@@ -111,7 +111,7 @@ describe('resolution of an access request', () => {
     }
   });
 
-  it('shows nothing without the credential of the enforcement point [ARAP-ATH-02, ARAP-SEC-04, ARAP-STS-17]', async () => {
+  it('requires the credential of the enforcement point [ARAP-ATH-02, ARAP-SEC-04, ARAP-STS-17]', async () => {
     const { id } = await service.open();
     for (const authorization of ['Bearer wrong', `Bearer ${await service.token('alice')}`]) {
       expect((await service.fetch(`/access/v1/requests/${id}`, { headers: { authorization } })).status).toBe(401);
@@ -119,7 +119,7 @@ describe('resolution of an access request', () => {
     expect((await service.asGateway('/access/v1/requests')).status).toBe(405);
   });
 
-  it('ends as failed when approval comes after access was wanted [ARAP-STS-02]', async () => {
+  it('fails when approval comes after the requested end of access [ARAP-STS-02]', async () => {
     const requested_until = new Date(Date.now() + 400).toISOString();
     const request = await service.open({ body: { requested_access: { requested_until } } });
     await waitFor(() => Date.now() > Date.parse(requested_until) + 50);
@@ -127,14 +127,14 @@ describe('resolution of an access request', () => {
     expect(await statusOf(request.id)).toBe('failed');
   });
 
-  it('grants no longer than was asked for [ARAP-SUB-15]', async () => {
+  it('grants for no longer than the client asked [ARAP-SUB-15]', async () => {
     const until = new Date((Math.floor(Date.now() / 1_000) + 600) * 1_000).toISOString();
     const request = await service.open({ body: { requested_access: { requested_until: until } } });
     await service.vote('alice', request, 'approve');
     expect((await service.status(request.id)).body.result.approval.approved_until).toBe(until);
   });
 
-  it('keeps what was asked, what was voted and how it ended as they are [ARAP-STS-04, ARAP-CMP-17]', async () => {
+  it('keeps the request, the votes and the end unchanged [ARAP-STS-04, ARAP-CMP-17]', async () => {
     const request = await service.open();
     await service.vote('alice', request, 'deny');
     for (const statement of [

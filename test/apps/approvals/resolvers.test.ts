@@ -15,14 +15,14 @@ interface Request {
   readonly generation: number;
 }
 
-/** One way to a vote, by one voter. Each answers whether the vote counts, now or since an earlier time. */
+/** One way to vote, by one voter. Each returns whether the vote counts, now or since an earlier time. */
 interface Door {
   readonly voter: string;
   readonly via: string;
   cast(request: Request, verdict: Verdict): Promise<boolean>;
   /**
-   * The same where the door itself gives no occasion for it: an automatic resolver is asked once, about the call as it is, and
-   * only where a stage names it. What is left is an answer that the database is given all the same.
+   * Casts the same vote where the way offers none: an automatic resolver is asked once, about the current call, and only where a
+   * stage names it. The test then writes the answer to the database directly.
    */
   forced(request: Request, verdict: Verdict): Promise<boolean>;
 }
@@ -32,10 +32,10 @@ const stage = (voter: string, more: object = {}) => ({
   stages: [{ name: 'only', approvers: { people: [voter, 'rival'] }, ...more }],
 });
 
-describe('every resolver', () => {
+describe('each kind of resolver', () => {
   const service = new ApprovalsUnderTest();
   const engine = new RuleEngine();
-  /** What the engine says about a request, once it is let. */
+  /** The engine's answer about a request, once it is released. */
   const releases = new Map<string, (verdict: Verdict) => void>();
   let browser: Browser;
   beforeAll(async () => {
@@ -119,7 +119,7 @@ describe('every resolver', () => {
     it.each([
       ['approve', 'approved'],
       ['deny', 'denied'],
-    ] as const)('counts once to %s, and its name, reason and way are on record', async (verdict, status) => {
+    ] as const)('counts once to %s, and the record has its name, reason and way', async (verdict, status) => {
       const request = await open();
       expect(await door.cast(request, verdict)).toBe(true);
       const record = await recordOf(request.id);
@@ -132,7 +132,7 @@ describe('every resolver', () => {
       });
     });
 
-    it('gets the same answer when it repeats itself, and counts once', async () => {
+    it('gets the same answer when it repeats its vote, and counts once', async () => {
       const request = await open();
       await door.cast(request, 'approve');
       expect(await door.forced(request, 'approve')).toBe(true);
@@ -147,7 +147,7 @@ describe('every resolver', () => {
     });
 
     it.each(['subject', 'agent'])(
-      'is refused where it is a party to the call, as %s [ARAP-APV-02] [ARAP-APV-03]',
+      'is refused when it is a party to the call, as %s [ARAP-APV-02] [ARAP-APV-03]',
       async (part) => {
         const request = await open({ subject: 'rita', [part]: door.voter });
         expect(await door.cast(request, 'approve')).toBe(false);
@@ -156,7 +156,7 @@ describe('every resolver', () => {
     );
 
     it.each([{ callDigest: `sha-256:${'0'.repeat(64)}` }, { generation: 2 }])(
-      'is refused with what is bound to something else: %o',
+      'is refused with a vote that is bound to another request: %o',
       async (stale) => {
         const request = await open();
         expect(await door.forced({ ...request, ...stale }, 'approve')).toBe(false);
@@ -172,7 +172,7 @@ describe('every resolver', () => {
       expect([(await recordOf(request.id)).status, await votesOn(request.id)]).toEqual(['cancelled', []]);
     });
 
-    it('makes one resolution with another at the same moment, ten times', async () => {
+    it('makes one resolution with a simultaneous rival, ten times', async () => {
       const rounds = Array.from({ length: 10 }, async () => {
         const request = await open();
         const [counted, rival] = await Promise.all([

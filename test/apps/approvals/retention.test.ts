@@ -7,12 +7,12 @@ const URN = 'urn:openid:authzen:access-request:error:';
 const DAY = 86_400_000;
 const HOUR = 3_600_000;
 
-describe('an access request that has ended', () => {
+describe('an ended access request', () => {
   const service = new ApprovalsUnderTest();
   beforeAll(() => service.start({ approvals: { requestTtlSeconds: 3_600, retentionSeconds: 2 * 86_400, bulk: {} } }));
   afterAll(() => service.stop());
 
-  /** As if all of it had been this much earlier. */
+  /** Moves all times of the request into the past by this much. */
   const age = (id: string, ms: number) =>
     service.database.pool.query(
       `ALTER TABLE approvals.access_request DISABLE TRIGGER USER; UPDATE approvals.access_request SET
@@ -34,7 +34,7 @@ describe('an access request that has ended', () => {
     return [status, body.type ?? body.task.status];
   };
 
-  it('can be read as long as it is kept, then is expired, then unknown [ARAP-STS-18] [ARAP-STS-19] [ARAP-ERR-07] [ARAP-APV-08]', async () => {
+  it('can be read during retention, then is expired, then unknown [ARAP-STS-18] [ARAP-STS-19] [ARAP-ERR-07] [ARAP-APV-08]', async () => {
     const { id } = await ended();
     await age(id, 2 * DAY - HOUR);
     await forget();
@@ -51,7 +51,7 @@ describe('an access request that has ended', () => {
     expect(rows).toHaveLength(0);
   });
 
-  it('has its key a day longer, and no longer than that [ARAP-IDM-03] [ARAP-IDM-06] [ARAP-IDM-07] [ARAP-IDM-09]', async () => {
+  it('keeps its idempotency key for exactly one more day [ARAP-IDM-03] [ARAP-IDM-06] [ARAP-IDM-07] [ARAP-IDM-09]', async () => {
     const { id, again } = await ended();
     await age(id, DAY - HOUR);
     await forget();
@@ -59,12 +59,12 @@ describe('an access request that has ended', () => {
     expect([repeated.status, repeated.body.task?.id]).toEqual([201, id]);
     await age(id, HOUR);
     await forget();
-    // The key is free; the denial is used, and stays so.
+    // The key is free, but the denial stays used.
     expect((await again()).body.type).toBe(`${URN}invalid_denial_binding`);
     expect(await told(id)).toEqual([200, 'approved']);
   });
 
-  it('is not forgotten while it is open, however old it is', async () => {
+  it('is not deleted while it is open, however old it is', async () => {
     const { id } = await service.open();
     await service.database.pool.query(
       `ALTER TABLE approvals.access_request DISABLE TRIGGER USER; UPDATE approvals.access_request SET
@@ -74,7 +74,7 @@ describe('an access request that has ended', () => {
     expect(await told(id)).toEqual([200, 'pending']);
   });
 
-  it('is kept as long as its approval holds [ARAP-STS-18]', async () => {
+  it('is kept as long as its approval is valid [ARAP-STS-18]', async () => {
     const { id } = await ended();
     await age(id, 4 * DAY);
     await service.database.pool.query(
@@ -85,7 +85,7 @@ describe('an access request that has ended', () => {
     expect(await told(id)).toEqual([200, 'approved']);
   });
 
-  it('goes with its votes and revocation, and neither goes without it', async () => {
+  it('is deleted with its votes and revocation, and they are not deleted without it', async () => {
     const { id } = await ended();
     await service.asPerson('alice', `/requests/${id}/revoke`, { method: 'POST', body: '{}' });
     await age(id, 4 * DAY);
@@ -100,7 +100,7 @@ describe('an access request that has ended', () => {
     await expect(service.database.pool.query(remove, [other.id])).rejects.toThrow('are never changed');
   });
 
-  it('goes with its bundle, with all items and the key or with none [ARAP-IDM-06] [ARAP-STS-18]', async () => {
+  it('is deleted together with its whole bundle and the key, or not at all [ARAP-IDM-06] [ARAP-STS-18]', async () => {
     const bundle = await openBundle(service, 2);
     const [first, second] = bundle.items as [BundleItem, BundleItem];
     await service.vote('alice', first, 'approve');
@@ -122,7 +122,7 @@ describe('an access request that has ended', () => {
     expect((await service.database.pool.query(left, [bundle.id])).rows).toEqual([]);
   });
 
-  it('is looked for again in a while, not at once [ARAP-STS-12]', async () => {
+  it('asks for a later poll while it is open [ARAP-STS-12]', async () => {
     const { id } = await service.open();
     const open = await service.status(id);
     expect(Number(open.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);

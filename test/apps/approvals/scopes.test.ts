@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { ApprovalsUnderTest } from '../../support/approvals.ts';
 
-/** The issuer gives a scope more than the inbox needs, and a person may ask for less. */
+/** The issuer grants a scope that the inbox does not need, and a person may ask for fewer scopes. */
 const service = new ApprovalsUnderTest();
 beforeAll(() => service.start({ approvals: { scopes: ['approvals', 'votes'] } }));
 afterAll(() => service.stop());
@@ -11,7 +11,7 @@ const asAliceWith = async (scope: string) => {
   return fetch(`${service.url}/requests`, { headers: { authorization: `Bearer ${token}` } });
 };
 
-it('an access token that lacks a scope of the inbox reads nothing, and is told which scopes it needs', async () => {
+it('an access token that lacks a scope of the inbox reads no requests, and the refusal names the scopes', async () => {
   const answer = await asAliceWith('approvals');
   expect(answer.status).toBe(403);
   expect(answer.headers.get('www-authenticate')).toMatch(/error="insufficient_scope", scope="approvals votes"/);

@@ -17,7 +17,7 @@ describe('sign-in to the inbox', () => {
   const sessions = async () => (await service.database.pool.query('SELECT sid, expire FROM approvals.session')).rows;
   const attemptsOf = (browser: Browser) => browser.cookieNames.filter((name) => name.startsWith(ATTEMPT));
 
-  it('begins with PKCE, state and nonce', async () => {
+  it('starts with PKCE, state and nonce', async () => {
     const began = await new Browser(service.url).go('/sign-in');
     const address = new URL(began.headers.get('location') ?? '');
     expect(address.origin).toBe(service.config.urls.issuer);
@@ -31,7 +31,7 @@ describe('sign-in to the inbox', () => {
     for (const name of ['state', 'nonce', 'code_challenge']) expect(asked[name]?.length).toBeGreaterThan(20);
   });
 
-  it('stores nothing for a browser that has not signed in, at any address', async () => {
+  it('stores no data for a browser that has not signed in, at any address', async () => {
     const before = (await sessions()).length;
     const browser = new Browser(service.url);
     for (const path of ['/sign-in?returnTo=/x', '/requests', '/delegations', '/oidc/callback?state=x', '/signed-out']) {
@@ -43,7 +43,7 @@ describe('sign-in to the inbox', () => {
     expect(await sessions()).toHaveLength(before);
   });
 
-  it('shows nothing of itself to the browser that keeps it', async () => {
+  it("encrypts its state in the browser's cookie", async () => {
     const browser = new Browser(service.url);
     const began = await browser.go('/sign-in?returnTo=/requests?status=denied');
     const [name = ''] = attemptsOf(browser);
@@ -56,7 +56,7 @@ describe('sign-in to the inbox', () => {
     expect(opened).not.toMatch(/requests|denied|nonce/);
   });
 
-  it('gives the session an id that no browser knew before', async () => {
+  it('gives the session a new id', async () => {
     const browser = await service.signIn('alice');
     const before = browser.cookie(COOKIE);
     await browser.go(await begin(browser, 'alice'));
@@ -66,7 +66,7 @@ describe('sign-in to the inbox', () => {
     expect((await sessions()).map(({ sid }) => sid)).not.toContain(sidOf(before));
   });
 
-  it('is finished once, and in the browser that began it', async () => {
+  it('can be finished once, in the browser that began it', async () => {
     const browser = new Browser(service.url);
     const back = await begin(browser, 'alice');
     expect((await new Browser(service.url).go(back)).status).toBe(400);
@@ -78,7 +78,7 @@ describe('sign-in to the inbox', () => {
     expect((await other.go('/requests')).status).toBe(303);
   });
 
-  it('works in several tabs at once, and leaves the forms that are open in them as they are', async () => {
+  it('works in several tabs at once, and keeps the forms open in them valid', async () => {
     const browser = new Browser(service.url);
     const pages = ['/requests?status=approved', '/requests?status=denied', '/delegations'];
     const ways: string[] = [];
@@ -90,13 +90,13 @@ describe('sign-in to the inbox', () => {
       csrfToken ||= csrfTokenIn(await (await browser.go(pages[index] ?? '')).text());
     }
     expect(attemptsOf(browser)).toEqual([]);
-    // Of the first tab that was there, whose session has gone since.
+    // The token of the first tab, whose session no longer exists.
     const request = await service.open();
     const vote = { verdict: 'deny', callDigest: request.callDigest, csrfToken };
     expect((await browser.go(`/requests/${request.id}/votes`, vote)).status).toBe(303);
   });
 
-  it('gives another person who signs in another token for their forms', async () => {
+  it('gives the next person who signs in another form token', async () => {
     const browser = await service.signIn('alice');
     const token = async () => csrfTokenIn(await (await browser.go('/requests')).text());
     const before = await token();
@@ -104,7 +104,7 @@ describe('sign-in to the inbox', () => {
     expect(await token()).not.toBe(before);
   });
 
-  it('has a browser keep five at most, the latest ones', async () => {
+  it('keeps the five latest attempts in a browser', async () => {
     const browser = new Browser(service.url);
     const ways: string[] = [];
     for (let tab = 0; tab < 7; tab += 1) ways.push(await begin(browser, 'alice', `/requests/tab-${tab}`));
@@ -114,7 +114,7 @@ describe('sign-in to the inbox', () => {
     expect(arrived).toEqual([400, 400, 303, 303, 303, 303, 303]);
   });
 
-  it('is refused with a forged state, and with a cookie that was altered or made for another state', async () => {
+  it('refuses a forged state, an altered cookie and a cookie for another state', async () => {
     const browser = new Browser(service.url);
     const back = new URL(await begin(browser, 'alice'));
     const [name = ''] = attemptsOf(browser);
@@ -137,7 +137,7 @@ describe('sign-in to the inbox', () => {
     }
   });
 
-  it('ends with sign-out, which needs the token of the session, here and at the issuer', async () => {
+  it('ends with a sign-out here and at the issuer, which needs the token of the session', async () => {
     const { site, atIssuer } = await signInTo({ site: service.url, issuer: service.config.urls.issuer }, 'alice');
     const page = await (await site.go('/requests')).text();
     expect((await site.go('/sign-out', {})).status).toBe(403);
@@ -147,7 +147,7 @@ describe('sign-in to the inbox', () => {
     expect([out.status, await out.text()]).toEqual([200, expect.stringContaining('You are signed out here')]);
     expect(site.cookieNames).not.toContain(COOKIE);
     expect((await site.go('/requests')).status).toBe(303);
-    // The old cookie opens nothing either.
+    // The old cookie is invalid as well.
     const old = await service.fetch('/requests', { headers: { cookie: `${COOKIE}=${cookie}`, accept: 'text/html' } });
     expect(old.status).toBe(303);
 
@@ -163,7 +163,7 @@ describe('sign-in to the inbox', () => {
     expect(await (await site.go('/signed-out')).text()).toContain('You are signed out');
   });
 
-  it('ends here while the issuer is away', async () => {
+  it('ends with a sign-out here while the issuer is down', async () => {
     const browser = await service.signIn('alice');
     const csrfToken = csrfTokenIn(await (await browser.go('/requests')).text());
     await service.restart();

@@ -3,9 +3,9 @@ import { promisify } from 'node:util';
 import { describe, expect, it } from '@jest/globals';
 import { packagePath } from '../../../apps/shared/config/files.ts';
 
-describe('a resolver that takes the question and does not answer', () => {
+describe('a resolver that accepts the question and does not answer', () => {
   it.each(['nothing', 'half an answer'])(
-    'fails at the end of its time after it sent %s, also when memory is collected meanwhile',
+    'fails after its time limit when it sent %s, also after a garbage collection',
     async (sent) => {
       const support = (name: string) => packagePath('test', 'support', name);
       const { stdout } = await promisify(execFile)(
@@ -18,7 +18,7 @@ describe('a resolver that takes the question and does not answer', () => {
           support('start-silent-resolver.ts'),
           sent,
         ],
-        // Well within the time after which the HTTP client gives up by itself.
+        // Well within the HTTP client's own time limit.
         { timeout: 120_000 },
       );
       expect(JSON.parse(stdout)).toEqual(['failed', 'it did not answer', false]);

@@ -28,7 +28,7 @@ const stages = fc.array(stage, { minLength: 1, maxLength: 4 }).map((all) =>
 const ballot = fc.record({
   kind: fc.constant('vote' as const),
   subject,
-  /** Who acts for the voter by the token: mostly no one. */
+  /** Actors in the voter's token: mostly none. */
   actors: fc.oneof(
     { weight: 3, arbitrary: fc.constant([]) },
     { weight: 1, arbitrary: fc.subarray(PEOPLE, { minLength: 1, maxLength: 2 }) },
@@ -36,7 +36,7 @@ const ballot = fc.record({
   verdict: fc.constantFrom('approve' as const, 'approve' as const, 'deny' as const),
   lapsed: fc.subarray(PEOPLE, { maxLength: 2 }),
   electorate: fc.option(fc.subarray(PEOPLE), { nil: undefined }),
-  /** Whether the voter says which stage they mean. */
+  /** Whether the voter names the stage. */
   names: fc.boolean(),
 });
 const steps = fc.array(
@@ -63,7 +63,7 @@ function follow(model: Model, next: Next | undefined): void {
   else model.status = next === 'granted' ? 'approved' : 'denied';
 }
 
-/** What the domain says that a vote comes to. */
+/** The outcome of a vote in the domain model. */
 function cast(
   model: Model,
   { subject, actors, verdict, lapsed, electorate, names }: typeof ballot extends fc.Arbitrary<infer T> ? T : never,
@@ -93,7 +93,7 @@ describe('stages in the database', () => {
        ALTER TABLE approvals.access_request ENABLE TRIGGER USER`,
     );
 
-  it('make of votes and deadlines what the domain makes of them [ARAP-APV-05] [ARAP-STS-06]', async () => {
+  it('match the domain model for any votes and deadlines [ARAP-APV-05] [ARAP-STS-06]', async () => {
     const store = createAccessRequestStore(db.pool);
     const ends = new Set<string>();
     const property = fc.asyncProperty(stages, fc.boolean(), steps, async (all, separateStages, list) => {
@@ -108,7 +108,7 @@ describe('stages in the database', () => {
         } else {
           const { subject: who, actors, verdict, lapsed, electorate, names } = step;
           const outcome = cast(model, step);
-          // The stage as it was when the vote was cast.
+          // The stage at the time of the vote.
           const judgedStage = (await store.find(request.id))?.stage ?? 0;
           const vote = newVote(request, {
             ...{ approver: anApprover(who), actors, verdict, judgedStage, ...(names && { stage: judgedStage }) },
@@ -122,12 +122,12 @@ describe('stages in the database', () => {
       ends.add(`${model.status} in ${Math.min(model.stage, 2)}`);
     });
     await fc.assert(property, { numRuns: times(150, 3_000) });
-    // Nothing was compared that never happened.
+    // The runs must have reached each of these ends.
     for (const end of ['pending in 2', 'approved in 1', 'approved in 2', 'denied in 1', 'denied in 2'])
       expect(ends).toContain(end);
   }, 600_000);
 
-  it('are fenced by a key: no person has two votes where they count once', async () => {
+  it('have a unique key: no person has two votes where one counts', async () => {
     const store = createAccessRequestStore(db.pool);
     const request = newAccessRequest({ stages: [aStage({ quorum: 3 })] });
     await store.create(request);
@@ -143,7 +143,7 @@ describe('stages in the database', () => {
     });
   });
 
-  it('count no vote of whoever was found eligible for another stage, or looked at one', async () => {
+  it('count no vote of an approver who was eligible for another stage or saw another stage', async () => {
     const store = createAccessRequestStore(db.pool);
     const request = newAccessRequest({ stages: [aStage(), aStage({ name: 'second' })] });
     await store.create(request);

@@ -42,7 +42,7 @@ const templates = {
   majority: { stages: [{ ...security, veto: false }] },
 };
 
-describe('templates of approvals', () => {
+describe('approval templates', () => {
   const service = new ApprovalsUnderTest();
   beforeAll(async () => {
     write(['alice', 'bob', 'carol']);
@@ -83,7 +83,7 @@ describe('templates of approvals', () => {
     return statuses;
   };
 
-  it('is pending until as many as the quorum have approved, whichever way they came [ARAP-STS-06] [ARAP-APV-05]', async () => {
+  it('are pending until the quorum has approved, by any way [ARAP-STS-06] [ARAP-APV-05]', async () => {
     const request = await open('two_of_three');
     expect((await service.vote('alice', request, 'approve')).status).toBe(200);
     expect((await service.vote('alice', request, 'approve')).status).toBe(200);
@@ -95,7 +95,7 @@ describe('templates of approvals', () => {
     expect(lasts).toBeLessThanOrEqual(120_000);
   });
 
-  it('counts nobody who is not of the stage, by any way, and says who tried [ARAP-APV-01] [ARAP-APV-02]', async () => {
+  it('count no vote of a person outside the stage, by any way, and log the attempt [ARAP-APV-01] [ARAP-APV-02]', async () => {
     const request = await open('two_of_three');
     const refused = await service.vote('dave', request, 'approve');
     expect([refused.status, refused.body.title]).toEqual([404, 'There is no such request']);
@@ -108,7 +108,7 @@ describe('templates of approvals', () => {
     expect((await service.asPerson('alice', `/requests/${request.id}`)).body.request.votes).toEqual([]);
   });
 
-  it('goes through its stages in order and shows at which it is, and to nobody whom it waits for [ARAP-TSK-07] [ARAP-TSK-08]', async () => {
+  it('run their stages in order, and show the current stage without its approvers [ARAP-TSK-07] [ARAP-TSK-08]', async () => {
     const request = await open('line_then_security');
     expect((await task(request.id)).progress).toEqual({ current_step: 1, total_steps: 2, step_name: 'manager' });
     expect(await votes(request, ['alice', 'mia', 'mia'])).toEqual([403, 200, 200]);
@@ -121,7 +121,7 @@ describe('templates of approvals', () => {
     expect(left).toBeLessThanOrEqual(900_000);
   });
 
-  it('lets the next stage decide where one that escalates runs out of time, and denies at the last [ARAP-STS-05]', async () => {
+  it('pass a late stage on to the next where it escalates, and deny at the last [ARAP-STS-05]', async () => {
     for (const end of ['approved', 'denied'] as const) {
       const request = await open('escalating');
       await passStage(request.id);
@@ -134,13 +134,13 @@ describe('templates of approvals', () => {
     }
   });
 
-  it('skips the stage for escalations when the one before it agreed', async () => {
+  it('skip the escalation stage when the stage before it agreed', async () => {
     const request = await open('escalating');
     expect(await votes(request, ['mia', 'dave'])).toEqual([403, 200]);
     expect((await task(request.id)).status).toBe('approved');
   });
 
-  it('carries out the deadline of a stage when nobody looks, and tells the gateway', async () => {
+  it('carry out the deadline of a stage without any read, and tell the gateway', async () => {
     const request = await open('escalating');
     await passStage(request.id);
     await service.vote('alice', request, 'approve');
@@ -148,7 +148,7 @@ describe('templates of approvals', () => {
     await waitFor(() => service.callbacks.some(({ body }) => body.includes(request.id) && body.includes('"denied"')));
   });
 
-  it('takes a retry for no vote in the next stage, where a person may count in both', async () => {
+  it('do not count a retried vote in the next stage, where a person may vote in both', async () => {
     const request = await open('same_again');
     expect(await votes(request, ['alice', 'alice', 'alice'])).toEqual([200, 200, 200]);
     expect((await task(request.id)).progress.step_name).toBe('again');
@@ -159,7 +159,7 @@ describe('templates of approvals', () => {
     expect((await task(request.id)).status).toBe('approved');
   });
 
-  it('denies without a veto when too few are left', async () => {
+  it('deny without a veto when too few approvers are left', async () => {
     const request = await open('majority');
     await service.vote('alice', request, 'deny');
     expect((await task(request.id)).status).toBe('pending');
@@ -167,7 +167,7 @@ describe('templates of approvals', () => {
     expect((await task(request.id)).status).toBe('denied');
   });
 
-  it('keeps the terms it was opened with, whatever the configuration becomes', async () => {
+  it('keep the terms of an open request when the configuration changes', async () => {
     const request = await open('two_of_three');
     const stage = service.config.approvals.templates['two_of_three']?.stages[0] ?? { quorum: 0 };
     stage.quorum = 1;
@@ -183,7 +183,7 @@ describe('templates of approvals', () => {
     }
   });
 
-  it('routes by the template that the PDP signed, never by an echo [ARAP-SUB-16] [ARAP-SUB-18]', async () => {
+  it('are chosen by the template that the PDP signed, never by an echo [ARAP-SUB-16] [ARAP-SUB-18]', async () => {
     const body = await service.submission({ subject: 'rita', claims: { template: 'line_then_security' } });
     const forged = { ...body, denial: { ...body.denial, template: 'same_again' } };
     const unsigned = await service.submission({ subject: 'rita', claims: { template: undefined } });
@@ -199,17 +199,17 @@ describe('templates of approvals', () => {
       step_name: 'approval',
       total_steps: 1,
     });
-    // It skips no stage, and whoever acts for the requester is kept out.
+    // It skips no stage, and an actor of the requester cannot vote.
     const { task: opened } = (await service.submit(emergency)).body;
     expect(opened.progress).toMatchObject({ step_name: 'manager', total_steps: 2 });
     const vote = { id: opened.id, callDigest: emergency.context.call_digest };
     expect((await service.vote('mia', vote, 'approve')).body.title).toBe('You asked for this yourself');
   });
 
-  it('lists as yours what you may decide, and what you may read beside it', async () => {
+  it('list a request as yours when you may decide it, and list others that you may read', async () => {
     const request = await open('line_then_security');
     expect(await idsOf('mia', '?status=yours')).toContain(request.id);
-    // One whose stage comes later, one who asked, one who oversees, and one for whom it is not.
+    // A voter of a later stage, the requester, an overseer, and a person without a role in it.
     for (const [name, isListed] of Object.entries({ alice: true, rita: true, olga: true, dave: false })) {
       expect(await idsOf(name, '?status=yours')).not.toContain(request.id);
       expect((await idsOf(name, '')).includes(request.id)).toBe(isListed);
@@ -219,7 +219,7 @@ describe('templates of approvals', () => {
     expect(await idsOf('alice', '?status=yours')).toContain(request.id);
   });
 
-  it('says what may decide by names of groups, never who they are', async () => {
+  it('name the groups that may decide, never their members', async () => {
     const request = await open('line_then_security');
     await service.vote('mia', request, 'approve');
     const { stage } = (await service.asPerson('alice', `/requests/${request.id}`)).body.request;
@@ -233,14 +233,14 @@ describe('templates of approvals', () => {
     expect(page).not.toMatch(/bob|carol/);
   });
 
-  it('looks up at the vote who is in a group, and at the grant who still is [ARAP-APV-01]', async () => {
+  it('check group membership when a vote is cast and again when the request is granted [ARAP-APV-01]', async () => {
     const request = await open('two_of_three');
     expect(await votes(request, ['alice'])).toEqual([200]);
     write(['bob', 'carol', 'dave'], ['carol']);
     await waitFor(async () => (await service.asPerson('carol', '/requests')).status === 403);
     expect(await votes(request, ['carol'])).toEqual([403]);
     expect(await votes(request, ['bob'])).toEqual([200]);
-    // Alice has left, so that her approval is none any more.
+    // Alice has left the group, so her approval no longer counts.
     expect((await task(request.id)).status).toBe('pending');
     expect(await votes(request, ['dave'])).toEqual([200]);
     expect((await task(request.id)).status).toBe('approved');

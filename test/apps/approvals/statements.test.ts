@@ -10,7 +10,7 @@ type Name = keyof typeof TOKENS;
 const OTHER_RIGHTS = ['submit', 'status', 'result', 'cancel'];
 const ours = { actsFor: 'mcp-gateway' };
 
-describe('who resolved a request', () => {
+describe('the statement of who resolved a request', () => {
   const service = new ApprovalsUnderTest();
   beforeAll(() =>
     service.start({
@@ -33,7 +33,7 @@ describe('who resolved a request', () => {
       headers: { authorization: `Bearer ${TOKENS[name]}`, 'content-type': 'application/json' },
     });
 
-  it('is stated to clients with the right to that alone, and in no status [ARAP-STS-14] [ARAP-STS-16]', async () => {
+  it('is shown only to clients with the right to it, and never in a status [ARAP-STS-14] [ARAP-STS-16]', async () => {
     const request = await service.open();
     await service.vote('alice', request, 'deny', { reason: 'canary-reason' });
     const who = (name: Name, id = request.id) => as(name, `/${id}/resolution`);
@@ -49,7 +49,8 @@ describe('who resolved a request', () => {
       expect((await who(name)).status).toBe(403);
       expect(JSON.stringify((await as(name, `/${request.id}`)).body)).not.toContain(RESOLUTION_LINK);
     }
-    // Without the right it is the same whether there is such a request; with it, those of others are unknown.
+    // Without the right, the answer does not depend on whether the request exists. With it, requests of other clients are
+    // unknown.
     const made = `arq_${randomBytes(16).toString('base64url')}`;
     expect((await who('reader', made)).body).toEqual((await who('reader')).body);
     expect((await who('other')).body).toEqual((await who('other', made)).body);
@@ -58,7 +59,7 @@ describe('who resolved a request', () => {
     expect((await as('historian', `/${request.id}/resolution`, { method: 'POST', body: '{}' })).status).toBe(405);
   });
 
-  it('is stated of a request that was given up, with the name of that time, the way and the time', async () => {
+  it('names who cancelled a request, with the name at that time, the way and the time', async () => {
     const [byPerson, byClient] = [await service.open(), await service.open()];
     const body = JSON.stringify({ reason: 'canary-reason' });
     await service.asPerson('alice', `/requests/${byPerson.id}/cancel`, { method: 'POST', body });
@@ -74,7 +75,7 @@ describe('who resolved a request', () => {
     });
   });
 
-  it('is stated for every item of a bundle, in their order', async () => {
+  it('covers every item of a bundle, in order', async () => {
     const bundle = await openBundle(service, 3);
     const [first, second] = bundle.items as [BundleItem, BundleItem, BundleItem];
     await service.vote('alice', second, 'approve');

@@ -31,7 +31,7 @@ describe('the access request service when it stops', () => {
     await engine.stop();
   });
 
-  it('gives up its questions before it waits for the receivers of messages', async () => {
+  it('gives up open questions before it waits for receivers of messages', async () => {
     const { id } = await service.open({ claims: { template: 'beside' } });
     await waitFor(() => engine.asked(id).length === 1 && letReceiverFail !== undefined);
     const stopped = service.pause();

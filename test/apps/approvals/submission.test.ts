@@ -7,7 +7,7 @@ import type { SubmissionChanges } from '../../support/submissions.ts';
 
 const URN = 'urn:openid:authzen:access-request:error:';
 
-describe('submission of an access request [ARAP-BND-01, ARAP-BND-04, ARAP-BND-13, ARAP-BND-16, ARAP-BND-20, ARAP-GEN-08, ARAP-SUB-02, ARAP-SUB-03, ARAP-SUB-05, ARAP-SUB-09, ARAP-ERR-04, PRJ-06, PRJ-07, ARAP-CB-02, ARAP-SUB-08, ARAP-SUB-19, PRJ-11, PRJ-14]', () => {
+describe('the submission of an access request [ARAP-BND-01, ARAP-BND-04, ARAP-BND-13, ARAP-BND-16, ARAP-BND-20, ARAP-GEN-08, ARAP-SUB-02, ARAP-SUB-03, ARAP-SUB-05, ARAP-SUB-09, ARAP-ERR-04, PRJ-06, PRJ-07, ARAP-CB-02, ARAP-SUB-08, ARAP-SUB-19, PRJ-11, PRJ-14]', () => {
   const service = new ApprovalsUnderTest();
   beforeAll(() => service.start());
   afterAll(() => service.stop());
@@ -23,7 +23,7 @@ describe('submission of an access request [ARAP-BND-01, ARAP-BND-04, ARAP-BND-13
   const soon = () => new Date((Math.floor(Date.now() / 1_000) + 600) * 1_000);
   const longAgo = () => new Date((Math.floor(Date.now() / 1_000) - 31) * 1_000);
 
-  it('opens a task and answers its handle [ARAP-SUB-01, ARAP-SUB-24, ARAP-TSK-01, ARAP-TSK-02, ARAP-TSK-04, ARAP-TSK-05, ARAP-CAN-02]', async () => {
+  it('opens a task and returns its handle [ARAP-SUB-01, ARAP-SUB-24, ARAP-TSK-01, ARAP-TSK-02, ARAP-TSK-04, ARAP-TSK-05, ARAP-CAN-02]', async () => {
     const answer = await service.submit(await service.submission());
     const { task } = answer.body;
     expect([answer.status, task.status]).toEqual([202, 'pending']);
@@ -34,11 +34,11 @@ describe('submission of an access request [ARAP-BND-01, ARAP-BND-04, ARAP-BND-13
     const inDays = (Date.parse(task.expires_at) - Date.now()) / 86_400_000;
     expect(inDays).toBeCloseTo(7, 2);
     expect(answer.headers.get('cache-control')).toBe('no-store');
-    // Nothing about approvers, policies or arguments reaches the enforcement point (ARAP-STS-16).
+    // No data about approvers, policies or arguments reaches the enforcement point (ARAP-STS-16).
     expect(JSON.stringify(answer.body)).not.toMatch(/writes-need-approval|hello/);
   });
 
-  it('shows approvers what the requester says apart from what is bound [ARAP-GEN-08]', async () => {
+  it("shows approvers the requester's words separately from bound members [ARAP-GEN-08]", async () => {
     const members = ['agent', 'arguments', 'call_digest', 'region'];
     const body = await service.submission({ context: { region: 'region-of-the-call' }, members });
     const said = { requester_input: { justification: 'Invoice <b>88</b>' } };
@@ -52,7 +52,7 @@ describe('submission of an access request [ARAP-BND-01, ARAP-BND-04, ARAP-BND-13
     expect([bound.includes('Invoice'), unbound.includes('region-of-the-call')]).toEqual([false, false]);
   });
 
-  it('answers a repeated submission with the same task, whatever its layout, twenty at once [ARAP-IDM-03, ARAP-IDM-05]', async () => {
+  it('returns the same task for a repeated submission in any layout, twenty at once [ARAP-IDM-03, ARAP-IDM-05]', async () => {
     const body = await service.submission();
     const before = await count();
     const shuffled = JSON.stringify(Object.fromEntries(Object.entries(body).reverse()), null, 2);
@@ -64,7 +64,7 @@ describe('submission of an access request [ARAP-BND-01, ARAP-BND-04, ARAP-BND-13
     expect(await count()).toBe(before + 1);
   });
 
-  it('answers a repeated submission even when its denial has expired since', async () => {
+  it('returns the task for a repeated submission after its denial expired', async () => {
     const expiresAt = soon();
     const body = await service.submission({ expiresAt });
     const first = await service.submit(body, { 'idempotency-key': 'later' });
@@ -75,14 +75,14 @@ describe('submission of an access request [ARAP-BND-01, ARAP-BND-04, ARAP-BND-13
     expect([again.status, again.body.task.id]).toEqual([202, first.body.task.id]);
   });
 
-  it('refuses the key of another body [ARAP-IDM-02, ARAP-IDM-04, ARAP-ERR-05]', async () => {
+  it('refuses a used key with another body [ARAP-IDM-02, ARAP-IDM-04, ARAP-ERR-05]', async () => {
     const body = await service.submission();
     await service.submit(body, { 'idempotency-key': 'taken' });
     const other = await service.submit({ ...body, extra: 1 }, { 'idempotency-key': 'taken' });
     expect([other.status, other.body.type]).toEqual([409, `${URN}duplicate_request`]);
   });
 
-  it('lets a denial open one task only [ARAP-BND-06, PRJ-10]', async () => {
+  it('opens one task for a denial [ARAP-BND-06, PRJ-10]', async () => {
     const body = await service.submission();
     const answers = await Promise.all(Array.from({ length: 8 }, () => service.submit(body)));
     expect(answers.filter(({ status }) => status === 202)).toHaveLength(1);
@@ -92,7 +92,7 @@ describe('submission of an access request [ARAP-BND-01, ARAP-BND-04, ARAP-BND-13
 
   it.each<[string, () => SubmissionChanges | Promise<SubmissionChanges>]>([
     ['another key under the same kid', async () => ({ key: await aKey(String(service.secrets.pdpSigningKey.kid)) })],
-    ['an unknown kid', () => ({ header: { kid: 'nobody' } })],
+    ['an unknown kid', () => ({ header: { kid: 'unknown' } })],
     ['an embedded key', async () => ({ key: await aKey('own'), header: { jku: 'http://127.0.0.1:1/', kid: 'own' } })],
     ['another issuer', () => ({ claims: { iss: 'http://127.0.0.1:1' } })],
     ['another audience', () => ({ claims: { aud: 'http://127.0.0.1:1/access/v1/requests' } })],
@@ -108,10 +108,10 @@ describe('submission of an access request [ARAP-BND-01, ARAP-BND-04, ARAP-BND-13
     ['another hash', () => ({ claims: { binding_hash: 'AAAA' } })],
     ['another inline copy', () => ({ claims: { action: { name: 'tools/list' } } })],
     ['nothing bound', () => ({ claims: { binding_hash: undefined, subject: undefined } })],
-    ['an unbound call digest', () => ({ members: ['agent', 'arguments'] })],
+    ['a call digest that is not bound', () => ({ members: ['agent', 'arguments'] })],
     ['a digest of other arguments', () => ({ context: { arguments: { path: '/etc/passwd' } } })],
     ['a digest for another tool', () => ({ context: { call_digest: `sha-256:${'0'.repeat(64)}` } })],
-    ['a digest for another tool beside', () => ({ context: { tool: 'files__other' } })],
+    ['a digest that does not match the tool in the context', () => ({ context: { tool: 'files__other' } })],
     ['a later echo of the expiry', () => ({ body: {}, claims: { denial_expires_at: new Date(0).toISOString() } })],
   ])('refuses a denial with %s', async (_name, changes) => {
     const before = await count();
@@ -125,7 +125,7 @@ describe('submission of an access request [ARAP-BND-01, ARAP-BND-04, ARAP-BND-13
     expect((await service.submit(await service.submission({ claims: { binding_hash: undefined } }))).status).toBe(202);
   });
 
-  it('refuses arguments that are not those of the digest', async () => {
+  it('refuses arguments that do not match the digest', async () => {
     const body = await service.submission({ members: ['agent', 'call_digest'] });
     expect((await service.submit(await service.submission({ members: ['agent', 'call_digest'] }))).status).toBe(202);
     const context = { ...body.context, arguments: { path: '/etc/passwd' } };
@@ -133,7 +133,7 @@ describe('submission of an access request [ARAP-BND-01, ARAP-BND-04, ARAP-BND-13
     expect([answer.status, answer.body.type]).toEqual([400, `${URN}invalid_denial_binding`]);
   });
 
-  it('refuses tokens that are not signed with ES256, and texts that are no tokens [ARAP-BND-01]', async () => {
+  it('refuses tokens that are not signed with ES256, and texts that are not tokens [ARAP-BND-01]', async () => {
     const body = await service.submission();
     const [, payload] = body.denial.binding_token.split('.');
     const header = (alg: string) => Buffer.from(JSON.stringify({ alg, kid: 'x' })).toString('base64url');
@@ -145,7 +145,7 @@ describe('submission of an access request [ARAP-BND-01, ARAP-BND-04, ARAP-BND-13
     expect((await service.submit({ ...body, denial })).body.type).toBe(`${URN}invalid_denial_binding`);
   });
 
-  it('refuses a stale denial, but not within thirty seconds [ARAP-BND-18, ARAP-ERR-03, ARAP-CLK-01, ARAP-CLK-02]', async () => {
+  it('refuses a stale denial, with thirty seconds of tolerance [ARAP-BND-18, ARAP-ERR-03, ARAP-CLK-01, ARAP-CLK-02]', async () => {
     jest.useFakeTimers({ doNotFake: [...ALL_BUT_THE_DATE] });
     expect(await refusal({ expiresAt: longAgo() })).toEqual([410, 'expired_denial']);
     const justOver = new Date((Math.floor(Date.now() / 1_000) - 5) * 1_000);
@@ -174,7 +174,7 @@ describe('submission of an access request [ARAP-BND-01, ARAP-BND-04, ARAP-BND-13
     ['client.actor.id:', { client: { actor: { issuer: 'x' } } }],
     ['resource.id: no control', { resource: { type: 'tool', id: 'a\u0000b' } }],
     ['half a character', { note: '\ud800' }],
-  ])('answers a malformed request with what is wrong with it: %s', async (detail, change) => {
+  ])('names what is wrong with a malformed request: %s', async (detail, change) => {
     const changed = { ...(await service.submission()), ...(change as object) };
     const answer = await service.submit(changed);
     expect(answer.body.detail).toContain(detail);
@@ -190,7 +190,7 @@ describe('submission of an access request [ARAP-BND-01, ARAP-BND-04, ARAP-BND-13
     ['a body that is too large', { body: JSON.stringify({ a: 'x'.repeat(5_000_000) }) }, 413],
     ['a body that is nested too deeply', { body: `{"a":${'['.repeat(50_000)}${']'.repeat(50_000)}}` }, 400],
     ['another method', { method: 'PUT', body: '{}' }, 405],
-  ])('answers %s with its status [PRJ-11]', async (_name, init, expected) => {
+  ])('answers a request with %s with its status [PRJ-11]', async (_name, init, expected) => {
     const answer = await service.asGateway('/access/v1/requests', {
       method: 'POST',
       body: JSON.stringify(await service.submission()),
@@ -200,7 +200,7 @@ describe('submission of an access request [ARAP-BND-01, ARAP-BND-04, ARAP-BND-13
     expect([answer.status, answer.body.type]).toEqual([expected, 'about:blank']);
   });
 
-  it('takes nothing from somebody without the credential [ARAP-ATH-01, ARAP-ATH-02, ARAP-SUB-20]', async () => {
+  it('refuses a client without the credential [ARAP-ATH-01, ARAP-ATH-02, ARAP-SUB-20]', async () => {
     const body = JSON.stringify(await service.submission());
     for (const authorization of ['', 'Bearer wrong', `Basic ${service.secrets.accessRequestToken}`]) {
       const headers = {
@@ -214,7 +214,7 @@ describe('submission of an access request [ARAP-BND-01, ARAP-BND-04, ARAP-BND-13
     }
   });
 
-  describe('order of its checks', () => {
+  describe('the order of its checks', () => {
     const bad = { claims: { aud: 'elsewhere' } };
     it('reports a bad credential before a bad body [PRJ-09]', async () => {
       expect((await service.fetch('/access/v1/requests', { method: 'POST', body: '{' })).status).toBe(401);

@@ -4,7 +4,7 @@ import { ApprovalsUnderTest } from '../../support/approvals.ts';
 
 const URN = 'urn:openid:authzen:access-request:error:';
 
-describe('taking back', () => {
+describe('cancellation and revocation', () => {
   const service = new ApprovalsUnderTest();
   beforeAll(() => service.start());
   afterAll(() => service.stop());
@@ -39,9 +39,9 @@ describe('taking back', () => {
     });
 
     it.each<[string, RequestInit, number]>([
-      ['a reason that is none', { body: '{"reason":1}' }, 400],
+      ['an unknown reason', { body: '{"reason":1}' }, 400],
       ['a list', { body: '[]' }, 400],
-      ['something that is no JSON', { body: '{' }, 400],
+      ['something other than JSON', { body: '{' }, 400],
       ['text', { body: 'x', headers: { 'content-type': 'text/plain' } }, 415],
       ['another method', { method: 'PUT', body: '{}' }, 405],
     ])('changes nothing with %s [PRJ-11]', async (_name, init, status) => {
@@ -65,7 +65,7 @@ describe('taking back', () => {
       expect(rows[0].end_note).toMatchObject({ by: { subject: 'alice' }, reason: 'wrong account' });
     });
 
-    it('takes an approval back: it is listed at once, and the task stays as it ended [ARAP-REV-10] [PRJ-38] [ARAP-STS-04]', async () => {
+    it('revokes an approval: it is listed at once, and the task keeps its status [ARAP-REV-10] [PRJ-38] [ARAP-STS-04]', async () => {
       const { id, approvalId } = await approved();
       const before = (await service.status(id)).body;
       expect(await revoked()).not.toContain(approvalId);
@@ -77,7 +77,7 @@ describe('taking back', () => {
       expect(shown).toMatchObject({ by: 'bob', reason: 'too late' });
     });
 
-    it('takes back nothing that was not given', async () => {
+    it('cannot revoke an approval that was not given', async () => {
       const [open, denied] = [await service.open(), await service.open()];
       await service.vote('alice', denied, 'deny');
       for (const { id } of [open, denied]) expect((await takeBack('alice', 'revoke', id)).status).toBe(409);
@@ -85,14 +85,14 @@ describe('taking back', () => {
       expect((await service.status(open.id)).body.task.status).toBe('pending');
     });
 
-    it.each(['agent', 'olivia'])('is for approvers alone: not for %s', async (name) => {
+    it.each(['agent', 'olivia'])('is refused for %s, because only approvers may do it', async (name) => {
       const [open, given] = [await service.open(), await approved()];
       expect((await takeBack(name, 'cancel', open.id)).status).toBe(403);
       expect((await takeBack(name, 'revoke', given.id)).status).toBe(403);
       expect(await revoked()).not.toContain(given.approvalId);
     });
 
-    it('has its place on the page, which no other site can use', async () => {
+    it('is offered on the page, and other sites cannot send its form', async () => {
       const alice = await service.signIn('alice');
       const { id, approvalId } = await approved();
       const page = await (await alice.go(`/requests/${id}`)).text();
@@ -108,7 +108,7 @@ describe('taking back', () => {
       expect(after).not.toContain('Revoke approval');
     });
 
-    it('keeps what was taken back as it was', async () => {
+    it('keeps the record of a revocation unchanged', async () => {
       const { id } = await approved();
       await takeBack('alice', 'revoke', id);
       for (const statement of [
@@ -120,7 +120,7 @@ describe('taking back', () => {
     });
   });
 
-  it('is told in a list that nobody else can sign, and that is no approval [PRJ-38]', async () => {
+  it('is published in a signed list that is not accepted as an approval [PRJ-38]', async () => {
     const answer = await service.fetch('/access/v1/revocations');
     expect(answer.headers.get('content-type')).toMatch(/^application\/revocations\+jwt/);
     expect(answer.headers.get('cache-control')).toBe('no-store');
@@ -134,7 +134,7 @@ describe('taking back', () => {
     expect((payload.exp ?? 0) - (payload.iat ?? 0)).toBeLessThanOrEqual(30);
   });
 
-  it('lets one of many who revoke at once be the first', async () => {
+  it('has one winner when many revoke at once', async () => {
     const { id } = await approved();
     const answers = await Promise.all(
       Array.from({ length: 8 }, (_, i) => takeBack(i % 2 ? 'alice' : 'bob', 'revoke', id)),

@@ -5,7 +5,7 @@ import { ApprovalsUnderTest } from '../../support/approvals.ts';
 import { inParallel } from '../../support/regime.ts';
 import { untilAnswered } from '../../support/wait-for.ts';
 
-/** Requests that are voted on at the same time: nobody waits long for a connection to the database. */
+/** Requests that are voted on at the same time: few enough that no vote waits long for a database connection. */
 const AT_ONCE = 6;
 
 describe('votes', () => {
@@ -16,7 +16,7 @@ describe('votes', () => {
   const statusOf = async (id: string) => (await service.status(id)).body.task.status as string;
   const cancel = (id: string) => service.asGateway(`/access/v1/requests/${id}/cancel`, { method: 'POST' });
 
-  it('has one winner of approve, deny and cancel, 60 times [ARAP-STS-04]', async () => {
+  it('have one winner among approve, deny and cancel, 60 times [ARAP-STS-04]', async () => {
     const winners: unknown[] = [];
     await inParallel(60, AT_ONCE, async () => {
       const request = await service.open();
@@ -38,7 +38,7 @@ describe('votes', () => {
     expect(rows[0].n).toBe(0);
   });
 
-  it('counts an approver once, whichever ways they come', async () => {
+  it('count an approver once across all ways', async () => {
     const request = await service.open();
     const answers = await Promise.all([
       ...Array.from({ length: 4 }, () => service.vote('alice', request, 'approve')),
@@ -54,7 +54,7 @@ describe('votes', () => {
     expect(rows[0].n).toBe(1);
   });
 
-  it('refuses a vote on another call or generation than was looked at', async () => {
+  it('are refused for another call or generation than the approver saw', async () => {
     const request = await service.open();
     const other = { ...request, callDigest: `sha-256:${'0'.repeat(64)}` };
     expect((await service.vote('alice', other, 'approve')).status).toBe(409);
@@ -62,9 +62,9 @@ describe('votes', () => {
     expect(await statusOf(request.id)).toBe('pending');
   });
 
-  it('lets nobody decide what they or their agent asked for, by any way [ARAP-APV-02]', async () => {
+  it("are refused from the requester and from the requester's agent, by any way [ARAP-APV-02]", async () => {
     const own = await service.open({ subject: 'bob', agent: 'some-agent' });
-    const agents = await service.open({ subject: 'somebody', agent: 'bob' });
+    const agents = await service.open({ subject: 'requester', agent: 'bob' });
     for (const request of [own, agents]) {
       const byApi = await service.vote('bob', request, 'approve');
       expect([byApi.status, byApi.body.title]).toEqual([403, 'You asked for this yourself']);
@@ -74,7 +74,7 @@ describe('votes', () => {
         /name="csrfToken" value="([^"]+)"/.exec(await (await browser.go('/requests')).text())?.[1] ?? '';
       const form = { verdict: 'approve', callDigest: request.callDigest, generation: '1', csrfToken };
       expect((await browser.go(`/requests/${request.id}/votes`, form)).status).toBe(403);
-      // The database has the rule of its own.
+      // The database enforces the same rule.
       const store = createAccessRequestStore(service.database.pool);
       const vote = newVote(request, { approver: anApprover('bob', ['approver'], 'https://another-issuer.test') });
       expect(await store.castVote(vote)).toBe('own_request');

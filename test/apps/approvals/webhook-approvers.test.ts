@@ -10,14 +10,14 @@ import { ApprovalsUnderTest } from '../../support/approvals.ts';
 import { aGroup, aUser, directoryText } from '../../support/directory.ts';
 
 const OFFICER = { roles: [{ value: 'officer' }] };
-/** Gina is of the group, Otto has the role, Paul has neither, and Lea has left with both. */
+/** Gina is in the group, Otto has the role, Paul has neither, and Lea has left with both. */
 const PEOPLE = directoryText(
   ...[aUser('gina'), aUser('otto', OFFICER), aUser('paul'), aUser('lea', { ...OFFICER, active: false })],
   aGroup('security', ['gina', 'lea']),
 );
 const webhookApprovers = { groups: ['security'], roles: ['officer'] };
 
-describe('a signed decision for somebody whom the directory knows', () => {
+describe('a signed decision in the name of a person from the directory', () => {
   const folder = mkdtempSync(join(tmpdir(), 'directory-'));
   const service = new ApprovalsUnderTest();
   beforeAll(async () => {
@@ -45,7 +45,7 @@ describe('a signed decision for somebody whom the directory knows', () => {
     ['group', { gina: 200, otto: 403, paul: 403, lea: 403 }],
     ['role', { gina: 403, otto: 200, paul: 403, lea: 403 }],
     ['anybody', { gina: 200, otto: 200, paul: 403, lea: 403 }],
-  ] as const)('counts by the groups and roles that they have: stage %s [ARAP-APV-01]', async (template, expected) => {
+  ] as const)('counts by the groups and roles of that person: stage %s [ARAP-APV-01]', async (template, expected) => {
     const answered = await Promise.all(
       Object.keys(expected).map(async (subject) => {
         const request = await service.open({ subject: 'rita', agent: 'bot', claims: { template } });
@@ -58,17 +58,17 @@ describe('a signed decision for somebody whom the directory knows', () => {
     expect(Object.fromEntries(answered)).toEqual(expected);
   });
 
-  it('does not let them decide what they asked for themselves [ARAP-APV-02]', async () => {
+  it('is refused when that person asked for the request [ARAP-APV-02]', async () => {
     const request = await service.open({ subject: 'gina', agent: 'bot', claims: { template: 'group' } });
     expect((await service.voteByWebhook('gina', request, 'approve')).status).toBe(403);
   });
 });
 
-describe('those for whom signed decisions count', () => {
+describe('the approvers for signed decisions', () => {
   const configured = (approvals: object) =>
     parseConfig({ mode: 'production', approvals }, { baseDir: '/', stateDir: '/' });
 
-  it('are those of the directory as it is now', () => {
+  it('come from the current directory', () => {
     let directory = readDirectory(PEOPLE, 'userName');
     const find = configuredApprovers(configured({ webhookApprovers }), () => directory);
     const found = () => ['gina', 'otto'].map((subject) => find({ issuer: undefined, subject })?.roles);
@@ -77,7 +77,7 @@ describe('those for whom signed decisions count', () => {
     expect(found()).toEqual([['approver', 'officer'], undefined]);
   });
 
-  it('have to be there at the start', () => {
+  it('have to exist at startup', () => {
     const named = configured({ webhookApprovers: { people: ['zoe', 'lea', 'gina'], groups: ['sales'] } });
     const problems = templateProblems(named.approvals, readDirectory(PEOPLE, 'userName'));
     expect(problems.map(({ path, message }) => [path.join('.'), message.split(' ')[0]])).toEqual([

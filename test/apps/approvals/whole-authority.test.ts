@@ -17,7 +17,7 @@ import { waitFor } from '../../support/wait-for.ts';
 import { SHAPES } from '../../support/whole-answers.ts';
 import { systemTime } from '../../support/time.ts';
 
-/** PDP and access request service as two that share nothing but what they publish: no database, no secret. */
+/** A PDP and an access request service that share only their published keys: no database, no secret. */
 describe('the authority side', () => {
   const service = new ApprovalsUnderTest();
   const log = pino({ level: 'silent' });
@@ -67,7 +67,7 @@ describe('the authority side', () => {
       binding_token: denial.access_request.binding_token,
     },
   });
-  /** A call that was denied, asked for, and approved by alice. */
+  /** A call that was denied, requested, and approved by alice. */
   async function approved() {
     const request = aCall();
     const submitted = await service.submit(submissionOf(request, await denied(request)));
@@ -77,20 +77,20 @@ describe('the authority side', () => {
     return { request, id, approval: result?.approval };
   }
 
-  it('denies, takes the request, and permits what was approved, saying no more than it may [ARAP-EXT-01] [ARAP-EXT-02] [ARAP-CPL-01] [ARAP-CPL-04] [ARAP-CPL-05] [ARAP-TSK-05]', async () => {
+  it('denies a call, takes the request and permits the approved call, and reveals no more than allowed [ARAP-EXT-01] [ARAP-EXT-02] [ARAP-CPL-01] [ARAP-CPL-04] [ARAP-CPL-05] [ARAP-TSK-05]', async () => {
     const { request, id, approval } = await approved();
     SHAPES.permit.parse(await ask(presenting(request, approval)));
     await waitFor(() => service.callbacks.some(({ body }) => body.includes(id)));
     SHAPES.callback.parse(JSON.parse(service.callbacks.find(({ body }) => body.includes(id))?.body ?? ''));
   });
 
-  it('needs no state of its own between the two: another PDP permits as well [ARAP-GEN-03] [ARAP-GEN-04] [ARAP-CMP-10] [ARAP-CMP-14] [ARAP-SCP-03] [ARAP-SCP-04]', async () => {
+  it('shares no state with the PDP: another PDP permits with the same approval [ARAP-GEN-03] [ARAP-GEN-04] [ARAP-CMP-10] [ARAP-CMP-14] [ARAP-SCP-03] [ARAP-SCP-04]', async () => {
     const { request, approval } = await approved();
-    // It goes by another address, and the approval is made out to the name that both have.
+    // The PDP has another address, and the approval names the audience that both PDPs use.
     expect(await ask(presenting(request, approval), other)).toMatchObject({ decision: true });
   });
 
-  it('permits nothing else with it [ARAP-REV-04] [ARAP-REV-05] [ARAP-SCP-01] [ARAP-SCP-02] [ARAP-SEC-01]', async () => {
+  it('permits no other request with that approval [ARAP-REV-04] [ARAP-REV-05] [ARAP-SCP-01] [ARAP-SCP-02] [ARAP-SEC-01]', async () => {
     const { request, approval } = await approved();
     const changed: EvaluationRequest[] = [
       aCall(),
@@ -101,7 +101,7 @@ describe('the authority side', () => {
     for (const one of changed) expect(await ask(presenting(one, approval))).toMatchObject({ decision: false });
   });
 
-  it('permits each item of a bundle with its own approval, and no other item with it [ARAP-SCP-06] [ARAP-BLK-04]', async () => {
+  it('permits each item of a bundle only with its own approval [ARAP-SCP-06] [ARAP-BLK-04]', async () => {
     const { subject, action, context } = aCall();
     const { call_digest: _digest, ...shared } = context;
     const questions = ['files__write_file', 'files__edit_file'].map((id) => ({
@@ -130,7 +130,7 @@ describe('the authority side', () => {
     expect(inOrder).toHaveLength(2);
   });
 
-  it('takes a denial by its evaluation alone, and lets nobody else look it up [ARAP-SUB-12] [ARAP-BND-19] [ARAP-DEN-07]', async () => {
+  it('accepts a denial by its evaluation alone, and lets no other client look it up [ARAP-SUB-12] [ARAP-BND-19] [ARAP-DEN-07]', async () => {
     const request = aCall();
     const denial = await denied(request);
     const { denial: echo, ...rest } = submissionOf(request, denial);
@@ -153,7 +153,7 @@ describe('the authority side', () => {
     expect((await service.submit({ ...rest, denial: byId })).status).toBe(202);
   });
 
-  it('forgets an approval that is revoked at the next question, whichever PDP is asked [PRJ-38] [ARAP-REV-10] [ARAP-REV-11]', async () => {
+  it('refuses a revoked approval at the next question, at each PDP [PRJ-38] [ARAP-REV-10] [ARAP-REV-11]', async () => {
     const { request, id, approval } = await approved();
     expect(await ask(presenting(request, approval))).toMatchObject({ decision: true });
     await service.asPerson('bob', `/requests/${id}/revoke`, { method: 'POST', body: '{}' });
@@ -163,7 +163,7 @@ describe('the authority side', () => {
     }
   });
 
-  it('waits, and permits nothing, while the access request service is away [PRJ-38] [ARAP-NXT-07] [ARAP-NXT-14]', async () => {
+  it('permits nothing and asks to retry while the access request service is down [PRJ-38] [ARAP-NXT-07] [ARAP-NXT-14]', async () => {
     const { request, approval } = await approved();
     await service.pause();
     expect(await ask(presenting(request, approval))).toMatchObject({
@@ -174,7 +174,7 @@ describe('the authority side', () => {
     expect(await ask(presenting(request, approval))).toMatchObject({ decision: true });
   });
 
-  it('publishes the keys of both in one set, and goes on after either has a new one [ARAP-DIS-06] [ARAP-CMP-20] [ARAP-DIS-07]', async () => {
+  it('publishes the keys of both services in one set, and continues after either changes its key [ARAP-DIS-06] [ARAP-CMP-20] [ARAP-DIS-07]', async () => {
     const set = z.strictObject({ keys: z.array(z.strictObject({ kid: z.string(), use: z.literal('sig') }).loose()) });
     const published = async () =>
       set.parse(await (await fetch(`${service.config.urls.pdp}/access/v1/jwks`)).json()).keys.map(({ kid }) => kid);

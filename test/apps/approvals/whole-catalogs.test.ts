@@ -39,7 +39,7 @@ const ITEMS = [
   { value: 'cc-3', label: 'Everybody' },
 ];
 
-describe('catalogs, from the policies to the access request', () => {
+describe('catalogs, from policies to the access request', () => {
   const folder = mkdtempSync(join(tmpdir(), 'whole-catalogs-'));
   const centers = join(folder, 'centers.json');
   const write = (items: readonly object[]) => writeFileSync(centers, JSON.stringify(items));
@@ -71,7 +71,7 @@ describe('catalogs, from the policies to the access request', () => {
     rmSync(folder, { recursive: true });
   });
 
-  /** As the gateway goes about it: a call that was denied, with the form of its request and what reads its catalogs. */
+  /** Like the gateway: a denied call with the form of its request, and a reader of its catalogs. */
   async function denied(subject: string) {
     const [tool, args] = ['files__write_file', { path: `/srv/${crypto.randomUUID()}`, content: 'x' }];
     const request: EvaluationRequest = {
@@ -98,7 +98,7 @@ describe('catalogs, from the policies to the access request', () => {
     return { request, denial, catalogs, catalogued };
   }
   type Denied = Awaited<ReturnType<typeof denied>>;
-  /** What can be chosen when this was said before. */
+  /** The choices after this earlier answer. */
   async function options({ catalogs, catalogued }: Denied, app: string) {
     const next = await nextInput({ requestCatalogs: catalogs, ...systemTime }, catalogued, { app });
     if (next.kind !== 'ask') throw new Error(next.kind);
@@ -115,7 +115,7 @@ describe('catalogs, from the policies to the access request', () => {
     return service.submit({ ...request, context: { ...request.context, ...next.additions.context }, denial });
   }
 
-  it('show each subject what it could ask for, by its scope, and take what was chosen [ARAP-CAT-08] [ARAP-CAT-09] [ARAP-CAT-13]', async () => {
+  it('show each subject its own choices by scope, and accept the chosen value [ARAP-CAT-08] [ARAP-CAT-09] [ARAP-CAT-13]', async () => {
     const [one, other] = [await denied('agent'), await denied('bob')];
     expect((await options(one, 'a1')).values).toEqual(['cc-3', 'cc-1']);
     expect((await options(one, 'a2')).values).toEqual(['cc-3']);
@@ -124,7 +124,7 @@ describe('catalogs, from the policies to the access request', () => {
     expect((await submit(one, asked, { cost_center: 'cc-1' })).status).toBe(202);
   });
 
-  it('refuse what was retired between the look and the submission [ARAP-CAT-17]', async () => {
+  it('refuse a value that was retired between reading and submission [ARAP-CAT-17]', async () => {
     const one = await denied('agent');
     const { asked } = await options(one, 'a1');
     write(ITEMS.filter(({ value }) => value !== 'cc-1'));

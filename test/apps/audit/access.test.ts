@@ -13,7 +13,7 @@ import { systemTime } from '../../support/time.ts';
 
 const KEY_ID = 'test-key';
 
-/** An issuer that publishes one key, and can stop doing so. */
+/** An issuer that publishes one key, and can stop publishing it. */
 async function startIssuer() {
   const { publicKey, privateKey } = await generateKeyPair('ES256');
   const jwk = { ...(await exportJWK(publicKey)), kid: KEY_ID, alg: 'ES256', use: 'sig' };
@@ -75,25 +75,25 @@ const get = (path: string, headers: Record<string, string> = {}) => fetch(url + 
 const withToken = async (token: string, accept = 'application/json') =>
   get('/outcome-records', { authorization: `Bearer ${token}`, accept });
 
-describe('who may read outcome records', () => {
-  it('is an auditor with a token for this service; a page is never sent for a token', async () => {
+describe('the reader of outcome records', () => {
+  it('needs the role auditor and a token for this service, and gets JSON instead of a page', async () => {
     const response = await withToken(await aToken(), 'text/html');
     expect(response.status).toBe(200);
     expect(await response.json()).toEqual({ items: [] });
   });
 
-  it('is nobody with a token that lacks the scope of this service', async () => {
+  it('is refused with a token that lacks the scope of this service', async () => {
     const response = await withToken(await aToken({ scope: 'mcp approvals' }));
     expect(response.status).toBe(403);
     expect(response.headers.get('www-authenticate')).toMatch(/error="insufficient_scope", scope="audit"/);
   });
 
-  it('takes the role from one text as well as from a list', async () => {
+  it('may have its roles in one text or in a list', async () => {
     expect((await withToken(await aToken({ roles: 'agent auditor' }))).status).toBe(200);
   });
 
   it.each([[['approver', 'agent']], [[]], ['auditors'], [{ auditor: true }], [undefined]])(
-    'is nobody with the roles %j',
+    'is refused with the roles %j',
     async (roles) => {
       const response = await withToken(await aToken({ roles: roles === undefined ? null : roles }));
       expect(response.status).toBe(403);
@@ -101,7 +101,7 @@ describe('who may read outcome records', () => {
     },
   );
 
-  it('is nobody whose token has expired, is old, is for another service, or was signed by somebody else', async () => {
+  it('is refused with a token that has expired, is old, is for another service, or has another signer', async () => {
     const { privateKey: key } = await generateKeyPair('ES256');
     const old = { issuedAt: now() - 3_600 - 60 };
     for (const members of [{ expiresAt: now() - 60 }, old, { audience: 'http://127.0.0.1:1/mcp' }, { key }]) {
@@ -115,7 +115,7 @@ describe('who may read outcome records', () => {
     );
   });
 
-  it('is nobody without a token: programs get 401, browsers are sent to sign in and back', async () => {
+  it('without a token gets 401 as a program, and as a browser is sent to sign in and back', async () => {
     const program = await get('/outcome-records?state=denied');
     expect(program.status).toBe(401);
     expect(program.headers.get('www-authenticate')).toBe(`Bearer realm="${url}"`);
@@ -124,7 +124,7 @@ describe('who may read outcome records', () => {
     expect(browser.headers.get('location')).toBe('/sign-in?returnTo=%2Foutcome-records%3Fstate%3Ddenied');
   });
 
-  it('learns nothing of what exists before it is known who asks', async () => {
+  it('cannot learn which records exist without a valid token', async () => {
     const call = await endedCalls(database.pool).end('denied');
     const answers = await Promise.all(
       [`by-task/${call.taskId}`, 'by-task/tsk_unknown', '?nonsense=1'].map(async (path) => {
@@ -138,7 +138,7 @@ describe('who may read outcome records', () => {
 });
 
 describe('the audit application', () => {
-  it('tells anybody that it is alive, and sends strict headers', async () => {
+  it('answers a health check without a token, and sends strict headers', async () => {
     const response = await get('/healthz');
     expect([response.status, await response.json()]).toEqual([200, { status: 'ok' }]);
     expect(response.headers.get('content-security-policy')).toContain("default-src 'none'");
@@ -152,7 +152,7 @@ describe('the audit application', () => {
     }
   });
 
-  it('changes nothing: no other method finds anything', async () => {
+  it('has no methods that write', async () => {
     const headers = { authorization: `Bearer ${await aToken()}` };
     for (const method of ['POST', 'PUT', 'DELETE', 'PATCH']) {
       expect((await fetch(`${url}/outcome-records`, { method, headers })).status).toBe(404);

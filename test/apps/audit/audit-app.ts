@@ -9,7 +9,9 @@ import { ORDINARY_LIMITS, systemTime } from '../../support/time.ts';
 
 export type AuditUnderTest = Awaited<ReturnType<typeof startAuditApp>>;
 
-/** The audit application over HTTP, on a database of its own unless one is given, which is then dropped at its end. Everybody is an auditor. */
+/**
+ * The audit application over HTTP, on the given database, or on its own, which it drops at its end. Every person is an auditor.
+ */
 export async function startAuditApp(given?: Pick<TestDatabase, 'url' | 'pool' | 'drop'>) {
   const database = given ?? (await createTestDatabase());
   const readOnly = createReadOnlyPool(database.url, ORDINARY_LIMITS);

@@ -10,7 +10,7 @@ beforeAll(async () => void (audit = await startAuditApp()));
 afterAll(() => audit.stop());
 
 describe('the records of a call', () => {
-  it('are found by its keyed digest alone: a short secret in the arguments cannot be tried out', async () => {
+  it('are found only by its keyed digest, so a short secret in the arguments cannot be guessed', async () => {
     const pin = Math.floor(Math.random() * 1_000);
     const guess = (tried: number) => anOpening({ args: { pin: String(tried).padStart(3, '0') } }).binding.callDigest;
     const call = await audit.calls.end('executed', anOpening({ args: { pin: String(pin).padStart(3, '0') } }));
@@ -29,7 +29,7 @@ describe('the records of a call', () => {
     }
   });
 
-  it('are all led to where there are more than are shown at once', async () => {
+  it('are all reachable by links when there are more than one page holds', async () => {
     const opening = anOpening();
     const calls: EndedCall[] = [];
     for (let i = 0; i < 52; i += 1) calls.push(await audit.calls.end('denied', opening));

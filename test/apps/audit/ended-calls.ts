@@ -4,7 +4,7 @@ import type { TerminalState } from '../../../workflows/domain/gated-call/outcome
 import type { Opening } from '../../../workflows/domain/ports.ts';
 import { anApproval, anOpening, gatedCallFixture } from '../../support/gated-calls.ts';
 
-/** An ended call and the names by which its record can be found. */
+/** An ended call and the ids of its record. */
 export interface EndedCall {
   readonly gatedCallId: string;
   readonly taskId: string;
@@ -13,7 +13,7 @@ export interface EndedCall {
   readonly evaluationId: string;
 }
 
-/** Brings calls to their ends through the functions that the product itself uses. */
+/** Ends calls through the product's own functions. */
 export function endedCalls(pool: Pool) {
   const fixture = gatedCallFixture(pool);
 
@@ -65,7 +65,7 @@ export function endedCalls(pool: Pool) {
     },
   } satisfies Record<TerminalState, (opening: Opening) => Promise<{ gatedCallId: string; taskId: string }>>;
 
-  /** Time flies: the deadline is now, and it is carried out. */
+  /** Sets the deadline to now, and carries it out. */
   async function passDeadline(column: 'request_deadline' | 'execution_deadline', gatedCallId: string): Promise<void> {
     await pool.query(`UPDATE gateway.gated_call SET ${column} = clock_timestamp() WHERE id = $1`, [gatedCallId]);
     await fixture.lifecycle.expire(gatedCallId);
@@ -100,5 +100,5 @@ export function endedCalls(pool: Pool) {
   };
 }
 
-/** What the tool answered: may be seen by the agent alone. */
+/** The tool's result, which only the agent may see. */
 export const CANARY_RESULT = 'canary-in-the-result';

@@ -25,7 +25,7 @@ const tasksOf = async (query: string) => {
 };
 
 describe('the list of outcome records', () => {
-  it('shows the newest first, each with its digest and its seal checked', async () => {
+  it('shows the newest records first, each with its digest and a checked seal', async () => {
     const { body } = await audit.json('/outcome-records');
     expect(body.items.map((item: Item) => item.taskId)).toEqual([other.taskId, denied.taskId, executed.taskId]);
     expect(body.items[2]).toEqual({
@@ -42,7 +42,7 @@ describe('the list of outcome records', () => {
     expect(body.nextCursor).toBeUndefined();
   });
 
-  it('is narrowed by state, disposition, tool, requester, call digest and time', async () => {
+  it('can be filtered by state, disposition, tool, requester, call digest and time', async () => {
     const { body } = await audit.json(`/outcome-records/by-task/${denied.taskId}`);
     const at = body.recordedAt as string;
     expect(await tasksOf('state=denied')).toEqual([denied.taskId]);
@@ -58,7 +58,7 @@ describe('the list of outcome records', () => {
     expect(await tasksOf('state=&tool=&requester=&callDigest=&from=&until=')).toHaveLength(3);
   });
 
-  it('takes the whole day for `until` a day', async () => {
+  it('includes the whole day when `until` is a date', async () => {
     const { body } = await audit.json(`/outcome-records/by-task/${executed.taskId}`);
     const day = body.recordedAt.slice(0, 10);
     expect(await tasksOf(`from=${day}&until=${day}`)).toContain(executed.taskId);
@@ -92,7 +92,7 @@ describe('the list of outcome records', () => {
 });
 
 describe('paging', () => {
-  it('shows every record once, also when many were recorded in the same instant and new ones arrive', async () => {
+  it('shows every record once, also for records of the same instant and while new ones arrive', async () => {
     const tool = 'paging__tool';
     for (let i = 0; i < 7; i += 1) await audit.calls.end('denied', anOpening({ tool }));
     const client = await audit.pool.connect();
@@ -119,7 +119,7 @@ describe('paging', () => {
     expect(new Set(seen).size).toBe(7);
   });
 
-  it('goes back page by page to where it came from, and to a whole first page', async () => {
+  it('leads back page by page to the start, and to a full first page', async () => {
     const tool = 'both__ways';
     for (let i = 0; i < 7; i += 1) await audit.calls.end('denied', anOpening({ tool }));
     const page = async (way: string) => (await audit.json(`/outcome-records?tool=${tool}&limit=3${way}`)).body;
@@ -134,13 +134,13 @@ describe('paging', () => {
     const first = await page(`&before=${second.previousCursor}`);
     expect(tasks(first)).toEqual(tasks(pages[0]));
     expect(first.previousCursor).toBeUndefined();
-    // A record that came in between stands on a page before, which is then the first again.
+    // A newer record belongs on the page before, which is then the first again.
     await audit.calls.end('denied', anOpening({ tool }));
     expect((await page(`&before=${pages[1].previousCursor}`)).items).toHaveLength(3);
     expect(await page(`&before=${first.nextCursor}`)).toMatchObject({ items: [{}, {}, {}] });
   });
 
-  it('keeps the filters on the page that a browser shows', async () => {
+  it('keeps the filters on the page in a browser', async () => {
     const { text } = await audit.get('/outcome-records?tool=paging__tool&limit=2', { accept: 'text/html' });
     const next = /rel="next" href="([^"]+)"/.exec(text)?.[1]?.replaceAll('&amp;', '&') ?? '';
     expect(next).toContain('tool=paging__tool');
@@ -150,7 +150,7 @@ describe('paging', () => {
 });
 
 describe('pages', () => {
-  it('are for whoever names text/html first; everything else gets JSON', async () => {
+  it('are sent to a client that prefers text/html, and JSON to all others', async () => {
     const type = async (accept: string) =>
       (await audit.get('/outcome-records', { accept })).headers.get('content-type');
     expect(await type('text/html,application/xhtml+xml,*/*;q=0.8')).toContain('text/html');
@@ -158,7 +158,7 @@ describe('pages', () => {
     expect(await type('*/*')).toContain('application/json');
   });
 
-  it('are not given for JSON, nor JSON for something else: what is asked for and is not here is refused', async () => {
+  it('are refused for other media types', async () => {
     for (const path of ['', `/by-task/${executed.taskId}`]) {
       for (const accept of ['text/csv', 'application/xml, text/plain;q=0.5']) {
         const { status, headers, text } = await audit.get(`/outcome-records${path}`, { accept });
@@ -172,13 +172,13 @@ describe('pages', () => {
     expect((await audit.get('/outcome-records', { accept: 'text/csv, application/json;q=0.1' })).status).toBe(200);
   });
 
-  it('tell calls of one tool apart by the first digits of their digests', async () => {
+  it('distinguish calls of one tool by the first digits of their digests', async () => {
     const { text } = await audit.get('/outcome-records', { accept: 'text/html' });
     const digits = TEST_SEALS.digest(executed.opening.binding.callDigest).replace('hmac-sha-256:', '').slice(0, 12);
     expect(text).toContain(`>${digits}<`);
   });
 
-  it('escape what callers chose, and run no script', async () => {
+  it('escape text from callers, and run no script', async () => {
     const tool = '<script>alert(1)</script>';
     const call = await audit.calls.end('denied', anOpening({ tool }));
     for (const path of ['', `/by-task/${call.taskId}`]) {

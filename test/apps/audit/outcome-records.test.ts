@@ -43,7 +43,7 @@ describe('an outcome record', () => {
     expect(body.answers.couldRunTwice).toMatchObject({ answer: 'no', claimCount, siblings: [] });
   });
 
-  it('shows what became of the obligations of each decision [OBL-26]', async () => {
+  it("shows how each decision's obligations ended [OBL-26]", async () => {
     const obligations = [{ id: 'o-1', type: 'notification', outcome: 'carried_out' as const }];
     const { decision, submission, ...opening } = withCanary();
     const call = await audit.calls.end('denied', { ...opening, submission, decision: { ...decision, obligations } });
@@ -53,18 +53,18 @@ describe('an outcome record', () => {
     expect(wordsOf(page.text)).toContain('notification o-1: carried out');
   });
 
-  it('says that nothing ran when nothing was sent', async () => {
+  it('says that no tool ran when the call was not sent', async () => {
     const { body } = await audit.json(`/outcome-records/by-task/${(await audit.calls.notSent()).taskId}`);
     expect(body.answers.didRun.answer).toBe('no');
     expect(body.answers.contradictions).toEqual([]);
   });
 
-  it('calls a request nobody resolved in time an expiry', async () => {
+  it('calls a request without a resolution in time an expiry', async () => {
     const { body } = await audit.json(`/outcome-records/by-task/${(await audit.calls.expiredRequest()).taskId}`);
     expect(body.answers.terminalBeforeExecution.verdict).toBe('expiry');
   });
 
-  it('is the same by task, by either name of a decision, by call and by its own reference', async () => {
+  it('is the same by task, by either id of a decision, by call and by its own reference', async () => {
     const call = await audit.calls.end('executed');
     const byTask = (await audit.json(`/outcome-records/by-task/${call.taskId}`)).body;
     const { body: byCall } = await audit.json(`/outcome-records/by-call/${keyed(call)}`);
@@ -79,14 +79,14 @@ describe('an outcome record', () => {
     }
   });
 
-  it('can be checked by anybody who has SHA-256', async () => {
+  it('can be checked with SHA-256 alone', async () => {
     const { taskId } = await audit.calls.end('executed');
     const { seal } = (await audit.json(`/outcome-records/by-task/${taskId}`)).body;
     expect(sha256(seal.text)).toBe(seal.recorded);
     expect(seal.recomputed).toBe(seal.recorded);
   });
 
-  it('never shows arguments or a result, as JSON or as a page', async () => {
+  it('never shows arguments or a result, in JSON or on a page', async () => {
     const call = await audit.calls.end('executed', withCanary());
     const { outcomeRef } = (await audit.json(`/outcome-records/by-task/${call.taskId}`)).body;
     for (const path of ['', `/${outcomeRef}`, `/by-call/${keyed(call)}`]) {
@@ -115,7 +115,7 @@ describe('an outcome record', () => {
     expect(byCall.body.items.map((item: { taskId: string }) => item.taskId)).toEqual([second.taskId, first.taskId]);
   });
 
-  it('shows a result that came too late, and says about the call what it said before', async () => {
+  it('shows a result that came too late, and keeps its answers about the call', async () => {
     const { taskId, gatedCallId } = await audit.calls.end('outcome_unknown');
     const before = (await audit.json(`/outcome-records/by-task/${taskId}`)).body;
     expect(before).not.toHaveProperty('lateResult');
@@ -131,7 +131,7 @@ describe('an outcome record', () => {
     expect(page.text + JSON.stringify(body)).not.toContain(CANARY_RESULT);
   });
 
-  it('does not exist while the call is open, and says in which state it is', async () => {
+  it('does not exist while the call is open, and the refusal names the state of the call', async () => {
     const { taskId } = await audit.calls.fixture.pending();
     const { status, body } = await audit.json(`/outcome-records/by-task/${taskId}`);
     expect(status).toBe(404);
@@ -151,13 +151,13 @@ describe('an outcome record', () => {
     expect([status, body.title]).toEqual([404, 'There is no such record']);
   });
 
-  it('is not written to by anybody who comes through the audit application', async () => {
+  it('cannot be written through the audit application', async () => {
     await expect(audit.readOnly.query('CREATE TABLE gateway.x (y int)')).rejects.toThrow('read-only');
   });
 });
 
-describe('a record under a key that this process does not have', () => {
-  it('is listed; by itself it cannot be shown here, and nothing is said against it', async () => {
+describe('a record under a key that this process lacks', () => {
+  it('is listed but cannot be shown, and is not reported as tampered with', async () => {
     const { taskId } = await audit.calls.end('executed');
     const change = `UPDATE gateway.data_key SET call_key = call_key || '-next', record_key = record_key || '-next'
       WHERE gated_call_id = (SELECT id FROM gateway.gated_call WHERE task_id = $1)`;
@@ -173,7 +173,7 @@ describe('a record under a key that this process does not have', () => {
   });
 });
 
-describe('a record that was tampered with', () => {
+describe('a record that was changed', () => {
   const tamper = async (taskId: string, change: string) => {
     const client = await audit.pool.connect();
     try {
@@ -185,7 +185,7 @@ describe('a record that was tampered with', () => {
     }
   };
 
-  it('proves nothing when its text was changed, and says so loudly everywhere', async () => {
+  it('is reported as broken and answers no question when its text was changed', async () => {
     const { taskId } = await audit.calls.end('executed');
     await tamper(taskId, `body = replace(body, '"state": "executed"', '"state": "denied"')`);
     const { body } = await audit.json(`/outcome-records/by-task/${taskId}`);
@@ -200,7 +200,7 @@ describe('a record that was tampered with', () => {
     expect(list.body.items.find((item: { taskId: string }) => item.taskId === taskId).sealIntact).toBe(false);
   });
 
-  it('is shown even when its text is a record no more', async () => {
+  it('is shown even when its text is no longer a record', async () => {
     const { taskId } = await audit.calls.end('executed');
     await tamper(taskId, `body = 'gone', digest = '${sha256('gone')}'`);
     const { body } = await audit.json(`/outcome-records/by-task/${taskId}`);
@@ -209,7 +209,7 @@ describe('a record that was tampered with', () => {
     expect(page.text).toContain('can no longer be read as a record');
   });
 
-  it('contradicts itself when a column was changed beside the text', async () => {
+  it('contradicts itself when a column differs from the text', async () => {
     const { taskId } = await audit.calls.end('executed');
     await tamper(taskId, "state = 'denied'");
     const { body } = await audit.json(`/outcome-records/by-task/${taskId}`);

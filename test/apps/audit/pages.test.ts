@@ -6,7 +6,7 @@ import { startAuditApp, type AuditUnderTest } from './audit-app.ts';
 import type { EndedCall } from './ended-calls.ts';
 
 const TOOL = 'three__pages';
-/** A net: a machine may stand still. */
+/** A generous limit, because the machine may stand still. */
 const PATIENCE_MS = 240_000;
 
 let audit: AuditUnderTest;
@@ -25,8 +25,8 @@ afterAll(async () => {
   await audit?.stop();
 });
 
-describe('in a browser', () => {
-  it('a record has its two columns beside each other, and on a phone below each other', async () => {
+describe('the audit pages in a browser', () => {
+  it('show the two columns of a record side by side, and one below the other on a phone', async () => {
     const columns = async (width: number) => {
       await page.setViewportSize({ width, height: 900 });
       await page.goto(`${audit.base}/outcome-records/by-task/${calls[0]?.taskId}`);
@@ -44,7 +44,7 @@ describe('in a browser', () => {
     expect(narrow.right.y).toBeGreaterThanOrEqual(narrow.left.y + narrow.left.height);
   });
 
-  it('every page of a list is reached by its links, there and back, with its filters', async () => {
+  it('reach every page of a list by links, forward and back, with the filters', async () => {
     const list = `${audit.base}/outcome-records?tool=${TOOL}&limit=2`;
     const link = (name: string) => page.getByRole('link', { name });
     const rows = () => page.locator('.row-title').evaluateAll((links) => links.map((one) => one.getAttribute('href')));

@@ -40,7 +40,7 @@ describe('audit list', () => {
     expect(JSON.parse(out).items).toEqual([expect.objectContaining({ taskId: executed.taskId, sealIntact: true })]);
   });
 
-  it('says how the next page is asked for', async () => {
+  it('says how to ask for the next page', async () => {
     const { out, err } = await run('list', '--limit', '1');
     expect(out).toContain(denied.taskId);
     const cursor = /--cursor (\S+)/.exec(err)?.[1] ?? '';
@@ -52,7 +52,7 @@ describe('audit list', () => {
 });
 
 describe('audit show', () => {
-  it('finds a record by everything that names it', async () => {
+  it('finds a record by each of its ids', async () => {
     const { taskId, decisionId, evaluationId, opening } = executed;
     const { outcomeRef } = JSON.parse((await run('show', taskId, '--json')).out);
     const digest = opening.binding.callDigest;
@@ -66,7 +66,7 @@ describe('audit show', () => {
     }
   });
 
-  it('finds nothing by a plain digest where the digest key is not, and says who can', async () => {
+  it('refuses to search by a plain digest without the digest key, and says where to search', async () => {
     const { code, out, err } = await desk.run(['audit', 'show', executed.opening.binding.callDigest], { env });
     expect([code, out]).toEqual([1, '']);
     expect(err).toMatch(/ask an operator.*COUNTERSIGN_DIGEST_KEY/);
@@ -82,13 +82,13 @@ describe('audit show', () => {
     expect(out).toMatch(/Could it run twice\? +no\./);
   });
 
-  it('tells that there is nothing, or nothing yet', async () => {
+  it('says that there is no record, or no record yet', async () => {
     expect(await run('show', 'tsk_0')).toMatchObject({ code: 1, err: expect.stringContaining('no such record') });
     const open = await audit.calls.fixture.pending();
     expect((await run('show', open.taskId)).err).toContain('Its state is pending');
   });
 
-  it('ends with 1 for a record that cannot be relied on', async () => {
+  it('exits with 1 for a record that cannot be relied on', async () => {
     const { taskId } = await audit.calls.end('executed');
     await audit.pool.query('ALTER TABLE gateway.outcome_record DISABLE TRIGGER outcome_record_immutable');
     await audit.pool.query('UPDATE gateway.outcome_record SET body = body || $1 WHERE task_id = $2', [' ', taskId]);

@@ -10,7 +10,7 @@ afterEach(async () => {
   server = undefined;
 });
 
-/** A PDP with this metadata that answers every evaluation alike. */
+/** A PDP with this metadata that gives every evaluation the same answer. */
 async function aPdp({ metadata = {}, decision = false }: { metadata?: object; decision?: unknown } = {}) {
   const asked: string[] = [];
   const started = await serve((request, response) => {
@@ -40,7 +40,7 @@ const statusOf = async (pdp: Awaited<ReturnType<typeof aPdp>>, token: string | u
   Object.fromEntries((await checkPdp(pdp.config, token)).map(({ name, status }) => [name, status]));
 
 describe('checking a policy decision point [PRJ-40]', () => {
-  it('is content with one that knows itself, publishes keys and denies nonsense', async () => {
+  it('passes one that knows its own name, publishes keys and denies an unknown action', async () => {
     const pdp = await aPdp();
     expect(await statusOf(pdp)).toEqual({ pdp: 'ok' });
     expect(pdp.asked).toEqual(['Bearer a-pdp-token']);
@@ -55,7 +55,7 @@ describe('checking a policy decision point [PRJ-40]', () => {
   });
 
   it.each([
-    ['calls itself something else', { policy_decision_point: 'https://other.example' }],
+    ['has another name', { policy_decision_point: 'https://other.example' }],
     ['wants evaluations over plain http', { access_evaluation_endpoint: 'http://pdp.example/evaluate' }],
   ])('fails one that %s', async (_, metadata) => {
     expect(await statusOf(await aPdp({ metadata }))).toMatchObject({ pdp: 'fail' });
@@ -65,21 +65,21 @@ describe('checking a policy decision point [PRJ-40]', () => {
     expect(await statusOf(await aPdp({ metadata: { capabilities: [] } }))).toMatchObject({ pdp: 'warn' });
   });
 
-  it('warns that it could not ask when the token is not known', async () => {
+  it('warns when it cannot ask because it has no token', async () => {
     const pdp = await aPdp();
     const found = await checkPdp(pdp.config, undefined);
     expect(found).toEqual([expect.objectContaining({ name: 'pdp', status: 'warn' })]);
     expect(pdp.asked).toEqual([]);
   });
 
-  it('fails one that is not there, and says what to do', async () => {
+  it('fails one that does not answer, and says what to do', async () => {
     const config = parseConfig({ pdp: { url: 'http://127.0.0.1:9' } }, { baseDir: '/', stateDir: '/' });
     expect(await checkPdp(config, 'x')).toEqual([
       expect.objectContaining({ name: 'pdp', status: 'fail', advice: expect.stringContaining('pdp.url') }),
     ]);
   });
 
-  it("takes any answer of somebody else's access request service for a sign of life, and no answer for none", async () => {
+  it('accepts any answer of a third-party access request service as a sign of life, and fails without an answer', async () => {
     const { config } = await aPdp();
     expect(await checkAccessRequests(config)).toMatchObject({ name: 'approvals', status: 'fail' });
     const url = `${config.urls.pdp}/anything`;

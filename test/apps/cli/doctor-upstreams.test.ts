@@ -4,7 +4,7 @@ import { expect, it } from '@jest/globals';
 import { onFreePorts } from '../../support/config.ts';
 import { Desk } from './run.ts';
 
-it('doctor says which upstreams can be used, and why the others cannot', async () => {
+it('doctor says which upstreams work, and why the others do not', async () => {
   const fixture = new URL('../../clients/fixtures/hostile-server.mjs', import.meta.url).pathname;
   const mcpServers = {
     good: { command: process.execPath, args: [fixture] },
@@ -20,7 +20,7 @@ it('doctor says which upstreams can be used, and why the others cannot', async (
   const of = (name: string) => findings.find((one) => one.name === `upstream ${name}`);
   expect(of('good')).toEqual({ name: 'upstream good', status: 'ok', message: expect.stringMatching(/^tools: \d+$/) });
   expect(of('broken')).toMatchObject({ status: 'fail', message: expect.stringMatching(/exit code 4.*no licence/) });
-  // It was ended once, by us, when it had told its revision; that is no reason.
+  // We ended it once, after it had reported its revision, so its exit is not the cause.
   expect(of('long')).toMatchObject({ status: 'fail', message: expect.stringMatching(/limits\.maxListItems \(10\)/) });
   expect(of('long')?.message).not.toMatch(/ended/);
   expect(of('absent')).toMatchObject({ status: 'fail', message: expect.stringContaining('ENOENT') });
@@ -28,8 +28,8 @@ it('doctor says which upstreams can be used, and why the others cannot', async (
   expect(code).toBe(1);
 });
 
-it('doctor finds nothing wrong with the example before its first start, which makes the folder of its file server', async () => {
-  // As a file server does that has no folder.
+it('doctor passes the example before its first start, which creates the folder of its file server', async () => {
+  // Like a file server without its folder.
   const script = 'console.error("no such folder"); process.exit(1)';
   const mcpServers = { files: { command: process.execPath, args: ['-e', script, '${COUNTERSIGN_STATE}/files'] } };
   const desk = new Desk({ ...(await onFreePorts()), mcpServers });

@@ -6,11 +6,11 @@ const mcpServers = { off: { command: 'no-such-program', type: 'stdio', disabled:
 const SAID = 'mcpServers.off: it is switched off, so it is not started and its tools are not offered';
 
 it.each<[command: string, config: object, said: string]>([
-  // What `up` says before anything is started: it starts nothing in production.
+  // The message of `up` before it starts anything: it refuses to run in production.
   ['up', { mode: 'production', identity: { issuer: 'https://id.example' } }, `warning  ${SAID}`],
   ['lint', {}, `warning  ${SAID}`],
   ['doctor', {}, SAID],
-])('`%s` warns of what is left aside of the block of an MCP host', async (command, config, said) => {
+])('`%s` warns about ignored settings in the block of an MCP host', async (command, config, said) => {
   const desk = new Desk({ mcpServers, pdp: { policies: DEFAULT_POLICIES }, ...config });
   const { out, err } = await desk.run([command], { env: { DATABASE_URL: 'postgresql://127.0.0.1:9/x' } });
   expect(`${out}\n${err}`).toContain(said);

@@ -23,7 +23,7 @@ import { systemTime } from '../../support/time.ts';
 const folder = mkdtempSync(join(tmpdir(), 'lint-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 let desk: Desk | undefined;
-/** As its user does, runs it again when the file server had not started by then: a machine may be slow. */
+/** Runs it again, as a user would, while a slow file server has not started. */
 const run = (config: object | string, ...args: string[]) =>
   waitFor(async () => {
     const said = await (desk = new Desk(config)).run(['lint', ...args]);
@@ -36,7 +36,7 @@ const pdp = { policies: DEFAULT_POLICIES };
 const example = parse(readFileSync(packagePath('countersign.yaml'), 'utf8')) as { tools: object };
 
 describe('countersign lint', () => {
-  it('prints the safety of every tool, and finds nothing wrong with the example [HINT-012]', async () => {
+  it('prints the safety of every tool, and accepts the example [HINT-012]', async () => {
     const { code, out, err } = await run({ mcpServers: { files }, tools: example.tools, pdp });
     expect([code, err]).toEqual([0, '']);
     const lines = out.split('\n');
@@ -52,7 +52,7 @@ describe('countersign lint', () => {
     ]);
   });
 
-  it('fails when a tool destroys without asking [HINT-010]', async () => {
+  it('fails when a tool destroys without a confirmation [HINT-010]', async () => {
     const { code, out, err } = await run({
       mcpServers: { files },
       pdp,
@@ -65,7 +65,7 @@ describe('countersign lint', () => {
     ]);
   });
 
-  it('fails when a preprocessor is not one that only reads [PRE-010], and says so in JSON', async () => {
+  it('fails when a preprocessor does more than read, and says so in JSON', async () => {
     const tools = { ...example.tools, files__create_directory: { preprocessor: true } };
     const { code, out } = await run({ mcpServers: { files }, tools, pdp }, '--json');
     const said = JSON.parse(out) as { tools: { tool: string }[]; findings: { severity: string }[] };
@@ -85,7 +85,7 @@ describe('countersign lint', () => {
     });
   });
 
-  it('fails when the directory makes nonsense of who may approve, with the words of the service that would not start', async () => {
+  it('fails when the directory contradicts itself about approvers, with the same words as the service', async () => {
     const file = join(folder, 'people.json');
     writeFileSync(file, directoryText(aUser('alice'), aGroup('ops', ['alice'])));
     const stages = [
@@ -119,20 +119,20 @@ describe('countersign lint', () => {
     expect(said[0]).toMatch(/^error {2}approvals\.templates\.payment\.stages\[0\]\.approvers\.people: "zoe" is not/);
   });
 
-  it('fails when there is no directory where the configuration says', async () => {
+  it('fails when the configured directory file is missing', async () => {
     const directory = { file: join(folder, 'nowhere.json') };
     const { code, out } = await run({ mcpServers: { files }, tools: example.tools, pdp, directory });
     expect(code).toBe(1);
     expect(out).toMatch(/^error {2}directory\.file: .*nowhere\.json cannot be read$/m);
   });
 
-  it('fails when nothing is known of the tools of an upstream', async () => {
+  it('fails when the tools of an upstream are not known', async () => {
     const { code, out } = await run({ mcpServers: { web: { url: 'http://127.0.0.1:1/mcp' } } });
     expect(code).toBe(1);
     expect(out).toContain('error  web: it cannot be reached, or lists no tools');
   });
 
-  it('says of the example, before its first start, that the start makes the folder of its file server, and makes nothing', async () => {
+  it('says of the example before its first start that the start creates its folder, and creates nothing itself', async () => {
     const { code, out } = await run(readFileSync(packagePath('countersign.yaml'), 'utf8'));
     const stateDir = desk?.stateDir ?? '';
     const told = `error  files: its folder ${join(stateDir, 'files')} does not exist yet; the first`;
@@ -141,7 +141,7 @@ describe('countersign lint', () => {
   });
 });
 
-describe('what is wrong with tools', () => {
+describe('a finding about tools', () => {
   const found = (definition: JsonObject, settings: ToolSettings = {}, config: object = {}) =>
     lintTools(parseConfig({ mcpServers: { bank: { command: 'x' } }, ...config }, { baseDir: '/', stateDir: '/' }), {
       tools: [aTool({ name: 'pay', ...definition }, { settings })],
@@ -149,7 +149,7 @@ describe('what is wrong with tools', () => {
     }).map(({ severity, rule, about }) => [severity, rule, about]);
   const effect = (value: string) => ({ 'mcp.dev/effect': value });
 
-  it('is what hints and annotations say against each other [HINT-013]', () => {
+  it('names hints and annotations that contradict each other [HINT-013]', () => {
     const wrong = [['error', 'contradiction', 'bank__pay']];
     expect(found({ _meta: effect('read'), annotations: { readOnlyHint: false } })).toEqual(wrong);
     expect(found({ _meta: effect('write'), annotations: { readOnlyHint: true } })).toEqual(wrong);
@@ -160,7 +160,7 @@ describe('what is wrong with tools', () => {
     expect(found({ _meta: effect('read'), annotations: { readOnlyHint: false } }, { effect: 'write' })).toEqual([]);
   });
 
-  it('is to destroy and not to ask, whoever says that it does [HINT-010]', () => {
+  it('names a tool that destroys without a confirmation, regardless of who declares the hints [HINT-010]', () => {
     const wrong = [['error', 'asks', 'bank__pay']];
     expect(found({ _meta: effect('delete') })).toEqual(wrong);
     expect(found({ annotations: { destructiveHint: true } })).toEqual(wrong);
@@ -169,13 +169,13 @@ describe('what is wrong with tools', () => {
     expect(found({ annotations: { destructiveHint: true } }, { effect: 'read' })).toEqual([]);
   });
 
-  it('is a setting for a tool that there is not: it would demand nothing of anybody', () => {
+  it('names a setting for a tool that does not exist', () => {
     expect(found({}, {}, { tools: { bank__pays: { requirements: ['env:a'] } } })).toEqual([
       ['error', 'no-such-tool', 'bank__pays'],
     ]);
   });
 
-  it('may be a requirement that nobody knows, or that has no namespace [REQ-002]', () => {
+  it('names a requirement that is unknown or has no namespace [REQ-002]', () => {
     const settings = { requirements: ['env:a', 'weather'] };
     expect(found({}, settings, { requirements: { 'env:a': { met: true } } })).toEqual([
       ['warning', 'unknown-requirement', 'weather'],
@@ -183,7 +183,7 @@ describe('what is wrong with tools', () => {
     ]);
   });
 
-  describe('is a mapping', () => {
+  describe('about a mapping', () => {
     const properties = { to: { type: 'string' }, amount: { type: 'integer' }, memo: { type: 'string' } };
     const schema = { type: 'object', properties, required: ['to', 'amount'], additionalProperties: false };
     const parts = { action: { name: 'pay' }, resource: { type: 'account', id: '$params.arguments.to' } };
@@ -195,26 +195,34 @@ describe('what is wrong with tools', () => {
       }).map(({ severity, message }) => `${severity} ${message}`);
     const context = (leaf: string) => mapped({ ...parts, context: { ...ALL, leaf } });
 
-    it('with which nothing is wrong', () => {
+    it('is absent when the mapping is valid', () => {
       expect(mapped({ ...parts, subject: { id: '$token.sub' }, context: ALL })).toEqual([]);
       expect(context("$has(params.arguments.memo) ? params.arguments.memo : 'none'")).toEqual([]);
       expect(mapped({ ...parts, context: { all: '$params.arguments' } })).toEqual([]);
     });
 
     it.each([
-      ['that cannot be used', '$nobody.sub', /^error its mapping cannot be used.*evaluation\.context\.leaf/],
+      ['that cannot be used', '$unknown.sub', /^error its mapping cannot be used.*evaluation\.context\.leaf/],
       [
-        'that reads what may be left out',
+        'that reads an optional member',
         '$params.arguments.memo',
         /^error .*leaf fails without the argument "memo".*\.\?memo/,
       ],
-      ['that reads more of it', '$params.arguments.memo.?text', /^error .*leaf fails without the argument "memo"/],
-      ['that reads what is no argument', '$params.arguments.?note', /^error .*leaf reads the argument "note"/],
-    ])('%s [COAZ-FW-24] [COAZ-DC-06] [COAZ-EX-02]', (_case, leaf, message) => {
+      [
+        'that reads a part of an optional member',
+        '$params.arguments.memo.?text',
+        /^error .*leaf fails without the argument "memo"/,
+      ],
+      [
+        'that reads something other than an argument',
+        '$params.arguments.?note',
+        /^error .*leaf reads the argument "note"/,
+      ],
+    ])('names one %s [COAZ-FW-24] [COAZ-DC-06] [COAZ-EX-02]', (_case, leaf, message) => {
       expect(context(leaf)).toEqual([expect.stringMatching(message)]);
     });
 
-    it('that leaves arguments out, or names the subject itself [COAZ-PP-07] [COAZ-SU-01] [COAZ-SU-04]', () => {
+    it('names one that leaves arguments out, or names the subject itself [COAZ-PP-07] [COAZ-SU-01] [COAZ-SU-04]', () => {
       expect(mapped(parts)).toEqual([expect.stringMatching(/^warning .*leaves out amount, memo/)]);
       const other = { ...parts, subject: { id: '$token.email' }, context: ALL };
       expect(mapped(other)).toEqual([expect.stringMatching(/^error .*another subject than \$token\.sub/)]);

@@ -12,7 +12,7 @@ import { policyDesk, REQUESTABLE } from './policy-desk.ts';
 const policy = (id: string, condition: string, { effect = 'permit', action = 'action == Action::"tools/call"' } = {}) =>
   `@id("${id}") ${effect} (principal, ${action}, resource) when { ${condition} };\n`;
 
-/** The configuration of a desk with these policies beside `permit-a`, and an upstream `bank`. */
+/** The configuration of a desk with these policies in addition to `permit-a`, and an upstream `bank`. */
 function configOf(policies: string, more: object = {}) {
   const desk = policyDesk({ 'b.cedar': policies });
   const settings = { pdp: { policies: `${desk.folder}/policies` }, mcpServers: { bank: { command: 'x' } }, ...more };
@@ -24,18 +24,18 @@ const lint = async (policies: string, tools = bank('pay'), more: object = {}) =>
     .filter(({ about }) => about !== 'a')
     .map(({ severity, rule, about, message }) => [severity, rule, about, message]);
 
-describe('a tool that a policy names', () => {
+describe('a tool that a policy names and its upstream lacks', () => {
   it.each([
     ['by its id', 'resource.id == "bank__pya"'],
-    ['the other way round', '"bank__pya" == resource.id'],
+    ['with the operands exchanged', '"bank__pya" == resource.id'],
     ['in a list', '["bank__pay", "bank__pya"].contains(resource.id)'],
     ['beside its type', 'resource.type == "tool" && resource.id == "bank__pya"'],
     ['as itself', 'resource == Resource::"tool|bank__pya"'],
     ['in a set of resources', 'resource in [Resource::"tool|bank__pya"]'],
-    ['by what it is not', 'resource.id != "bank__pya"'],
-    ['by what it is not one of', '!["bank__pya"].contains(resource.id)'],
-    ['beside another way', 'resource.id == "bank__pya" || principal.id == "root"'],
-  ])('and that its upstream does not have, is an error: %s', async (_how, condition) => {
+    ['by a negation', 'resource.id != "bank__pya"'],
+    ['by a negated list', '!["bank__pya"].contains(resource.id)'],
+    ['beside another condition', 'resource.id == "bank__pya" || principal.id == "root"'],
+  ])('is an error: %s', async (_how, condition) => {
     const all = `${policy('named', condition)}${policy('all', 'resource.id like "bank__*"')}`;
     expect(await lint(all)).toEqual([
       [
@@ -53,7 +53,7 @@ describe('a tool that a policy names', () => {
     expect(found.sort()).toEqual(['gone', 'old', 'pya'].map((name) => `error no-such-tool bank__${name}`));
   });
 
-  it('is a warning where its upstream lists nothing, or where none with its prefix is configured', async () => {
+  it('is a warning when the upstream lists no tools, or when no upstream has its prefix', async () => {
     const named = policy('named', 'resource.id == "bank__pay"');
     expect(await lint(named, [])).toEqual([
       ['warning', 'no-such-tool', 'bank__pay', expect.stringMatching(/not known while that lists no tools/)],
@@ -65,13 +65,13 @@ describe('a tool that a policy names', () => {
   });
 
   it.each([
-    ['is there', 'resource.id == "bank__pay"'],
+    ['exists', 'resource.id == "bank__pay"'],
     ['is a prompt', 'resource.id == "bank__pay" || (resource.type == "prompt" && resource.id == "bank__hello")'],
     [
-      'is compared with something else',
+      'is compared with another value',
       'resource.id == "bank__pay" || resource.type == "bank__gone" || (context has path && context.path == "bank__gone")',
     ],
-  ])('is nothing to speak of where it %s', async (_how, condition) => {
+  ])('is not reported when it %s', async (_how, condition) => {
     expect(await lint(policy('named', condition))).toEqual([]);
   });
 });
@@ -82,8 +82,8 @@ describe('a tool that no policy permits in any case', () => {
 
   it.each([
     ['named', 'resource.id == "bank__pay"'],
-    ['meant by a pattern', 'resource.id like "bank__p*y"'],
-    ['permitted to some', 'resource.id == "bank__pay" && principal.id == "root"'],
+    ['matched by a pattern', 'resource.id like "bank__p*y"'],
+    ['permitted to some callers', 'resource.id == "bank__pay" && principal.id == "root"'],
     ['permitted with some arguments', 'context has path && context.path like "/srv/*"'],
     [
       'permitted with an approval',
@@ -91,24 +91,24 @@ describe('a tool that no policy permits in any case', () => {
     ],
     ['permitted with all others', 'resource.type == "tool"'],
     ['one of the rest', 'resource.id != "bank__other"'],
-  ])('is not one that is %s', async (_how, condition) => {
+  ])('is not reported when it is %s', async (_how, condition) => {
     expect(await survey(policy('x', condition), 'bank__pay')).toEqual([]);
   });
 
   it.each([
-    ['of which no policy speaks', ''],
+    ['in no policy', ''],
     ['of another name', policy('x', 'resource.id like "bank__p*e"')],
-    ['that only a prompt has the name of', policy('x', 'resource.type == "prompt" && resource.id like "bank__*"')],
-    ['that only a forbid for all is about', policy('x', 'principal.id == "mallory"', { effect: 'forbid' })],
-  ])('is one %s', async (_how, policies) => {
+    ['only the name of a prompt', policy('x', 'resource.type == "prompt" && resource.id like "bank__*"')],
+    ['only in a forbid for all tools', policy('x', 'principal.id == "mallory"', { effect: 'forbid' })],
+  ])('is reported when it is %s', async (_how, policies) => {
     expect(await survey(policies, 'a', 'bank__pay')).toEqual(['bank__pay']);
   });
 
-  it('is not one that is forbidden by name: that was meant', async () => {
+  it('is not reported when a policy forbids it by name', async () => {
     expect(await survey(policy('x', 'resource.id == "bank__pay"', { effect: 'forbid' }), 'bank__pay')).toEqual([]);
   });
 
-  it('is a warning of `lint`, and not where a mapping has words of its own for its calls', async () => {
+  it('is a warning of `lint`, except where a mapping asks in other terms', async () => {
     const mapped = {
       'x-authzen-mapping': { evaluation: { action: { name: 'pay' }, resource: { type: 'account', id: '1' } } },
     };
@@ -118,7 +118,7 @@ describe('a tool that no policy permits in any case', () => {
     ]);
   });
 
-  it('is one line of the console after the start', async () => {
+  it('is one console line after the start', async () => {
     const { lines, log } = recordingLog();
     const upstreams = { tools: () => Promise.resolve([...bank('pay', 'move'), aTool({ name: 'known' })]) };
     const config = configOf(policy('x', 'resource.id == "bank__known"'));
@@ -141,7 +141,7 @@ describe('a tool that no policy permits in any case', () => {
   });
 });
 
-it('`lint` tells what is wrong with the policies, as `policy check` does', async () => {
+it('`lint` reports faults of the policies like `policy check`', async () => {
   const permits = REQUESTABLE.slice(0, REQUESTABLE.indexOf('when')) + ';\n';
   const found = await lint(permits);
   expect(found).toEqual([
@@ -156,7 +156,7 @@ it('`lint` tells what is wrong with the policies, as `policy check` does', async
   expect([code, out]).toEqual([1, expect.stringMatching(/^error {4}policies\/b\.cedar:2:1: "ask" is @requestable/)]);
 });
 
-it('`policy explain` tells a request that no policy is about from one whose case is another', async () => {
+it('`policy explain` distinguishes a request that no policy covers from one whose conditions do not hold', async () => {
   const explain = async (tool: string) => {
     const desk = policyDesk({ 'b.cedar': policy('some', 'resource.id == "b" && principal.id == "root"') });
     return (await desk.run(['policy', 'explain', '-'], { input: JSON.stringify(aCall(tool)) })).out.split('\n').at(-1);

@@ -11,7 +11,7 @@ let desk: Desk;
 const aDesk = (...of: Parameters<typeof policyDesk>) => (desk = policyDesk(...of));
 
 describe('countersign policy check', () => {
-  it('counts what is there and names its version, as the decision point does', async () => {
+  it('counts the policies and names their version, as the decision point does', async () => {
     desk = new Desk({ pdp: { policies: DEFAULT_POLICIES } });
     const { code, out, err } = await desk.run(['policy', 'check']);
     expect([code, err]).toEqual([0, '']);
@@ -24,7 +24,7 @@ describe('countersign policy check', () => {
     expect(out).toContain(found.version.slice('sha-256:'.length, 'sha-256:'.length + 12));
   });
 
-  it('tells every mistake of a kind with file, line and column, and what to do', async () => {
+  it('reports every mistake of a kind with file, line and column, and what to do', async () => {
     const broken = aDesk({
       'b.cedar':
         'permit (principal, action, resource);\n\n  @id("a") @requestable permit (principal, action, resource);',
@@ -63,7 +63,7 @@ describe('countersign policy check', () => {
       /policies\/x\.request\.json: no policy is @requestable\("x"\)\. Rename or remove it/,
     ],
     [
-      'a policy without its name',
+      'a policy without a name',
       { 'a.cedar': permitting('a') + permitting('a') },
       /policies\/a\.cedar:3:1: two policies have @id\("permit-a"\), the other in a\.cedar:1\. Give/,
     ],
@@ -73,17 +73,17 @@ describe('countersign policy check', () => {
     expect(out).toMatch(message);
   });
 
-  it('finds a mistake in the directory, which belongs to the version', async () => {
+  it('finds a mistake in the directory, which is part of the version', async () => {
     const config = { directory: { file: './people.json' } };
-    writeFileSync(join(aDesk({}, config).folder, 'people.json'), directoryText(aGroup('g', ['nobody'])));
+    writeFileSync(join(aDesk({}, config).folder, 'people.json'), directoryText(aGroup('g', ['zoe'])));
     const { code, out } = await desk.run(['policy', 'check']);
     expect(code).toBe(1);
-    expect(out).toMatch(/^error {4}people\.json: directory: g has a member nobody that is not there/);
+    expect(out).toMatch(/^error {4}people\.json: directory: g has a member zoe that is not there/);
     writeFileSync(join(desk.folder, 'people.json'), directoryText(aUser('alice')));
     expect((await desk.run(['policy', 'check'])).out).toMatch(/people {11}1$/);
   });
 
-  it('warns of what has no effect, and passes', async () => {
+  it('warns about policies without effect, and passes', async () => {
     const { code, out } = await aDesk({
       'b.cedar': '@id("b")\n@request("x")\npermit (principal, action, resource) when { resource.id == "a" && false };',
     }).run(['policy', 'check']);
@@ -94,7 +94,7 @@ describe('countersign policy check', () => {
     expect(out).toMatch(/^warning {2}policies\/b\.cedar:1:1: .*impossible/m);
   });
 
-  it('says what to do when there is no folder', async () => {
+  it('says what to do when the folder is missing', async () => {
     const { code, out } = await aDesk().run(['policy', 'check', 'nowhere']);
     expect(code).toBe(1);
     expect(out).toMatch(/no policy folder .*nowhere\. Create it or set pdp\.policies/);
@@ -105,7 +105,7 @@ describe('countersign policy explain', () => {
   const explain = (request: unknown, ...args: string[]) =>
     aDesk({ 'b.cedar': REQUESTABLE }).run(['policy', 'explain', '-', ...args], { input: JSON.stringify(request) });
 
-  it('tells which policy asks for an approval, where it is, and that one would cure the denial', async () => {
+  it('names the policy that asks for an approval, its place, and the approval that would cure the denial', async () => {
     const request = { ...aCall('b', 'agent', { nickname: 'x' }), context: { path: '/a', extra: [{ b: 1 }] } };
     const { code, out, err } = await explain(request);
     expect([code, err]).toEqual([0, '']);
@@ -127,7 +127,7 @@ describe('countersign policy explain', () => {
     ]);
   });
 
-  it('assumes an approval when it is told to, and never takes one that the request has', async () => {
+  it('assumes an approval only from the command line, never from the request', async () => {
     const decisionOf = async (context: object, ...args: string[]) =>
       (JSON.parse((await explain({ ...aCall('b'), context }, '--json', ...args)).out) as { outcome: string }).outcome;
     expect(await decisionOf({}, '--approved', 'boss')).toBe('permit');
@@ -135,7 +135,7 @@ describe('countersign policy explain', () => {
     expect(await decisionOf({ approval: { verified: true, template: 'boss' } })).toBe('requestable');
   });
 
-  it('names what cannot be evaluated, and not its value', async () => {
+  it('names the member that cannot be evaluated, without its value', async () => {
     const { code, out } = await explain({ ...aCall('a'), context: { path: 4711 } });
     expect(code).toBe(0);
     expect(out).toMatch(
@@ -145,8 +145,8 @@ describe('countersign policy explain', () => {
   });
 
   it.each([
-    ['no JSON', '{', /^countersign: - is no JSON\. Write one evaluation request/],
-    ['no request', '{"subject": {}}', /^countersign: .*subject\.type is missing/],
+    ['text that is not JSON', '{', /^countersign: - is no JSON\. Write one evaluation request/],
+    ['JSON that is not a request', '{"subject": {}}', /^countersign: .*subject\.type is missing/],
   ])('refuses %s', async (_what, input, message) => {
     const { code, err } = await aDesk().run(['policy', 'explain', '-'], { input });
     expect(code).toBe(1);
@@ -154,7 +154,7 @@ describe('countersign policy explain', () => {
   });
 });
 
-it('obligations are shown, explained and held against what is expected of them', async () => {
+it('obligations are shown, explained and compared with the expected ones', async () => {
   const own = aDesk({
     'b.cedar': '@id("b") @obligation("tell") permit (principal, action, resource) when { resource.id == "b" };',
     'tell.obligation.json': '{ "type": "notification", "properties": { "to": "audit", "body": "" } }',

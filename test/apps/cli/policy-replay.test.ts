@@ -30,7 +30,7 @@ describe('countersign policy replay', () => {
     return desk.run(['policy', 'replay', 'decisions.jsonl', '--policies', 'candidate', ...args]);
   };
 
-  it('tells which recorded calls would be decided otherwise, by which policies, and how many', async () => {
+  it('names the recorded calls with another decision, the policies behind it, and the total', async () => {
     const { code, out } = await replay(line('a') + line('b') + line('c'), { 'a.cedar': permitting('b') });
     expect(code).toBe(0);
     const [first, ...rest] = out.split('\n');
@@ -45,7 +45,7 @@ describe('countersign policy replay', () => {
     expect(out).toMatch(/^calls +3\nchanged +2\npermit → deny +1\nrequestable → permit +1$/m);
   });
 
-  it('fails when it is told to, and something would change', async () => {
+  it('fails on a change when told to', async () => {
     const log = line('a');
     expect((await replay(log, { 'a.cedar': permitting('b') }, '--fail-on-change')).code).toBe(1);
     expect((await replay(log, {}, '--fail-on-change')).code).toBe(0);
@@ -56,7 +56,7 @@ describe('countersign policy replay', () => {
     ]);
   });
 
-  it('counts approvals as they counted then', async () => {
+  it('counts recorded approvals as valid at that time', async () => {
     const approved = line('b', { approval: { template: 'boss' } });
     const { out } = await replay(approved, { 'b.cedar': REQUESTABLE.replace('"tool|b"', '"tool|x"') }, '--json');
     const [changed, counts] = out.split('\n').map((text) => JSON.parse(text) as Record<string, unknown>);
@@ -64,7 +64,7 @@ describe('countersign policy replay', () => {
     expect(counts).toMatchObject({ calls: 1, changed: 1, changes: { 'permit → deny': 1 } });
   });
 
-  it('reads the cases of policy tests too, batches entry by entry', async () => {
+  it('also reads the cases of policy tests, and each entry of a batch', async () => {
     const cases = [
       { name: 'free', request: { ...aCall('a') }, expected: true },
       {
@@ -79,7 +79,7 @@ describe('countersign policy replay', () => {
     expect(out).toMatch(/^calls +3\nchanged +2$/m);
   });
 
-  it('refuses what is neither, and what has nothing', async () => {
+  it('refuses a file of another kind, and a missing file', async () => {
     const { code, err } = await replay('hello', {});
     expect([code, err]).toEqual([1, expect.stringContaining('decisions.jsonl')]);
     const missing = await desk.run(['policy', 'replay', 'nothing.jsonl', '--policies', 'candidate']);

@@ -23,7 +23,7 @@ const aCall = (tool: string, context: object = {}) => ({
 const template = 'operator_approval';
 
 describe('countersign policy test', () => {
-  it('holds decisions, offers and what comes of approvals against what a file expects', async () => {
+  it('compares decisions, offers and permits after approvals with the expectations of a file', async () => {
     const request = aCall('files__write_file');
     const { code, out, err } = await test({
       cases: [
@@ -55,7 +55,7 @@ describe('countersign policy test', () => {
     expect(out).toMatch(/cases\.yaml {2}7\/7$/);
   });
 
-  it('says what is not as expected, and fails', async () => {
+  it('names each difference from the expectations, and fails', async () => {
     const cases = [
       { name: 'moving', request: aCall('files__move_file'), expected: { decision: false, template } },
       { request: { ...aCall('files__read_file'), evaluations: [{}] }, expected: [true, true] },
@@ -76,7 +76,7 @@ describe('countersign policy test', () => {
     expect(files[0]?.cases.map(({ misses }) => misses.length)).toEqual([1, 1, 1, 0]);
   });
 
-  it('takes what interoperability scenarios publish as it is', async () => {
+  it('accepts published interoperability scenarios unchanged', async () => {
     const desk = new Desk({});
     const scenario = packagePath('test', 'authzen', 'scenarios', 'records');
     const published = (name: string) => packagePath('test', 'fixtures', 'authzen', `${name}.json`);
@@ -91,7 +91,7 @@ describe('countersign policy test', () => {
     expect([decisions.code, decisions.out]).toEqual([0, `${published('todo-decisions-1_0-02')}  43/43`]);
   });
 
-  it('asks the policies that the file names', async () => {
+  it('evaluates the policies that the file names', async () => {
     const request = { subject: { type: 'user', id: 'alice' }, action: { name: 'read' } };
     const cases = [{ request: { ...request, resource: { type: 'record', id: 'record-1' } }, expected: true }];
     expect((await test({ policies: FIXTURE_POLICIES, cases })).code).toBe(0);
@@ -99,23 +99,19 @@ describe('countersign policy test', () => {
   });
 
   it.each<[string, unknown, RegExp]>([
-    ['no case', { cases: [] }, /cases/],
-    ['no case of a scenario', {}, /there is no case in it/],
-    [
-      'an expectation that is misspelt',
-      { cases: [{ request: {}, expected: { decision: false, reasons: 'x' } }] },
-      /reasons/,
-    ],
+    ['no cases', { cases: [] }, /cases/],
+    ['no cases of a scenario', {}, /there is no case in it/],
+    ['a misspelt expectation', { cases: [{ request: {}, expected: { decision: false, reasons: 'x' } }] }, /reasons/],
     ['an approval for a batch', { cases: [{ request: {}, approval: { template }, expected: [true] }] }, /cases/],
-    ['something that is no YAML', 'cases: [', /cases\.yaml: /],
-    ['policies that are not there', { policies: './nowhere', cases: [{ request: {}, expected: true }] }, /nowhere/],
+    ['text that is not YAML', 'cases: [', /cases\.yaml: /],
+    ['missing policies', { policies: './nowhere', cases: [{ request: {}, expected: true }] }, /nowhere/],
   ])('refuses a file with %s', async (_name, content, why) => {
     const { code, out, err } = await test(content);
     expect([code, out]).toEqual([1, '']);
     expect(err).toMatch(why);
   });
 
-  it('says when a file is not there', async () => {
+  it('says that a file is missing', async () => {
     const desk = new Desk({});
     const { code, err } = await desk.run(['policy', 'test', 'missing.yaml']);
     expect(code).toBe(1);

@@ -25,12 +25,12 @@ describe('the command line', () => {
     if (command.length > 0 && command[0] !== 'requests' && command[0] !== 'audit') expect(out).toContain('--json');
   });
 
-  it('says which version it is', async () => {
+  it('prints its version', async () => {
     const { version } = JSON.parse(readFileSync(packagePath('package.json'), 'utf8')) as { version: string };
     expect(await at().run(['--version'])).toMatchObject({ code: 0, out: version, err: '' });
   });
 
-  it('says what its exit codes mean', async () => {
+  it('explains its exit codes', async () => {
     const { out } = await at().run(['--help']);
     expect(out).toMatch(/Exit codes:\n {2}0 .*\n {2}1 .*\n {2}2 /);
   });
@@ -41,13 +41,13 @@ describe('the command line', () => {
     [['token']],
     [['requests', 'show']],
     [['audit', 'list', '--state', 'x']],
-  ])('ends with 2 when the line is not right: %j', async (args) => {
+  ])('exits with 2 for a wrong command line: %j', async (args) => {
     const { code, out, err } = await at().run(args);
     expect([code, out]).toEqual([2, '']);
     expect(err).toContain('--help');
   });
 
-  it('tells what is wrong with the configuration, setting by setting, and shows a stack for --debug alone', async () => {
+  it('reports each faulty setting of the configuration, and prints a stack only with --debug', async () => {
     const config = 'gateway:\n  prot: 4100\naudit:\n  port: seven\n';
     const { code, err } = await at(config).run(['up']);
     expect(code).toBe(1);
@@ -58,7 +58,7 @@ describe('the command line', () => {
     expect((await at(config).run(['--debug', 'up'])).err).toMatch(/\n\s+at /);
   });
 
-  it('tells which file it did not find', async () => {
+  it('names the missing file', async () => {
     const { code, err } = await at().run(['--config', 'other.yaml', 'up']);
     expect(code).toBe(1);
     expect(err).toMatch(/--config: there is no file .*other\.yaml/);
@@ -66,7 +66,7 @@ describe('the command line', () => {
 });
 
 describe('up', () => {
-  it('names the port that is taken, its setting and what to do, before anything starts', async () => {
+  it('names the taken port, its setting and what to do, before it starts anything', async () => {
     const config = await onFreePorts();
     const server = await serve(() => undefined);
     const port = Number(new URL(server.url).port);
@@ -81,7 +81,7 @@ describe('up', () => {
     }
   });
 
-  it('is for development', async () => {
+  it('refuses to run in production', async () => {
     const config = {
       mode: 'production',
       identity: { issuer: 'https://idp.example' },
@@ -94,7 +94,7 @@ describe('up', () => {
 });
 
 describe('migrate', () => {
-  it('says what is missing, applies it, and then has nothing to do', async () => {
+  it('names missing migrations, applies them, and then has no more to do', async () => {
     const database = await createEmptyDatabase();
     const run = (...args: string[]) => at().run(['migrate', '--database-url', database.url, ...args]);
     try {
@@ -113,7 +113,7 @@ describe('migrate', () => {
     }
   });
 
-  it('asks for a database when none is known', async () => {
+  it('asks for a database address when there is none', async () => {
     const { code, err } = await at().run(['migrate']);
     expect(code).toBe(1);
     expect(err).toContain('set DATABASE_URL or --database-url');
@@ -121,21 +121,21 @@ describe('migrate', () => {
 });
 
 describe('token', () => {
-  it('lists who exists when the name is not one of them', async () => {
+  it('lists the known people when the name is unknown', async () => {
     const people = [{ name: 'zoe', roles: ['agent', 'auditor'] }];
     const { code, out, err } = await at({ identity: { people } }).run(['token', '--as', 'alice']);
     expect([code, out]).toEqual([2, '']);
     expect(err).toBe('countersign: there is nobody called alice; there are zoe (agent, auditor)');
   });
 
-  it('says how to start when nothing runs', async () => {
+  it('says how to start when no stack runs', async () => {
     const { code, out, err } = await at().run(['token', '--as', 'alice']);
     expect([code, out]).toEqual([1, '']);
     expect(err).toContain('nothing is running on the state folder');
     expect(err).toContain('npm start');
   });
 
-  it('points to the issuer when that is not the embedded one', async () => {
+  it('names the issuer when that is not the embedded one', async () => {
     const { code, err } = await at({ identity: { issuer: 'https://idp.example' } }).run(['token', '--as', 'alice']);
     expect(code).toBe(1);
     expect(err).toContain('https://idp.example');
@@ -143,11 +143,11 @@ describe('token', () => {
   });
 });
 
-describe('acting as somebody', () => {
+describe('the option --as', () => {
   it.each([
     [['requests', 'list', '--as', 'olivia'], 'olivia does not have the role approver'],
     [['audit', 'list', '--as', 'alice'], 'alice does not have the role auditor'],
-  ])('says who may when the named person may not: %j', async (args, told) => {
+  ])('lists the people with the role when the named person lacks it: %j', async (args, told) => {
     const { code, out, err } = await at().run(args);
     expect([code, out]).toEqual([2, '']);
     expect(err).toBe(
@@ -164,7 +164,7 @@ describe('doctor', () => {
     expect(findings).toContainEqual(expect.objectContaining({ name: 'configuration', status: 'fail' }));
   });
 
-  it('finds a fresh folder ready to be started, and says that nothing runs', async () => {
+  it('says that a fresh folder can be started and that no stack runs', async () => {
     const { code, out } = await at(await onFreePorts()).run(['doctor', '--json']);
     const { findings } = JSON.parse(out) as { findings: { name: string; status: string }[] };
     expect(code).toBe(0);
@@ -178,7 +178,7 @@ describe('doctor', () => {
     });
   });
 
-  it('says which port is taken, and by which setting', async () => {
+  it('names a taken port and its setting', async () => {
     const server = await serve(() => undefined);
     const port = Number(new URL(server.url).port);
     try {

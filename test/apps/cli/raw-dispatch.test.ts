@@ -2,7 +2,7 @@ import { expect, it } from '@jest/globals';
 import type { Client, JSONRPCMessage } from '@modelcontextprotocol/client';
 import { rawDispatchOver } from '../../../apps/cli/demo/agent.ts';
 
-it('sends nothing for a caller that has gone', async () => {
+it('sends no request for a caller that has gone', async () => {
   const sent: JSONRPCMessage[] = [];
   const transport = { send: async (message: JSONRPCMessage) => void sent.push(message) };
   const dispatch = rawDispatchOver({ transport } as unknown as Client);

@@ -53,7 +53,7 @@ describe('reconciling a database that may have lost rows', () => {
     return (await own.db.pool.query(text, [id])).rows.length > 0;
   };
 
-  it('takes nothing for a proof that nothing was sent, unless the engine saw all of it', async () => {
+  it('takes a missing permit as proof of an unsent call only when the engine saw the whole time', async () => {
     const { fixture } = own;
     const forgotten = await fixture.claimed();
     const seen = await fixture.claimed();
@@ -63,7 +63,7 @@ describe('reconciling a database that may have lost rows', () => {
     expect(await fixture.lifecycle.beginInvocation({ ...permitted, ...permit })).toBe(true);
     const [waits, unknown] = [await fixture.pending(), await fixture.pending()];
     await started(waits.gatedCallId);
-    // The database was taken back to before it was last reconciled.
+    // The database was restored to a time before its last reconciliation.
     await mark(7, 1_000);
 
     expect(await reconcile()).toEqual({ epoch: 8, open: 5, settled: 2, ended: 0, withoutWitness: 2 });
@@ -81,7 +81,7 @@ describe('reconciling a database that may have lost rows', () => {
     ]);
   });
 
-  it('ends every open call that has no permit where the engine was lost too', async () => {
+  it('ends every open call without a permit when the engine was lost too', async () => {
     const [waits, granted] = [await own.fixture.pending(), await own.fixture.granted()];
     await started(waits.gatedCallId);
     const { settled, withoutWitness } = await reconcile('lost');
@@ -92,14 +92,14 @@ describe('reconciling a database that may have lost rows', () => {
     }
   });
 
-  it('may be run again at once, though no worker has told the engine of the first time', async () => {
+  it("can run again at once, before a worker updates the engine's mark", async () => {
     await mark((await fenceOf()).epoch);
     const { epoch } = await reconcile();
     expect(await reconcile()).toMatchObject({ epoch: epoch + 1 });
     expect(await fenceOf()).toMatchObject({ state: 'whole', epoch: epoch + 1 });
   });
 
-  it('leaves a line for each change of state that it makes, with the ids of the call', async () => {
+  it('writes a log line for each change of state, with the ids of the call', async () => {
     const { gatedCallId } = await own.fixture.granted();
     const lines: Record<string, unknown>[] = [];
     await reconcile('lost', lines);
@@ -111,7 +111,7 @@ describe('reconciling a database that may have lost rows', () => {
     ]);
   });
 
-  it('asks an engine that has no mark, or an older one, nothing: it was lost too, and all stays frozen', async () => {
+  it('keeps all calls frozen when the engine has no mark or an older one, because the engine was lost too', async () => {
     await own.db.pool.query('UPDATE gateway.epoch SET installation = gen_random_uuid()');
     await expect(reconcile()).rejects.toThrow('no mark of this installation');
     const { epoch } = await fenceOf();

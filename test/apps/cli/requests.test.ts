@@ -28,7 +28,7 @@ const REQUEST = {
   ],
 };
 
-/** Of the ended requests there are 450, of all others one. */
+/** There are 450 ended requests, and one of each other kind. */
 function page(url: string) {
   const query = new URL(url, 'http://stub').searchParams;
   if (query.get('status') !== 'ended') return { requests: [REQUEST], count: 1 };
@@ -45,7 +45,7 @@ interface Received {
   readonly body: string;
 }
 
-/** An approvals service that notes what it is asked. */
+/** An approvals service that records its requests. */
 async function startStub() {
   const received: Received[] = [];
   const server = await serve((request, response) => {
@@ -79,7 +79,7 @@ const run = (args: string[], answer?: string) =>
 const votes = () => stub.received.filter(({ method }) => method === 'POST');
 
 describe('requests', () => {
-  it('lists what is open in a table, with the token it was given', async () => {
+  it('lists open requests in a table, with the given token', async () => {
     const { code, out } = await run(['list']);
     expect(code).toBe(0);
     expect(out.split('\n')[0]).toMatch(/^ID +STATUS +TOOL +FOR +APPROVALS +ASKED +EXPIRES$/);
@@ -95,7 +95,7 @@ describe('requests', () => {
     ]);
   });
 
-  it('lists everything, page after page, or as many as it is told to, and says when there are more', async () => {
+  it('lists every page or as many requests as told, and says when there are more', async () => {
     const idsIn = (out: string) => [...out.matchAll(/^arq_\d+/gm)].map(([id]) => id);
     const expected = Array.from({ length: 450 }, (_, at) => `arq_${at}`);
     const all = await run(['list', '--status', 'ended']);
@@ -113,12 +113,12 @@ describe('requests', () => {
     for (const limit of ['0', '-1', '1.5', 'all']) expect((await run(['list', '--limit', limit])).code).toBe(2);
   });
 
-  it('prints the answer as it is for --json', async () => {
+  it('prints the unchanged answer with --json', async () => {
     const { out } = await run(['show', 'arq_1', '--json']);
     expect(JSON.parse(out)).toEqual({ request: REQUEST });
   });
 
-  it('lets nothing foreign act on the terminal, and hides nothing', async () => {
+  it('escapes control characters, and shows every character of the request', async () => {
     for (const args of [['list'], ['show', 'arq_1'], ['show', 'arq_1', '--json']]) {
       const { out } = await run(args);
       for (const character of ['\u001b', '\u202e']) expect(out).not.toContain(character);
@@ -131,7 +131,7 @@ describe('requests', () => {
     expect(out).toMatch(/What the requester says, unverified:.*"as \\u202eagreed"/s);
   });
 
-  it('approves what it showed, after a yes, by its digest and generation', async () => {
+  it('approves the request that it showed, by digest and generation, after a yes', async () => {
     const { code, out, err, questions } = await run(['approve', 'arq_1', '--reason', 'looked at it'], 'y');
     expect(code).toBe(0);
     expect(err).toContain('/tmp/\\u202egnp.x');
@@ -147,14 +147,14 @@ describe('requests', () => {
     });
   });
 
-  it.each(['', 'n', 'no', 'yep', 'approve'])('decides nothing when the answer is %j', async (answer) => {
+  it.each(['', 'n', 'no', 'yep', 'approve'])('casts no vote when the answer is %j', async (answer) => {
     const { code, err } = await run(['approve', 'arq_1'], answer);
     expect(code).toBe(1);
     expect(err).toContain('nothing was decided');
     expect(votes()).toEqual([]);
   });
 
-  it('wants --yes where nobody can be asked, and then asks nobody', async () => {
+  it('demands --yes without a terminal, and then does not prompt', async () => {
     const refused = await run(['deny', 'arq_1']);
     expect([refused.code, votes()]).toEqual([2, []]);
     expect(refused.err).toContain('--yes');
@@ -162,7 +162,7 @@ describe('requests', () => {
     expect(JSON.parse(votes()[0]?.body ?? '')).toMatchObject({ verdict: 'deny', callDigest: REQUEST.callDigest });
   });
 
-  it('tells the reason of a refusal in one line', async () => {
+  it('prints the reason of a refusal in one line', async () => {
     const { code, err } = await run(['show', '../x']);
     expect(code).toBe(1);
     expect(err).toBe('countersign: There is no such request: Look again. (404)');
@@ -170,7 +170,7 @@ describe('requests', () => {
   });
 });
 
-describe('a service that is not there', () => {
+describe('a service that does not answer', () => {
   it('is named, with what to do', async () => {
     const lonely = new Desk({ approvals: { url: 'http://127.0.0.1:9' }, audit: { url: 'http://127.0.0.1:9' } });
     for (const group of ['requests', 'audit']) {

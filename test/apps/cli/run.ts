@@ -14,7 +14,7 @@ export class Desk {
     writeFileSync(join(this.folder, 'countersign.yaml'), typeof config === 'string' ? config : stringify(config));
   }
 
-  /** Runs one command line. `answer`: what the person at the terminal answers; nobody sits there without it. `input`: what is piped in. */
+  /** Runs one command line. `answer`: the answer of the person at the terminal; without it there is no terminal. `input`: the piped text. */
   async run(
     args: readonly string[],
     { env = {}, answer, input = '' }: { env?: Record<string, string>; answer?: string; input?: string } = {},

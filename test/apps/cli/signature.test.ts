@@ -7,7 +7,7 @@ import { Desk } from './run.ts';
 
 const ORIGINAL: Description = { description: 'Pays.', properties: {}, annotations: {} };
 const CHANGED: Description = { ...ORIGINAL, description: 'Pays \u202Etwice\n.' };
-/** Nothing listens there. */
+/** No server listens there. */
 const AWAY = { url: 'http://127.0.0.1:1/mcp' };
 
 let bank!: Awaited<ReturnType<typeof startChangingUpstream>>;
@@ -34,7 +34,7 @@ const pinned = async () =>
   (await createPins(db.pool).all()).map(({ name, definition }) => [name, definition['description']]);
 
 describe('countersign signature', () => {
-  it('diff shows tools that are new, in full, and fails', async () => {
+  it('diff shows new tools in full, and fails', async () => {
     const { code, out, err } = await run(['diff']);
     expect([code, err]).toEqual([1, 'countersign: not as it was accepted: 1']);
     expect(out.split('\n')).toEqual(
@@ -43,7 +43,7 @@ describe('countersign signature', () => {
     expect(await pinned()).toEqual([]);
   });
 
-  it('accept takes what is described now, and diff has nothing more to say', async () => {
+  it('accept takes the current description, and diff then finds no change', async () => {
     expect(await run(['accept', 'bank__pay', '--yes'])).toMatchObject({
       code: 0,
       out: expect.stringMatching(/^Accepted: bank__pay\nSignature: sha-256:[0-9a-f]{64}$/),
@@ -52,7 +52,7 @@ describe('countersign signature', () => {
     expect(await run(['diff'])).toMatchObject({ code: 0, out: 'Everything is as it was accepted.' });
   });
 
-  it('diff shows what changed, before and after, and nothing that a terminal would obey', async () => {
+  it('diff shows each change before and after, without control characters', async () => {
     await run(['accept', '--all', '--yes']);
     bank.described = CHANGED;
     const { code, out } = await run(['diff']);
@@ -62,7 +62,7 @@ describe('countersign signature', () => {
     );
   });
 
-  it('accept asks whoever is there, and accepts exactly what it showed', async () => {
+  it('accept asks for a confirmation, and accepts exactly the tools that it showed', async () => {
     await run(['accept', '--all', '--yes']);
     bank.described = CHANGED;
     const refused = await run(['accept', 'bank__pay'], { answer: 'n' });
@@ -73,7 +73,7 @@ describe('countersign signature', () => {
     expect(questions).toEqual([expect.stringContaining('Go on?')]);
   });
 
-  it('accept accepts nothing that was not named, or is not asked for', async () => {
+  it('accept refuses to run without a name, with an unknown name, or without a confirmation', async () => {
     expect(await run(['accept'])).toMatchObject({ code: 2 });
     expect(await run(['accept', 'bank__pay', '--all', '--yes'])).toMatchObject({ code: 2 });
     expect(await run(['accept', 'bank__pay', 'bank__other', '--yes'])).toMatchObject({ code: 2 });
@@ -81,7 +81,7 @@ describe('countersign signature', () => {
     expect(await pinned()).toEqual([]);
   });
 
-  it('accept forgets what is gone, but nothing of an upstream that cannot be asked', async () => {
+  it('accept forgets removed tools, except those of an upstream that does not answer', async () => {
     const [pay] = await pinnedAfterAccept();
     const away = { ...pay, name: 'shop__sell', upstream: 'shop' };
     const gone = { ...pay, name: 'bank__lend', upstreamName: 'lend' };
@@ -98,7 +98,7 @@ describe('countersign signature', () => {
     expect((await pinned()).map(([name]) => name)).toEqual(['bank__pay', 'shop__sell']);
   });
 
-  it('is about prompts, resources and templates as well, each by its kind', async () => {
+  it('covers prompts, resources and templates as well, by kind', async () => {
     bank.described = { ...ORIGINAL, items: { prompt: 'Asks.', resource: 'A paper.', template: 'A drawer.', size: 5 } };
     const { code, out } = await run(['diff']);
     expect(code).toBe(1);
@@ -119,7 +119,7 @@ describe('countersign signature', () => {
     expect(await run(['accept', '--kind', 'all', '--all', '--yes'])).toMatchObject({ code: 2 });
   });
 
-  it('accept wants to know the kind where a name is that of several things', async () => {
+  it('accept asks for the kind when a name belongs to several kinds', async () => {
     const [pay] = await pinnedAfterAccept();
     const gone = { ...pay, name: 'old__look', upstream: 'old' };
     await createPins(db.pool).add([gone, { ...gone, kind: 'prompt' }]);
@@ -133,7 +133,7 @@ describe('countersign signature', () => {
     ]);
   });
 
-  it('accept keeps what is of a kind that its upstream lists nothing of, and says so', async () => {
+  it('accept keeps a kind that its upstream no longer lists, and says so', async () => {
     const [pay] = await pinnedAfterAccept();
     await createPins(db.pool).add([{ ...pay, kind: 'prompt', name: 'bank__ask', upstreamName: 'ask' }]);
     const { code, err } = await run(['accept', '--all', '--yes']);
@@ -141,7 +141,7 @@ describe('countersign signature', () => {
     expect((await pinned()).map(([name]) => name)).toEqual(['bank__ask', 'bank__pay']);
   });
 
-  it('show has the whole document, and its digest', async () => {
+  it('show prints the whole document and its digest', async () => {
     await run(['accept', '--all', '--yes']);
     const { out } = await run(['show', '--json']);
     const { digest, signature } = JSON.parse(out) as { digest: string; signature: { tools: object[] } };
@@ -150,7 +150,7 @@ describe('countersign signature', () => {
       prompts: [],
       resources: [],
     });
-    // Canonical JSON: the order of its members is that of their names.
+    // Canonical JSON orders members by name.
     const text = JSON.stringify(signature);
     expect(digest).toBe(`sha-256:${createHash('sha256').update(text).digest('hex')}`);
     const lines = (await run(['show'])).out.split('\n');

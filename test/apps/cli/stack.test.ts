@@ -36,7 +36,7 @@ const aStack = (changes: Partial<Stack> = {}): Stack => ({
 const deadPid = () => spawnSync(process.execPath, ['-e', '']).pid;
 
 describe('the running stack', () => {
-  it('is found again, by its owner alone', async () => {
+  it('is found again, in a file that only its owner can read', async () => {
     writeStack(stateDir, aStack());
     expect(await findStack({ stateDir, timeLimitFactor: 1 })).toEqual(aStack());
     expect(statSync(join(stateDir, 'run.json')).mode & 0o777).toBe(0o600);
@@ -47,19 +47,19 @@ describe('the running stack', () => {
     expect(await findStack({ stateDir, timeLimitFactor: 1 })).toBeUndefined();
   });
 
-  it('is not found when its pid belongs to somebody who does not answer', async () => {
+  it('is not found when its pid belongs to a process that does not answer', async () => {
     const stack = aStack();
     writeStack(stateDir, { ...stack, urls: { ...stack.urls, gateway: 'http://127.0.0.1:9' } });
     expect(await findStack({ stateDir, timeLimitFactor: 1 })).toBeUndefined();
   });
 
-  it('is not found in a damaged file, nor where there is none', async () => {
+  it('is not found in a damaged file, nor without a file', async () => {
     expect(await findStack({ stateDir, timeLimitFactor: 1 })).toBeUndefined();
     writeFileSync(join(stateDir, 'run.json'), '{"pid":');
     expect(await findStack({ stateDir, timeLimitFactor: 1 })).toBeUndefined();
   });
 
-  it('is forgotten by its own process alone', async () => {
+  it('is forgotten only by its own process', async () => {
     writeStack(stateDir, aStack());
     removeStack(stateDir, process.pid + 1);
     expect(await findStack({ stateDir, timeLimitFactor: 1 })).toBeDefined();

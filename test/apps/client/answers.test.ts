@@ -23,7 +23,7 @@ describe('an answer', () => {
     ['prompts/get', 'input_required', 'input_required'],
     ['resources/read', 'complete', 'complete'],
     ['tasks/get', 'complete', 'complete'],
-  ])('to %s that says %j is taken: %s [TASK-004]', (method, resultType, kind) => {
+  ])('to %s that says %j is accepted: %s [TASK-004]', (method, resultType, kind) => {
     expect(kindOfAnswer(method, { resultType })).toBe(kind);
   });
 
@@ -36,13 +36,13 @@ describe('an answer', () => {
     ['tools/call', 'toString'],
     ['tools/call', null],
     ['tools/call', ['task']],
-  ])('to %s that says %j is not valid [TASK-005]', (method, resultType) => {
+  ])('to %s that says %j is invalid [TASK-005]', (method, resultType) => {
     expect(() => kindOfAnswer(method, { resultType })).toThrow(TypeError);
   });
 });
 
 describe('a denial', () => {
-  it('is read from what the gateway says', () => {
+  it("is read from the gateway's result", () => {
     const task = renderCreatedTask(aView(), RENDERING);
     const ended = renderTask(aView({ state: 'denied' }), RENDERING);
     expect(
@@ -72,21 +72,18 @@ describe('a denial', () => {
     ['available'],
     [5],
     [null],
-  ])(
-    'that leaves it open, or cannot be read, forbids to repeat the call and rules no way out: %j [DENIAL-008]',
-    (one) => {
-      expect(readDenial(denied(one))).toEqual({ remediation: 'undisclosed', remedies: [] });
-      expect(mayRepeat(denied(one))).toBe(false);
-    },
-  );
+  ])('that is undecided or unreadable forbids to repeat the call and rules out no remedy: %j [DENIAL-008]', (one) => {
+    expect(readDenial(denied(one))).toEqual({ remediation: 'undisclosed', remedies: [] });
+    expect(mayRepeat(denied(one))).toBe(false);
+  });
 
-  it('that a task is to cure forbids to repeat the call while the task holds it [DENIAL-024]', () => {
+  it('with a task as remedy forbids to repeat the call while the task is open [DENIAL-024]', () => {
     expect(mayRepeat(renderCreatedTask(aView(), RENDERING))).toBe(false);
     expect(mayRepeat(renderTask(aView({ state: 'granted' }), RENDERING))).toBe(false);
     expect(mayRepeat(available({ type: 'url' }, { type: 'task' }))).toBe(false);
   });
 
-  it('that has another remedy lets the call be repeated, and hints that nobody knows mean nothing [DENIAL-011, DENIAL-013]', () => {
+  it('with another remedy allows to repeat the call, and unknown hints have no effect [DENIAL-011, DENIAL-013]', () => {
     const odd = [{ type: 'telepathy' }, { type: 5 }, {}, null, 'url'];
     for (const answer of [available(), available(...odd), denied({ reason, remediation: 'available' })]) {
       expect([readDenial(answer)?.remedies, mayRepeat(answer)]).toEqual([[], true]);
@@ -95,7 +92,7 @@ describe('a denial', () => {
     expect([readDenial(known)?.remedies, mayRepeat(known)]).toEqual([['url', 'authorization_remediation'], true]);
   });
 
-  it('is none in a result that brings none, and then nothing invites to repeat', () => {
+  it('is absent from a result without one, and then the call may not be repeated', () => {
     expect([mayRepeat({}), mayRepeat(renderNoAnswer())]).toEqual([false, false]);
   });
 });

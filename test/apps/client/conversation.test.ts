@@ -12,7 +12,7 @@ const PREPROCESSOR = { ...reading, preprocessor: true } as const;
 type Answer = (call: { name: string; arguments: Record<string, unknown> }, signal: AbortSignal) => Promise<unknown>;
 const texts = (text: string) => ({ content: [{ type: 'text', text }] });
 
-/** A server whose tools are those, and a model that keeps what it was given. */
+/** A server with these tools, and a model that keeps its input. */
 function conversationWith(tools: readonly ListedTool[], callTool: Answer, timeoutMs?: number) {
   const requests: ModelRequest<ListedTool>[] = [];
   const server: ToolServer<ListedTool> = { listTools: async () => tools, callTool };
@@ -31,7 +31,7 @@ function conversationWith(tools: readonly ListedTool[], callTool: Answer, timeou
 describe('a conversation', () => {
   const two = [{ name: 'first', preprocessor: true }, { name: 'tool' }, { name: 'second', preprocessor: true }];
 
-  it('runs every preprocessor before each prompt, and gives the model what they said in the order of the list [PRE-002, PRE-005, PRE-012]', async () => {
+  it('runs every preprocessor before each prompt, and gives the model their results in the order of the list [PRE-002, PRE-005, PRE-012]', async () => {
     const calls: unknown[] = [];
     let letFirst: (() => void) | undefined;
     const { turn, requests } = conversationWith(two, async (call) => {
@@ -51,7 +51,7 @@ describe('a conversation', () => {
     expect(requests[0]?.context[0]?.content).toEqual(texts('first').content);
   });
 
-  it('keeps what they said out of the history, and them out of the tools [PRE-003, PRE-004]', async () => {
+  it('keeps the results out of the history, and the preprocessors out of the tools [PRE-003, PRE-004]', async () => {
     const { turn, requests } = conversationWith(two, async () => texts('canary'));
     await turn('one');
     await turn('two');
@@ -63,7 +63,7 @@ describe('a conversation', () => {
     expect(JSON.stringify(requests.map(({ history, tools }) => [history, tools]))).not.toContain('canary');
   });
 
-  it('goes on without one that gives nothing', async () => {
+  it('continues without the results of a failed preprocessor', async () => {
     const never = new Promise<never>(() => undefined);
     for (const answer of [
       () => Promise.reject(new Error('away')),
@@ -79,14 +79,14 @@ describe('a conversation', () => {
     }
   });
 
-  it('leaves its history alone when the model fails', async () => {
+  it('keeps its history unchanged when the model fails', async () => {
     const { conversation, turn, requests } = conversationWith([], async () => texts('x'));
     await expect(conversation.turn('one', () => Promise.reject(new Error('model')))).rejects.toThrow('model');
     await turn('two');
     expect(requests[0]?.history).toEqual([]);
   });
 
-  it('measures how long each one took [PRE-011]', async () => {
+  it('measures the time of each preprocessor [PRE-011]', async () => {
     const { conversation, turn } = conversationWith(two, async () => texts('x'));
     for (let i = 0; i < 20; i += 1) await turn('again');
     const { runs, failures, p50Ms, p99Ms } = conversation.latency().get('first') ?? { p50Ms: 0, p99Ms: 0 };
@@ -122,7 +122,7 @@ describe('a conversation through the gateway, on the official client', () => {
     return new Conversation(server, { argumentsFor: (_tool, query) => ({ query }), timeoutMs: 60_000 });
   };
 
-  it('finds a preprocessor though that client drops its flag, and runs it for each prompt [PRE-007]', async () => {
+  it('finds a preprocessor although that client drops its flag, and runs it for each prompt [PRE-007]', async () => {
     world.listed = [aTool({ name: 'recall', ...PREPROCESSOR }), aTool({ name: 'look', ...reading })];
     const requests: ModelRequest<{ name: string }>[] = [];
     const conversation = through();
@@ -140,7 +140,7 @@ describe('a conversation through the gateway, on the official client', () => {
     expect(conversation.latency().get('bank__recall')?.runs).toBe(1);
   });
 
-  it('goes on without one that policy holds back', async () => {
+  it('continues without a preprocessor that needs an approval', async () => {
     world.listed = [aTool({ name: 'recall', ...PREPROCESSOR })];
     world.decision = requestable();
     const contexts: unknown[] = [];

@@ -8,7 +8,7 @@ const accepted = (text: string) => ({ action: 'accept', content: { text } });
 const answer = async ({ params }: Question) => accepted((params as { message: string }).message);
 
 describe('questions', () => {
-  it('are answered by their keys, one after the other, and each as if it came alone [TASK-041, TASK-113]', async () => {
+  it('are answered by key, one after the other, and independently of each other [TASK-041, TASK-113]', async () => {
     const seen: unknown[] = [];
     let isBusy = false;
     const answers = await answersTo({ first: asking('one'), second: asking('two') }, async (...given) => {
@@ -20,17 +20,17 @@ describe('questions', () => {
       return answer(given[0]);
     });
     expect(answers).toEqual({ first: accepted('one'), second: accepted('two') });
-    // It is told the question and nothing else: not where it comes from.
+    // The answering function gets only the question, not its source.
     expect(seen).toEqual([[asking('one')], [asking('two')]]);
   });
 
-  it('of a task are not answered twice, however often it shows them [TASK-042]', async () => {
+  it('of a task are answered once, however often the task shows them [TASK-042]', async () => {
     const answered = new Set<string>();
     const [one, two] = [asking('one'), asking('two')];
     expect(await answersTo({ one }, answer, answered)).toEqual({ one: accepted('one') });
     expect(await answersTo({ one, two }, answer, answered)).toEqual({ two: accepted('two') });
-    const fails = () => Promise.reject(new Error('nobody there'));
-    await expect(answersTo({ three: one }, fails, answered)).rejects.toThrow('nobody there');
+    const fails = () => Promise.reject(new Error('no user'));
+    await expect(answersTo({ three: one }, fails, answered)).rejects.toThrow('no user');
     expect(await answersTo({ one, two, three: one }, answer, answered)).toEqual({ three: accepted('one') });
   });
 });
@@ -38,7 +38,7 @@ describe('questions', () => {
 describe('a repetition', () => {
   const params = { name: 'pay', arguments: { amount: 5 }, _meta: { progressToken: 1 } };
 
-  it('has the answers and the state, as the server gave it, and none where it gave none [MRTR-015, MRTR-016]', async () => {
+  it("has the answers and the server's state unchanged, and no state where the server sent none [MRTR-015, MRTR-016]", async () => {
     const state = ' {"opaque": "\\u0000 as it is"} ';
     const inputRequests = { why: asking('why') };
     const inputResponses = { why: accepted('why') };
@@ -51,7 +51,7 @@ describe('a repetition', () => {
     expect(await repetitionOf(params, { requestState: '' }, answer)).toEqual({ ...params, requestState: '' });
   });
 
-  it('has nothing of an earlier one, and nothing of another request [MRTR-018]', async () => {
+  it('has no answers or state of an earlier repetition or of another request [MRTR-018]', async () => {
     const first = await repetitionOf(params, { inputRequests: { a: asking('a') }, requestState: 's1' }, answer);
     expect(await repetitionOf(first, { inputRequests: { b: asking('b') } }, answer)).toEqual({
       ...params,
@@ -98,7 +98,7 @@ describe('a repetition on the official client, against the official server', () 
     await handler.close();
   });
 
-  it('is a request of its own, with its own id [MRTR-015, MRTR-017]', async () => {
+  it('is a separate request with its own id [MRTR-015, MRTR-017]', async () => {
     const asIs = { '~standard': { version: 1, vendor: 'test', validate: (value: unknown) => ({ value }) } } as const;
     const call = (params: object) =>
       client.request({ method: 'tools/call', params } as never, asIs, { allowInputRequired: true }) as Promise<object>;

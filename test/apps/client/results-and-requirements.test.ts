@@ -22,7 +22,7 @@ describe('requirements', () => {
   const tool = (...requirements: unknown[]) => ({ name: 'launch', execution: { requirements } });
   const known = (facts: Record<string, boolean>) => new Map(Object.entries(facts));
 
-  it('are read where the server put them, and where official clients leave them', () => {
+  it("are read from the server's place, and from the place that official clients keep", () => {
     expect(requirementsOf(tool('env:a', 'env:b'))).toEqual(['env:a', 'env:b']);
     expect(requirementsOf({ name: 'launch', _meta: { 'dev.countersign/requirements': ['env:a'] } })).toEqual(['env:a']);
     for (const odd of [{}, { execution: null }, { execution: { requirements: 'env:a' } }, tool(5)]) {
@@ -32,17 +32,17 @@ describe('requirements', () => {
 
   it.each([
     ['all are known and one cannot be met', ['env:a', 'env:b'], { 'env:a': true, 'env:b': false }, true],
-    ['none can be met', ['env:a'], { 'env:a': false }, true],
-    ['one is not known', ['env:a', 'env:b'], { 'env:a': false }, false],
+    ['no requirement can be met', ['env:a'], { 'env:a': false }, true],
+    ['one requirement is unknown', ['env:a', 'env:b'], { 'env:a': false }, false],
     ['all may be met', ['env:a'], { 'env:a': true }, false],
-    ['nothing is known', ['env:a'], {}, false],
-    ['nothing is required', [], { 'env:a': false }, false],
-    ['what is known is only like it', ['env:a'], { 'Env:A': false, 'env:a ': false, env: false }, false],
+    ['no facts are known', ['env:a'], {}, false],
+    ['the tool has no requirements', [], { 'env:a': false }, false],
+    ['known facts only resemble them', ['env:a'], { 'Env:A': false, 'env:a ': false, env: false }, false],
   ])('count when %s [REQ-008, REQ-009, REQ-010]', (_case, requirements, facts, isCertain) => {
     expect(isBoundToFail(tool(...requirements), known(facts as Record<string, boolean>))).toBe(isCertain);
   });
 
-  it('mean nothing by how they are called [REQ-011]', () => {
+  it('have no meaning in their names [REQ-011]', () => {
     const texts = fc.uniqueArray(fc.oneof(fc.constantFrom('auth:admin', 'env:production', 'public', ''), fc.string()));
     const declared = fc.tuple(texts, fc.array(fc.option(fc.boolean(), { nil: undefined })));
     fc.assert(
@@ -69,7 +69,7 @@ describe('requirements', () => {
     }
   });
 
-  it('that cannot be read count as none', () => {
+  it('count as absent when they cannot be read', () => {
     expect(isBoundToFail(tool('env:a', 5), known({ 'env:a': false }))).toBe(false);
     expect(isBoundToFail({ name: 'launch' }, known({ 'env:a': false }))).toBe(false);
   });
@@ -98,7 +98,7 @@ describe('a disposition', () => {
     [saying(5)],
     [saying('denied-not-executed', 'approved-executed')],
     [saying('denied-not-executed', 5)],
-  ])('that is not said, or said in two ways, rules nothing out: %j', (result) => {
+  ])('rules out no outcome when it is missing or contradictory: %j', (result) => {
     expect([readDisposition(result), mayHaveRun(result)]).toEqual([undefined, true]);
   });
 });

@@ -23,7 +23,7 @@ afterEach(() => void (bank.described = ORIGINAL));
 
 type RealGateway = Awaited<ReturnType<typeof startRealGateway>>;
 
-/** What the tests do with a gateway over the changing upstream, and with a second one over the same database. */
+/** A gateway over the changing upstream, and a second one over the same database. */
 function underTest(pinning?: 'accepted') {
   const own = {} as { real: RealGateway; gateways: readonly { readonly mcpUrl: string }[]; token: string };
   beforeAll(async () => {
@@ -53,13 +53,13 @@ function underTest(pinning?: 'accepted') {
       Promise.all(own.gateways.map((gateway) => ask(gateway, 'tools/call', { name: 'bank__pay', arguments: {} }))),
     /** How often the policy decision point was asked about calls of the tool. */
     evaluations: () => own.real.authority.seen.filter(({ body }) => body.includes('"id":"bank__pay"')).length,
-    /** The upstream describes its tool like this from now on, and both gateways have noticed. */
+    /** From now on the upstream describes its tool like this, and both gateways have noticed. */
     async become(described: Description, isNoticed: () => Promise<boolean>) {
       bank.described = described;
       bank.announce();
       await waitFor(isNoticed);
     },
-    /** What the operator does. */
+    /** The operator accepts the tool. */
     async accept(): Promise<void> {
       await acceptOffered(own.real.database.pool, { bank: { url: bank.url } });
     },
@@ -69,16 +69,16 @@ function underTest(pinning?: 'accepted') {
 const REFUSAL = /^The tool did not run\. What its server says .* `countersign signature accept`/;
 const both = <T>(one: T) => [one, one];
 
-describe('where tools are accepted as they are first seen', () => {
+describe('tools that are accepted when first seen', () => {
   const { own, listed, call, become, accept, evaluations } = underTest();
 
-  it('one that is new is listed and called', async () => {
+  it('are listed and called while they are new', async () => {
     expect(await listed()).toEqual(both([ORIGINAL.description]));
     for (const { body } of await call()) expect(textOf(body.result)).toBe('paid');
   });
 
   it.each(CHANGES)(
-    'a call fails once the %s is another, and nobody is asked about it [SIG-004]',
+    'fail every call once the %s has changed, and policy is not asked [SIG-004]',
     async (_what, described) => {
       await become(described, async () => (await listed()).flat().length === 0);
       const calls = bank.calls;
@@ -93,7 +93,7 @@ describe('where tools are accepted as they are first seen', () => {
     },
   );
 
-  it('what is accepted is listed and called at every gateway, and whoever listens is told [SIG-007]', async () => {
+  it('are listed and called at every gateway once accepted, and subscribers are told [SIG-007]', async () => {
     const [, described] = CHANGES[0] ?? ['', ORIGINAL];
     await become(described, async () => (await listed()).flat().length === 0);
     const [first = { mcpUrl: '' }] = own.gateways;
@@ -105,14 +105,14 @@ describe('where tools are accepted as they are first seen', () => {
     expect(await listed()).toEqual(both([described.description]));
     for (const { body } of await call()) expect(textOf(body.result)).toBe('paid');
 
-    // What had been accepted before is accepted no more.
+    // The description that was accepted earlier is no longer accepted.
     await become(ORIGINAL, async () => (await listed()).flat().length === 0);
     for (const { body } of await call()) expect(textOf(body.result)).toMatch(REFUSAL);
     await accept();
     await waitFor(async () => (await listed()).flat().length === 2);
   });
 
-  it('what is accepted is heard of though the notice was lost with the connection', async () => {
+  it('are refreshed although the notice was lost with the connection', async () => {
     const [, described] = CHANGES[1] ?? ['', ORIGINAL];
     await become(described, async () => (await listed()).flat().length === 0);
     const things = await offeredNow({ bank: { url: bank.url } });
@@ -128,10 +128,10 @@ describe('where tools are accepted as they are first seen', () => {
   });
 });
 
-describe('where the operator has to accept tools', () => {
+describe('tools that the operator has to accept', () => {
   const { listed, call, accept, evaluations } = underTest('accepted');
 
-  it('none is listed or called before that', async () => {
+  it('are neither listed nor called before that', async () => {
     expect(await listed()).toEqual(both([]));
     for (const { body } of await call()) expect(textOf(body.result)).toMatch(REFUSAL);
     expect(evaluations()).toBe(0);

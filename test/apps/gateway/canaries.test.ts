@@ -14,7 +14,7 @@ beforeAll(async () => {
 });
 afterAll(() => real.stop());
 
-/** Everything that belongs to the authority side: what its stub answers with, and the words of its protocol. */
+/** Every member and word of the authority side: the answers of its stub, and the words of its protocol. */
 const OF_THE_AUTHORITY = /canary|binding_token|evaluation_id|access_request|access\/v1|arq_|apr_/i;
 
 function headersOf({ headers }: Sent): string {
@@ -23,7 +23,7 @@ function headersOf({ headers }: Sent): string {
   return lines.join('\n');
 }
 
-/** A task whose denial, handle and approval are all of canaries; it goes from state to state, and is heard and read in each. */
+/** A task with canaries in its denial, handle and approval. It passes through all states, and a client reads and hears each. */
 async function follow(n: number, states: readonly GatedCallState[]) {
   real.reset();
   const { lifecycle, calls, claim, endExecution } = gatedCallFixture(real.database.pool);
@@ -69,7 +69,7 @@ async function follow(n: number, states: readonly GatedCallState[]) {
   return { shown, texts: [...texts, JSON.stringify(subscriber.messages), JSON.stringify(subscriber.headers)] };
 }
 
-it('no state of a task shows anything of the authority side, read or heard [AT-6, APPR-215, ARAP-SEC-05]', async () => {
+it('no state of a task reveals the authority side, by tasks/get or by a subscription [AT-6, APPR-215, ARAP-SEC-05]', async () => {
   const lives: GatedCallState[][] = [
     ['pending', 'granted', 'claimed', 'executed'],
     ['pending', 'granted', 'claimed', 'execution_error'],
@@ -83,12 +83,12 @@ it('no state of a task shows anything of the authority side, read or heard [AT-6
   expect(seen.map(({ shown }) => shown.at(-1))).toEqual([
     ...['completed', 'completed', 'completed', 'completed', 'failed', 'cancelled'],
   ]);
-  // The canaries were there to be shown.
+  // The canaries reached the gateway, so they could have leaked.
   expect(JSON.stringify(real.authority.submissions())).toMatch(/canary-token/);
   for (const { texts } of seen) for (const text of texts) expect(text).not.toMatch(OF_THE_AUTHORITY);
 });
 
-it('no error shows anything of the authority side [AT-6]', async () => {
+it('no error reveals the authority side [AT-6]', async () => {
   const call = () => real.send('tools/call', { name: 'files__pid', arguments: { n: 'error' } }, token);
   real.reset();
   const answers = [];

@@ -5,7 +5,7 @@ import { questionIn, schemaOf, taskOf, WHY } from '../../support/input-calls.ts'
 
 const MANY = Array.from({ length: 60 }, (_, n) => ({ value: `cc-${n}`, label: `Center ${n}` }));
 const parametersOf = ({ path }: { path: string }) => Object.fromEntries(new URL(path, 'http://any.test').searchParams);
-/** What a service answers that searches as it should. */
+/** The answer of a service that searches correctly. */
 const searching = (all: typeof MANY) => (parameters: URLSearchParams) =>
   items(all.filter(({ label }) => label.toLowerCase().includes(parameters.get('q') ?? '')));
 
@@ -15,7 +15,7 @@ afterAll(() => world.real.stop());
 beforeEach(() => world.reset());
 
 describe('a field with a catalog', () => {
-  it('is a choice among what its catalog has, and what is chosen is submitted [ARAP-CAT-03] [ARAP-CAT-13] [ARAP-FRM-05] [ARAP-CAT-16]', async () => {
+  it('offers the values of its catalog, and the chosen value is submitted [ARAP-CAT-03] [ARAP-CAT-13] [ARAP-FRM-05] [ARAP-CAT-16]', async () => {
     const call = world.aCall();
     const shown = shownBy(await call());
     expect(shown.properties).toEqual({
@@ -34,13 +34,13 @@ describe('a field with a catalog', () => {
     expect(world.looks().map(parametersOf)[0]).toEqual({ evaluation_id: 'e1', limit: '51' });
   });
 
-  it('is read with the credential of the service, and its document with none [ARAP-CAT-06] [ARAP-SEC-03]', async () => {
+  it('is read with the credential of the service, and its document without one [ARAP-CAT-06] [ARAP-SEC-03]', async () => {
     await world.aCall()();
     expect(world.looks().map(({ headers }) => headers.authorization)).toEqual(['Bearer ars-token-of-the-gateway']);
     expect(world.documentsRead().map(({ headers }) => headers.authorization)).toEqual([undefined]);
   });
 
-  it('takes no value that the catalog did not return [ARAP-CAT-14]', async () => {
+  it('accepts no value that the catalog did not return [ARAP-CAT-14]', async () => {
     const call = world.aCall();
     await call();
     const again = await call({ justification: WHY, center: 'cc-9' });
@@ -48,7 +48,7 @@ describe('a field with a catalog', () => {
     expect(world.submitted()).toEqual([]);
   });
 
-  it('takes none that was retired while it was on show [ARAP-CAT-14]', async () => {
+  it('accepts no value that was retired after the form was shown [ARAP-CAT-14]', async () => {
     const call = world.aCall();
     await call();
     world.catalog = () => items(CENTERS.slice(1));
@@ -73,14 +73,14 @@ describe('a field with a catalog', () => {
       center: { type: 'string', oneOf: [{ const: 'cc-7', title: 'Finance' }] },
     });
     expect(questionIn(second).key).not.toBe(questionIn(first).key);
-    // A value of another scope is none.
+    // A value of another scope is invalid.
     await call({ center: 'cc-8' });
     expect(world.submitted()).toEqual([]);
     expect(taskOf(await call({ center: 'cc-7' }))).toMatch(/^tsk_/);
     expect(world.submitted()).toEqual([{ justification: WHY, app: 'a1', center: 'cc-7' }]);
   });
 
-  it('that was none when its value was typed is asked for anew [ARAP-CAT-14]', async () => {
+  it('is asked for again when it gets a catalog after the caller typed a value [ARAP-CAT-14]', async () => {
     world.needs(schemaOf({ app: text, center: text }));
     world.document = () => ({ fields: { [`${AT}/center`]: world.reference({ scope_params: { app: `${AT}/app` } }) } });
     const call = world.aCall();
@@ -93,7 +93,7 @@ describe('a field with a catalog', () => {
     expect(world.submitted()).toEqual([]);
   });
 
-  it('is left out with what it depends on, where it may be, and nobody asks its catalog [ARAP-CAT-04]', async () => {
+  it('is left out with an optional field that it depends on, and its catalog is not read [ARAP-CAT-04]', async () => {
     world.needs(schemaOf({ justification: text, app: text, center: text }, ['justification']));
     world.document = () => ({ fields: { [`${AT}/center`]: world.reference({ scope_params: { app: `${AT}/app` } }) } });
     const call = world.aCall();
@@ -102,7 +102,7 @@ describe('a field with a catalog', () => {
     expect([world.submitted(), world.looks()]).toEqual([[{ justification: WHY }], []]);
   });
 
-  it('is searched first where its catalog has much, and until it has little [ARAP-CAT-15]', async () => {
+  it('is searched first when its catalog is large, until few values are left [ARAP-CAT-15]', async () => {
     world.catalog = searching(MANY);
     const call = world.aCall();
     expect(Object.keys(shownBy(await call()).properties)).toEqual(['justification', '_search_center']);
@@ -116,7 +116,7 @@ describe('a field with a catalog', () => {
     expect(world.submitted()).toEqual([{ justification: WHY, center: 'cc-5' }]);
   });
 
-  it('is searched a few times and then no more: nothing is requested', async () => {
+  it('is searched a limited number of times, and then no approval is requested', async () => {
     world.catalog = () => items(MANY);
     const call = world.aCall();
     let answer = await call();
@@ -127,7 +127,7 @@ describe('a field with a catalog', () => {
     expect([rounds, textOf(answer.body.result)]).toEqual([8, expect.stringMatching(/Nothing was requested/)]);
   });
 
-  it('whose value and label are elsewhere is read there, and what is not known is ignored [ARAP-CAT-02] [ARAP-CAT-03]', async () => {
+  it('with paths for value and label is read by them, and unknown members are ignored [ARAP-CAT-02] [ARAP-CAT-03]', async () => {
     world.document = () => ({
       colour: 'red',
       fields: {
@@ -144,7 +144,7 @@ describe('a field with a catalog', () => {
   });
 });
 
-it('without catalogs a form is asked as it is, and no catalog is looked for [ARAP-CAT-21]', async () => {
+it('a form without catalogs is shown unchanged, and no catalog is read [ARAP-CAT-21]', async () => {
   world.asking.needs(schemaOf({ center: text }));
   const call = world.aCall();
   expect(shownBy(await call()).properties['center']).not.toHaveProperty('oneOf');

@@ -71,7 +71,7 @@ describe('the present SDK client', () => {
     try {
       expect(client.getProtocolEra()).toBe('modern');
       expect((await client.callTool(transfer())).content).toEqual([{ type: 'text', text: 'booked' }]);
-      // The client listens some time after it has connected, so it is told until it has heard.
+      // The client subscribes some time after it has connected, so the test announces until it hears.
       await waitFor(() => {
         for (const listener of world.changeListeners) listener('tools');
         return changes > 0;
@@ -83,7 +83,7 @@ describe('the present SDK client', () => {
 });
 
 describe('a client that can ask its user', () => {
-  it('asks what the request for an approval needs, and makes the call again with the answer [MRTR-045]', async () => {
+  it('gets the input that an access request needs from its user, and repeats the call with the answer [MRTR-045]', async () => {
     const schemaUrl = 'https://approvals.test/schemas/a.json';
     world.input.forms = { [schemaUrl]: requestForm(schemaOf({ justification: { type: 'string' } })) as RequestForm };
     world.decision = requestable({
@@ -98,7 +98,7 @@ describe('a client that can ask its user', () => {
     });
     await client.connect(new StreamableHTTPClientTransport(new URL(gateway.mcpUrl), { requestInit }));
     try {
-      // The answer is a task, which this client alone cannot follow.
+      // The answer is a task, which this client cannot follow.
       await expect(client.callTool(transfer())).rejects.toMatchObject({ code: 'UNSUPPORTED_RESULT_TYPE' });
       expect(asked).toMatchObject([{ mode: 'form', requestedSchema: { required: ['justification'] } }]);
       expect(world.openings.map(({ binding }) => binding.input)).toEqual([
@@ -129,7 +129,7 @@ describe('a client of an earlier revision', () => {
     }
   });
 
-  it('is told what an approval takes, and gets no task [TASK-105, DENIAL-033]', async () => {
+  it('is told how to get an approval, and gets no task [TASK-105, DENIAL-033]', async () => {
     world.decision = requestable();
     const client = await connect();
     try {

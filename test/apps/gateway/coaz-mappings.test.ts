@@ -31,7 +31,7 @@ const nothingHappened = (of = gateway) => {
 const MAPPING_FAILED = expect.stringMatching(/^Authorization mapping failed: /);
 
 describe('a declared mapping', () => {
-  it('takes the place of the default, for its tool alone [COAZ-DC-02] [COAZ-DC-05] [COAZ-FW-14] [COAZ-IM-08] [COAZ-SU-11] [COAZ-PP-02]', async () => {
+  it('replaces the default for its own tool only [COAZ-DC-02] [COAZ-DC-05] [COAZ-FW-14] [COAZ-IM-08] [COAZ-SU-11] [COAZ-PP-02]', async () => {
     declare(WIRE_TRANSFER);
     expect((await call()).body.result).toMatchObject({ content: [{ text: 'booked' }] });
     await call({ to: 'x', amount: 1 }, gateway, 'bank__transfer');
@@ -54,14 +54,14 @@ describe('a declared mapping', () => {
     });
   });
 
-  it('is seen by clients, in a schema that is one still [COAZ-DC-01] [COAZ-DC-03] [COAZ-DC-07]', async () => {
+  it('is visible to clients, in a schema that is still valid [COAZ-DC-01] [COAZ-DC-03] [COAZ-DC-07]', async () => {
     declare(WIRE_TRANSFER);
     const { tools } = (await send(gateway, 'tools/list')).body.result as { tools: { inputSchema: object }[] };
     expect(tools[0]?.inputSchema).toHaveProperty('x-authzen-mapping', WIRE_TRANSFER);
     expect((await call({ to: 7 })).text).toContain('arguments/to must be string');
   });
 
-  it('that fails is a mapping error, and nothing is asked or sent [COAZ-ER-01] [COAZ-ER-02] [COAZ-ER-08] [COAZ-FW-21] [COAZ-EX-04]', async () => {
+  it('that fails is a mapping error, with no question to policy and no call [COAZ-ER-01] [COAZ-ER-02] [COAZ-ER-08] [COAZ-FW-21] [COAZ-EX-04]', async () => {
     declare(WIRE_TRANSFER);
     const { body } = await send(gateway, 'tools/call', { name: 'bank__wire', arguments: { to: 'canary' } }, { id: 77 });
     expect(body).toEqual({
@@ -77,16 +77,16 @@ describe('a declared mapping', () => {
 
   it.each([
     ['no envelope', {}],
-    ['an unknown name in it', evaluation({ context: { x: '$nobody.sub' } })],
+    ['an unknown name in it', evaluation({ context: { x: '$unknown.sub' } })],
     ['a subject in an entry', { evaluations: { evaluations: [{ ...WIRE_TRANSFER.evaluation }] } }],
-  ])('with %s does not give way to the default [COAZ-DC-06] [COAZ-SU-08] [COAZ-FW-18]', async (_what, mapping) => {
+  ])('with %s does not fall back to the default [COAZ-DC-06] [COAZ-SU-08] [COAZ-FW-18]', async (_what, mapping) => {
     declare(mapping);
     expect((await call()).body.error).toEqual({ code: -32_602, message: MAPPING_FAILED });
     nothingHappened();
     expect(gateway.logged.join()).toContain('its mapping failed');
   });
 
-  it('does not say for whom the call is made [COAZ-SU-02] [COAZ-SU-04] [COAZ-FW-19]', async () => {
+  it('cannot name the subject of the call [COAZ-SU-02] [COAZ-SU-04] [COAZ-FW-19]', async () => {
     declare(evaluation({ subject: { id: '$params.arguments.memo' } }));
     const { body } = await call({ ...ARGS, memo: 'mallory' });
     expect(body.error).toEqual({
@@ -96,7 +96,7 @@ describe('a declared mapping', () => {
     nothingHappened();
   });
 
-  it('does not make the caller somebody of whom policies know nothing [COAZ-SU-09] [COAZ-SU-10] [COAZ-FW-20]', async () => {
+  it('cannot give the caller another type of subject [COAZ-SU-09] [COAZ-SU-10] [COAZ-FW-20]', async () => {
     declare(evaluation({ subject: { type: 'admin', id: '$token.sub' } }));
     expect((await call()).body.error).toEqual({ code: -32_602, message: MAPPING_FAILED });
     nothingHappened();
@@ -106,7 +106,7 @@ describe('a declared mapping', () => {
     ['the token', '$token.email', 'token'],
     ['the message', '$params.arguments.to', 'message'],
   ])(
-    'may say so where the operator takes its word, from %s, and the log has it [COAZ-SU-03] [COAZ-SU-04] [COAZ-SU-05]',
+    'may name the subject from %s when the operator trusts it, and the log records it [COAZ-SU-03] [COAZ-SU-04] [COAZ-SU-05]',
     async (_what, id, from) => {
       declare(evaluation({ subject: { id } }), trusting);
       await call(ARGS, trusting);
@@ -118,7 +118,7 @@ describe('a declared mapping', () => {
     },
   );
 
-  it('does not say which agent calls, nor what is approved [COAZ-SE-04]', async () => {
+  it('cannot name the agent or the approval [COAZ-SE-04]', async () => {
     declare(evaluation({ context: { agent: 'another', amount: 1 } }));
     await call();
     expect(gateway.world.evaluations[0]?.context).toMatchObject({ agent: 'agent-7', amount: 1 });
@@ -130,9 +130,9 @@ describe('a declared mapping', () => {
 
   it.each([
     ['another tool', { action: { name: 'tools/call' }, resource: { type: 'tool', id: 'bank__transfer' } }],
-    ['another tool in words of its own', { action: { name: 'use' }, resource: { type: 'tool', id: 'bank__transfer' } }],
+    ['another tool by its own action', { action: { name: 'use' }, resource: { type: 'tool', id: 'bank__transfer' } }],
     ['another method', { action: { name: 'resources/read' } }],
-  ])('does not speak of %s [COAZ-FW-19] [COAZ-SU-09]', async (_what, changes) => {
+  ])('cannot name %s [COAZ-FW-19] [COAZ-SU-09]', async (_what, changes) => {
     declare(evaluation(changes));
     expect((await call()).body.error).toEqual({ code: -32_602, message: MAPPING_FAILED });
     nothingHappened();
@@ -141,7 +141,7 @@ describe('a declared mapping', () => {
     expect(gateway.world.evaluations).toHaveLength(1);
   });
 
-  it('leaves no part of the call unbound, though it maps only some [PRJ-17] [COAZ-PP-07]', async () => {
+  it('still binds the whole call when it maps only a part [PRJ-17] [COAZ-PP-07]', async () => {
     declare(evaluation({ context: {} }));
     await call();
     await call({ ...ARGS, amount: 50_001 });
@@ -155,7 +155,7 @@ describe('the operator', () => {
     gateway.world.listed = [aMappedTool(WIRE_TRANSFER, { mapping: mapping as never })];
   };
 
-  it('has the last word on the mapping [COAZ-DC-05]', async () => {
+  it('overrides the mapping that a tool declares [COAZ-DC-05]', async () => {
     tool(evaluation({ action: { name: 'pay' }, resource: { type: 'tool', id: 'any' } }));
     await call();
     expect(gateway.world.evaluations[0]).toMatchObject({
@@ -164,7 +164,7 @@ describe('the operator', () => {
     });
   });
 
-  it('can have the default instead', async () => {
+  it('can set the default mapping instead', async () => {
     tool('default');
     await call();
     expect(gateway.world.evaluations[0]).toMatchObject({
@@ -186,7 +186,7 @@ describe('a mapping with several decisions', () => {
   };
   const asked = () => gateway.world.evaluations.map(({ action, resource }) => [action.name, resource.id]);
 
-  it('passes if all of them permit, and not if one does not [COAZ-EN-01] [COAZ-EN-06] [COAZ-PP-03] [COAZ-FW-22]', async () => {
+  it('passes if every decision permits, and fails if one does not [COAZ-EN-01] [COAZ-EN-06] [COAZ-PP-03] [COAZ-FW-22]', async () => {
     expect(await ask(ALLOW, ALLOW)).toMatchObject({ content: [{ text: 'booked' }] });
     expect(asked()).toEqual([
       ['debit', 'acct-1'],
@@ -214,12 +214,12 @@ describe('a mapping with several decisions', () => {
   it.each([
     ['two of which would need an approval', [requestable(), requestable()]],
     ['of which one is denied for good', [requestable(), DENY]],
-  ])('%s is denied for good [COAZ-EN-06]', async (_what, decisions) => {
+  ])('is denied for good with decisions %s [COAZ-EN-06]', async (_what, decisions) => {
     expect(await ask(...decisions)).toMatchObject({ isError: true });
     expect([gateway.world.invocations, gateway.world.openings]).toEqual([[], []]);
   });
 
-  it('needs every answer [COAZ-EN-08] [COAZ-ER-07] [COAZ-FW-22]', async () => {
+  it('fails when an answer is missing [COAZ-EN-08] [COAZ-ER-07] [COAZ-FW-22]', async () => {
     declare(BOTH_ACCOUNTS);
     gateway.world.decision = new CountersignError('ERR_PDP_UNAVAILABLE', 'too few');
     const { body } = await call({ from: 'a', to: 'b', amount: 1 });
@@ -227,7 +227,7 @@ describe('a mapping with several decisions', () => {
   });
 });
 
-it('amounts that readers would round are refused before they are decided on [PRJ-35]', async () => {
+it('amounts that readers would round are refused before a decision [PRJ-35]', async () => {
   declare(WIRE_TRANSFER);
   expect((await call({ to: 'x', amount: 2 ** 53 })).body.result).toMatchObject({ isError: true });
   nothingHappened();

@@ -25,7 +25,7 @@ const here = (gateway = strict) => ({ type: 'mcp_server', id: gateway.mcpUrl });
 const deny = (gateway: GatewayUnderTest) => {
   gateway.world.decision = { kind: 'deny', reason: 'canary-reason' };
 };
-/** A message of an earlier revision, as it stands. */
+/** A message of an earlier revision, unchanged. */
 const earlier = (gateway: GatewayUnderTest, message: object) =>
   post(gateway, JSON.stringify({ jsonrpc: '2.0', ...message }), { ...ACCEPTS, authorization: 'Bearer token-of-alice' });
 const INITIALIZE = {
@@ -49,7 +49,7 @@ describe('a gateway that asks about every method', () => {
     ['resources/unsubscribe', { uri: 'x://1' }, () => ({ type: 'resource', id: 'x://1' })],
     ['tasks/result', { taskId: 'tsk_1' }, () => ({ type: 'task', id: 'tsk_1' })],
   ])(
-    'asks about %s before anything comes of it [COAZ-DF-01] [COAZ-DF-02] [COAZ-DF-04] [COAZ-DF-06] [COAZ-DF-10] [COAZ-DF-11] [COAZ-DF-12] [PRJ-20]',
+    'asks about %s before it does anything [COAZ-DF-01] [COAZ-DF-02] [COAZ-DF-04] [COAZ-DF-06] [COAZ-DF-10] [COAZ-DF-11] [COAZ-DF-12] [PRJ-20]',
     async (method, params, resource) => {
       deny(strict);
       const { body } = await send(strict, method, params, { id: 'r-9' });
@@ -63,7 +63,7 @@ describe('a gateway that asks about every method', () => {
     },
   );
 
-  it('asks what the binding asks of a tool call, and no more where details are off [COAZ-DF-05] [COAZ-DF-02] [PRJ-17]', async () => {
+  it("asks the binding's question about a tool call, and adds no details when they are off [COAZ-DF-05] [COAZ-DF-02] [PRJ-17]", async () => {
     strict.world.listed = [TRANSFER, aMappedTool(WIRE_TRANSFER)];
     await send(strict, 'tools/call', { name: 'bank__transfer', arguments: { to: 'x', amount: 1 } });
     await send(strict, 'tools/call', { name: 'bank__wire', arguments: { to: 'x', amount: 1 } });
@@ -75,24 +75,24 @@ describe('a gateway that asks about every method', () => {
     expect(mapped?.context).toEqual({ agent: 'agent-7', amount: 1 });
   });
 
-  it('goes on where the answer is yes', async () => {
+  it('continues when the answer is yes', async () => {
     expect((await send(strict, 'tools/list')).body.result).toHaveProperty('tools');
     expect(strict.world.evaluations).toHaveLength(1);
   });
 
-  it('denies what nobody knows, without asking [COAZ-DF-16] [COAZ-FW-18] [PRJ-20]', async () => {
+  it('denies an unknown method without a question [COAZ-DF-16] [COAZ-FW-18] [PRJ-20]', async () => {
     const { body } = await send(strict, 'foo/bar');
     expect([body.error?.code, strict.world.evaluations]).toEqual([-32_001, []]);
   });
 
-  it('lets ping and notifications pass [COAZ-DF-15]', async () => {
+  it('passes ping and notifications [COAZ-DF-15]', async () => {
     deny(strict);
     expect((await earlier(strict, { id: 3, method: 'ping' })).text).toContain('"result":{}');
     expect((await earlier(strict, { method: 'notifications/initialized' })).status).toBe(202);
     expect(strict.world.evaluations).toEqual([]);
   });
 
-  it('asks about initialize with the revision, or lets it pass [COAZ-DF-03] [COAZ-DF-14] [PRJ-19]', async () => {
+  it('asks about initialize with the revision, or passes it if configured [COAZ-DF-03] [COAZ-DF-14] [PRJ-19]', async () => {
     expect((await earlier(strict, INITIALIZE)).text).toContain('protocolVersion');
     expect(strict.world.evaluations).toMatchObject([
       {
@@ -108,7 +108,7 @@ describe('a gateway that asks about every method', () => {
     expect(passing.world.evaluations).toMatchObject([{ resource: { type: 'mcp_server', id: 'urn:bank' } }]);
   });
 
-  it('asks about the level of a log [COAZ-DF-09]', async () => {
+  it('asks about a log level [COAZ-DF-09]', async () => {
     await earlier(strict, { id: 4, method: 'logging/setLevel', params: { level: 'error' } });
     expect(strict.world.evaluations).toMatchObject([
       { action: { name: 'logging/setLevel' }, resource: here(), context: { level: 'error' } },
@@ -116,7 +116,7 @@ describe('a gateway that asks about every method', () => {
   });
 
   it.each(['tasks/get', 'tasks/cancel', 'tasks/update'])(
-    'asks about %s when it is certain whose the task is [COAZ-DF-10] [PRJ-21]',
+    "asks about %s only for the task's owner [COAZ-DF-10] [PRJ-21]",
     async (method) => {
       const foreign = await send(strict, method, { taskId: TASK_ID }, { token: 'token-of-mallory' });
       expect([foreign.body.error?.code, strict.world.evaluations]).toEqual([-32_602, []]);
@@ -133,7 +133,7 @@ describe('a gateway that asks about every method', () => {
     ['names another server', { aud: ['https://elsewhere.test'] }],
     ['names none', {}],
   ])(
-    'asks nothing about a server that the token does not name: it %s [COAZ-DF-12] [COAZ-DF-13]',
+    'refuses a token for another server without a question: it %s [COAZ-DF-12] [COAZ-DF-13]',
     async (_what, claims) => {
       strict.world.claims = claims;
       const { body } = await send(strict, 'tools/list');
@@ -141,7 +141,7 @@ describe('a gateway that asks about every method', () => {
     },
   );
 
-  it('refuses what cannot be decided [COAZ-ER-07] [COAZ-FW-22]', async () => {
+  it('refuses a request that cannot be decided [COAZ-ER-07] [COAZ-FW-22]', async () => {
     strict.world.decision = new CountersignError('ERR_PDP_UNAVAILABLE', 'canary');
     const { body } = await send(strict, 'tools/list');
     expect(body).toMatchObject({ error: { code: -32_603, message: expect.not.stringContaining('canary') } });
@@ -152,12 +152,12 @@ describe('a denied call', () => {
   const call = (gateway: GatewayUnderTest) =>
     send(gateway, 'tools/call', { name: 'bank__transfer', arguments: { to: 'x', amount: 1 } });
 
-  it('is a result of the tool, as a rule [COAZ-ER-05] [PRJ-18]', async () => {
+  it('is a tool result by default [COAZ-ER-05] [PRJ-18]', async () => {
     deny(usual);
     expect((await call(usual)).body.result).toMatchObject({ isError: true });
   });
 
-  it('is an error for clients that go by COAZ alone, and quotes no reason [COAZ-ER-03] [COAZ-ER-04] [COAZ-ER-06] [PRJ-18]', async () => {
+  it('is an error without the reason for clients that follow only COAZ [COAZ-ER-03] [COAZ-ER-04] [COAZ-ER-06] [PRJ-18]', async () => {
     deny(strict);
     const { body } = await call(strict);
     expect(body.error).toEqual({ code: -32_001, message: expect.stringMatching(/^The tool did not run\. Policy/) });
@@ -165,13 +165,13 @@ describe('a denied call', () => {
   });
 });
 
-it('as a rule only what upstreams have is asked about: tasks can be read while nobody decides [PRJ-21]', async () => {
+it('tasks can be read while policy does not answer, because by default only upstream items need a decision [PRJ-21]', async () => {
   usual.world.decision = new CountersignError('ERR_PDP_UNAVAILABLE', 'away');
   expect((await send(usual, 'tools/list')).body).toHaveProperty('result');
   expect((await send(usual, 'tasks/get', { taskId: TASK_ID })).body).toHaveProperty('result');
 });
 
-describe('the claim that says on whose behalf', () => {
+describe('a configured claim for the subject', () => {
   const asks = (mapping?: object) => {
     delegated.world.listed = [mapping === undefined ? TRANSFER : aMappedTool(mapping as never)];
     const name = mapping === undefined ? 'bank__transfer' : 'bank__wire';
@@ -190,7 +190,7 @@ describe('the claim that says on whose behalf', () => {
     ]);
   });
 
-  it('is what mappings are held against, and there has to be one [COAZ-IM-06] [COAZ-SU-02]', async () => {
+  it('is compared with mappings, and has to be present [COAZ-IM-06] [COAZ-SU-02]', async () => {
     expect((await asks(WIRE_TRANSFER)).body.error?.code).toBe(-32_602);
     delegated.world.claims = {};
     expect((await asks()).body.error?.code).toBe(-32_602);

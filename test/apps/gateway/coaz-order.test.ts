@@ -19,7 +19,7 @@ const declare = (mapping: object) => {
   gateway.world.listed = [aMappedTool(mapping as never)];
 };
 
-it('a call is looked at in order: what it is of, its mapping, the decision, its tool [COAZ-PP-01]', async () => {
+it('a call is checked in order: what it is about, its mapping, the decision, its tool [COAZ-PP-01]', async () => {
   declare({});
   gateway.world.decision = new CountersignError('ERR_PDP_UNAVAILABLE', 'away');
   gateway.world.isAccepted = false;
@@ -34,7 +34,7 @@ it('a call is looked at in order: what it is of, its mapping, the decision, its 
   expect([gateway.world.evaluations.length, gateway.world.invocations.length]).toEqual([2, 1]);
 });
 
-it('a mapping sees the call as it was made, under the public name, with arguments in any case [COAZ-PP-05]', async () => {
+it('a mapping sees the original call under its public name, always with arguments [COAZ-PP-05]', async () => {
   declare({
     evaluation: {
       action: { name: 'use' },
@@ -47,12 +47,12 @@ it('a mapping sees the call as it was made, under the public name, with argument
   expect(gateway.world.invocations).toMatchObject([{ upstreamTool: 'wire', arguments: {} }]);
 });
 
-describe('the default evaluation request about', () => {
+describe('the default evaluation request', () => {
   const config = parseConfig({}, { baseDir: '/', stateDir: '/' });
   const asked = (method: string, params: object) =>
     evaluationRequestOf(config, { caller: ALICE, claims: {} }, { method, params: params as never });
 
-  it('a prompt has its name, and what is filled in [COAZ-DF-07]', () => {
+  it('has the name and the arguments of a prompt [COAZ-DF-07]', () => {
     expect(asked('prompts/get', { name: 'bank__ask', arguments: { city: 'Oslo' } })).toEqual({
       ...{ subject: { type: 'identity', id: 'alice' }, action: { name: 'prompts/get' } },
       resource: { type: 'prompt', id: 'bank__ask' },
@@ -60,7 +60,7 @@ describe('the default evaluation request about', () => {
     });
   });
 
-  it('a resource has its address [COAZ-DF-06]', () => {
+  it('has the address of a resource [COAZ-DF-06]', () => {
     expect(asked('resources/read', { uri: 'x://1' })).toMatchObject({ resource: { type: 'resource', id: 'x://1' } });
   });
 
@@ -73,27 +73,27 @@ describe('the default evaluation request about', () => {
       { type: 'ref/resource', uri: 'x://{id}' },
       { type: 'resource', id: 'x://{id}' },
     ],
-  ])('a completion of %j is %j [COAZ-DF-08] [COAZ-EX-05]', (ref, resource) => {
+  ])('about a completion of %j is %j [COAZ-DF-08] [COAZ-EX-05]', (ref, resource) => {
     expect(asked('completion/complete', { ref })).toMatchObject({ resource });
   });
 
-  it('what has no name fails, and is no question about nothing [COAZ-FW-12]', () => {
+  it('fails for a method without a name [COAZ-FW-12]', () => {
     for (const method of ['tools/call', 'prompts/get', 'resources/read', 'completion/complete', 'tasks/get']) {
       expect(() => asked(method, {})).toThrow(expect.objectContaining({ code: 'ERR_MAPPING_FAILED' }));
     }
   });
 });
 
-describe('a token', () => {
+describe('a token in a COAZ request', () => {
   let real: Awaited<ReturnType<typeof startRealGateway>>;
   beforeAll(async () => {
     real = await startRealGateway({});
   });
   afterAll(() => real.stop());
-  /** What the decision point was asked about the call. */
+  /** The decision point's question about the call. */
   const asked = () => real.authority.seen.filter(({ body }) => body.includes('files__pid'));
 
-  it('that is good is what is asked about [COAZ-IM-04]', async () => {
+  it('supplies its claims when it is valid [COAZ-IM-04]', async () => {
     real.reset();
     await real.send('tools/call', { name: 'files__pid', arguments: {} });
     expect(asked().length).toBeGreaterThan(0);
@@ -102,15 +102,15 @@ describe('a token', () => {
   it.each([
     ['of another server', { aud: 'https://elsewhere.test' }],
     ['of another issuer', { iss: 'https://elsewhere.test' }],
-    ['that is over', { exp: 1 }],
-  ])('%s says nothing: no claim of it is asked about [COAZ-IM-04] [COAZ-SE-01]', async (_what, claims) => {
+    ['that has expired', { exp: 1 }],
+  ])('%s supplies no claims [COAZ-IM-04] [COAZ-SE-01]', async (_what, claims) => {
     real.reset();
     const token = await real.authority.token({ aud: real.mcpUrl, ...claims });
     expect((await real.send('tools/call', { name: 'files__pid', arguments: {} }, token)).status).toBe(401);
     expect(asked()).toEqual([]);
   });
 
-  it('whose signature was changed says nothing either [COAZ-IM-04] [COAZ-SE-01]', async () => {
+  it('with a changed signature supplies no claims [COAZ-IM-04] [COAZ-SE-01]', async () => {
     real.reset();
     const [header, , signature] = (await real.authority.token({ aud: real.mcpUrl })).split('.');
     const [, payload] = (await real.authority.token({ aud: real.mcpUrl, sub: 'mallory' })).split('.');

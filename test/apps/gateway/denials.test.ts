@@ -12,7 +12,7 @@ import { aTool, TRANSFER, UNCHECKABLE } from '../../support/tools.ts';
 
 const UNAVAILABLE = { reason: 'insufficient_authorization', remediation: 'unavailable' };
 const SCHEMA = 'https://approvals.test/schema';
-/** What no text without an envelope has. */
+/** Never matches a text without an envelope. */
 const ENVELOPE = /insufficient_authorization|io\.modelcontextprotocol\/authorization/;
 const UNDISCLOSED = { reason: 'insufficient_authorization', remediation: 'undisclosed' };
 const STEP_UP = {
@@ -30,11 +30,11 @@ afterAll(() => Promise.all(gateways.map((gateway) => gateway.stop())));
 beforeEach(() => gateways.forEach((gateway) => gateway.reset()));
 
 type World = GatewayUnderTest['world'];
-/** What leads to an answer, and the envelope that it carries. */
+/** How an answer is caused, and the envelope that it carries. */
 type Case = readonly [name: string, envelope: object | undefined, arrange: (world: World) => void, options?: object];
 
 const ON_HOLD = (world: World) => void (world.decision = requestable());
-/** The same, and its request needs a reason in words. */
+/** The same with a request that needs a reason in words. */
 const ASKING = (world: World) => {
   const offer = {
     endpoint: 'https://ars.test/requests',
@@ -52,9 +52,8 @@ const WAITS = { capabilities: {} };
 const text = { content: [{ type: 'text', text: 'booked' }] };
 
 /**
- * Everything that a first call can be answered with. Whoever adds a kind of answer says here whether it is a denial. A call
- * that is repeated without what was asked for, or that needs an approval by then, is denied, too: see the tests of input and of what is
- * relayed.
+ * All answers to a first call. A developer who adds a kind of answer states here whether it is a denial. A call that is
+ * repeated without the requested input, or that needs an approval by then, is denied too: see the tests of input and of relays.
  */
 const ANSWERS = {
   refused: {
@@ -93,7 +92,7 @@ const ANSWERS = {
     ],
     not_needed: [['an approval was asked for, and none is needed', undefined, () => undefined, REQUEST]],
     step_up: [['its caller has to sign in otherwise', UNDISCLOSED, (world) => (world.decision = STEP_UP)]],
-    // An error of the protocol: hold.test.ts has it.
+    // An error of the protocol: see hold.test.ts.
     demands_tasks: [],
     needs_tasks: [['its client has no tasks', UNDISCLOSED, ON_HOLD, { capabilities: {} }]],
     needs_forms: [['its client shows no forms', UNDISCLOSED, ASKING]],
@@ -105,7 +104,7 @@ const ANSWERS = {
     requirements_unmet: [
       ['a requirement is not met', undefined, (world) => (world.verdict = { unmet: ['env:test'], undecided: [] })],
     ],
-    // An error of the protocol: the tests of what is relayed have it.
+    // An error of the protocol: see the tests of relays.
     undeclared: [],
   },
   held: {
@@ -130,7 +129,7 @@ const ANSWERS = {
     ],
     not_sent: [['its server is away', undefined, (world) => (world.invocation = { kind: 'not_sent', cause: '' })]],
     no_answer: [['its server is silent', undefined, (world) => (world.invocation = { kind: 'no_answer', cause: '' })]],
-    // The tests of what is relayed have it.
+    // See the tests of relays.
     task: [],
   },
 } satisfies {
@@ -154,8 +153,8 @@ const said = (result: Record<string, unknown> | undefined) => ({
 const envelopeOf = (result: unknown) =>
   (result as { _meta?: Record<string, unknown> } | undefined)?._meta?.[AUTHORIZATION];
 
-describe.each(CASES)('a call, when %s', (...of) => {
-  it('has the envelope that belongs to it, and nothing of one where the operator wants none [DENIAL-002, DENIAL-003, DENIAL-005, DENIAL-011, DENIAL-012, DENIAL-018]', async () => {
+describe.each(CASES)('the answer to a call, when %s', (...of) => {
+  it('has the matching envelope, and no envelope where the operator turns it off [DENIAL-002, DENIAL-003, DENIAL-005, DENIAL-011, DENIAL-012, DENIAL-018]', async () => {
     const waits = of[3] === WAITS;
     const on = await answerOf(waits ? waiting : switchedOn, of);
     const off = await answerOf(waits ? waitingSwitchedOff : switchedOff, of);
@@ -179,21 +178,18 @@ describe('a task', () => {
     return [envelopeOf(on.body.result), envelopeOf(on.body.result?.['result'])];
   }
 
-  it.each(GATED_CALL_STATES)('in state %s has the envelope of that state [DENIAL-014, DENIAL-016]', async (state) => {
+  it.each(GATED_CALL_STATES)('has the envelope of its state %s [DENIAL-014, DENIAL-016]', async (state) => {
     const view = { state, ...(state === 'executed' && { result: JSON.stringify(text) }) };
     const inside = state === 'denied' ? UNAVAILABLE : undefined;
     expect(await envelopes(view)).toEqual([isTerminal(state) ? undefined : AWAITING, inside]);
   });
 
-  it.each(END_REASONS)(
-    'that was denied for %s says that nothing is to be had any more [DENIAL-026]',
-    async (reason) => {
-      expect(await envelopes({ state: 'denied', reason })).toEqual([undefined, UNAVAILABLE]);
-    },
-  );
+  it.each(END_REASONS)('says that no remedy is left after a denial for %s [DENIAL-026]', async (reason) => {
+    expect(await envelopes({ state: 'denied', reason })).toEqual([undefined, UNAVAILABLE]);
+  });
 });
 
-it('the extension is declared where it is served, and nowhere else [DENIAL-001]', async () => {
+it('the extension is declared only where it is served [DENIAL-001]', async () => {
   const declared = await Promise.all(
     [switchedOn, switchedOff].map(async (gateway) => {
       const { result } = (await send(gateway, 'server/discover')).body;

@@ -18,7 +18,7 @@ beforeEach(() => gateways.forEach((gateway) => gateway.reset()));
 
 const ended = aView({ state: 'executed', result: JSON.stringify({ content: [{ type: 'text', text: 'booked' }] }) });
 
-/** The texts of a call that waits, and of its task before and after its end. */
+/** The texts of a waiting call, and of its task before and after its end. */
 async function lifeOf(gateway: GatewayUnderTest, extensions: object): Promise<string[]> {
   const { world } = gateway;
   world.decision = requestable();
@@ -41,7 +41,7 @@ describe('the approval extension', () => {
     },
   );
 
-  it('goes by its present name alone where the operator wants that', async () => {
+  it('uses only its present name where the operator wants that', async () => {
     const { result } = (await send(without, 'server/discover')).body;
     const { extensions } = result?.['capabilities'] as { extensions: object };
     expect(Object.keys(extensions)).toEqual([

@@ -11,7 +11,7 @@ import { startScriptedPdp, type Said, type ScriptedPdp } from '../../support/scr
 
 const inAnHour = () => new Date(Date.now() + 3_600_000).toISOString();
 const inAnHourSeconds = () => Math.floor(Date.now() / 1_000) + 3_600;
-/** Numbers in odd notations, null within, text that sorts oddly, and a name that is dangerous to copy. */
+/** Numbers in odd notations, nested null, text with an odd sort order, and a name that is dangerous to copy. */
 const STATE = JSON.parse(
   '{"z":[1.0,1e21,-0,0.1e-6,9007199254740993],"é":{"\\u2028":null},"a":false,"__proto__":{"x":1},"":"\\u0000"}',
 ) as Json;
@@ -21,14 +21,14 @@ type Service = Awaited<ReturnType<typeof startForeignAccessRequests>>;
 const writesTo = (product: Enforcement, path: string) =>
   product.calls().filter(({ arguments: args }) => args['path'] === path).length;
 
-describe('an authority side of which nothing is ours', () => {
+describe('an authority side of third-party services', () => {
   let pdp: ScriptedPdp;
   let service: Service;
   let product: Enforcement;
   const issued: JsonObject[] = [];
   const shown: unknown[] = [];
 
-  /** Permits with exactly the approval that the service gave, by canonical form, and offers to ask for one otherwise. */
+  /** Permits only with exactly the service's approval, by canonical form, and otherwise offers a request. */
   const decide = (body: unknown): Said => {
     const { approval } = (body as EvaluationRequest).context;
     if (approval !== undefined) shown.push(approval);
@@ -98,7 +98,7 @@ describe('an authority side of which nothing is ours', () => {
     expect(writesTo(product, path)).toBe(1);
   });
 
-  it('does not speak to whoever calls: what a task says is ours, at any time [PRJ-39]', async () => {
+  it('cannot add its words to a task: all texts are ours [PRJ-39]', async () => {
     service.takes({ approve });
     const asked = await write(join(product.files, 'words.txt'));
     const { result: waiting } = await product.rpc('tasks/get', { taskId: asked['taskId'] });
@@ -108,12 +108,12 @@ describe('an authority side of which nothing is ours', () => {
     expect(told).not.toMatch(/Approved\?/);
   });
 
-  it('gets its approval back as it gave it, whatever is in it [ARAP-CMP-08, ARAP-CMP-09, ARAP-REV-02]', async () => {
+  it('gets its approval back unchanged, with any content [ARAP-CMP-08, ARAP-CMP-09, ARAP-REV-02]', async () => {
     service.takes({ approve });
     const { taskId } = await write(join(product.files, 'state.txt'));
     service.resolve('approved');
     await product.ended(taskId);
-    // It is given with each look at the status, and the last look need not be that of who shows it.
+    // Each status has its own approval, and the presented one need not be the last.
     expect(issued.map((one) => canonicalJson(one))).toContain(canonicalJson(shown[0] as Json));
     expect(canonicalJson((shown[0] as JsonObject)['state'] as Json)).toBe(canonicalJson(STATE));
   });
@@ -130,7 +130,7 @@ describe('an authority side of which nothing is ours', () => {
   });
 });
 
-describe("somebody else's access request service with our policy decision point", () => {
+describe('a third-party access request service with our policy decision point', () => {
   let service: Service;
   let product: Enforcement;
   beforeAll(async () => {
@@ -142,7 +142,7 @@ describe("somebody else's access request service with our policy decision point"
       own: ['pdp'],
       config: {
         accessRequests: { url: service.url, jwksUrl: service.jwksUrl, credentialHeader: API_KEY_HEADER },
-        // It has no list of what it took back.
+        // It has no list of revocations.
         pdp: { checkRevocations: false },
       },
     });
@@ -186,7 +186,7 @@ describe("somebody else's access request service with our policy decision point"
   });
 });
 
-describe("somebody else's policy decision point with our access request service", () => {
+describe('a third-party policy decision point with our access request service', () => {
   let pdp: ScriptedPdp;
   let product: Enforcement;
   const told: unknown[] = [];

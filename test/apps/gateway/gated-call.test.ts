@@ -17,7 +17,7 @@ describe('a call that needs an approval', () => {
     world.decision = requestable();
   });
 
-  it('becomes a task with exactly the members of one, after the request was submitted [TASK-010, TASK-013, TASK-015, TASK-016, DENIAL-004, DENIAL-022, ASSOC-003, APPR-210, AT-1, ARAP-GEN-01]', async () => {
+  it('becomes a task with exactly the specified members, after the request was submitted [TASK-010, TASK-013, TASK-015, TASK-016, DENIAL-004, DENIAL-022, ASSOC-003, APPR-210, AT-1, ARAP-GEN-01]', async () => {
     const { status, body } = await call();
     expect(status).toBe(200);
     const { _meta, statusMessage, ...rest } = body.result ?? {};
@@ -78,7 +78,7 @@ describe('a call that needs an approval', () => {
     ['nothing', {}],
     ['other extensions only', { extensions: { 'io.modelcontextprotocol/tool-approval': {} } }],
     ['the tasks of an earlier revision', { tasks: { requests: {} } }],
-  ])('is not opened for a request that declares %s [TASK-104, EXT-006, DENIAL-027]', async (_case, capabilities) => {
+  ])('opens no task for a client that declares %s [TASK-104, EXT-006, DENIAL-027]', async (_case, capabilities) => {
     const { body } = await call(transfer(), { capabilities });
     expect(body.result).toMatchObject({ resultType: 'complete', isError: true });
     expect(textOf(body.result)).toMatch(/did not run.*nothing was requested.*io\.modelcontextprotocol\/tasks/s);
@@ -102,7 +102,7 @@ describe('a call that needs an approval', () => {
     expect(world.submitted).toEqual([]);
   });
 
-  it('is decided on once more when the identical call ended meanwhile', async () => {
+  it('is evaluated again when the identical call ended meanwhile', async () => {
     world.opened = { kind: 'gone' };
     const decisions = [requestable(), { kind: 'deny' } as const];
     world.decision = async () => decisions.shift() ?? requestable();
@@ -110,7 +110,7 @@ describe('a call that needs an approval', () => {
     expect(world.evaluations).toHaveLength(2);
   });
 
-  it('is decided on once more when the denial was too old to be submitted [ARAP-ERR-10]', async () => {
+  it('is evaluated again when the denial was too old for a submission [ARAP-ERR-10]', async () => {
     world.submission = new CountersignError('ERR_DENIAL_EXPIRED', 'late');
     const decisions = [requestable(), { kind: 'deny' } as const];
     world.decision = async () => decisions.shift() ?? requestable();
@@ -118,13 +118,13 @@ describe('a call that needs an approval', () => {
     expect(world.evaluations).toHaveLength(2);
   });
 
-  it('gives up when identical calls keep ending', async () => {
+  it('fails when identical calls keep ending', async () => {
     world.opened = { kind: 'gone' };
     expect((await call()).body.error).toMatchObject({ code: -32_603 });
     expect(world.evaluations).toHaveLength(2);
   });
 
-  it('is a denial when the access request service refuses it, and an error when it is away', async () => {
+  it('is denied when the access request service refuses it, and fails with an error when the service is down', async () => {
     world.submission = new CountersignError('ERR_NOT_REQUESTABLE', 'canary');
     expect(metaOf((await call()).body.result)[AUTHORIZATION]).toMatchObject({ remediation: 'unavailable' });
     world.submission = new CountersignError('ERR_ACCESS_REQUEST_SERVICE_UNAVAILABLE', 'canary http://approvals');

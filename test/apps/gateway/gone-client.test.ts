@@ -40,7 +40,7 @@ interface Row {
 const isPending = ({ state }: Row) => state === 'pending';
 const keys = () => real.authority.submissions().map(({ headers }) => headers['idempotency-key']);
 
-/** An answer that is given when it is released, and not before somebody asked for it. */
+/** An answer that waits for a request and for its release. */
 function held<T>(answer: T) {
   const hold = { asked: false, release: () => undefined as void };
   const released = new Promise<T>((resolve) => {
@@ -53,32 +53,32 @@ function held<T>(answer: T) {
   return { hold, give };
 }
 
-/** Makes the call, and closes its connection as soon as the answer that it needs is asked for. */
+/** Makes the call, and closes its connection once the gateway waits for the answer it needs. */
 async function callAndLeave(args: Record<string, unknown>, hold: { readonly asked: boolean }): Promise<void> {
   const client = new AbortController();
   const answer = call(args, client.signal);
   await waitFor(() => hold.asked);
   client.abort();
   await expect(answer).rejects.toThrow(/abort/);
-  // Who is answered now came after the other had gone: the gateway knows that by now.
+  // This request follows the disconnect, so its answer proves that the gateway has noticed.
   await fetch(new URL('/healthz', real.mcpUrl));
 }
 
-describe('a client that goes while', () => {
-  it('the decision is on its way leaves nothing behind [STATELESS-023]', async () => {
+describe('a client that disconnects', () => {
+  it('during the decision leaves no call behind [STATELESS-023]', async () => {
     const before = await rows();
     const { hold, give } = held(REQUESTABLE);
     real.authority.decide = give;
     await callAndLeave({ n: 1 }, hold);
     hold.release();
     real.authority.decide = () => REQUESTABLE;
-    // Another call, which has all of the way to go: the first one had a part of it left.
+    // Another call goes through every step, while the first had only a part left.
     const other = await taskOf(call({ n: 'other' }));
     expect((await rows()).slice(before.length)).toEqual([expect.objectContaining({ task_id: other })]);
     expect(keys()).toHaveLength(1);
   });
 
-  it('an approval is asked for has a call that waits, and is given its task when it comes back [STATELESS-024]', async () => {
+  it('during the access request has a waiting call, and gets its task when it repeats the call [STATELESS-024]', async () => {
     const before = await rows();
     const { hold, give } = held(await real.authority.accept());
     real.authority.accept = give;
@@ -91,13 +91,13 @@ describe('a client that goes while', () => {
     expect(keys()).toHaveLength(1);
   });
 
-  it('an approval is asked for in vain, and never comes back, has its call and its access request cancelled', async () => {
+  it('during a failed access request that it never repeats has its call and its access request cancelled', async () => {
     const before = await rows();
     const { hold, give } = held({ status: 503, body: {} });
     real.authority.accept = give;
     await callAndLeave({ n: 3 }, hold);
     const [opened] = (await rows()).slice(before.length);
-    // The service has opened the request all the same: it is known by its key.
+    // The service has opened the request anyway, and finds it by its key.
     const requests = `${real.authority.url}/access/v1/requests`;
     const links = { cancel: `${requests}/three/cancel` };
     const task = { id: 'three', status: 'pending', status_endpoint: `${requests}/three`, links };
@@ -118,7 +118,7 @@ describe('a client that goes while', () => {
   });
 });
 
-/** What of a worker gives up creations that nobody is at, and cancels their access requests. */
+/** The parts of a worker that give up abandoned creations and cancel their access requests. */
 async function startMaintenance() {
   const { pool, url: listenUrl } = real.database;
   const { lifecycle } = gatedCallFixture(pool);

@@ -16,7 +16,7 @@ afterAll(() => gateway.stop());
 const SECRET = 'canary-secret';
 const junk = fc.jsonValue({ maxDepth: 1 }) as fc.Arbitrary<never>;
 const orJunk = <T>(...values: readonly T[]) => fc.oneof({ weight: 4, arbitrary: fc.constantFrom(...values) }, junk);
-/** What an upstream may say in hints, sense or nonsense. */
+/** Hints of an upstream, valid or not. */
 const hints = fc.record(
   {
     'mcp.dev/effect': orJunk(...EFFECTS),
@@ -46,7 +46,7 @@ interface Given {
   readonly acceptsTask: boolean;
 }
 
-/** What a call of the tool leads to when its upstream gives these hints about it. */
+/** The effect of a call whose upstream gives these hints. */
 async function tryCall(given: Given, meta: JsonObject | undefined) {
   gateway.reset();
   const definition = {
@@ -71,7 +71,7 @@ async function tryCall(given: Given, meta: JsonObject | undefined) {
   };
 }
 
-it('no hint of an upstream, and no change of one, gives more access than the operator gave [HINT-004]', async () => {
+it('no hint of an upstream, and no change of a hint, gives more access than the operator gave [HINT-004]', async () => {
   const given = fc.record({
     annotations,
     settings,
@@ -87,11 +87,11 @@ it('no hint of an upstream, and no change of one, gives more access than the ope
         await tryCall(tool, before),
         await tryCall(tool, after),
       ];
-      // What is asked, what is put on hold and what is sent does not depend on hints at all.
+      // Policy questions, held calls and sent calls do not depend on hints at all.
       for (const { asked, opened, sent } of [one, other]) {
         expect({ asked, opened, sent }).toEqual({ asked: none.asked, opened: none.opened, sent: none.sent });
       }
-      // A hint can have a result withheld. None shows one that the operator alone would not have shown.
+      // A hint can cause a result to be withheld. No hint reveals a result that the operator's settings withhold.
       for (const { isResultShown } of [one, other]) expect(none.isResultShown || !isResultShown).toBe(true);
       if (tool.settings.resultSensitivity !== undefined) expect(one.isResultShown).toBe(none.isResultShown);
     }),
@@ -99,7 +99,7 @@ it('no hint of an upstream, and no change of one, gives more access than the ope
   );
 });
 
-it('the gateway takes nothing from annotations of an upstream: it tells policy what they are [TOOL-010]', async () => {
+it('the gateway passes annotations of an upstream to policy and trusts no annotation itself [TOOL-010]', async () => {
   const given = fc.record({ settings, decision: decisions, acceptsTask: fc.boolean() });
   const demanding = { requirements: [], unmet: [] };
   await fc.assert(

@@ -27,7 +27,7 @@ const SECRET = 'canary-secret';
 const secretResult = { content: [{ type: 'text', text: SECRET }], structuredContent: { SECRET }, _meta: { SECRET } };
 
 describe('the list of tools', () => {
-  it('has the hints of upstream and operator, and annotations that fit [HINT-002, HINT-006]', async () => {
+  it('has the hints of upstream and operator, and matching annotations [HINT-002, HINT-006]', async () => {
     open.world.listed = [
       tool(
         { 'mcp.dev/effect': 'write', 'mcp.dev/idempotent': 'perhaps', 'mcp.dev/other': 1 },
@@ -43,7 +43,7 @@ describe('the list of tools', () => {
     });
   });
 
-  it('promises no form of results that are withheld', async () => {
+  it('has no output schema for withheld results', async () => {
     guarded.world.listed = [tool(sensitive('confidential'))];
     expect(await listed(guarded)).not.toHaveProperty('outputSchema');
     guarded.world.listed = [tool(sensitive('internal'))];
@@ -52,7 +52,7 @@ describe('the list of tools', () => {
 });
 
 describe('hints', () => {
-  it('are the same whatever policy says, and nothing is asked for them [HINT-015]', async () => {
+  it('are the same under any policy, and cause no question to it [HINT-015]', async () => {
     open.world.listed = [tool({ 'mcp.dev/effect': 'write' }, { requiresConfirmation: true })];
     const lists = [];
     for (const decision of [{ kind: 'allow' }, { kind: 'deny' }, requestable()] as const) {
@@ -68,7 +68,7 @@ describe('hints', () => {
   it.each([
     ['the upstream', tool({ 'mcp.dev/requiresConfirmation': true })],
     ['the operator', tool({}, { requiresConfirmation: true })],
-  ])('that ask for a confirmation, as %s has it, hold no call and open nothing [HINT-014]', async (_case, asking) => {
+  ])('that ask for a confirmation, from %s, hold no call and open no request [HINT-014]', async (_case, asking) => {
     open.world.listed = [asking];
     expect((await call(open)).body.result).toMatchObject({ content: [{ text: 'booked' }] });
     expect([open.world.invocations.length, open.world.openings]).toEqual([1, []]);
@@ -82,7 +82,7 @@ describe('an allowed call', () => {
     ['external', 30],
     ['delete', 40],
   ] as const)(
-    'of a tool that the operator says is for %s is logged at level %i, without what it is about [HINT-009]',
+    'of a tool with the effect %s from the operator is logged at level %i, without its content [HINT-009]',
     async (effect: Effect, level) => {
       open.world.listed = [tool({}, { effect })];
       open.world.invocation = { kind: 'result', isError: true, result: secretResult };
@@ -123,13 +123,13 @@ describe('an allowed call', () => {
     },
   );
 
-  it('has its result where no ceiling is set, however sensitive', async () => {
+  it('returns any result where no ceiling is set', async () => {
     open.world.listed = [tool(sensitive('restricted'))];
     open.world.invocation = { kind: 'result', isError: false, result: secretResult };
     expect((await call(open)).text).toContain(SECRET);
   });
 
-  it('keeps that it failed, and loses what it said about that', async () => {
+  it('still fails when its result is withheld, and loses only the error text', async () => {
     guarded.world.listed = [tool(sensitive('restricted'))];
     guarded.world.invocation = { kind: 'result', isError: true, result: { ...secretResult, isError: true } };
     expect((await call(guarded)).body.result).toMatchObject({ isError: true });
@@ -158,14 +158,14 @@ describe('the result of a task', () => {
     expect(await read('bank__look')).toBe(true);
   });
 
-  it('is withheld while its tool is not as it was accepted, unless the operator said what it is', async () => {
+  it('is withheld while its tool differs from the accepted one, unless the operator set its sensitivity', async () => {
     guarded.world.listed = [tool(sensitive('public'))];
     guarded.world.isAccepted = false;
     expect(await read('bank__look')).toBe(false);
     expect(await read('bank__gone')).toBe(true);
   });
 
-  it('is withheld while nothing is known of its tool, unless the operator said what it is', async () => {
+  it('is withheld while its tool is unknown, unless the operator set its sensitivity', async () => {
     expect(await read('bank__unheard_of')).toBe(false);
     expect(await read('bank__gone')).toBe(true);
     guarded.world.findFails = new CountersignError('ERR_UPSTREAM_UNAVAILABLE', 'away');

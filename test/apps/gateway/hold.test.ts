@@ -7,7 +7,7 @@ import { aView, REQUEST_REF, requestable, TASK_ID } from '../../support/gateway-
 import { AUTHORIZATION, metaOf, send, textOf, transfer } from '../../support/gateway-wire.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
-/** Whoever waits here is woken: nobody's patience in a test is as long. */
+/** Longer than any test: a waiting call ends only because it is woken. */
 const patient = new GatewayUnderTest({ waitSeconds: 45, maxStreamsPerCaller: 2 });
 const hasty = new GatewayUnderTest({ waitSeconds: 1 });
 const hastyWithoutTools = new GatewayUnderTest({ waitSeconds: 1, requestTools: false });
@@ -40,7 +40,7 @@ async function earlierCall({ mcpUrl }: GatewayUnderTest) {
 const someoneWaits = ({ world }: GatewayUnderTest, count = 1) => waitFor(() => world.taskListeners.size === count);
 
 describe('a call that waits', () => {
-  it('is answered with its result once that is there, whatever it looked like before', async () => {
+  it('returns the result once it is there, from any earlier state', async () => {
     const answer = call(patient);
     await someoneWaits(patient);
     for (const state of ['granted', 'claimed'] as const) {
@@ -60,7 +60,7 @@ describe('a call that waits', () => {
     expect([patient.world.openings.length, patient.world.taskListeners.size]).toEqual([1, 0]);
   });
 
-  it('is answered for a client of an earlier revision alike, without anything of tasks [TASK-105]', async () => {
+  it('returns the result to a client of an earlier revision alike, without tasks [TASK-105]', async () => {
     const answer = earlierCall(patient);
     await someoneWaits(patient);
     patient.world.view = EXECUTED;
@@ -85,7 +85,7 @@ describe('a call that waits', () => {
     expect([ended?.['isError'], textOf(ended)]).toEqual([true, expect.stringMatching(text)]);
   });
 
-  it('is told, when it takes too long, that the request is open, and by which reference', async () => {
+  it('says after a timeout that the request is open, with its reference', async () => {
     const { result: late } = (await call(hasty)).body;
     expect(late?.['isError']).toBe(true);
     expect(textOf(late)).toMatch(new RegExp(`has not run.*${REQUEST_REF}.*get_request_status`));
@@ -97,13 +97,13 @@ describe('a call that waits', () => {
     expect(JSON.stringify(late)).not.toContain('tsk_');
   });
 
-  it('is told to repeat itself where there is no tool to look after it', async () => {
+  it('tells the client to repeat it where no tool can follow it up', async () => {
     const { result: late } = (await call(hastyWithoutTools)).body;
     expect(textOf(late)).toMatch(/has not run.*repeat the same call/);
     expect(JSON.stringify(late)).not.toContain('get_request_status');
   });
 
-  it('is no denial, and has not said that nothing ran, when its tool is at work', async () => {
+  it('is no denial while its tool runs, and does not say that the tool did not run', async () => {
     hasty.world.view = aView({ state: 'claimed' });
     const { result: late } = (await call(hasty)).body;
     expect(textOf(late)).toMatch(/is being carried out/);
@@ -111,7 +111,7 @@ describe('a call that waits', () => {
     expect(metaOf(late)).not.toHaveProperty(AUTHORIZATION);
   });
 
-  it('gets its result though the notice of it was lost', async () => {
+  it('gets its result although the notice was lost', async () => {
     const answer = call(hasty);
     await someoneWaits(hasty);
     await waitFor(() => hasty.world.lookups.length >= 2);
@@ -119,7 +119,7 @@ describe('a call that waits', () => {
     expect(textOf((await answer).body.result)).toMatch(/^booked/);
   });
 
-  it('does not say that nothing ran when it cannot be looked at any more', async () => {
+  it('does not say that the tool did not run when its state cannot be read any more', async () => {
     const answer = call(hasty);
     await someoneWaits(hasty);
     hasty.world.failure = new CountersignError('ERR_DATABASE_UNAVAILABLE', 'canary');
@@ -128,7 +128,7 @@ describe('a call that waits', () => {
     expect(text).not.toMatch(/canary|\brun\b/);
   });
 
-  it('stays open when its client goes, and is waited for no more [TASK-060]', async () => {
+  it('stays open when its client disconnects, and the gateway stops waiting [TASK-060]', async () => {
     const client = new AbortController();
     const answer = call(patient, { signal: client.signal });
     await someoneWaits(patient);
@@ -138,7 +138,7 @@ describe('a call that waits', () => {
     expect([patient.world.openings.length, patient.world.cancelled]).toEqual([1, []]);
   });
 
-  it('does not wait beside too many others of its caller, and is open all the same', async () => {
+  it('does not wait beside too many others of its caller, but stays open', async () => {
     const waiting = [call(patient), call(patient)];
     await someoneWaits(patient, 2);
     expect(textOf((await call(patient)).body.result)).toContain(REQUEST_REF);
@@ -159,8 +159,8 @@ describe('a call that waits', () => {
   });
 });
 
-describe('nobody waits', () => {
-  it('who declares tasks', async () => {
+describe('the gateway does not wait', () => {
+  it('for a client that declares tasks', async () => {
     expect((await send(patient, 'tools/call', transfer())).body.result).toMatchObject({ resultType: 'task' });
     expect(patient.world.taskListeners.size).toBe(0);
   });
@@ -168,19 +168,19 @@ describe('nobody waits', () => {
   it.each([
     ['is allowed', { kind: 'allow' }, /booked/],
     ['is denied', { kind: 'deny' }, /no approval can change that/],
-  ] as const)('whose call %s', async (_case, decision, text) => {
+  ] as const)('for a call that %s', async (_case, decision, text) => {
     patient.world.decision = decision;
     expect(textOf((await call(patient)).body.result)).toMatch(text);
     expect(patient.world.openings).toEqual([]);
   });
 });
 
-describe('a client of whom tasks are demanded for one tool', () => {
+describe('a client that must declare tasks for one tool', () => {
   const choosy = new GatewayUnderTest({ demandTasks: ['bank__transfer'] });
   beforeAll(() => choosy.start());
   afterAll(() => choosy.stop());
 
-  it('is told so when it calls that tool, and hears of any other in words [TASK-006]', async () => {
+  it('gets an error when it calls that tool, and a message for other tools [TASK-006]', async () => {
     choosy.reset();
     choosy.world.decision = requestable();
     expect((await call(choosy)).body.error?.code).toBe(-32_021);
@@ -190,7 +190,7 @@ describe('a client of whom tasks are demanded for one tool', () => {
   });
 });
 
-describe('a client of whom tasks are demanded', () => {
+describe('a client that must declare tasks', () => {
   const demanding = new GatewayUnderTest({ demandTasks: true, waitSeconds: 1 });
   beforeAll(() => demanding.start());
   afterAll(() => demanding.stop());
@@ -199,7 +199,7 @@ describe('a client of whom tasks are demanded', () => {
     demanding.world.decision = requestable();
   });
 
-  it('is told so by -32021 when it declares none, and nothing is opened [TASK-006, TASK-007]', async () => {
+  it('gets -32021 when it does not, and no request is opened [TASK-006, TASK-007]', async () => {
     const { status, body } = await call(demanding);
     expect([status, body.error?.code]).toEqual([400, -32_021]);
     expect(body.error?.data).toEqual({
@@ -208,12 +208,12 @@ describe('a client of whom tasks are demanded', () => {
     expect([demanding.world.openings, demanding.world.invocations]).toEqual([[], []]);
   });
 
-  it('has its calls answered that need no approval', async () => {
+  it('gets answers to calls that need no approval', async () => {
     demanding.world.decision = { kind: 'allow' };
     expect(textOf((await call(demanding)).body.result)).toBe('booked');
   });
 
-  it('is none of an earlier revision, which cannot declare them: its call waits', async () => {
+  it('may wait in an earlier revision, which cannot declare tasks', async () => {
     const received = await earlierCall(demanding);
     expect([received.isError, JSON.stringify(received)]).toEqual([true, expect.stringContaining(REQUEST_REF)]);
   });

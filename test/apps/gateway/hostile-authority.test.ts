@@ -39,15 +39,15 @@ describe('a call, before a policy decision point that lies', () => {
     ['null', { decision: null }],
     ['nothing', {}],
     ['a list', [{ decision: true }]],
-    ['a permit whose approval ends on no day', { decision: true, context: { approval: { approved_until: 'soon' } } }],
-  ])('is not forwarded and opens nothing for %s: it may be repeated', async (_what, body) => {
+    ['a permit with an invalid approval expiry', { decision: true, context: { approval: { approved_until: 'soon' } } }],
+  ])('is not forwarded and opens no request for %s, and may be repeated', async (_what, body) => {
     const before = await count('gated_call');
     real.authority.decide = () => body;
     expect((await pay()).error).toMatchObject(MAY_BE_REPEATED);
     expect([bank.calls, await count('gated_call'), real.authority.submissions()]).toEqual([0, before, []]);
   });
 
-  it('is forwarded by a permit that offers an approval besides, and nobody is asked for one [ARAP-DEN-04]', async () => {
+  it('is forwarded for a permit that also offers an approval, without a request [ARAP-DEN-04]', async () => {
     real.authority.decide = () => ({ ...REQUESTABLE, decision: true });
     const before = await count('gated_call');
     expect((await pay()).result).not.toHaveProperty('taskId');
@@ -58,10 +58,13 @@ describe('a call, before a policy decision point that lies', () => {
   const { access_request: offer } = context;
   it.each([
     ['names another service', { ...context, access_request: { ...offer, endpoint: 'http://169.254.169.254/' } }],
-    ['names a schema elsewhere', { ...context, access_request: { ...offer, request_schema_url: 'http://127.1:1/' } }],
+    [
+      'names a schema at another host',
+      { ...context, access_request: { ...offer, request_schema_url: 'http://127.1:1/' } },
+    ],
     ['has no name and no token', { access_request: { expires_at: offer.expires_at } }],
-    ['has no end', { ...context, access_request: { binding_token: 'x' } }],
-    ['says to retry, without an approval to wait for', { next_action: 'retry', retry_after: 0 }],
+    ['has no expiry', { ...context, access_request: { binding_token: 'x' } }],
+    ['asks to retry without an approval to wait for', { next_action: 'retry', retry_after: 0 }],
   ])('is denied for good by a denial that %s', async (_what, odd) => {
     const before = await count('gated_call');
     real.authority.decide = () => ({ decision: false, context: odd });
@@ -84,11 +87,14 @@ describe('a call that needs an approval, before an access request service that l
   });
 
   it.each([
-    ['a status elsewhere', () => ({ status: 202, body: task({ status_endpoint: 'http://[::ffff:127.0.0.1]:1/' }) })],
+    [
+      'a status address at another host',
+      () => ({ status: 202, body: task({ status_endpoint: 'http://[::ffff:127.0.0.1]:1/' }) }),
+    ],
     ['no handle', () => ({ status: 202, body: { ok: true } })],
-    ['an approval at once, and no handle', () => ({ status: 200, body: { result: { mode: 'reevaluate' } } })],
-    ['an error of its own', () => ({ status: 500, body: {} })],
-    ['that it is not authenticated', () => ({ status: 401, body: {} })],
+    ['an immediate approval without a handle', () => ({ status: 200, body: { result: { mode: 'reevaluate' } } })],
+    ['an unknown error', () => ({ status: 500, body: {} })],
+    ['a refused credential', () => ({ status: 401, body: {} })],
   ])('gets no task for %s, and may be repeated', async (_what, accept) => {
     real.authority.accept = accept;
     expect((await pay()).error).toMatchObject(MAY_BE_REPEATED);
@@ -101,7 +107,7 @@ describe('a call that needs an approval, before an access request service that l
     expect(bank.calls).toBe(0);
   });
 
-  it('waits on, whatever a callback claims: one that is forged, repeated, or speaks of a request that nobody waits for [PRJ-16]', async () => {
+  it('keeps waiting despite a callback that is forged, repeated, or about another request [PRJ-16]', async () => {
     const body = task({});
     real.authority.accept = () => ({ status: 202, body });
     const taskId = (await pay()).result?.['taskId'];
@@ -126,11 +132,11 @@ describe('a call that needs an approval, before an access request service that l
     });
     expect(await call(old)).toBe(401);
     expect(await outbox()).toBe(before);
-    // An authentic one makes the worker look, once; what it claims moves nothing.
+    // An authentic one makes the worker poll once. Its claims have no effect.
     const authentic = signed(CALLBACK_SECRET, 'msg_1');
     expect([await call(authentic), await call(authentic)]).toEqual([204, 204]);
     expect(await outbox()).toBe(before + 1);
-    const unknown = JSON.stringify({ task: { ...body.task, id: 'arq_nobody' } });
+    const unknown = JSON.stringify({ task: { ...body.task, id: 'arq_unknown' } });
     expect(await call(signed(CALLBACK_SECRET, 'msg_2', unknown), unknown)).toBe(204);
     expect(await outbox()).toBe(before + 1);
     expect((await real.send('tasks/get', { taskId })).body.result).toMatchObject({ status: 'working' });

@@ -9,7 +9,7 @@ afterAll(() => world.real.stop());
 beforeEach(() => world.reset());
 
 describe('a catalog that misleads', () => {
-  it('of which the total is wrong, and whose cursors go round, is read once through [ARAP-CAT-12] [ARAP-CAT-10]', async () => {
+  it('with a wrong total and circular cursors is read once through [ARAP-CAT-12] [ARAP-CAT-10]', async () => {
     const pages: Record<string, ReturnType<typeof items>> = {
       '': items(CENTERS.slice(0, 1), { next_cursor: 'b', total: 4_000 }),
       b: items(CENTERS.slice(1), { next_cursor: 'c', total: 0 }),
@@ -20,14 +20,14 @@ describe('a catalog that misleads', () => {
     expect(world.looks()).toHaveLength(3);
   });
 
-  it('of which there is no end is searched, after a few pages', async () => {
+  it('without an end is searched after a few pages', async () => {
     let page = 0;
     world.catalog = () => items(CENTERS, { next_cursor: `page-${(page += 1)}` });
     expect(shownBy(await world.aCall()()).properties).toHaveProperty('_search_center');
     expect(world.looks()).toHaveLength(10);
   });
 
-  it('that has two things under one label shows which is which', async () => {
+  it('with two values under one label shows which is which', async () => {
     world.catalog = () => items([{ value: 'a', label: 'Same' }, { value: 'b', label: 'Same' }, { value: 'c' }]);
     const titles = shownBy(await world.aCall()()).properties['center']?.oneOf?.map(({ title }) => title);
     expect(titles).toEqual(['Same (a)', 'Same (b)', 'c']);
@@ -36,18 +36,18 @@ describe('a catalog that misleads', () => {
   it.each<[string, () => { status: number; body: unknown }]>([
     ['has no items', () => ({ status: 200, body: { total: 1 } })],
     ['has items without a value', () => items([{ label: 'Finance' }])],
-    ['has a value that is no text', () => items([{ value: { id: 1 }, label: 'Finance' }])],
-    ['has a value that is shown otherwise than it is sent', () => items([{ value: 'cc\u202e-7', label: 'Finance' }])],
+    ['has a value that is not a text', () => items([{ value: { id: 1 }, label: 'Finance' }])],
+    ['has a value that would be shown differently than sent', () => items([{ value: 'cc\u202e-7', label: 'Finance' }])],
     ['refuses', () => ({ status: 403, body: {} })],
     ['is empty', () => items([])],
-  ])('that %s leads to nothing: no question, and no request [ARAP-FRM-05]', async (_case, answer) => {
+  ])('that %s causes no question and no request [ARAP-FRM-05]', async (_case, answer) => {
     world.catalog = answer;
     const { body } = await world.aCall()();
     expect([body.result?.['isError'], world.submitted()]).toEqual([true, []]);
     expect(textOf(body.result)).toMatch(/did not run.*Nothing was requested.*Next step.*catalog_unusable/);
   });
 
-  it('that is away is an error that says so, and another time it is not', async () => {
+  it('that does not answer causes an error that says so, and works once it answers', async () => {
     world.catalog = () => ({ status: 503, body: {} });
     const call = world.aCall();
     expect((await call()).body.error).toMatchObject({ message: expect.stringMatching(/again|later/i) });
@@ -56,16 +56,16 @@ describe('a catalog that misleads', () => {
   });
 });
 
-describe('a document of catalogs', () => {
+describe('a catalog document', () => {
   const elsewhere = 'https://evil.example.com/catalogs';
   it.each<[string, () => unknown]>([
-    ['names a foreign host', () => ({ fields: { [`${AT}/center`]: world.reference({ endpoint: elsewhere }) } })],
+    ['names another host', () => ({ fields: { [`${AT}/center`]: world.reference({ endpoint: elsewhere }) } })],
     ['names no endpoint', () => ({ fields: { [`${AT}/center`]: {} } })],
-    ['names a field that there is not', () => ({ fields: { '/context/other': world.reference() } })],
-    ['names a pointer that is none', () => ({ fields: { center: world.reference() } })],
+    ['names an unknown field', () => ({ fields: { '/context/other': world.reference() } })],
+    ['names an invalid pointer', () => ({ fields: { center: world.reference() } })],
     ['has no fields', () => ({})],
     [
-      'has fields that wait for each other',
+      'has fields that depend on each other',
       () => ({
         fields: {
           [`${AT}/center`]: world.reference({ scope_params: { a: `${AT}/justification` } }),
@@ -75,7 +75,7 @@ describe('a document of catalogs', () => {
     ],
     ['is a list', () => []],
   ])(
-    'that %s leads to nothing: no catalog is read, nothing asked, nothing submitted [ARAP-CAT-01] [ARAP-FRM-05] [ARAP-SEC-02]',
+    'that %s causes no catalog read, no question and no submission [ARAP-CAT-01] [ARAP-FRM-05] [ARAP-SEC-02]',
     async (_case, bad) => {
       world.document = bad;
       const { body } = await world.aCall()();
@@ -84,8 +84,8 @@ describe('a document of catalogs', () => {
   );
 
   it.each([
-    ['is on a foreign host', elsewhere],
-    ['is no address', 'nowhere'],
+    ['is on another host', elsewhere],
+    ['has an invalid address', 'nowhere'],
   ])('that %s is not fetched, and the denial is final [ARAP-SEC-02]', async (_case, at) => {
     world.needs(schemaOf({ center: text }), at);
     const { body } = await world.aCall()();
@@ -94,7 +94,7 @@ describe('a document of catalogs', () => {
   });
 });
 
-it('a client is told nothing of the services behind', () => {
+it('a client learns no names of the services behind', () => {
   expect(world.real.received.length).toBeGreaterThan(10);
   expect(world.real.received.join('\n')).not.toMatch(/canary|request_catalogs_url|evaluation_id|evil/);
 });

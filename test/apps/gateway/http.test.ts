@@ -29,7 +29,7 @@ describe('the access token [STATELESS-017, AUTHZ-002, AUTHZ-007, DENIAL-019]', (
     expect(text).not.toMatch(STACK);
   });
 
-  it('cannot be checked: the client is not told that its token is bad, nor what is wrong here', async () => {
+  it('cannot be checked: the client does not learn that its token is bad, nor the cause', async () => {
     gateway.world.tokensFail = new CountersignError('ERR_IDENTITY_PROVIDER_UNAVAILABLE', 'canary');
     const { status, headers, body, text } = await post(gateway, '{}', ALICE);
     expect([status, headers.get('www-authenticate'), headers.get('retry-after')]).toEqual([503, null, '5']);
@@ -37,14 +37,14 @@ describe('the access token [STATELESS-017, AUTHZ-002, AUTHZ-007, DENIAL-019]', (
     expect(text).not.toMatch(/canary/);
   });
 
-  it('cannot be checked for a reason that nobody thought of: the same, without a promise', async () => {
+  it('cannot be checked for an unexpected reason: the same, and no promise that a repetition helps', async () => {
     gateway.world.tokensFail = new Error('canary');
     const { status, headers, text } = await post(gateway, '{}', ALICE);
     expect([status, headers.get('www-authenticate')]).toEqual([500, null]);
     expect(text).not.toMatch(/canary/);
   });
 
-  it('in the address counts for nothing [AUTHZ-006]', async () => {
+  it('in the address is ignored [AUTHZ-006]', async () => {
     const { status } = await post({ mcpUrl: `${gateway.mcpUrl}?access_token=token-of-alice` }, '{}', {});
     expect(status).toBe(401);
   });
@@ -74,7 +74,7 @@ describe('the body', () => {
   });
 
   it.each([['5'], ['"x"'], ['null'], ['[]'], ['{}'], ['{"jsonrpc":"1.0","id":1,"method":"x"}']])(
-    '%s is no request',
+    '%s is not a request',
     async (body) => {
       const answer = await post(gateway, body, ALICE);
       expect(answer.status).toBe(400);
@@ -83,7 +83,7 @@ describe('the body', () => {
     },
   );
 
-  it('of five megabytes is refused with a JSON body, and the gateway lives', async () => {
+  it('of five megabytes is refused with a JSON body, and the gateway continues', async () => {
     const { status, body, text } = await post(gateway, JSON.stringify({ a: 'x'.repeat(5 * 1024 * 1024) }), ALICE);
     expect(status).toBe(413);
     expect(body).toMatchObject({ jsonrpc: '2.0', id: null, error: { code: -32_600 } });
@@ -99,7 +99,7 @@ describe('the body', () => {
 });
 
 describe('the envelope', () => {
-  it('of an unknown revision is refused with those that are known [STATELESS-007, HTTP-008]', async () => {
+  it('with an unknown revision is refused with the list of known revisions [STATELESS-007, HTTP-008]', async () => {
     const message = {
       jsonrpc: '2.0',
       id: 1,
@@ -120,26 +120,26 @@ describe('the envelope', () => {
     expect(body.error?.data).toMatchObject({ supported: ['2026-07-28'], requested: '2027-01-01' });
   });
 
-  it('that its headers contradict is refused before anything is decided [HTTP-011]', async () => {
+  it('that contradicts its headers is refused before any decision [HTTP-011]', async () => {
     const { status, body } = await send(gateway, 'tools/call', transfer(), { headers: { 'mcp-name': 'bank__other' } });
     expect([status, body.error?.code]).toEqual([400, -32_020]);
     expect(gateway.world.evaluations).toEqual([]);
   });
 });
 
-describe('nothing that is answered may be stored [CACHE-008]', () => {
+describe('no answer may be stored [CACHE-008]', () => {
   const earlier = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list' });
 
   it.each([
     ['a task', () => send(gateway, 'tasks/get', { taskId: TASK_ID })],
-    ['no such task', () => send(gateway, 'tasks/get', { taskId: 'tsk_unknown' })],
+    ['an unknown task', () => send(gateway, 'tasks/get', { taskId: 'tsk_unknown' })],
     ['an acknowledgement', () => send(gateway, 'tasks/cancel', { taskId: TASK_ID })],
     ['a result', () => send(gateway, 'tools/call', transfer())],
     ['a stream', () => send(gateway, 'subscriptions/listen', { notifications: {} })],
     ['a client of an earlier revision', () => post(gateway, earlier, ALICE)],
-    ['a method that is gone', () => send(gateway, 'tasks/result', { taskId: TASK_ID })],
-    ['no JSON', () => post(gateway, '{', ALICE)],
-    ['no token', () => post(gateway, '{}', {})],
+    ['a removed method', () => send(gateway, 'tasks/result', { taskId: TASK_ID })],
+    ['a body that is not JSON', () => post(gateway, '{', ALICE)],
+    ['a request without a token', () => post(gateway, '{}', {})],
   ])('%s', async (_case, ask) => {
     expect((await ask()).headers.get('cache-control')).toBe('no-store');
   });
@@ -150,21 +150,21 @@ describe('the headers that name a task', () => {
     ['are empty', { 'mcp-name': '' }],
     ['name another one', { 'mcp-name': 'tsk_other' }],
     ['name another method', { 'mcp-method': 'tasks/cancel' }],
-    ['are encoded as they must not be', { 'mcp-name': '=?base64?!?=' }],
-  ])('and %s are refused before it is looked up', async (_case, headers) => {
+    ['have a forbidden encoding', { 'mcp-name': '=?base64?!?=' }],
+  ])('are refused before a lookup when they %s', async (_case, headers) => {
     const { status, body } = await send(gateway, 'tasks/get', { taskId: TASK_ID }, { headers });
     expect([status, body.error?.code]).toEqual([400, -32_020]);
     expect(gateway.world.lookups).toEqual([]);
   });
 
-  it('may be encoded, and have space around them', async () => {
+  it('may be encoded and surrounded by spaces', async () => {
     const encoded = `  =?base64?${Buffer.from(TASK_ID).toString('base64')}?=`;
     const { body } = await send(gateway, 'tasks/get', { taskId: TASK_ID }, { headers: { 'mcp-name': encoded } });
     expect(body.result).toMatchObject({ taskId: TASK_ID });
   });
 });
 
-describe('host and origin', () => {
+describe('the headers host and origin', () => {
   const status = (headers: Record<string, string>) =>
     new Promise<number | undefined>((resolve, reject) => {
       const request = httpRequest(gateway.mcpUrl, { method: 'POST', headers: { ...ALICE, ...headers } }, (response) => {
@@ -173,7 +173,7 @@ describe('host and origin', () => {
       request.on('error', reject).end('{}');
     });
 
-  it('of another site are refused [HTTP-002]', async () => {
+  it('are refused when they name another site [HTTP-002]', async () => {
     expect(await status({ host: 'evil.test' })).toBe(403);
     expect(await status({ origin: 'https://evil.test' })).toBe(403);
     expect(await status({ origin: 'null' })).toBe(403);
@@ -182,7 +182,7 @@ describe('host and origin', () => {
 });
 
 describe('other paths', () => {
-  it('tell that the gateway lives', async () => {
+  it('answer a health check', async () => {
     expect(await (await fetch(`${gateway.url}/healthz`)).json()).toEqual({ status: 'ok' });
   });
 
@@ -205,14 +205,14 @@ describe('a callback', () => {
     return response.status;
   };
 
-  it('that is signed is accepted as a hint about a request [ARAP-CB-07, PRJ-16]', async () => {
+  it('with a signature is accepted as a hint about a request [ARAP-CB-07, PRJ-16]', async () => {
     expect(await callBack(body, signed(body))).toBe(204);
     expect(gateway.world.callbacks).toEqual([
       { webhookId: 'msg_1', accessRequestId: 'arq_1', bodyDigest: expect.stringMatching(/^sha-256:[0-9a-f]{64}$/) },
     ]);
   });
 
-  it('that is repeated is accepted, and one that reuses an id for another body is a conflict', async () => {
+  it('is accepted when repeated, and refused as a conflict when it reuses an id for another body', async () => {
     gateway.world.callbackVerdict = 'repeated';
     expect(await callBack(body, signed(body))).toBe(204);
     gateway.world.callbackVerdict = 'conflict';
@@ -223,11 +223,15 @@ describe('a callback', () => {
     ['is not signed', body, { 'content-type': 'application/json' }],
     ['is signed with another key', body, signed(body, { 'webhook-signature': 'v1,AAAA' })],
     ['was altered', `${body} `, signed(body)],
-    ['has another id than was signed', body, signed(body, { 'webhook-id': 'msg_2' })],
+    ['has another id than the signed one', body, signed(body, { 'webhook-id': 'msg_2' })],
     ['is ten minutes old', body, signed(body, {}, new Date(Date.now() - 600_000))],
-    ['has junk after its time', body, signed(body, { 'webhook-timestamp': `${Math.floor(Date.now() / 1_000)}junk` })],
-    ['is of ten minutes from now', body, signed(body, {}, new Date(Date.now() + 600_000))],
-  ])('that %s changes nothing [ARAP-CB-09]', async (_case, text, headers) => {
+    [
+      'has extra characters after its time',
+      body,
+      signed(body, { 'webhook-timestamp': `${Math.floor(Date.now() / 1_000)}junk` }),
+    ],
+    ['is dated ten minutes from now', body, signed(body, {}, new Date(Date.now() + 600_000))],
+  ])('that %s has no effect [ARAP-CB-09]', async (_case, text, headers) => {
     expect(await callBack(text, headers as Record<string, string>)).toBe(401);
     expect(gateway.world.callbacks).toEqual([]);
   });

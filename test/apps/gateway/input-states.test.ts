@@ -37,7 +37,7 @@ describe('a state', () => {
     expect(await asking.traces()).toEqual(before);
   };
 
-  it('of another call, tool or caller is refused, and changes nothing [MRTR-011, MRTR-045, AT-5]', async () => {
+  it('for another call, tool or caller is refused, and stays usable for its own [MRTR-011, MRTR-045, AT-5]', async () => {
     const args = asking.newArguments();
     const answer = answering(await asked(args), accepted());
     await refused({ ...args, more: 1 }, answer);
@@ -48,7 +48,7 @@ describe('a state', () => {
     expect(taskOf(await asking.call(args, answer))).toMatch(/^tsk_/);
   });
 
-  it('that was altered, cut, made elsewhere or made up is refused [MRTR-006]', async () => {
+  it('that was altered, cut, made elsewhere or invented is refused [MRTR-006]', async () => {
     const args = asking.newArguments();
     const { key, requestState } = await asked(args);
     const parts = requestState.split('.');
@@ -64,7 +64,7 @@ describe('a state', () => {
     await refused(args, { more: { requestState: 5 } });
   });
 
-  it('says nothing to whoever reads it', async () => {
+  it('reveals no content to its holder', async () => {
     const { requestState } = await asked({ amount: 'canary-amount' });
     const readable = requestState.split('.').map((part) => Buffer.from(part, 'base64url').toString('latin1'));
     expect(readable.join('\n')).not.toMatch(/alice|canary|files__/);
@@ -86,8 +86,8 @@ describe('a state', () => {
 describe('a client that cannot show a form', () => {
   it.each([
     ['nothing', TASKS],
-    ['addresses only', { ...TASKS, elicitation: { url: {} } }],
-  ])('and declares %s is told what to do, and is not asked [MRTR-005]', async (_case, capabilities) => {
+    ['only addresses', { ...TASKS, elicitation: { url: {} } }],
+  ])('and declares %s is told what to do, and gets no question [MRTR-005]', async (_case, capabilities) => {
     const before = await asking.traces();
     const { result } = (await asking.call(asking.newArguments(), { capabilities })).body;
     expect(result).toMatchObject({ resultType: 'complete', isError: true });
@@ -96,7 +96,7 @@ describe('a client that cannot show a form', () => {
     expect(await asking.traces()).toEqual(before);
   });
 
-  it('gets its task where nothing has to be said; one that names no mode can show forms', async () => {
+  it('gets its task when no input is required, and counts as able when it names no mode', async () => {
     asking.needs(schemaOf(FIELDS, []));
     expect(taskOf(await asking.call(asking.newArguments(), { capabilities: TASKS }))).toMatch(/^tsk_/);
     expect(
@@ -106,19 +106,19 @@ describe('a client that cannot show a form', () => {
     });
   });
 
-  it('nor hold a task is told of that first', async () => {
+  it('and cannot hold a task is told first to declare tasks', async () => {
     const { result } = (await asking.call(asking.newArguments(), { capabilities: { elicitation: {} } })).body;
     expect(textOf(result)).toMatch(/declares the extension io\.modelcontextprotocol\/tasks/);
   });
 });
 
-describe('a denial whose schema cannot be asked for', () => {
+describe('a denial with an unusable schema', () => {
   it.each<[string, () => void]>([
-    ['is not there', () => asking.needs({}, 404)],
+    ['does not exist', () => asking.needs({}, 404)],
     ['asks for a secret', () => asking.needs(schemaOf({ password: { type: 'string' } }))],
     ['has no form', () => asking.needs(schemaOf({ a: { $ref: '#' } }))],
-    ['is on a foreign host', () => asking.offers('http://127.0.0.1:1/canary')],
-  ])('because it %s is final', async (_case, given) => {
+    ['is on another host', () => asking.offers('http://127.0.0.1:1/canary')],
+  ])('is final because the schema %s', async (_case, given) => {
     given();
     const before = await asking.traces();
     const { result } = (await asking.call(asking.newArguments())).body;
@@ -126,7 +126,7 @@ describe('a denial whose schema cannot be asked for', () => {
     expect(await asking.traces()).toEqual(before);
   });
 
-  it('because the service is away is an error that passes', async () => {
+  it('is a temporary error while the service does not answer', async () => {
     asking.needs({}, 503);
     const { body } = await asking.call(asking.newArguments());
     expect(body.error).toMatchObject({ code: -32_603, message: expect.stringMatching(/did not run.*repeated later/) });

@@ -25,7 +25,7 @@ afterAll(() => real.stop());
 beforeEach(() => asking.reset());
 
 describe('a call whose request needs input', () => {
-  it('is answered with one form, and with no task: nothing is opened or submitted [MRTR-001, MRTR-003, MRTR-004, MRTR-040, MRTR-041, MRTR-042, MRTR-013, MRTR-022, MRTR-024, MRTR-048, APPR-216, ASSOC-001, ARAP-FRM-03, ARAP-FRM-04, ARAP-FRM-05]', async () => {
+  it('is answered with one form and without a task, and no request is opened or submitted [MRTR-001, MRTR-003, MRTR-004, MRTR-040, MRTR-041, MRTR-042, MRTR-013, MRTR-022, MRTR-024, MRTR-048, APPR-216, ASSOC-001, ARAP-FRM-03, ARAP-FRM-04, ARAP-FRM-05]', async () => {
     const before = await asking.traces();
     const answer = await asking.call(asking.newArguments());
     expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'application/json']);
@@ -51,7 +51,7 @@ describe('a call whose request needs input', () => {
     expect(await asking.traces()).toEqual(before);
   });
 
-  it('is told that there is a way as long as there is one, and the way leads on [DENIAL-006]', async () => {
+  it('says that a remedy is available while one is, and following it works [DENIAL-006]', async () => {
     const remediationOf = ({ body }: Sent) =>
       (body.result?.['_meta'] as Record<string, { remediation?: string }>)[AUTHORIZATION]?.remediation;
     const args = asking.newArguments();
@@ -89,7 +89,7 @@ describe('a call whose request needs input', () => {
     }
   });
 
-  it('becomes a task when it comes back with the answer, which goes to approvers and neither to policy nor to the tool [MRTR-025]', async () => {
+  it('becomes a task with the answer, which goes to approvers and to neither policy nor the tool [MRTR-025]', async () => {
     const args = asking.newArguments();
     const question = questionIn(await asking.call(args));
     const { body, text } = await asking.call(args, { ...answering(question, accepted()), id: 'another' });
@@ -106,7 +106,7 @@ describe('a call whose request needs input', () => {
     expect(JSON.stringify(stored.rows)).not.toContain('Quarterly');
   });
 
-  it('is asked about in the name of the service, cleaned; its addresses stay here', async () => {
+  it('shows the question of the service, cleaned and without addresses', async () => {
     asking.needs({ ...ASKED, description: 'Why now,\u202e and who agreed?' });
     const answer = await asking.call(asking.newArguments());
     expect(questionIn(answer).request?.params['message']).toMatch(/has not run\.\nWhy now, and who agreed\?$/);
@@ -115,14 +115,14 @@ describe('a call whose request needs input', () => {
     expect(fetched.map(({ headers }) => headers.authorization)).toEqual([undefined]);
   });
 
-  it('is asked about once: an identical call joins the one that is open', async () => {
+  it('gets one question: an identical call joins the open one', async () => {
     const args = asking.newArguments();
     const first = await asking.call(args, answering(questionIn(await asking.call(args)), accepted()));
     expect(taskOf(await asking.call(args))).toBe(taskOf(first));
     expect(real.authority.submissions()).toHaveLength(1);
   });
 
-  it('is evaluated afresh when it comes back: by then it may be allowed, or denied for good', async () => {
+  it('is evaluated again when it returns with the answer, and may then be allowed, or denied for good', async () => {
     const args = asking.newArguments();
     const question = questionIn(await asking.call(args));
     const before = await asking.traces();
@@ -135,12 +135,12 @@ describe('a call whose request needs input', () => {
   });
 });
 
-describe('an answer', () => {
-  it('counts once: whoever repeats it gets the same task, at once or later, also when it is over [MRTR-010, MRTR-023]', async () => {
+describe('an answer to the form', () => {
+  it('counts once: a repetition gets the same task, at once, later, or after its end [MRTR-010, MRTR-023]', async () => {
     const args = asking.newArguments();
     const question = questionIn(await asking.call(args));
     const [before = 0] = await asking.traces();
-    // Who joins a call while the machine stands still is told to repeat it.
+    // A caller that joins a call while the machine stands still is told to repeat it.
     const answer = () => repeatWhile(isForLater, () => asking.call(args, answering(question, accepted())));
     const answers = await Promise.all(Array.from({ length: 8 }, answer));
     const tasks = new Set(answers.map(taskOf));
@@ -154,11 +154,11 @@ describe('an answer', () => {
   });
 
   it.each<[string, unknown]>([
-    ['says too little', accepted({ justification: 'short' })],
-    ['leaves out what is required', accepted({ urgent: true })],
-    ['is of another type', accepted({ justification: 5 })],
-    ['says nothing', { action: 'accept' }],
-  ])('that %s is asked for again, under another key', async (_case, response) => {
+    ['is too short', accepted({ justification: 'short' })],
+    ['leaves out a required member', accepted({ urgent: true })],
+    ['has a member of another type', accepted({ justification: 5 })],
+    ['is empty', { action: 'accept' }],
+  ])('that %s gets the question again, under another key', async (_case, response) => {
     const args = asking.newArguments();
     const before = await asking.traces();
     const first = questionIn(await asking.call(args));
@@ -169,7 +169,7 @@ describe('an answer', () => {
     expect(taskOf(await asking.call(args, answering(second, accepted())))).toMatch(/^tsk_/);
   });
 
-  it('that is missing is asked for again, and one that nobody asked for is no matter', async () => {
+  it('that is missing gets the question again, and an answer to an unknown question is ignored', async () => {
     const args = asking.newArguments();
     const first = questionIn(await asking.call(args));
     const more = { inputResponses: { other: accepted() }, requestState: first.requestState };
@@ -179,7 +179,7 @@ describe('an answer', () => {
     });
   });
 
-  it('is asked for five times, and then no more', async () => {
+  it('gets the question five times, and then no more', async () => {
     const args = asking.newArguments();
     const keys = new Set<string>();
     let answer = await asking.call(args);
@@ -191,7 +191,7 @@ describe('an answer', () => {
     expect([keys.size, answer.body.result?.['isError']]).toEqual([5, true]);
   });
 
-  it('to another form than the present one is none, and the present one is asked about', async () => {
+  it('to an outdated form is ignored, and the current form is asked', async () => {
     const args = asking.newArguments();
     const first = questionIn(await asking.call(args));
     asking.needs(schemaOf({ justification: { type: 'string' }, ticket: { type: 'string' } }));
@@ -202,7 +202,7 @@ describe('an answer', () => {
   });
 
   it.each(['decline', 'cancel'])(
-    'that is "%s" ends the matter: nothing is opened, submitted or run [MRTR-043]',
+    'of "%s" ends the matter: no request is opened or submitted, and no tool runs [MRTR-043]',
     async (action) => {
       const args = asking.newArguments();
       const before = await asking.traces();
@@ -221,8 +221,8 @@ describe('an answer', () => {
     ['a text', 'yes'],
     ['a list', []],
     ['another request', { method: 'tools/call', action: 'accept' }],
-    ['an action that there is none of', { action: 'agree', content: { justification: WHY } }],
-    ['content that is no object', { action: 'accept', content: 'because' }],
+    ['an unknown action', { action: 'agree', content: { justification: WHY } }],
+    ['content that is not an object', { action: 'accept', content: 'because' }],
   ])('of another shape is an error: %s', async (_case, response) => {
     const args = asking.newArguments();
     const before = await asking.traces();
@@ -232,8 +232,8 @@ describe('an answer', () => {
   });
 });
 
-describe('whatever a client was sent', () => {
-  it('names nothing of the services behind', () => {
+describe('the messages to a client', () => {
+  it('never name the services behind the gateway', () => {
     expect(real.received.length).toBeGreaterThan(40);
     expect(real.received.join('\n')).not.toMatch(/canary|request_schema_url|binding_token|access\/v1|evil/);
   });

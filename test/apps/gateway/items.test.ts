@@ -69,7 +69,7 @@ describe.each([
     expect(messages).toEqual([{ role: 'user', content: { type: 'text', text: "What's weather in Oslo?" } }]);
   });
 
-  it('lists resources and templates as they are called, and reads one of each', async () => {
+  it('lists resources and templates under their own addresses, and reads one of each', async () => {
     const { resources } = await client.listResources();
     expect(resources.map(({ uri }) => uri)).toContain(GUIDE);
     const { resourceTemplates } = await client.listResourceTemplates();
@@ -83,7 +83,7 @@ describe.each([
     ]);
   });
 
-  it('is helped with arguments of prompts and of templates', async () => {
+  it('completes arguments of prompts and of templates', async () => {
     const prompt = { type: 'ref/prompt', name: 'every__completable-prompt' } as const;
     const inPrompt = await client.complete({ ref: prompt, argument: { name: 'department', value: 'S' } });
     expect(inPrompt.completion.values).toEqual(['Sales', 'Support']);
@@ -116,13 +116,13 @@ describe('the policy decision point', () => {
     ],
   ];
 
-  it.each(cases)('is asked about %s (%#), once', async (method, params, question) => {
+  it.each(cases)('is asked once about %s (%#)', async (method, params, question) => {
     const { body } = await real.send(method, params);
     expect(body.result).toMatchObject({ resultType: 'complete' });
     expect(questions()).toEqual([{ subject, action: { name: method }, ...question }]);
   });
 
-  it.each(cases)('decides about %s (%#): anything but an allow is one refusal', async (method, params) => {
+  it.each(cases)('decides about %s (%#): any answer but an allow causes the same refusal', async (method, params) => {
     const answers = [];
     for (const decision of [{ decision: false, context: { reason: 'canary-reason' } }, REQUESTABLE]) {
       real.authority.decide = () => decision;
@@ -142,7 +142,7 @@ describe('the policy decision point', () => {
     expect(undecided.text + answers.join()).not.toMatch(/canary|The tool/);
   });
 
-  it('is not asked about what nobody has', async () => {
+  it('is not asked about an unknown item', async () => {
     for (const [method, params] of [
       ['prompts/get', { name: 'every__no-such-prompt' }],
       ['prompts/get', { name: 'args-prompt' }],
@@ -158,14 +158,14 @@ describe('the policy decision point', () => {
   });
 });
 
-it('a client of the present revision hears that prompts and resources have changed', async () => {
+it('a client of the present revision hears of changes to prompts and resources', async () => {
   const changes = new Set<string>();
   const heard = (what: string) => ({ autoRefresh: false, debounceMs: 0, onChanged: () => void changes.add(what) });
   const listChanged = { prompts: heard('prompts'), resources: heard('resources') };
   const client = new Client({ name: 'test', version: '0' }, { versionNegotiation: { mode: 'auto' }, listChanged });
   await client.connect(new StreamableHTTPClientTransport(new URL(real.mcpUrl), await bearer()));
   try {
-    // It listens some time after it has connected, so there are changes until it has heard of them.
+    // The client subscribes some time after it has connected, so the test makes changes until it hears of them.
     await waitFor(async () => {
       await client.callTool({ name: 'list__grow', arguments: {} });
       return changes.size === 2;
@@ -176,7 +176,7 @@ it('a client of the present revision hears that prompts and resources have chang
   }
 });
 
-it('what is listed and read is private and may not be kept, whatever its upstream says [CACHE-001]', async () => {
+it('lists and contents are private and may not be cached, even if their upstream allows it [CACHE-001]', async () => {
   const fresh = { resultType: 'complete', cacheScope: 'private', ttlMs: 0 };
   for (const method of ['prompts/list', 'resources/list', 'resources/templates/list']) {
     expect((await real.send(method, {})).body.result).toMatchObject(fresh);
@@ -185,7 +185,7 @@ it('what is listed and read is private and may not be kept, whatever its upstrea
   expect(read.body.result).toMatchObject({ ...fresh, contents: [{ uri: 'x://1', text: 'read', beyond: true }] });
 });
 
-it('a list of many has pages of one scope, on which everything stands once [CACHE-002]', async () => {
+it('a long list has pages with one cache scope, and lists each item once [CACHE-002]', async () => {
   const names = (start: string) => Array.from({ length: 1_001 }, (_, n) => `${start}${n}`);
   const lists = { prompts: names('p'), resources: names('x://'), templates: names('y://{a}') };
   const large = { command: process.execPath, args: [LISTING, JSON.stringify(lists)] };
@@ -216,7 +216,7 @@ it('a list of many has pages of one scope, on which everything stands once [CACH
   }
 });
 
-it('a cursor that nobody gave out is refused, and an empty one begins at the beginning [CACHE-010]', async () => {
+it('an unknown cursor is refused, and an empty one starts at the beginning [CACHE-010]', async () => {
   for (const method of ['prompts/list', 'resources/list', 'resources/templates/list']) {
     expect((await real.send(method, { cursor: 'made up' })).body.error?.code).toBe(-32_602);
     expect((await real.send(method, { cursor: '' })).body.result).toMatchObject({ resultType: 'complete' });

@@ -22,7 +22,7 @@ const listen = async (notifications: Record<string, unknown>) => {
 };
 const listenToTask = () => listen({ taskIds: [TASK_ID] });
 
-it('a subscription ends with its request, and the next one begins with what is the case [LISTEN-007]', async () => {
+it('a subscription ends with its request, and the next one starts with the current state [LISTEN-007]', async () => {
   const first = await listenToTask();
   await first.shown('working');
   first.leave();
@@ -35,7 +35,7 @@ it('a subscription ends with its request, and the next one begins with what is t
   expect([first.tasks().length, tools.messages.length]).toEqual([1, 1]);
 });
 
-it('a task that is not the caller’s any more is told of no further [LISTEN-011]', async () => {
+it('a subscription reports a task no further once the caller does not own it [LISTEN-011]', async () => {
   const subscriber = await listenToTask();
   await subscriber.shown('working');
   world.lookups.length = 0;

@@ -22,7 +22,7 @@ const listen = async (notifications: Record<string, unknown>, options?: SendOpti
   return subscriber;
 };
 const listenToTask = (options?: SendOptions) => listen({ taskIds: [TASK_ID] }, options);
-/** All watches have ended, so the next test finds every place free. */
+/** All subscriptions have ended, so the next test finds every place free. */
 afterEach(async () => {
   for (const subscriber of subscribers.splice(0)) subscriber.leave();
   await waitFor(() => world.taskListeners.size === 0);
@@ -33,7 +33,7 @@ const change = (view: Parameters<typeof aView>[0]) => {
   world.view = aView(view);
   world.tell(TASK_ID);
 };
-/** The limit is for a stream that is opened all the same: it would go on for ever. */
+/** The time limit ends a stream that is opened by mistake and would never end. */
 const refused = async (notifications: Record<string, unknown>, options?: SendOptions) => {
   const patient = { ...options, signal: AbortSignal.timeout(60_000) };
   const { body, ...answer } = await send(gateway, LISTEN, { notifications }, patient);
@@ -41,7 +41,7 @@ const refused = async (notifications: Record<string, unknown>, options?: SendOpt
 };
 
 describe('subscriptions/listen', () => {
-  it("acknowledges the caller's own tasks, and says nothing of others [TASK-071, TASK-072, LISTEN-002, LISTEN-003]", async () => {
+  it("acknowledges the caller's own tasks, and does not mention others [TASK-071, TASK-072, LISTEN-002, LISTEN-003]", async () => {
     const own = await listen({ taskIds: [TASK_ID, 'tsk_unknown', TASK_ID] });
     expect(own.messages[0]).toEqual({
       jsonrpc: '2.0',
@@ -54,7 +54,7 @@ describe('subscriptions/listen', () => {
     expect(foreign.text).toContain('"notifications":{"taskIds":[]}');
   });
 
-  it('tells a task as tasks/get shows it, at once and at each change, and ends after the last [TASK-074, LISTEN-004]', async () => {
+  it('reports a task like tasks/get, at once and at each change, and ends after the last [TASK-074, LISTEN-004]', async () => {
     const subscriber = await listenToTask();
     const { _meta: meta, ...first } = await subscriber.shown('working');
     const { result } = (await send(gateway, 'tasks/get', { taskId: TASK_ID })).body;
@@ -76,7 +76,7 @@ describe('subscriptions/listen', () => {
     expect(subscriber.tasks()).toHaveLength(3);
   });
 
-  it('tells of standard changes and of tasks in one stream, and goes on when the tasks have ended [LISTEN-004]', async () => {
+  it('reports list changes and tasks in one stream, and continues after the tasks have ended [LISTEN-004]', async () => {
     const filter = { taskIds: [TASK_ID], toolsListChanged: true, promptsListChanged: true };
     const subscriber = await listen(filter, { id: 7 });
     expect(acknowledged(subscriber)).toEqual({ taskIds: [TASK_ID], toolsListChanged: true });
@@ -85,12 +85,12 @@ describe('subscriptions/listen', () => {
     for (const listener of world.changeListeners) listener('tools');
     await waitFor(() => subscriber.messages.at(-1)?.method === 'notifications/tools/list_changed');
     expect(subscriber.isOver()).toBe(false);
-    // The id of the request, as the type that it has.
+    // The id of the request, with its own type.
     const ids = subscriber.messages.map(({ params }) => params?._meta[SUBSCRIPTION_ID]);
     expect(ids).toEqual(subscriber.messages.map(() => 7));
   });
 
-  it('tells nothing of tasks or tools to those who did not ask [LISTEN-001]', async () => {
+  it('reports no tasks or tools to clients that did not ask [LISTEN-001]', async () => {
     const tools = await listen({ toolsListChanged: true });
     const tasks = await listenToTask();
     expect(acknowledged(tools)).toEqual({ toolsListChanged: true });
@@ -103,8 +103,8 @@ describe('subscriptions/listen', () => {
   });
 });
 
-describe('no change is lost', () => {
-  it('that comes between the look at the ids and the first look at the task', async () => {
+describe('a subscription loses no change', () => {
+  it('between the check of the ids and the first read of the task', async () => {
     const { findTask } = world.gatedCalls;
     let looks = 0;
     world.gatedCalls.findTask = async (taskId, owner) => {
@@ -119,7 +119,7 @@ describe('no change is lost', () => {
     }
   });
 
-  it('that comes while an older state is read', async () => {
+  it('during a read of an older state', async () => {
     const subscriber = await listenToTask();
     await subscriber.shown('working');
     const { findTask } = world.gatedCalls;
@@ -134,7 +134,7 @@ describe('no change is lost', () => {
     expect(subscriber.tasks().map(({ status }) => status)).toEqual(['working', 'working', 'cancelled']);
   });
 
-  it('of which no notice came, when notices may have been missed', async () => {
+  it('without a notice, when notices may have been missed', async () => {
     const subscriber = await listenToTask();
     await subscriber.shown('working');
     world.view = aView({ state: 'cancelled' });
@@ -142,7 +142,7 @@ describe('no change is lost', () => {
     await subscriber.shown('cancelled');
   });
 
-  it('that happened while the database was away', async () => {
+  it('during a database outage', async () => {
     const subscriber = await listenToTask();
     await subscriber.shown('working');
     world.failure = new CountersignError('ERR_DATABASE_UNAVAILABLE', 'canary');
@@ -153,7 +153,7 @@ describe('no change is lost', () => {
     await subscriber.shown('cancelled');
   });
 
-  it('in silence: a task that cannot be read breaks the stream off', async () => {
+  it('silently: it ends the stream when a task cannot be read', async () => {
     const subscriber = await listenToTask();
     await subscriber.shown('working');
     world.failure = new CountersignError('ERR_SEAL_BROKEN', 'canary');
@@ -164,11 +164,11 @@ describe('no change is lost', () => {
   });
 });
 
-it('a notice that changes nothing to be seen sends nothing', async () => {
+it('a notice without a visible change sends no message', async () => {
   const subscriber = await listenToTask();
   await subscriber.shown('working');
   const before = world.lookups.length;
-  world.tell('tsk_of_somebody_else');
+  world.tell('tsk_of_another_caller');
   world.tell(TASK_ID);
   await waitFor(() => world.lookups.length > before);
   change({ state: 'cancelled' });
@@ -187,35 +187,35 @@ describe('a subscription is refused', () => {
     expect(world.lookups).toEqual([]);
   });
 
-  it('but not to anything else', async () => {
+  it('but not to other changes for such a client', async () => {
     expect(acknowledged(await listen({ toolsListChanged: true }, { capabilities: {} }))).toEqual({
       toolsListChanged: true,
     });
   });
 
   it.each([
-    ['no list', 'tsk'],
-    ['nothing that a column holds', ['tsk_\0']],
+    ['not a list', 'tsk'],
+    ['not storable text', ['tsk_\0']],
     ['too many', Array.from({ length: 101 }, (_, n) => `tsk_${n}`)],
-  ])('whose task ids are %s', async (_case, taskIds) => {
+  ])('with task ids that are %s', async (_case, taskIds) => {
     expect((await refused({ taskIds })).error?.code).toBe(-32_602);
     expect(world.lookups).toEqual([]);
   });
 
-  it('without a filter, and with headers that contradict it [LISTEN-001]', async () => {
+  it('without a filter, and with contradicting headers [LISTEN-001]', async () => {
     expect((await send(gateway, LISTEN)).body.error?.code).toBe(-32_602);
     const { status, error } = await refused({ taskIds: [TASK_ID] }, { headers: { 'mcp-method': 'tools/list' } });
     expect([status, error?.code]).toEqual([400, -32_020]);
   });
 
-  it('while the records are away, without a word about the tool', async () => {
+  it('during a database outage, with no statement about the tool', async () => {
     world.failure = new CountersignError('ERR_DATABASE_UNAVAILABLE', 'canary');
     const { error } = await refused({ taskIds: [TASK_ID] });
     expect(error).toMatchObject({ code: -32_603, message: expect.stringMatching(/may be repeated later/) });
     expect(error?.message).not.toMatch(/canary|\brun\b/);
   });
 
-  it('beyond the limit of a caller and of all, until another has ended [LISTEN-005]', async () => {
+  it('beyond the limit of a caller or of all, until another has ended [LISTEN-005]', async () => {
     const [first] = [await listenToTask(), await listenToTask(), await listen({ toolsListChanged: true })];
     const { status, headers, error } = await refused({ taskIds: [TASK_ID] });
     expect([status, headers.get('retry-after'), error?.code]).toEqual([429, '10', 429]);
@@ -226,16 +226,16 @@ describe('a subscription is refused', () => {
   });
 });
 
-describe('a stream ends with a result', () => {
+describe('a subscription stream ends with a result', () => {
   const last = ({ messages }: Subscriber) => messages.at(-1)?.result;
-  it('when the token is not good any more [LISTEN-011]', async () => {
+  it('when the token expires [LISTEN-011]', async () => {
     world.tokenSeconds = 0.5;
     const subscriber = await listen({ taskIds: [TASK_ID], toolsListChanged: true });
     await waitFor(() => subscriber.isOver());
     expect(last(subscriber)).toMatchObject({ resultType: 'complete' });
   });
 
-  it('when the gateway stops, whatever it was about [LISTEN-006]', async () => {
+  it('when the gateway stops, for every kind of subscription [LISTEN-006]', async () => {
     const stopping = new GatewayUnderTest();
     await stopping.start();
     const both = [{ taskIds: [TASK_ID] }, { toolsListChanged: true }].map((filter) => subscribe(stopping, filter));

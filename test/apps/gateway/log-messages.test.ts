@@ -11,11 +11,11 @@ import { waitFor } from '../../support/wait-for.ts';
 
 /** Calls that have logged once, and wait until the test lets them log again. */
 let waiting: (() => void)[] = [];
-/** From which level on each call was to log. */
+/** The log level of each call. */
 let levels: unknown[] = [];
 const wordSchema = fromJsonSchema<{ word: string }>({ type: 'object', properties: { word: { type: 'string' } } });
 
-/** A server on the official package, whose tools write down what they are given before they answer. */
+/** A server on the official package, whose tools log their arguments before they answer. */
 async function startLoggingUpstream() {
   const handler = createMcpHandler(() => {
     const server = new McpServer({ name: 'logging', version: '1.0.0' }, { capabilities: { logging: {}, tools: {} } });
@@ -55,7 +55,7 @@ beforeEach(() => {
   real.authority.decide = () => ({ decision: true });
 });
 
-/** A client of an earlier revision, and everything that it was told of logs. */
+/** A client of an earlier revision, and all its log messages. */
 async function earlierClient(sub: string) {
   const client = new EarlierClient({ name: 'earlier', version: '0' });
   const heard: unknown[] = [];
@@ -72,7 +72,7 @@ const messagesOf = (word: string) => [
   { level: 'error', data: { word, step: 2 } },
 ];
 
-it('what a tool writes down reaches the earlier client that called it, and no other that calls at the same time', async () => {
+it('log messages of a tool reach the earlier client that called it, and no simultaneous caller', async () => {
   const [alice, bob] = await Promise.all([earlierClient('alice'), earlierClient('bob')]);
   try {
     const calls = Promise.all([alice.call('logs__tell', 'of alice'), bob.call('logs__tell', 'of bob')]);
@@ -86,7 +86,7 @@ it('what a tool writes down reaches the earlier client that called it, and no ot
   }
 });
 
-it('a client that sets a level is answered, and hears of what is of any interest', async () => {
+it('a client that sets a log level gets an answer, and hears messages of every level from info', async () => {
   const { client, heard, call } = await earlierClient('alice');
   try {
     expect(await client.setLoggingLevel('debug')).toEqual({});
@@ -98,7 +98,7 @@ it('a client that sets a level is answered, and hears of what is of any interest
   }
 });
 
-it('of a tool whose results are withheld, nothing is heard', async () => {
+it('log messages of a tool with withheld results are not passed on', async () => {
   const { client, heard, call } = await earlierClient('alice');
   try {
     expect(JSON.stringify(await call('logs__whisper', 'alone'))).toContain('withheld');
@@ -108,7 +108,7 @@ it('of a tool whose results are withheld, nothing is heard', async () => {
   }
 });
 
-it('of a program, whose messages may be about anybody, nothing is heard', async () => {
+it('log messages of a local program are not passed on, because they may be about any caller', async () => {
   const { client, heard, call } = await earlierClient('alice');
   try {
     expect(await call('files__chatter')).toMatchObject({ content: [{ text: '[-32601,-32601,-32601]' }] });
@@ -118,7 +118,7 @@ it('of a program, whose messages may be about anybody, nothing is heard', async 
   }
 });
 
-it('in the present revision nothing is sent, not even to who asks [STATELESS-013]', async () => {
+it('a client of the present revision gets no log messages, even when it asks for them [STATELESS-013]', async () => {
   const _meta = { 'io.modelcontextprotocol/logLevel': 'debug' };
   const { text, body } = await real.send('tools/call', { name: 'logs__tell', arguments: { word: 'alone' }, _meta });
   expect(body.result).toMatchObject({ content: [{ text: 'alone' }] });

@@ -37,7 +37,7 @@ const encoded = (text: string) => `=?base64?${Buffer.from(text).toString('base64
 const taken = async (args: JsonObject, headers: Record<string, string> = {}) =>
   (await query(args, headers)).status === 200;
 
-/** Nothing is asked about such a call, and nothing of it is sent on or opened. */
+/** Such a call causes no question to policy, no access request and no call of the tool. */
 async function isRefused(args: JsonObject, headers: Record<string, string> = {}): Promise<void> {
   const { status, body } = await query(args, headers);
   expect([status, body.error?.code, body.id]).toEqual([400, -32_020, 'r-1']);
@@ -46,16 +46,20 @@ async function isRefused(args: JsonObject, headers: Record<string, string> = {})
 
 describe('a header that repeats an argument', () => {
   it.each<[string, JsonObject, Record<string, string>]>([
-    ['as it is', { region: 'eu west' }, { 'Mcp-Param-Region': 'eu west' }],
-    ['in letters of any case', { region: 'eu' }, { 'MCP-PARAM-REGION': 'eu' }],
+    ['unencoded', { region: 'eu west' }, { 'Mcp-Param-Region': 'eu west' }],
+    ['in any case of its name', { region: 'eu' }, { 'MCP-PARAM-REGION': 'eu' }],
     ['encoded', { region: 'Zürich ' }, { 'mcp-param-region': encoded('Zürich ') }],
-    ['that only looks encoded', { region: '=?base64?ZZ' }, { 'mcp-param-region': '=?base64?ZZ' }],
-    ['that begins with a mark', { region: '\ufeffeu' }, { 'mcp-param-region': encoded('\ufeffeu') }],
-    ['of a nested object', { limits: { rows: -7 } }, { 'mcp-param-rows': '-7' }],
-    ['that is a boolean', { dry: false }, { 'mcp-param-dry': 'false' }],
-    ['that has none', { text: 'eu' }, {}],
-    ['that is null', { limits: null, text: 'eu' }, {}],
-  ])('is taken: one %s [HTTP-014, HTTP-016]', async (_case, args, headers) => {
+    ['with a value that only looks encoded', { region: '=?base64?ZZ' }, { 'mcp-param-region': '=?base64?ZZ' }],
+    [
+      'with a value that begins with a byte order mark',
+      { region: '\ufeffeu' },
+      { 'mcp-param-region': encoded('\ufeffeu') },
+    ],
+    ['for a member of a nested object', { limits: { rows: -7 } }, { 'mcp-param-rows': '-7' }],
+    ['for a boolean', { dry: false }, { 'mcp-param-dry': 'false' }],
+    ['or left out for an argument that the call lacks', { text: 'eu' }, {}],
+    ['or left out for null', { limits: null, text: 'eu' }, {}],
+  ])('is accepted %s [HTTP-014, HTTP-016]', async (_case, args, headers) => {
     expect(await taken(args, headers)).toBe(true);
   });
 
@@ -67,17 +71,15 @@ describe('a header that repeats an argument', () => {
 
   it.each<[string, JsonObject, Record<string, string>]>([
     ['missing', { region: 'eu' }, {}],
-    ['missing, of an argument that is empty', { region: '' }, {}],
+    ['missing, for an empty argument', { region: '' }, {}],
     ['another', { region: 'eu' }, { 'mcp-param-region': 'us' }],
-    ['another, in case alone', { region: 'eu' }, { 'mcp-param-region': 'EU' }],
-    ['another, when it is decoded', { region: 'eu' }, { 'mcp-param-region': encoded('us') }],
-    ['there for no argument', { text: 'eu' }, { 'mcp-param-region': 'us' }],
-    ['wrong beside one that is right', { region: 'eu', dry: true }, { 'mcp-param-region': 'eu', 'mcp-param-dry': '1' }],
-  ])('is refused when it is %s, before anything is decided [HTTP-016]', (_case, args, headers) =>
-    isRefused(args, headers),
-  );
+    ['different only in case', { region: 'eu' }, { 'mcp-param-region': 'EU' }],
+    ['different after decoding', { region: 'eu' }, { 'mcp-param-region': encoded('us') }],
+    ['present without an argument', { text: 'eu' }, { 'mcp-param-region': 'us' }],
+    ['wrong beside a correct one', { region: 'eu', dry: true }, { 'mcp-param-region': 'eu', 'mcp-param-dry': '1' }],
+  ])('is refused when it is %s, before any decision [HTTP-016]', (_case, args, headers) => isRefused(args, headers));
 
-  it('is refused when it stands twice', async () => {
+  it('is refused when it occurs twice', async () => {
     const params = { name: 'bank__query', arguments: { region: 'eu' } };
     const { body, headers } = requestOf('tools/call', params, {});
     const sent = [...Object.entries({ ...ACCEPTS, ...headers, host: 'localhost' }).flat()];
@@ -92,24 +94,24 @@ describe('a header that repeats an argument', () => {
   });
 
   it.each([
-    ['bytes beyond ASCII, though the argument has the same', 'Z\u00fcrich', { 'mcp-param-region': 'Z\u00fcrich' }],
+    ['bytes beyond ASCII, even if the argument has the same', 'Z\u00fcrich', { 'mcp-param-region': 'Z\u00fcrich' }],
     ['Base64 without its padding', 'eu', { 'mcp-param-region': '=?base64?ZXU?=' }],
-    ['another alphabet', '\u00fb\u00ff', { 'mcp-param-region': '=?base64?w7vDvw__?=' }],
-    ['encoded bytes that are no text', '\ufffd', { 'mcp-param-region': '=?base64?/w==?=' }],
+    ['another Base64 alphabet', '\u00fb\u00ff', { 'mcp-param-region': '=?base64?w7vDvw__?=' }],
+    ['encoded bytes that are not text', '\ufffd', { 'mcp-param-region': '=?base64?/w==?=' }],
   ])('is refused when it has %s [HTTP-014, HTTP-015]', (_case, region, headers) => isRefused({ region }, headers));
 
-  it('is named in the refusal, and no value is, nor in the log', async () => {
+  it('is named in the refusal, without its value in the refusal or the log', async () => {
     const { body } = await query({ region: 'canary-argument' }, { 'mcp-param-region': 'canary-header' });
     expect(body.error?.message).toMatch(/Mcp-Param-Region/);
     expect(JSON.stringify(body) + gateway.logged.join('')).not.toMatch(/canary/);
   });
 
-  it('of a tool that is not accepted is not looked at', async () => {
+  it('is not checked for a tool that is not accepted', async () => {
     world.isAccepted = false;
     expect(textOf((await query({ region: 'eu' })).body.result)).toMatch(/operator of this gateway accepted/);
   });
 
-  it('counts for nothing: what is decided and sent is the argument [HTTP-020]', async () => {
+  it('has no effect: policy and the tool get the argument [HTTP-020]', async () => {
     expect(
       await taken({ region: 'eu' }, { 'mcp-param-region': 'eu', 'mcp-param-other': 'us', 'mcp-param-text': 'us' }),
     ).toBe(true);
@@ -117,7 +119,7 @@ describe('a header that repeats an argument', () => {
     expect(JSON.stringify(world.evaluations)).not.toMatch(/us"/);
   });
 
-  it('is demanded of calls that need an approval in the same way', async () => {
+  it('is required of calls that need an approval too', async () => {
     world.decision = requestable();
     await isRefused({ region: 'eu' });
     const { body } = await query({ region: 'eu' }, { 'mcp-param-region': 'eu' });
@@ -128,7 +130,7 @@ describe('a header that repeats an argument', () => {
 describe('the official client', () => {
   const requestInit = { headers: { authorization: 'Bearer token-of-alice' } };
 
-  it('sends the headers that are asked for', async () => {
+  it('sends the required headers', async () => {
     const client = new Client({ name: 'test', version: '0' }, { versionNegotiation: { mode: { pin: '2026-07-28' } } });
     await client.connect(new StreamableHTTPClientTransport(new URL(gateway.mcpUrl), { requestInit }));
     try {
@@ -140,7 +142,7 @@ describe('the official client', () => {
     }
   });
 
-  it('of earlier revisions knows no such headers, and needs none', async () => {
+  it('of earlier revisions sends no such headers, and is accepted', async () => {
     const client = new EarlierClient({ name: 'test', version: '0' });
     await client.connect(new EarlierTransport(new URL(gateway.mcpUrl), { requestInit }));
     try {

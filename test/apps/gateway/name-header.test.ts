@@ -13,7 +13,7 @@ afterAll(() => gateway.stop());
 beforeEach(() => gateway.reset());
 
 const TASK = { taskId: TASK_ID };
-/** Every method whose header has to name something, with what is named; and some that name nothing. */
+/** Every method that needs a name in the header, with that name, and some methods without one. */
 const METHODS: readonly (readonly [method: string, params: Record<string, unknown>, named?: string])[] = [
   ['tools/call', transfer(), 'bank__transfer'],
   ['prompts/get', { name: 'greeting' }, 'greeting'],
@@ -25,7 +25,7 @@ const METHODS: readonly (readonly [method: string, params: Record<string, unknow
   ['server/discover', {}],
 ];
 const encoded = (text: string) => `=?base64?${Buffer.from(text).toString('base64')}?=`;
-/** What the header may hold, if it is there. Equal twice is one value that is another one: it is not known which counts. */
+/** Possible values of the header. Two equal values become one different value, because it is unknown which one counts. */
 const HEADERS: readonly (readonly [what: string, values: (named: string) => readonly string[], agrees: boolean])[] = [
   ['equal', (named) => [named], true],
   ['equal, encoded', (named) => [encoded(named)], true],
@@ -33,13 +33,13 @@ const HEADERS: readonly (readonly [what: string, values: (named: string) => read
   ['different, encoded', () => [encoded('other')], false],
   ['different in case', (named) => [named.toUpperCase()], false],
   ['empty', () => [''], false],
-  ['of a broken encoding', () => ['=?base64?!?='], false],
-  ['there twice, equal', (named) => [named, named], false],
-  ['there twice, different', (named) => [named, 'other'], false],
-  ['there twice, different first', (named) => ['other', named], false],
+  ['encoded wrongly', () => ['=?base64?!?='], false],
+  ['repeated, and equal', (named) => [named, named], false],
+  ['repeated, with the second different', (named) => [named, 'other'], false],
+  ['repeated, with the first different', (named) => ['other', named], false],
 ];
 
-/** Sends the request with the header as often as there are values. */
+/** Sends the request with the header once for each value. */
 async function sendNamed(
   [method, params]: (typeof METHODS)[number],
   values: readonly string[],
@@ -54,12 +54,12 @@ async function sendNamed(
 const MISMATCH = [400, -32_020];
 const of = ({ status, body }: Pick<Sent, 'status' | 'body'>) => [status, body.error?.code];
 
-describe.each(METHODS)('%s', (...of_) => {
+describe.each(METHODS)('the name header of %s', (...of_) => {
   const [method, params, named] = of_;
-  /** What is answered when header and body agree. */
+  /** The answer when header and body agree. */
   const agreed = async () => (await send(gateway, method, params)).body;
 
-  it.each(HEADERS)('with a header that is %s', async (_what, values, agrees) => {
+  it.each(HEADERS)('is checked when it is %s', async (_what, values, agrees) => {
     const answer = await sendNamed(of_, values(named ?? 'anything'));
     if (agrees || named === undefined) {
       expect(of(answer)).not.toEqual(MISMATCH);
@@ -71,7 +71,7 @@ describe.each(METHODS)('%s', (...of_) => {
     expect([evaluations, lookups, cancelled, invocations]).toEqual([[], [], [], []]);
   });
 
-  it('without the header: served where it is about a task, or about nothing that has a name [HTTP-012]', async () => {
+  it('may be missing for a task, or for a method without a name [HTTP-012]', async () => {
     const answer = await sendNamed(of_, []);
     const isDemanded = named !== undefined && !method.startsWith('tasks/');
     if (isDemanded) expect(of(answer)).toEqual(MISMATCH);
@@ -79,13 +79,13 @@ describe.each(METHODS)('%s', (...of_) => {
   });
 });
 
-describe('a client that sends no header with requests about tasks', () => {
+describe('a client that sends no name header with requests about tasks', () => {
   const told = () =>
     gateway.logged
       .map((line) => JSON.parse(line) as Record<string, unknown>)
       .filter(({ msg }) => /Mcp-Name/.test(String(msg)));
 
-  it('is logged once, by its client id, and is no nearer to the tasks of others', async () => {
+  it('is logged once with its client id, and cannot reach the tasks of others', async () => {
     const fresh = new GatewayUnderTest();
     await fresh.start();
     const before = gateway;
@@ -97,14 +97,14 @@ describe('a client that sends no header with requests about tasks', () => {
       expect(told()).toMatchObject([{ level: 30, clientId: 'agent-7', method: 'tasks/get' }]);
       expect(gateway.logged.join('')).not.toContain(TASK_ID);
       const foreign = await sendNamed(['tasks/get', TASK], [], 'token-of-mallory');
-      expect(foreign.body).toEqual((await sendNamed(['tasks/get', { taskId: 'tsk_of_nobody' }], [])).body);
+      expect(foreign.body).toEqual((await sendNamed(['tasks/get', { taskId: 'tsk_unknown' }], [])).body);
     } finally {
       gateway = before;
       await fresh.stop();
     }
   });
 
-  it('gets an error of parameters for what is no task id', async () => {
+  it('gets a parameter error for an invalid task id', async () => {
     for (const taskId of [undefined, 5, {}, '', 'x'.repeat(4_097)]) {
       const answer = await sendNamed(['tasks/get', { taskId }], []);
       expect(answer.body.error?.code).toBe(-32_602);

@@ -17,7 +17,7 @@ const permitWith = (...obligations: object[]) => {
 };
 
 describe('an allowed call with obligations', () => {
-  it('reaches its tool after they were carried out [OBL-06]', async () => {
+  it('reaches its tool after the obligations were carried out [OBL-06]', async () => {
     permitWith(NOTIFY);
     let callsAtArrival: number | undefined;
     own.receiver.answer = () => {
@@ -29,7 +29,7 @@ describe('an allowed call with obligations', () => {
     expect([callsAtArrival, own.bank.calls]).toEqual([before, before + 1]);
   });
 
-  it('does not, and may be repeated, when one fails [OBL-06, OBL-07]', async () => {
+  it('does not reach its tool when an obligation fails, and may be repeated [OBL-06, OBL-07]', async () => {
     permitWith(NOTIFY);
     own.receiver.answer = () => 500;
     const before = own.bank.calls;
@@ -40,7 +40,7 @@ describe('an allowed call with obligations', () => {
     expect(own.bank.calls).toBe(before);
   });
 
-  it('is refused when one cannot be complied with [OBL-07, OBL-29]', async () => {
+  it('is refused when an obligation cannot be fulfilled [OBL-07, OBL-29]', async () => {
     permitWith(NOTIFY, { id: 'x', type: 'dance', properties: {} });
     const before = own.bank.calls;
     expect((await pay()).result).toMatchObject({ isError: true });
@@ -67,7 +67,7 @@ describe.each([
 ])('an allowed %s with obligations', (method, params) => {
   const read = async (claims: object = {}) => (await own.real.send(method, params, await tokenWith(claims))).body;
 
-  it('goes through after they were carried out, and not without [OBL-06, OBL-07]', async () => {
+  it('passes only after they were carried out [OBL-06, OBL-07]', async () => {
     permitWith(NOTIFY, STEP_UP);
     const before = own.bank.reads;
     expect((await read()).error).toMatchObject({ message: expect.stringContaining('Sign in again') });
@@ -87,7 +87,7 @@ describe('a call that needs an approval, with obligations', () => {
     own.real.authority.decide = () => ({ decision: false, context: { ...context, evaluation_id, obligations } });
   };
 
-  it('has them carried out once, becomes a task all the same, and keeps what became of them [OBL-08, OBL-26, PRJ-29]', async () => {
+  it('carries them out once, becomes a task, and records their outcome [OBL-08, OBL-26, PRJ-29]', async () => {
     heldWith(NOTIFY, { id: 'x', type: 'dance', properties: {} });
     const { result } = await pay({}, 1_000);
     expect(result).toMatchObject({ resultType: 'task' });

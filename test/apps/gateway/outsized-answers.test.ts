@@ -24,7 +24,7 @@ describe('an allowed call', () => {
     ['too many members', 'wide', { members: 2_000 }, /more than 1000 members and elements/],
     ['too many bytes', 'large', { bytes: 200_000 }, /larger than 100000 bytes/],
   ])(
-    'whose answer has %s is told that the tool may have run, and why nothing is handed on',
+    'with an answer of %s fails with an error that the tool may have run and why there is no result',
     async (_what, tool, args, why) => {
       const { error } = await call(tool, args);
       expect(error).toMatchObject({ code: -32_603, message: expect.stringMatching(why) });
@@ -32,7 +32,7 @@ describe('an allowed call', () => {
     },
   );
 
-  it('whose answer has as many levels as it may gets it', async () => {
+  it('gets an answer with the allowed number of levels', async () => {
     const { result } = await call('deep', { levels: 190 });
     expect(result).toMatchObject({ content: [] });
     expect(textOf((await call('ok', {})).result)).toBe('ok');

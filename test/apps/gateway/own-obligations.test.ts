@@ -27,7 +27,7 @@ afterAll(async () => {
 const own = ownObligedBank(() => ({ pdp: { url: pdp.origin, metadata: 'ignored' } }));
 const { pay } = own;
 
-it('what a policy of ours demands is done before its permit lets a call run [OBL-01, OBL-06, OBL-15]', async () => {
+it('obligations of our own policy are carried out before its permit lets a call run [OBL-01, OBL-06, OBL-15]', async () => {
   let callsAtArrival: number | undefined;
   own.receiver.answer = () => {
     callsAtArrival = own.bank.calls;
@@ -47,7 +47,7 @@ it('what a policy of ours demands is done before its permit lets a call run [OBL
   ]);
 });
 
-it('what cannot be done lets none run [OBL-07]', async () => {
+it('an obligation that cannot be carried out keeps the call from running [OBL-07]', async () => {
   const before = own.bank.calls;
   expect((await pay()).result).toMatchObject({ isError: true });
   own.receiver.answer = () => 500;

@@ -17,7 +17,7 @@ interface Listed {
 }
 
 const WANTED = { to: 'acct-1', amount: 5 };
-/** Ways in which a model writes the arguments of an own tool that mean something, and the same for every tool that is listed. */
+/** Useful forms in which a model writes the arguments of each listed own tool. */
 const WRITTEN: Readonly<Record<string, readonly Json[]>> = {
   request_access: [
     { tool: 'bank__transfer', arguments: WANTED },
@@ -32,8 +32,8 @@ const listed = async () => {
   return (result?.['tools'] as readonly Listed[]).filter(({ name }) => !name.startsWith('bank__'));
 };
 
-describe.each(MODEL_BUILDERS)('a client that sends what is in %s of the schema', (_name, build) => {
-  it('can call every own tool with everything that it takes', async () => {
+describe.each(MODEL_BUILDERS)('a client that builds calls from the schema with %s', (_name, build) => {
+  it('can call every own tool with all its arguments', async () => {
     const tools = await listed();
     expect(tools.map(({ name }) => name).sort()).toEqual(Object.keys(WRITTEN).sort());
     for (const { name, inputSchema } of tools) {
@@ -54,7 +54,7 @@ describe.each(MODEL_BUILDERS)('a client that sends what is in %s of the schema',
     }
   });
 
-  it('can use the schema that a refused call shows', async () => {
+  it('can use the schema in a refused call', async () => {
     world.decision = requestable();
     const refused = await send(gateway, 'tools/call', transfer(), { capabilities: {} });
     const step = metaOf(refused.body.result)['dev.countersign/next-step'] as { tool: string; requestSchema: object };
@@ -64,7 +64,7 @@ describe.each(MODEL_BUILDERS)('a client that sends what is in %s of the schema',
   });
 });
 
-describe('arguments that are wrong', () => {
+describe('wrong arguments', () => {
   beforeEach(() => void (world.decision = requestable()));
 
   it.each([
@@ -88,7 +88,7 @@ describe('arguments that are wrong', () => {
     [{ tool: 'bank__transfer', arguments: '['.repeat(300) }, /arguments is wrong.*more than 200 levels/],
     [{ tool: 'bank__transfer', canary: 1 }, /no member but tool and arguments is taken/],
     [{ tool: 5, arguments: 5 }, /tool is wrong.*arguments is wrong/],
-  ])('are refused by the name of the member: %j', async (args, problem) => {
+  ])('are refused with the name of the member: %j', async (args, problem) => {
     const { result } = (await call('request_access', args)).body;
     expect([result?.['isError'], textOf(result)]).toEqual([true, expect.stringMatching(problem)]);
     expect(textOf(result)).not.toContain('canary');
@@ -99,7 +99,7 @@ describe('arguments that are wrong', () => {
     [{ tool: 'bank__transfer' }],
     [{ tool: 'bank__transfer', arguments: null }],
     [{ tool: 'bank__transfer', arguments: '{}' }],
-  ])('say how to send them where they came empty: %j', async (args) => {
+  ])('get advice on how to send them when they arrive empty: %j', async (args) => {
     const { result } = (await call('request_access', args)).body;
     expect([result?.['isError'], textOf(result)]).toEqual([
       true,

@@ -34,7 +34,7 @@ const listedBy = async (at: GatewayUnderTest, capabilities?: object) => {
 describe('request_access', () => {
   beforeEach(() => void (world.decision = requestable()));
 
-  it('opens the very call that the call itself would open, and answers its reference', async () => {
+  it('opens the same access request as the call itself, and returns its reference', async () => {
     const { result } = (await requestAccess()).body;
     await send(gateway, 'tools/call', transfer());
     const [asked, called] = world.openings;
@@ -53,13 +53,13 @@ describe('request_access', () => {
     expect(JSON.stringify(result)).not.toMatch(/tsk_|canary/);
   });
 
-  it('answers a client with tasks in the same way: it has asked for no call', async () => {
+  it('answers a client with tasks alike, without a task', async () => {
     const { result } = (await requestAccess(CALL, { capabilities: undefined })).body;
     expect(result).toMatchObject({ resultType: 'complete' });
     expect(textOf(result)).toContain(REQUEST_REF);
   });
 
-  it('makes no call that is allowed', async () => {
+  it('does not make an allowed call', async () => {
     world.decision = { kind: 'allow' };
     const { result } = (await requestAccess()).body;
     expect(textOf(result)).toMatch(/did not run.*needs no approval/);
@@ -69,7 +69,7 @@ describe('request_access', () => {
   it.each([
     ['policy refuses', () => (world.decision = { kind: 'deny' }), /Policy does not allow/],
     ['lacks a requirement', () => (world.verdict = { unmet: ['env:test'], undecided: [] }), /Unmet requirement/],
-    ['is one too many', () => (world.opened = { kind: 'too_many' }), /do not repeat/],
+    ['exceeds the limit', () => (world.opened = { kind: 'too_many' }), /do not repeat/],
   ])('is refused for a call that %s', async (_case, arrange, text) => {
     arrange();
     const { result } = (await requestAccess()).body;
@@ -78,7 +78,7 @@ describe('request_access', () => {
     expect([world.submitted, world.invocations]).toEqual([[], []]);
   });
 
-  it('is refused for arguments that the tool does not take', async () => {
+  it('is refused for invalid arguments of the tool', async () => {
     const { result } = (await requestAccess({ ...CALL, arguments: { to: 'x' } })).body;
     expect(result?.['isError']).toBe(true);
     expect(textOf(result)).toMatch(/did not run.*amount/);
@@ -94,14 +94,14 @@ describe('request_access', () => {
     [{ tool: 'none' }],
     [{ tool: '__proto__' }],
     [{ tool: 'request_access', arguments: CALL }],
-  ])('does not take %j', async (args) => {
+  ])('refuses %j', async (args) => {
     const { result } = (await requestAccess(args)).body;
     expect(result?.['isError']).toBe(true);
     expect(textOf(result)).toMatch(/arguments are not valid/);
     expect(world.evaluations).toEqual([]);
   });
 
-  it('needs the scopes of the tool that it is to be for, in a batch as well', async () => {
+  it('needs the scopes of the requested tool, also in a batch', async () => {
     world.scopes = ['mcp'];
     const answer = await requestAccess();
     expect([answer.status, answer.headers.get('www-authenticate')]).toEqual([403, expect.stringContaining('mcp bank')]);
@@ -113,7 +113,7 @@ describe('request_access', () => {
 });
 
 describe('get_request_status', () => {
-  it.each(GATED_CALL_STATES.filter((state) => !isTerminal(state)))('tells of a call that is %s', async (state) => {
+  it.each(GATED_CALL_STATES.filter((state) => !isTerminal(state)))('describes a call that is %s', async (state) => {
     world.view = aView({ state });
     const { result } = (await requestStatus()).body;
     expect(result?.['isError']).toBeUndefined();
@@ -126,7 +126,7 @@ describe('get_request_status', () => {
   });
 
   it.each(['executed', 'execution_error', 'outcome_unknown', 'denied'] as const)(
-    'gives what is inside of the task that has ended as %s',
+    'returns the result of the task that has ended as %s',
     async (state) => {
       const result = JSON.stringify({
         content: [{ type: 'text', text: 'booked', extra: 1 }],
@@ -147,7 +147,7 @@ describe('get_request_status', () => {
   it.each([
     ['executed', 'The tool ran once, after approval.'],
     ['execution_error', expect.stringMatching(/^The tool ran once, after approval, and its result is an error/)],
-  ] as const)('says in the structured result, too, that a call has ended as %s', async (state, statusMessage) => {
+  ] as const)('also says in the structured result that a call has ended as %s', async (state, statusMessage) => {
     const answered = async (structuredContent?: unknown) => {
       const result = { content: [{ type: 'text', text: 'booked' }], structuredContent };
       world.view = aView({ state, result: JSON.stringify(result) });
@@ -155,14 +155,14 @@ describe('get_request_status', () => {
     };
     const request = { reference: REQUEST_REF, status: 'completed', statusMessage };
     expect(await answered({ a: 1 })).toEqual({ a: 1, 'dev.countersign/request': request });
-    // What has no members stays as it is, and a host that is given none shows the text.
+    // A result that is not an object stays unchanged, and without one a host shows the text.
     expect([await answered([1]), await answered()]).toEqual([[1], undefined]);
   });
 
   it.each([
     ['cancelled', /Cancelled.*did not run/],
     ['failed', /approval service.*did not run/],
-  ] as const)('tells of a call that was %s', async (state, text) => {
+  ] as const)('describes a call that was %s', async (state, text) => {
     world.view = aView({ state });
     const { result } = (await requestStatus()).body;
     expect(result?.['isError']).toBe(true);
@@ -186,28 +186,28 @@ describe('get_request_status', () => {
     expect(world.lookups).toEqual([]);
   });
 
-  it('leaves it open whether the tool ran when it cannot tell', async () => {
+  it('does not say whether the tool ran when it cannot know', async () => {
     world.failure = new CountersignError('ERR_DATABASE_UNAVAILABLE', 'canary');
     const { body, text } = await requestStatus();
     expect(body.error).toMatchObject({ code: -32_603, message: expect.stringMatching(/may be repeated later/) });
     expect(text).not.toMatch(/canary|\brun\b/);
   });
 
-  it('asks no policy, and runs nothing', async () => {
+  it('asks no policy, and runs no tool', async () => {
     await requestStatus();
     expect([world.evaluations, world.invocations, world.openings]).toEqual([[], [], []]);
     expect(world.lookups).toEqual([{ taskId: TASK_ID, owner: expect.stringContaining(ALICE.subject) }]);
   });
 });
 
-describe('the plain tools', () => {
-  it('are listed after the others, whatever a request declares [SESSION-002]', async () => {
+describe('the tools request_access and get_request_status', () => {
+  it('are listed after all others, for any declared capabilities [SESSION-002]', async () => {
     const others = ['bank__transfer', 'bank__anything'];
     for (const capabilities of [undefined, {}])
       expect(await listedBy(gateway, capabilities)).toEqual([...others, ...NAMES]);
   });
 
-  it('can be left out, and then nobody is told of them', async () => {
+  it('can be switched off, and then no answer names them', async () => {
     expect(await listedBy(withoutTools)).not.toEqual(expect.arrayContaining([NAMES[0]]));
     for (const name of NAMES) {
       const { body } = await send(withoutTools, 'tools/call', { name, arguments: CALL });
@@ -220,15 +220,15 @@ describe('the plain tools', () => {
   });
 });
 
-describe('polls', () => {
+describe('polls of requests', () => {
   const slow = new GatewayUnderTest({ maxPollsPerSecond: 5 });
   beforeAll(() => slow.start());
   afterAll(() => slow.stop());
   afterEach(() => slow.reset());
   const params = { name: 'get_request_status', arguments: { reference: REQUEST_REF } };
 
-  it('of requests are limited as those of tasks are, also in a batch [TASK-023]', async () => {
-    // On a machine that is slow, many seconds may pass between the first and the last.
+  it('are limited like polls of tasks, also in a batch [TASK-023]', async () => {
+    // On a slow machine, many seconds may pass between the first and the last.
     const refused = await waitFor(async () => {
       slow.reset();
       const answers = await Promise.all(Array.from({ length: 100 }, () => send(slow, 'tools/call', params)));

@@ -7,7 +7,7 @@ import { subscribe } from '../../support/subscriber.ts';
 
 type Real = Awaited<ReturnType<typeof startRealGateway>>;
 
-/** Every way to a gated call, and what it answers to who may not see it. */
+/** Every way to a gated call, each with its answer to a caller who may not see it. */
 const WAYS = ['tasks/get', 'tasks/update', 'tasks/cancel', 'get_request_status', 'subscriptions/listen'] as const;
 
 function asCallers(of: () => Real) {
@@ -23,7 +23,7 @@ function asCallers(of: () => Real) {
     const { text } = await send('tools/call', { name: 'request_access', arguments: asked }, claims);
     return /req_[0-9a-f]{32}/.exec(text)?.[0];
   };
-  /** Whether the caller gets to the task. */
+  /** Whether the caller can reach the task. */
   const sees = async (way: (typeof WAYS)[number], { taskId, reference }: Handles, claims: JWTPayload) => {
     if (way === 'get_request_status') {
       const { text } = await send('tools/call', { name: way, arguments: { reference } }, claims);
@@ -64,7 +64,7 @@ describe('a task belongs to', () => {
       expect(handles).toEqual({ taskId: expect.any(String), reference: expect.any(String) });
       const callers: readonly (readonly [JWTPayload, boolean])[] = [
         [{ ...ALICE, sub: 'mallory' }, false],
-        // Another client of the same person, or the same one as it is called after it registered anew.
+        // Another client of the same person, or the same client under a new registration.
         [{ ...ALICE, azp: 'host-2' }, throughAny],
         [{ ...ALICE, client_id: 'host-2' }, throughAny],
         [{ ...ALICE, act: { sub: 'planner' } }, false],
@@ -74,7 +74,7 @@ describe('a task belongs to', () => {
       const seen: boolean[] = [];
       for (const [claims] of callers) {
         seen.push(await sees(way, handles, claims));
-        // Who cancels a task leaves none for the next.
+        // A caller that cancels the task leaves none for the next caller.
         if (way === 'tasks/cancel' && seen.at(-1) === true) handles.taskId = await open(ALICE);
       }
       expect(seen).toEqual(callers.map(([, may]) => may));
@@ -91,7 +91,7 @@ describe('open calls are counted', () => {
   afterAll(() => real.stop());
   const { open } = asCallers(() => real);
 
-  it('for each client, and for its subject through all clients, however often it registers anew', async () => {
+  it('for each client, and for its subject across all clients and new registrations', async () => {
     const of = (client: string, sub = 'alice') => ({ sub, client_id: client });
     expect([await open(of('c-1')), await open(of('c-1'))]).toEqual([expect.any(String), expect.any(String)]);
     expect(await open(of('c-1'))).toBeUndefined();
@@ -99,35 +99,35 @@ describe('open calls are counted', () => {
     expect(last).toEqual(expect.any(String));
     for (const client of ['c-2', 'c-3', 'c-4']) expect(await open(of(client))).toBeUndefined();
     expect(await open({ ...of('c-5'), act: { sub: 'planner' } })).toBeUndefined();
-    // What is open already is joined, and another subject has limits of its own.
+    // A repeated open call is joined, and another subject has its own limits.
     expect(await open(of('c-2'), 1_000)).toBe(last);
     expect(await open(of('c-1', 'bob'))).toEqual(expect.any(String));
   });
 });
 
-describe('rates are counted for a subject, whichever client it uses', () => {
+describe('rates are counted for a subject across all its clients', () => {
   let real: Real;
   afterEach(() => real.stop());
 
-  it('of access requests', async () => {
+  it('for access requests', async () => {
     real = await startRealGateway({ maxSubmissionsPerMinute: 2 });
     real.reset();
     const { open } = asCallers(() => real);
     const opened: unknown[] = [];
     for (const client of ['c-1', 'c-2', 'c-3', 'c-4', 'c-5'])
       opened.push(await open({ sub: 'alice', client_id: client }));
-    // Should the machine stand still for a minute between two of them, there are more.
+    // More calls pass when the machine stands still for a minute between two of them.
     expect(opened.filter((one) => one !== undefined).length).toBeLessThan(5);
     expect(await open({ sub: 'bob', client_id: 'c-1' })).toEqual(expect.any(String));
   });
 });
 
-describe('a token that names no client', () => {
+describe('a token without a client', () => {
   let gateway: GatewayUnderTest;
   afterEach(() => gateway.stop());
   const call = () => sendTo(gateway, 'tools/call', transfer(), { token: 'token-without-client' });
 
-  it('is refused with what to do about it, and the log tells the operator, once', async () => {
+  it('is refused with advice to the caller, and with one log line for the operator', async () => {
     gateway = new GatewayUnderTest();
     await gateway.start();
     for (let n = 0; n < 2; n += 1) {
@@ -141,7 +141,7 @@ describe('a token that names no client', () => {
     expect(told[0]).toContain('https://issuer.test');
   });
 
-  it('is taken where the operator allows it, which the log says once', async () => {
+  it('is accepted where the operator allows it, with one log line', async () => {
     gateway = new GatewayUnderTest({ identity: { allowTokensWithoutClient: true } });
     await gateway.start();
     for (let n = 0; n < 2; n += 1) expect((await call()).status).toBe(200);

@@ -22,7 +22,7 @@ const call = (options = {}) => send(gateway, 'tools/call', { name: 'bank__recall
 const MIRROR = 'dev.countersign/preprocessor';
 
 describe('the flag of a preprocessor', () => {
-  it('is listed, and a second time where official clients keep it [PRE-001, PRE-007]', async () => {
+  it('is listed, with a copy where official clients keep it [PRE-001, PRE-007]', async () => {
     world.listed = [tool({ preprocessor: true })];
     expect(await listed()).toMatchObject({ preprocessor: true, _meta: { [MIRROR]: true, ...READS } });
   });
@@ -34,14 +34,14 @@ describe('the flag of a preprocessor', () => {
     [{ preprocessor: 1 }, {}],
     [{ preprocessor: true }, { preprocessor: false }],
     [{ _meta: { ...READS, [MIRROR]: true } }, {}],
-  ])('is not there for %j with %j [PRE-001]', async (definition, settings) => {
+  ])('is absent for %j with %j [PRE-001]', async (definition, settings) => {
     world.listed = [tool(definition, settings)];
     const shown = await listed();
     expect(shown).not.toHaveProperty('preprocessor');
     expect(shown?.['_meta']).toEqual(READS);
   });
 
-  it('can be given by the operator', async () => {
+  it('can be set by the operator', async () => {
     world.listed = [tool({}, { preprocessor: true })];
     expect(await listed()).toMatchObject({ preprocessor: true });
   });
@@ -71,7 +71,7 @@ it('the parameters of a preprocessor are its inputSchema, and nothing else [PRE-
   expect((await ask(5)).body.result).toMatchObject({ isError: true });
   expect(world.invocations).toEqual([]);
   expect((await ask('x')).body.result).toMatchObject({ content: [{ text: 'booked' }] });
-  // Under the name of the first draft they are none.
+  // The name of the first draft has no effect.
   const early = { name: 'recall', preprocessor: true, parameters: properties, _meta: READS };
   world.listed = [aTool(early, { digest: 'sha-256:early' })];
   expect((await ask('x')).body.result).toMatchObject({ isError: true });
@@ -87,7 +87,7 @@ describe('a call of a preprocessor', () => {
   });
 
   it.each([[undefined], [{}]])(
-    'that could be requested is plainly denied, to clients with tasks and without [PRE-009]',
+    'that needs an approval is denied, to clients with tasks and without [PRE-009]',
     async (capabilities) => {
       world.decision = requestable();
       const { result } = (await call({ capabilities })).body;
@@ -102,7 +102,7 @@ describe('a call of a preprocessor', () => {
   );
 });
 
-describe('a tool that is to be a preprocessor', () => {
+describe('a tool declared as a preprocessor', () => {
   const refusal = (definition: JsonObject, settings: ToolSettings = {}) =>
     refusalOf(toolFacts({ preprocessor: true, ...definition }, settings));
 

@@ -22,7 +22,7 @@ const requestInit = async () => ({
   headers: { authorization: `Bearer ${await real.authority.token({ aud: real.mcpUrl })}` },
 });
 
-describe('what a tool says of its progress', () => {
+describe('the progress of a tool', () => {
   it('reaches a client of the present revision', async () => {
     const client = new Client({ name: 'test', version: '0' }, { versionNegotiation: { mode: 'auto' } });
     const options = { requestInit: await requestInit() };
@@ -49,7 +49,7 @@ describe('what a tool says of its progress', () => {
     }
   });
 
-  it('is sent under the token that the client chose, and to nobody who chose none', async () => {
+  it('is sent under the token that the client chose, and only to clients that chose one', async () => {
     const asked = await real.send('tools/call', { ...steps, _meta: { progressToken: 'mine' } });
     expect(asked.text.match(/"progressToken":"mine"/g)).toHaveLength(3);
     const unasked = await real.send('tools/call', steps);
@@ -57,7 +57,7 @@ describe('what a tool says of its progress', () => {
   });
 });
 
-describe('a tool that writes to its log and asks its client', () => {
+describe('a tool that writes logs and asks its client', () => {
   const PROGRESS = 'notifications/progress';
   const chatter = (meta: object) =>
     real.send('tools/call', { name: 'files__chatter', arguments: {}, _meta: { progressToken: 'mine', ...meta } });
@@ -68,19 +68,19 @@ describe('a tool that writes to its log and asks its client', () => {
   };
 
   it.each([[{}], [{ 'io.modelcontextprotocol/logLevel': 'debug' }]])(
-    'is answered by the gateway: its caller hears of its progress, and then its result [STATELESS-013, STATELESS-014, HTTP-021, ASSOC-002]',
+    'is answered by the gateway, and its caller gets progress and the result [STATELESS-013, STATELESS-014, HTTP-021, ASSOC-002]',
     async (meta) => {
       const messages = messagesIn((await chatter(meta)).text);
       expect(messages.map(({ method, id }) => [method, id])).toEqual([
         [PROGRESS, undefined],
         [undefined, 'r-1'],
       ]);
-      // All that it asked was refused before it answered.
+      // All its requests were refused before it answered.
       expect(messages[1]?.result).toMatchObject({ content: [{ text: '[-32601,-32601,-32601]' }] });
     },
   );
 
-  it('is not heard on the streams of subscriptions, whatever these are about [LISTEN-008, TASK-075, STATELESS-014, ASSOC-002]', async () => {
+  it('does not appear on streams of subscriptions, for any filter [LISTEN-008, TASK-075, STATELESS-014, ASSOC-002]', async () => {
     real.reset();
     const { body } = await real.send('tools/call', { name: 'files__pid', arguments: {} });
     const taskId = String(body.result?.['taskId']);
@@ -100,7 +100,7 @@ describe('a tool that writes to its log and asks its client', () => {
   });
 });
 
-it('a client that goes takes its call back from the tool', async () => {
+it('a client that disconnects cancels its call at the tool', async () => {
   const seen = async () => {
     const { body } = await real.send('tools/call', { name: 'files__cancelled', arguments: {} });
     const [said] = body.result?.['content'] as { text: string }[];

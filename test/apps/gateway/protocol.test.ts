@@ -20,14 +20,17 @@ const message = (method: string, meta: object = META, id: unknown = 1) =>
 const list = (headers: Record<string, string> = {}, body = message('tools/list')) =>
   post(gateway, body, { ...HEADERS, 'mcp-method': 'tools/list', ...headers });
 
-describe('what every request carries', () => {
-  it.each([REVISION, CAPABILITIES])('is demanded: without %s it is refused [STATELESS-001, HTTP-025]', async (key) => {
-    const { [key]: _left, ...meta } = META as Record<string, unknown>;
-    const { status, body } = await list({}, message('tools/list', meta));
-    expect([status, body.error?.code]).toEqual([400, -32_602]);
-  });
+describe('the metadata of a request', () => {
+  it.each([REVISION, CAPABILITIES])(
+    'is required: a request without %s is refused [STATELESS-001, HTTP-025]',
+    async (key) => {
+      const { [key]: _left, ...meta } = META as Record<string, unknown>;
+      const { status, body } = await list({}, message('tools/list', meta));
+      expect([status, body.error?.code]).toEqual([400, -32_602]);
+    },
+  );
 
-  it('is looked at each time, whatever earlier requests declared [TASK-003, STATELESS-004]', async () => {
+  it('is read from each request, regardless of earlier ones [TASK-003, STATELESS-004]', async () => {
     world.decision = requestable();
     const kinds = [];
     for (const options of [{}, { capabilities: {} }, {}]) kinds.push((await call(transfer(), options)).body.result);
@@ -35,20 +38,20 @@ describe('what every request carries', () => {
     expect(kinds[1]).not.toHaveProperty('taskId');
   });
 
-  it('may have members that nobody knows [EXT-011]', async () => {
+  it('may have unknown members [EXT-011]', async () => {
     const capabilities = { unknown: { deep: [1] }, extensions: { 'com.example/unknown': { a: 1 } } };
     const params = transfer({ _meta: { 'com.example/unknown': { b: 2 } } });
     expect((await call(params, { capabilities })).body.result).toMatchObject({ resultType: 'complete' });
   });
 
-  it('is the token, in its header and nowhere else [AUTHZ-006]', async () => {
+  it('does not include a token: the token is read only from its header [AUTHZ-006]', async () => {
     const { authorization: _none, ...headers } = HEADERS;
     const inQuery = { mcpUrl: `${gateway.mcpUrl}?access_token=token-of-alice` };
     const answer = await post(inQuery, message('tools/list'), { ...headers, 'mcp-method': 'tools/list' });
     expect(answer.status).toBe(401);
   });
 
-  it.each(['text', '', 0, 7, -1])('has an id, which comes back: %j [STATELESS-020]', async (id) => {
+  it.each(['text', '', 0, 7, -1])('includes an id, which the answer repeats: %j [STATELESS-020]', async (id) => {
     expect((await list({}, message('tools/list', META, id))).body.id).toBe(id);
     const failed = await post(gateway, message('no/such', META, id), { ...HEADERS, 'mcp-method': 'no/such' });
     expect(failed.body).toMatchObject({ id, error: { code: -32_601 } });
@@ -59,14 +62,14 @@ describe('headers', () => {
   it.each([
     ['another revision', { 'mcp-protocol-version': '2025-11-25' }],
     ['another method', { 'mcp-method': 'tools/call' }],
-    ['the method in other letters', { 'mcp-method': 'Tools/List' }],
+    ['the method in another case', { 'mcp-method': 'Tools/List' }],
     ['no method', { 'mcp-method': '' }],
   ])('that name %s are refused [HTTP-007, HTTP-010, HTTP-025]', async (_case, headers) => {
     const { status, body } = await list(headers);
     expect([status, body.error?.code]).toEqual([400, -32_020]);
   });
 
-  it('have names in any letters, and values that spaces may surround [HTTP-013]', async () => {
+  it('may have names in any case, and values surrounded by spaces [HTTP-013]', async () => {
     const answer = await post(gateway, message('tools/list'), { ...HEADERS, 'MCP-METHOD': '  tools/list ' });
     expect(answer.status).toBe(200);
   });
@@ -81,7 +84,7 @@ describe('headers', () => {
     }
   });
 
-  it('of sessions and streams of earlier revisions are nothing [SESSION-001, HTTP-023]', async () => {
+  it('of sessions and streams of earlier revisions are ignored [SESSION-001, HTTP-023]', async () => {
     const answer = await list({ 'mcp-session-id': 'a-session', 'last-event-id': '7' });
     expect(answer.status).toBe(200);
     expect(answer.body.result).toHaveProperty('tools');
@@ -91,8 +94,8 @@ describe('headers', () => {
 
 describe('a body', () => {
   it.each([
-    ['a list of requests', `[${message('tools/list')}]`],
-    ['a list of two', `[${message('tools/list')},${message('tools/list', META, 2)}]`],
+    ['a list with one request', `[${message('tools/list')}]`],
+    ['a list of two requests', `[${message('tools/list')},${message('tools/list', META, 2)}]`],
     ['an answer', '{"jsonrpc":"2.0","id":1,"result":{}}'],
   ])('is one request, and never %s [HTTP-004]', async (_case, body) => {
     const answer = await list({}, body);
@@ -100,17 +103,17 @@ describe('a body', () => {
     expect(answer.body).not.toHaveProperty('result');
   });
 
-  it('is UTF-8: in another character set a member that stands twice would not be seen', async () => {
+  it('must be UTF-8, because a repeated member could hide in another character set', async () => {
     const { status, body } = await list({ 'content-type': 'application/json; charset=utf-16' });
     expect([status, body.error?.code]).toEqual([415, -32_600]);
   });
 
-  it.each(['gzip', 'deflate', 'br'])('that is no %s but says so is the fault of whoever sent it', async (encoding) => {
+  it.each(['gzip', 'deflate', 'br'])('that is falsely declared as %s is an error of the sender', async (encoding) => {
     const { status, body } = await list({ 'content-encoding': encoding });
     expect([status, body.error?.code]).toEqual([400, -32_600]);
   });
 
-  it('with more levels than anybody can walk through is refused, and one below is read', async () => {
+  it('with too many levels is refused, and one with a level less is read', async () => {
     const nested = (levels: number) => {
       const inputResponses = JSON.parse(`${'{"a":'.repeat(levels)}1${'}'.repeat(levels)}`) as object;
       return send(gateway, 'tools/call', { ...transfer(), inputResponses });
@@ -121,14 +124,14 @@ describe('a body', () => {
 });
 
 describe('methods of HTTP', () => {
-  it.each(['GET', 'DELETE'])('other than POST are not served: %s [HTTP-001, HTTP-024]', async (method) => {
+  it.each(['GET', 'DELETE'])('other than POST are refused: %s [HTTP-001, HTTP-024]', async (method) => {
     expect((await fetch(gateway.mcpUrl, { method, headers: HEADERS })).status).toBe(405);
     expect((await list()).status).toBe(200);
   });
 });
 
 describe('a notification', () => {
-  it('is taken, and cancels no task [HTTP-006, TASK-060]', async () => {
+  it('is accepted, and cancels no task [HTTP-006, TASK-060]', async () => {
     world.decision = requestable();
     await call();
     const params = { requestId: 'r-1', _meta: META };
@@ -140,7 +143,7 @@ describe('a notification', () => {
 });
 
 describe('results', () => {
-  it('say which kind they are; only a call is ever a task [STATELESS-018, STATELESS-019, TASK-008, TASK-011]', async () => {
+  it('name their kind, and only a call can be a task [STATELESS-018, STATELESS-019, TASK-008, TASK-011]', async () => {
     const kindOf = async (method: string, params = {}) =>
       (await send(gateway, method, params)).body.result?.['resultType'];
     expect(await kindOf('tools/call', transfer())).toBe('complete');
@@ -153,7 +156,7 @@ describe('results', () => {
     expect(result).toHaveProperty(['capabilities', 'extensions', 'io.modelcontextprotocol/tasks']);
   });
 
-  it('of server/discover and tools/list may be kept by this caller alone [STATELESS-008, CACHE-003]', async () => {
+  it('of server/discover and tools/list may be cached by this caller only [STATELESS-008, CACHE-003]', async () => {
     for (const method of ['server/discover', 'tools/list']) {
       const { result } = (await send(gateway, method)).body;
       expect(result).toMatchObject({ resultType: 'complete', cacheScope: 'private', ttlMs: expect.any(Number) });
@@ -170,8 +173,8 @@ describe('results', () => {
   });
 });
 
-describe('a list that somebody kept', () => {
-  it('permits nothing: each call is decided on for its caller, by the tools there are now [CACHE-004]', async () => {
+describe('a list that a client kept', () => {
+  it('permits no call: each is decided for its caller with the current tools [CACHE-004]', async () => {
     expect((await list()).text).toContain('bank__transfer');
     expect((await call(transfer(), { token: 'token-of-mallory' })).body.result).toMatchObject({
       content: [{ text: 'booked' }],
@@ -186,7 +189,7 @@ describe('a list that somebody kept', () => {
 });
 
 describe('a call', () => {
-  it('is what its body says and whom its token names, whatever headers repeat of it [HTTP-020]', async () => {
+  it('is defined by its body and its token, even if headers repeat parts of it [HTTP-020]', async () => {
     world.decision = requestable();
     const repeated = { 'mcp-param-to': 'acct-9', 'mcp-param-amount': '1', 'mcp-param-subject': 'root' };
     for (const headers of [{}, repeated, { 'x-forwarded-user': 'root', 'x-user': 'root' }]) {
@@ -197,13 +200,13 @@ describe('a call', () => {
     expect(others).toEqual([first, first]);
   });
 
-  it('has no say in whether it becomes a task [TASK-002, TASK-102]', async () => {
+  it('cannot choose whether it becomes a task [TASK-002, TASK-102]', async () => {
     const { result } = (await call(transfer({ task: { ttl: 60_000 } }))).body;
     expect(result).toMatchObject({ resultType: 'complete' });
     expect(result).not.toHaveProperty('taskId');
   });
 
-  it('is the same call whatever trace it belongs to [OTEL-003]', async () => {
+  it('is the same call in any trace [OTEL-003]', async () => {
     world.decision = requestable();
     for (const span of ['00f067aa0ba902b7', 'b7ad6b7169203331']) {
       await call(transfer({ _meta: { traceparent: `00-4bf92f3577b34da6a3ce929d0e0e4736-${span}-01` } }));
@@ -213,14 +216,14 @@ describe('a call', () => {
     expect(second).toEqual(first);
   });
 
-  it('has no error of the codes that the protocol keeps for itself or has withdrawn [STATELESS-021, STATELESS-022]', async () => {
+  it('has no error with a code that the protocol reserves or withdrew [STATELESS-021, STATELESS-022]', async () => {
     for (const code of [-32_000, -32_002, -32_003, -32_042, -32_099]) {
       world.invocation = { kind: 'error', code, message: 'of the upstream' };
       expect((await call()).body.error?.code).toBe(-32_603);
     }
   });
 
-  it('is judged alike with a context handle of some denial and without [DENIAL-010]', async () => {
+  it('is decided alike with and without a context handle of a denial [DENIAL-010]', async () => {
     world.decision = { kind: 'deny' };
     const handle = { 'io.modelcontextprotocol/authorization-context-id': 'made-up' };
     expect((await call(transfer({ _meta: handle }))).text).toBe((await call()).text);
@@ -229,7 +232,7 @@ describe('a call', () => {
 });
 
 describe('the envelope of a denial', () => {
-  it('has one shape, in results only, and hints where there is a remedy [DENIAL-003, DENIAL-005, DENIAL-011, DENIAL-012, DENIAL-034]', async () => {
+  it('has one shape, only in results, and hints where there is a remedy [DENIAL-003, DENIAL-005, DENIAL-011, DENIAL-012, DENIAL-034]', async () => {
     const envelopeOf = async (options: SendOptions = {}) => {
       const { result, error } = (await call(transfer(), options)).body;
       expect(error).toBeUndefined();

@@ -5,7 +5,7 @@ import { AUTHORIZATION, metaOf, post, send, textOf, transfer, type Sent } from '
 import { waitFor } from '../../support/wait-for.ts';
 
 const MALLORY = { token: 'token-of-mallory' };
-/** So many at once that they do not take as long as the limit would let them. */
+/** Enough requests at once to exceed the limit before time passes. */
 const MANY = 100;
 
 let gateway!: GatewayUnderTest;
@@ -18,7 +18,7 @@ afterEach(() => gateway.stop());
 
 const many = <T>(make: () => Promise<T>) => Promise.all(Array.from({ length: MANY }, make));
 const isRefused = ({ status }: Sent) => status === 429;
-/** The same until more than these are refused: on a machine that is slow, many seconds may pass between the first and the last. */
+/** Repeats them until more than these are refused: on a slow machine, many seconds may pass between the first and the last. */
 const tooMany = (make: () => Promise<Sent>, moreThan = 0) =>
   waitFor(async () => {
     const { lookups, evaluations, invocations } = gateway.world;
@@ -31,7 +31,7 @@ describe('requests about tasks', () => {
   const poll = (method = 'tasks/get', options = {}) => send(gateway, method, { taskId: TASK_ID }, options);
 
   it.each(['tasks/get', 'tasks/update', 'tasks/cancel'])(
-    '%s: too many are refused for a moment, and look nothing up [TASK-023]',
+    '%s: too many are refused for a moment, without a lookup [TASK-023]',
     async (method) => {
       const world = await start({ maxPollsPerSecond: 5 });
       const answers = await tooMany(() => poll(method));
@@ -43,20 +43,20 @@ describe('requests about tasks', () => {
         id: 'r-1',
         error: { code: 429, message: expect.any(String) },
       });
-      // Somebody else is not held up, and neither are calls.
+      // The limit does not affect other callers or calls.
       expect((await poll(method, MALLORY)).status).toBe(200);
       expect((await send(gateway, 'tools/call', transfer())).status).toBe(200);
       await waitFor(async () => (await poll(method)).status === 200);
     },
   );
 
-  it('as the client was told to send them pass', async () => {
+  it('pass at the advised rate', async () => {
     await start({});
     const answers = await many(() => poll());
     expect(answers.filter(isRefused)).toEqual([]);
   });
 
-  it('are counted for the caller, whatever session or address a request claims [SESSION-005]', async () => {
+  it('are counted for the caller, for any claimed session or address [SESSION-005]', async () => {
     await start({ maxPollsPerSecond: 5 });
     let sessions = 0;
     const answers = await tooMany(() => {
@@ -78,7 +78,7 @@ describe('requests about tasks', () => {
 describe('calls of tools', () => {
   const call = (options = {}) => send(gateway, 'tools/call', transfer(), options);
 
-  it('that are too many are refused for a moment, whatever would become of them [TOOL-007]', async () => {
+  it('are refused for a moment when there are too many, before any decision [TOOL-007]', async () => {
     const world = await start({ maxCallsPerSecond: 5 });
     const answers = await tooMany(() => call());
     const refused = answers.filter(isRefused);
@@ -92,13 +92,13 @@ describe('calls of tools', () => {
       id: 'r-1',
       error: { code: 429, message: 'Tools are called too often. The tool did not run.' },
     });
-    // Somebody else is not held up, and neither are requests about tasks.
+    // The limit does not affect other callers or requests about tasks.
     expect((await call(MALLORY)).status).toBe(200);
     expect((await send(gateway, 'tasks/get', { taskId: TASK_ID })).status).toBe(200);
     await waitFor(async () => (await call()).status === 200);
   });
 
-  it('count in a batch of an earlier revision, each of them', async () => {
+  it('count individually in a batch of an earlier revision', async () => {
     const world = await start({ maxCallsPerSecond: 5 });
     const message = { jsonrpc: '2.0', id: 7, method: 'tools/call', params: transfer() };
     const batch = JSON.stringify(Array.from({ length: 6 }, () => message));
@@ -107,7 +107,7 @@ describe('calls of tools', () => {
     expect(world.invocations.length).toBeLessThan(MANY);
   });
 
-  it('as agents make them pass', async () => {
+  it('pass at the rate of real agents', async () => {
     await start({});
     const answers = await many(() => call());
     expect(answers.filter(isRefused)).toEqual([]);
@@ -117,7 +117,7 @@ describe('calls of tools', () => {
 describe('access requests', () => {
   const call = (options = {}) => send(gateway, 'tools/call', transfer(), options);
 
-  it('too many within a minute are a denial that invites to nothing, and none is opened', async () => {
+  it('above the limit per minute are denied without an invitation, and no request is opened', async () => {
     const world = await start({ maxSubmissionsPerMinute: 3 });
     world.decision = requestable();
     for (let n = 0; n < 3; n += 1) expect((await call()).body.result?.['resultType']).toBe('task');
@@ -129,21 +129,21 @@ describe('access requests', () => {
       remediation: 'undisclosed',
     });
     expect(world.openings).toHaveLength(3);
-    // The limit is each caller's own, and allowed calls have none.
+    // The limit counts each caller separately, and allowed calls have no limit.
     await call(MALLORY);
     expect(world.openings.length).toBeGreaterThan(3);
     world.decision = { kind: 'allow' };
     expect((await call()).body.result).toMatchObject({ content: [{ text: 'booked' }] });
   });
 
-  it('are as many as may be open, unless told otherwise', async () => {
+  it('have the limit of open calls by default', async () => {
     const world = await start({ maxOpenPerCaller: 2 });
     world.decision = requestable();
     for (let n = 0; n < 2; n += 1) expect((await call()).body.result?.['resultType']).toBe('task');
     expect((await call()).body.result).toMatchObject({ isError: true });
   });
 
-  it.each(['joined', 'too_many'] as const)('a call that opened nothing (%s) does not count', async (kind) => {
+  it.each(['joined', 'too_many'] as const)('do not count a call that opened no request (%s)', async (kind) => {
     const world = await start({ maxSubmissionsPerMinute: 2 });
     world.decision = requestable();
     const opened = world.opened;

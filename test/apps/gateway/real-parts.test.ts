@@ -26,12 +26,12 @@ const taskIdOf = ({ body }: Sent) => body.result?.['taskId'] as string;
 describe('access tokens', () => {
   const now = Math.floor(Date.now() / 1_000);
   it.each([
-    ['has expired', { exp: now - 3_600 }, false],
-    ['is for another audience', { aud: 'http://other.test/mcp' }, false],
-    ['is of another issuer', { iss: 'http://other.test' }, false],
-    ['is signed with another key', {}, true],
-    ['names nobody', { sub: '' }, false],
-  ])('that %s opens nothing [AUTHZ-002]', async (_case, claims, forged) => {
+    ['have expired', { exp: now - 3_600 }, false],
+    ['are for another audience', { aud: 'http://other.test/mcp' }, false],
+    ['are of another issuer', { iss: 'http://other.test' }, false],
+    ['are signed with another key', {}, true],
+    ['have no subject', { sub: '' }, false],
+  ])('that %s are refused [AUTHZ-002]', async (_case, claims, forged) => {
     const { status } = await call({}, await tokenOf(claims, forged));
     expect(status).toBe(401);
     expect(real.authority.seen.filter(({ path }) => path.startsWith('/access'))).toEqual([]);
@@ -48,8 +48,8 @@ describe('an allowed call', () => {
 });
 
 describe('a call that needs an approval', () => {
-  it('is one task and one submission, however often it is made at once [TASK-110, AUTHZ-004]', async () => {
-    // Who joins a call while the machine stands still is told to repeat it.
+  it('is one task and one submission, even for many simultaneous identical calls [TASK-110, AUTHZ-004]', async () => {
+    // A caller that joins a call while the machine stands still is told to repeat it.
     const answers = await Promise.all(Array.from({ length: 8 }, () => repeatWhile(isForLater, () => call({ n: 2 }))));
     const ids = new Set(answers.map(taskIdOf));
     expect(ids.size).toBe(1);
@@ -64,7 +64,7 @@ describe('a call that needs an approval', () => {
     });
   });
 
-  it('can be read and cancelled by its owner at once, and by nobody else [TASK-020, TASK-033, TASK-111]', async () => {
+  it('can be read and cancelled at once by its owner, and by no other caller [TASK-020, TASK-033, TASK-111]', async () => {
     const taskId = taskIdOf(await call({ n: 3 }));
     expect((await send('tasks/get', { taskId })).body.result).toMatchObject({ status: 'working', taskId });
     for (const claims of [{ sub: 'mallory' }, { client_id: 'agent-8' }]) {
@@ -89,7 +89,7 @@ describe('a call that needs an approval', () => {
     expect(real.authority.submissions()).toHaveLength(3);
   });
 
-  it('waits for a service that is away, and goes on under the same key', async () => {
+  it('waits for a service that does not answer, and continues under the same key', async () => {
     const accept = real.authority.accept;
     real.authority.accept = () => ({ status: 503, body: {} });
     expect((await call({ n: 20 })).body.error).toMatchObject({ code: -32_603 });
@@ -110,8 +110,8 @@ describe('a call that needs an approval', () => {
   });
 });
 
-describe('a gateway whose workers are all away', () => {
-  it('carries every deadline out, also of tasks that nobody reads', async () => {
+describe('a gateway without any worker', () => {
+  it('carries out every deadline, also of tasks that no client reads', async () => {
     const { pool } = real.database;
     const fixture = gatedCallFixture(pool);
     const { gatedCallId: preparing } = await fixture.opened();
@@ -140,8 +140,8 @@ describe('a gateway whose workers are all away', () => {
   });
 });
 
-describe('whatever a client was sent', () => {
-  it('holds nothing that belongs to the authority side [APPR-215]', () => {
+describe('the messages to a client', () => {
+  it('contain no member of the authority side [APPR-215]', () => {
     expect(real.received.length).toBeGreaterThan(20);
     expect(real.received.join('\n')).not.toMatch(/canary|binding_token|evaluation_id|access\/v1|\.[jt]s:\d+/);
   });

@@ -12,7 +12,7 @@ beforeEach(() => gateway.reset());
 const call = (params = transfer(), options = {}) => send(gateway, 'tools/call', params, options);
 
 describe('a call that cannot be decided', () => {
-  it('ends in an error, and nothing runs', async () => {
+  it('ends in an error, and no tool runs', async () => {
     world.decision = new CountersignError('ERR_PDP_UNAVAILABLE', 'canary http://pdp');
     const { status, body, text } = await call();
     expect(status).toBe(200);
@@ -22,7 +22,7 @@ describe('a call that cannot be decided', () => {
     expect([world.invocations, world.openings]).toEqual([[], []]);
   });
 
-  it('ends in a general error when something unexpected happens, which is logged', async () => {
+  it('ends in a general error after an unexpected failure, which is logged', async () => {
     world.decision = () => Promise.reject(new Error('canary secret'));
     const { body, text } = await call();
     expect(body.error).toEqual({ code: -32_603, message: 'Internal error' });
@@ -31,7 +31,7 @@ describe('a call that cannot be decided', () => {
   });
 });
 
-describe('a call that is not right', () => {
+describe('an invalid call', () => {
   it('names an unknown tool [TOOL-006]', async () => {
     for (const name of ['bank__none', 'transfer', '__proto__', '']) {
       expect((await call(transfer({ name }))).body.error).toMatchObject({ code: -32_602 });
@@ -42,8 +42,8 @@ describe('a call that is not right', () => {
   it.each([
     ['lacks a member', { to: 'x' }, /amount/],
     ['has a wrong type', { to: 'x', amount: '5' }, /amount must be integer/],
-    ['has a member too many', { to: 'x', amount: 1, extra: 1 }, /additional properties \(extra\)/],
-  ])('%s: nothing is evaluated and nothing runs [TOOL-006, TOOL-008]', async (_case, args, problem) => {
+    ['has one member too many', { to: 'x', amount: 1, extra: 1 }, /additional properties \(extra\)/],
+  ])('%s: no policy is asked and no tool runs [TOOL-006, TOOL-008]', async (_case, args, problem) => {
     const { body } = await call(transfer({ arguments: args }));
     expect(body.result).toMatchObject({ resultType: 'complete', isError: true });
     expect(textOf(body.result)).toMatch(/did not run/);
@@ -52,13 +52,13 @@ describe('a call that is not right', () => {
     expect([world.evaluations, world.invocations, world.openings]).toEqual([[], [], []]);
   });
 
-  it('has half of a character: it is not read, and nothing runs', async () => {
+  it('has half of a character: it is not parsed, and no tool runs', async () => {
     const { body } = await call(transfer({ arguments: { to: '\ud800', amount: 1 } }));
     expect(body.error).toMatchObject({ code: -32_602, message: expect.stringContaining('half a character') });
     expect([world.evaluations, world.invocations, world.openings]).toEqual([[], [], []]);
   });
 
-  it('has arguments that are no object, or no name', async () => {
+  it('has arguments that are not an object, or no name', async () => {
     for (const params of [transfer({ arguments: [] }), transfer({ arguments: 'x' }), { arguments: {} }]) {
       expect((await call(params as never)).body.error?.code).toBe(-32_602);
     }

@@ -22,7 +22,7 @@ async function open(name: string, args: object): Promise<string> {
 }
 const listen = async (taskIds: string[], options: object = {}) =>
   subscribe(real, { taskIds }, { token: await real.authority.token({ aud: real.mcpUrl }), ...CAN, ...options });
-/** Lets it go. Who is answered now came after it had gone: the gateway knows that by now, and looks no more. */
+/** Disconnects. The next request follows the disconnect, so its answer proves that the gateway has noticed and stops polling. */
 async function leave(subscriber: Subscriber): Promise<void> {
   subscriber.leave();
   await waitFor(() => subscriber.isOver());
@@ -30,8 +30,8 @@ async function leave(subscriber: Subscriber): Promise<void> {
 }
 const looks = () => upstream.of('tasks/get').length;
 
-describe('whoever listens to a task of an upstream', () => {
-  it('is told of it as tasks/get shows it, until it has ended [TASK-072, TASK-074]', async () => {
+describe("a subscription to an upstream's task", () => {
+  it('reports it like tasks/get, until it has ended [TASK-072, TASK-074]', async () => {
     const taskId = await open('confirm_delete', { filename: 'x' });
     const subscriber = await listen([taskId]);
     expect(subscriber.messages[0]?.params?.['notifications']).toEqual({ taskIds: [taskId] });
@@ -48,7 +48,7 @@ describe('whoever listens to a task of an upstream', () => {
     expect(subscriber.messages.at(-1)?.result).toMatchObject({ resultType: 'complete' });
   });
 
-  it('is not told what it shows a second time, and asks nothing any more once it has gone', async () => {
+  it('does not repeat an unchanged state, and stops polling once the client has gone', async () => {
     const subscriber = await listen([await open('slow_compute', { seconds: 600 })]);
     await waitFor(() => looks() > 1);
     expect(subscriber.tasks()).toHaveLength(1);
@@ -56,7 +56,7 @@ describe('whoever listens to a task of an upstream', () => {
     await expectNoMoreLooks();
   });
 
-  it('hears nothing while the upstream gives no answer, and is told when it does again', async () => {
+  it('is silent while the upstream does not answer, and reports once it answers again', async () => {
     const taskId = await open('slow_compute', { seconds: 0, label: 'x' });
     upstream.forge = ({ method }) => (method === 'tasks/get' ? { error: { code: -32_603, message: 'x' } } : undefined);
     const subscriber = await listen([taskId]);
@@ -67,7 +67,7 @@ describe('whoever listens to a task of an upstream', () => {
     await waitFor(() => subscriber.isOver());
   });
 
-  it('is left in peace when the upstream has forgotten it', async () => {
+  it('ends quietly when the upstream has forgotten the task', async () => {
     const taskId = await open('slow_compute', { seconds: 600 });
     upstream.forge = ({ method }) => (method === 'tasks/get' ? { error: { code: -32_602, message: 'x' } } : undefined);
     const subscriber = await listen([taskId]);
@@ -75,14 +75,14 @@ describe('whoever listens to a task of an upstream', () => {
     expect([subscriber.tasks(), looks()]).toEqual([[], 1]);
   });
 
-  it('shows no question to those who did not declare it [MRTR-005]', async () => {
+  it('shows no question to a client that did not declare it [MRTR-005]', async () => {
     const subscriber = await listen([await open('multi_input', {})], { capabilities: TASKS });
     await waitFor(() => looks() > 1);
     expect(subscriber.tasks().filter(({ status }) => status === 'input_required')).toEqual([]);
     await leave(subscriber);
   });
 
-  it('has to be its owner, and may listen to ten of them in one stream [LISTEN-003, TASK-111]', async () => {
+  it("is for the task's owner, for at most ten of them in one stream [LISTEN-003, TASK-111]", async () => {
     const taskIds = await Promise.all(Array.from({ length: 11 }, () => open('slow_compute', { seconds: 600 })));
     const token = await real.authority.token({ aud: real.mcpUrl, sub: 'mallory' });
     const foreign = await listen(taskIds, { token });
@@ -95,7 +95,7 @@ describe('whoever listens to a task of an upstream', () => {
   });
 });
 
-/** Another listener comes round twice, and in that time nobody else has asked. */
+/** Another listener polls twice, and no other poll arrives in that time. */
 async function expectNoMoreLooks(): Promise<void> {
   const other = await listen([await open('slow_compute', { seconds: 600 })]);
   await waitFor(() => other.tasks().length > 0);

@@ -26,7 +26,7 @@ beforeEach(() => gateway.reset());
 const forged = (result: object) =>
   (upstream.forge = ({ method }) => (method === 'tools/call' ? { result } : undefined));
 
-describe('what an upstream asks', () => {
+describe('a question of an upstream', () => {
   it.each([
     ['a tool', 'tools/call', asking('elicitation'), { key: 'user_name', response: NAMED, said: 'Hello, Ada!' }],
     [
@@ -36,7 +36,7 @@ describe('what an upstream asks', () => {
       { key: 'user_context', response: accepted({ context: 'tests' }), said: 'In the context of tests.' },
     ],
   ])(
-    'for %s is handed on member for member, and so is the answer [MRTR-003]',
+    'for %s is passed on member for member, and so is the answer [MRTR-003]',
     async (_c, method, params, { key, response, said }) => {
       const asked = await ask(method, params);
       expect(asked.status).toBe(200);
@@ -52,7 +52,7 @@ describe('what an upstream asks', () => {
       expect(answered.text).toContain(said);
       const [second, first] = upstream.of(method);
       expect(second?.params['inputResponses']).toEqual({ [key]: response });
-      // It gave no state, and gets none.
+      // The upstream sent no state, and gets none back.
       expect([first?.params, second?.params].map((of) => of && 'requestState' in of)).toEqual([false, false]);
     },
   );
@@ -71,7 +71,7 @@ describe('what an upstream asks', () => {
     expect(question.requestState).not.toContain(String(theirs).slice(0, 16));
   });
 
-  it('may be asked in several rounds, each decided on afresh', async () => {
+  it('may come in several rounds, each with a new decision', async () => {
     const params = asking('multi_round');
     const one = questionIn(await call(params));
     const two = questionIn(
@@ -84,7 +84,7 @@ describe('what an upstream asks', () => {
     expect(real.authority.seen.filter(({ path }) => path === '/access/v1/evaluation')).toHaveLength(3);
   });
 
-  it('is asked only of those who declared it, and in their modes; the upstream knows what they declared [MRTR-005]', async () => {
+  it('reaches only clients that declared it, in their modes, and the upstream knows their capabilities [MRTR-005]', async () => {
     const { body } = await call(asking('capabilities'), { capabilities: { sampling: {} } });
     expect(Object.keys(body.result?.['inputRequests'] as object)).toEqual(['greeting']);
     expect(declaredTo(upstream.of('tools/call')[0])).toEqual({ sampling: {} });
@@ -129,7 +129,7 @@ describe('what an upstream asks', () => {
     },
   );
 
-  it('and cannot ask, because the client did not declare enough, is said to the client as the upstream says it', async () => {
+  it("that the upstream cannot ask because of missing capabilities is reported in the upstream's words", async () => {
     const missing = { name: 'up__test_missing_capability', arguments: {} };
     const { status, body } = await call(missing, { capabilities: { elicitation: {} } });
     expect(status).toBe(400);
@@ -138,9 +138,9 @@ describe('what an upstream asks', () => {
   });
 
   it.each<[string, object]>([
-    ['what the client declared', { sampling: {} }],
-    ['what is between the client and us', { experimental: { x: {} } }],
-  ])('and demands %s is answered for with a general error', async (_c, requiredCapabilities) => {
+    ['a capability that the client declared', { sampling: {} }],
+    ['a capability between the client and the gateway', { experimental: { x: {} } }],
+  ])('that demands %s causes a general error', async (_c, requiredCapabilities) => {
     upstream.forge = ({ method }) =>
       method === 'tools/call'
         ? { error: { code: -32_021, message: 'more', data: { requiredCapabilities } } }
@@ -153,15 +153,15 @@ describe('what an upstream asks', () => {
     ['nothing', { inputRequests: {} }],
     ['of another kind', { inputRequests: { q: { method: 'tools/call', params: {} } } }],
     ['without a method', { inputRequests: { q: {} } }],
-    ['no request', { inputRequests: { q: 'canary' } }],
+    ['not a request', { inputRequests: { q: 'canary' } }],
     ['with a state that is too long', { requestState: 'x'.repeat(16_385) }],
-  ])('and is %s is no question', async (_c, members) => {
+  ])('that is %s is not passed on', async (_c, members) => {
     forged({ resultType: 'input_required', ...members });
     const { body } = await call(asking('elicitation'));
     expect(body.error).toMatchObject({ code: -32_603, message: expect.stringContaining('not a result') });
   });
 
-  it('may be no more than to be asked again, and never forges what only we say', async () => {
+  it('may only ask to repeat the call, and cannot forge our own members', async () => {
     forged({
       resultType: 'input_required',
       requestState: 'theirs',
@@ -183,7 +183,7 @@ describe('what an upstream asks', () => {
     expect(upstream.of('tools/call')[0]?.params['requestState']).toBe('theirs');
   });
 
-  it('is not asked at all where results are withheld', async () => {
+  it('is not passed on where results are withheld', async () => {
     const sensitive = asking('sampling');
     const { body } = await call(sensitive);
     expect(declaredTo(upstream.of('tools/call')[0])).toEqual({});

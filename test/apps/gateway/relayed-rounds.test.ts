@@ -32,7 +32,7 @@ describe('a state of a relayed round', () => {
     return { inputResponses: { confirm: accepted({ ok: true }) }, requestState };
   };
 
-  it('is for this call of this caller only, and for nothing that was altered [MRTR-006, MRTR-007, MRTR-009]', async () => {
+  it('is valid only for this call of this caller, and only unaltered [MRTR-006, MRTR-007, MRTR-009]', async () => {
     const answer = await question();
     await refused({ ...asking('tampered_state'), ...answer });
     await refused({ ...asking('request_state'), arguments: { more: 1 }, ...answer });
@@ -48,7 +48,7 @@ describe('a state of a relayed round', () => {
     expect(textOf((await call({ ...asking('request_state'), ...answer })).body.result)).toBe('state-ok');
   });
 
-  it('comes too late after its time [MRTR-008]', async () => {
+  it('expires [MRTR-008]', async () => {
     const answer = await question();
     jest.useFakeTimers({ doNotFake: [...ALL_BUT_THE_DATE], now: Date.now() + 601_000 });
     try {
@@ -59,7 +59,7 @@ describe('a state of a relayed round', () => {
     expect(textOf((await call({ ...asking('request_state'), ...answer })).body.result)).toBe('state-ok');
   });
 
-  it('of a call that is denied by now, or needs an approval, takes the answers nowhere', async () => {
+  it('of a call that is now denied, or needs an approval, passes no answers on', async () => {
     const answer = await question();
     upstream.received.length = 0;
     real.authority.decide = () => ({ decision: false });
@@ -75,7 +75,7 @@ describe('a state of a relayed round', () => {
     expect(anew.body.result).toMatchObject({ resultType: 'task' });
   });
 
-  it('of a prompt that is denied by now takes the answers nowhere', async () => {
+  it('of a prompt that is now denied passes no answers on', async () => {
     const prompt = { name: 'up__test_input_required_result_prompt' };
     const { requestState } = questionIn(await ask('prompts/get', prompt));
     upstream.received.length = 0;
@@ -86,8 +86,8 @@ describe('a state of a relayed round', () => {
   });
 });
 
-describe('answers to a question of ours', () => {
-  it('never reach the upstream of a call that is allowed by the time they come', async () => {
+describe('answers to a question of the gateway', () => {
+  it('never reach the upstream of a call that is allowed by the time they arrive', async () => {
     const schema = schemaOf({ name: { type: 'string' } });
     real.authority.schema = () => ({ status: 200, body: schema });
     const { context } = REQUESTABLE;

@@ -24,14 +24,14 @@ const open = async (name: string, args: object = {}) => taskIdOf(await call(tool
 const get = (taskId: string, options: SendOptions = {}) => ask('tasks/get', { taskId }, { ...CAN, ...options });
 const statusOf = ({ body }: Sent) => body.result?.['status'];
 
-/** The task, as soon as it has this status. */
+/** The task, once it has this status. */
 async function until(taskId: string, status: string): Promise<Sent> {
   let seen: Sent | undefined;
   await waitFor(async () => statusOf((seen = await get(taskId))) === status);
   return seen as Sent;
 }
 
-/** What the upstream answers to requests about tasks from now on. */
+/** From now on, the upstream's answers to requests about tasks. */
 const forge = (result: object, method = 'tasks/get') =>
   (upstream.forge = (request) => (request.method === method ? { result } : undefined));
 const NOW = '2026-11-21T09:00:00Z';
@@ -42,7 +42,7 @@ const theirs = (members: object) => ({
 });
 
 describe('a task that an upstream opens', () => {
-  it('is a task of ours: under another id, and else as the upstream says [TASK-010, TASK-015, TASK-016]', async () => {
+  it('becomes a task of ours under another id, with all else as the upstream says [TASK-010, TASK-015, TASK-016]', async () => {
     const { status, body } = await call(tool('slow_compute', { seconds: 0, label: 'x' }), CAN);
     expect([status, declaredTo(upstream.of('tools/call')[0])]).toEqual([200, CAN.capabilities]);
     expect(body.result).toEqual({
@@ -65,7 +65,7 @@ describe('a task that an upstream opens', () => {
     expect(await rows()).toBe(0);
   });
 
-  it('is opened only for those who declare tasks with this very request [TASK-003, TASK-006, TASK-007]', async () => {
+  it('is opened only for clients that declare tasks with this request [TASK-003, TASK-006, TASK-007]', async () => {
     expect(textOf((await call(tool('slow_compute', { label: 'x' }))).body.result)).toBe('Computed x.');
     expect(declaredTo(upstream.of('tools/call')[0])).toEqual(EVERYTHING);
     const { status, body } = await call(tool('confirm_delete'));
@@ -74,7 +74,7 @@ describe('a task that an upstream opens', () => {
     expect((await call(tool('greet'))).body.error).toMatchObject({ code: -32_603 });
   });
 
-  it('may follow upon questions [TASK-021]', async () => {
+  it('may follow a question [TASK-021]', async () => {
     const params = tool('test_tool_with_task');
     const { key, requestState } = questionIn(await call(params, CAN));
     const answer = { inputResponses: { [key]: accepted({ name: 'Ada' }) }, requestState };
@@ -84,7 +84,7 @@ describe('a task that an upstream opens', () => {
     expect(JSON.stringify(result?.['result'])).toContain('Hello, Ada!');
   });
 
-  it('asks for input, part of which may be given, and goes on [TASK-031, TASK-045, TASK-046, TASK-050]', async () => {
+  it('asks for input, accepts partial answers, and continues [TASK-031, TASK-045, TASK-046, TASK-050]', async () => {
     const taskId = await open('multi_input');
     const asks = await until(taskId, 'input_required');
     expect(Object.keys(asks.body.result?.['inputRequests'] as object)).toEqual(['one', 'two']);
@@ -97,7 +97,7 @@ describe('a task that an upstream opens', () => {
     expect(JSON.stringify((await until(taskId, 'completed')).body.result)).toContain('Answers: one, two.');
   });
 
-  it('shows no question to those who did not declare it [MRTR-005]', async () => {
+  it('shows no question to a client that did not declare it [MRTR-005]', async () => {
     const taskId = await open('multi_input');
     await until(taskId, 'input_required');
     const { status, body } = await get(taskId, { capabilities: TASKS });
@@ -116,7 +116,7 @@ describe('a task that an upstream opens', () => {
     expect(statusOf(await get(taskId))).toBe('cancelled');
   });
 
-  it('says nothing that only we say: neither of approvals, nor in our name, nor a state', async () => {
+  it('cannot carry our own members: approvals, our name or a state', async () => {
     const taskId = await open('slow_compute', { seconds: 600 });
     const _meta = { [DISPOSITION]: 'approved-executed', [AUTHORIZATION]: {}, 'dev.countersign/x': 1, own: 1 };
     const result = { content: [], _meta: { ..._meta, 'io.modelcontextprotocol/related-task': {} } };
@@ -132,23 +132,23 @@ describe('a task that an upstream opens', () => {
     ['has no status', {}],
     ['has no result', { status: 'completed' }],
     ['has another status', { status: 'pending' }],
-    ['asks what cannot be asked', { status: 'input_required', inputRequests: { q: { method: 'tools/call' } } }],
-    ['lives for a text', { status: 'working', ttlMs: 'long' }],
-  ])('that %s is no answer', async (_c, members) => {
+    ['asks an unsupported question', { status: 'input_required', inputRequests: { q: { method: 'tools/call' } } }],
+    ['has a text as its time to live', { status: 'working', ttlMs: 'long' }],
+  ])('that %s is not passed on', async (_c, members) => {
     const taskId = await open('slow_compute', { seconds: 600 });
     forge(theirs(members));
     expect((await get(taskId)).body.error).toMatchObject({ code: -32_603, message: expect.stringMatching(/upstream/) });
   });
 
-  it('is never said to live longer than its id', async () => {
+  it('never claims to live longer than its id', async () => {
     const taskId = await open('slow_compute', { seconds: 600 });
     forge(theirs({ status: 'working', ttlMs: null }));
     expect((await get(taskId)).body.result?.['ttlMs']).toBe(30 * 24 * 3_600_000);
   });
 });
 
-describe('the results of a tool that are withheld', () => {
-  it('stay withheld in a task, with whatever the upstream writes beside them', async () => {
+describe('the withheld results of a tool', () => {
+  it('stay withheld in a task, with all members beside them', async () => {
     const created = await call(tool('failing_job'), CAN);
     expect(declaredTo(upstream.of('tools/call')[0])).toEqual(TASKS);
     const taskId = taskIdOf(created);
@@ -183,7 +183,7 @@ describe('the id of a task of an upstream', () => {
     return answers;
   };
 
-  it('is nothing to anybody else, to the byte [TASK-062, TASK-090, TASK-111, TASK-112]', async () => {
+  it('is useless to any other caller, to the byte [TASK-062, TASK-090, TASK-111, TASK-112]', async () => {
     const taskId = await open('slow_compute', { seconds: 600 });
     const unknown = await refused('tsk_00000000000000000000000000000000');
     for (const claims of [{ sub: 'mallory' }, { client_id: 'agent-8' }]) {
@@ -204,7 +204,7 @@ describe('the id of a task of an upstream', () => {
     expect(body.error?.data).toEqual({ reason: 'invalid_request_state' });
   });
 
-  it('expires, and means nothing any more when the upstream has forgotten its task [TASK-094]', async () => {
+  it('expires, and is unknown when the upstream has forgotten its task [TASK-094]', async () => {
     const taskId = await open('slow_compute', { seconds: 600 });
     jest.useFakeTimers({ doNotFake: [...ALL_BUT_THE_DATE], now: Date.now() + 31 * 24 * 3_600_000 });
     try {

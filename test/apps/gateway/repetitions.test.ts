@@ -18,7 +18,7 @@ const NOT_FOUND = { code: -32_602, message: 'Task not found or expired' };
 let real: Awaited<ReturnType<typeof startRealGateway>>;
 let fixture: ReturnType<typeof gatedCallFixture>;
 beforeAll(async () => {
-  // However fast a machine is that looks again and again.
+  // Limits that no machine reaches by polling.
   real = await startRealGateway({ maxOpenPerCaller: 1_000, maxPollsPerSecond: 100_000 });
   fixture = gatedCallFixture(real.database.pool);
 });
@@ -46,7 +46,7 @@ const step = async (taskId: string, world: World) => {
   const { toolDigest: digest } = (await fixture.lifecycle.load(of.gatedCallId)).binding;
   return stepsIn({ tool: { ...TOOL, digest }, ...world }, fixture.lifecycle).toTheClaim(of);
 };
-/** Everything that is written down of a call. */
+/** All stored data about a call. */
 async function everything(taskId: string): Promise<unknown> {
   const { gatedCallId } = await gatedCallOf(taskId);
   const tables = ['submission', 'decision', 'approval', 'execution_claim', 'call_event', 'outcome_record', 'data_key'];
@@ -60,7 +60,7 @@ async function everything(taskId: string): Promise<unknown> {
 const evaluations = () => real.authority.seen.filter(({ path }) => path === '/access/v1/evaluation').length;
 const keys = () => real.authority.submissions().map(({ headers }) => headers['idempotency-key']);
 
-describe('an identical call after an approver has denied it', () => {
+describe("an identical call after an approver's denial", () => {
   async function denied(args: { n: number }) {
     const taskId = taskIdOf(await call(args));
     expect(await step(taskId, { status: { kind: 'denied' } })).toEqual({ kind: 'ended' });
@@ -74,7 +74,7 @@ describe('an identical call after an approver has denied it', () => {
     expect(await everything(taskId)).toEqual(before);
   };
 
-  it('is decided on afresh, and is a task and a request of its own while policy wants an approval [PRJ-33] [ARAP-REV-14]', async () => {
+  it('is decided again, with its own task and request while policy wants an approval [PRJ-33] [ARAP-REV-14]', async () => {
     const first = await denied({ n: 1 });
     const taskId = taskIdOf(await call({ n: 1 }));
     expect(taskId).toMatch(/^tsk_/);
@@ -85,7 +85,7 @@ describe('an identical call after an approver has denied it', () => {
     await stillDenied(first);
   });
 
-  it('is no task where policy has none of it any more, and nobody is asked', async () => {
+  it('is no task where policy now denies it for good, and no approver is asked', async () => {
     const first = await denied({ n: 2 });
     real.authority.decide = () => ({ decision: false });
     const { result } = (await call({ n: 2 })).body;
@@ -95,7 +95,7 @@ describe('an identical call after an approver has denied it', () => {
     await stillDenied(first);
   });
 
-  it('runs where policy allows it by now', async () => {
+  it('runs where policy now allows it', async () => {
     const first = await denied({ n: 3 });
     real.authority.decide = () => ({ decision: true });
     expect((await call({ n: 3 })).body.result).toMatchObject({ content: [{ text: expect.stringMatching(/^\d+$/) }] });
@@ -105,7 +105,7 @@ describe('an identical call after an approver has denied it', () => {
 
 describe('tasks/update', () => {
   const UPDATES = {
-    'with an answer to a question that nobody asked': {
+    'with an answer to an unknown question': {
       inputResponses: { unknown: { action: 'accept', content: {} } },
     },
     'with many of them': {
@@ -118,12 +118,12 @@ describe('tasks/update', () => {
     'with members of a task': { status: 'completed', state: 'granted', result: { content: [] }, generation: 7 },
   };
   const STATES: Record<string, (taskId: string) => Promise<unknown>> = {
-    'a task that waits': async () => undefined,
-    'a task that was denied': (taskId) => step(taskId, { status: { kind: 'denied' } }),
-    'a task that was cancelled': (taskId) => real.send('tasks/cancel', { taskId }),
+    'a waiting task': async () => undefined,
+    'a denied task': (taskId) => step(taskId, { status: { kind: 'denied' } }),
+    'a cancelled task': (taskId) => real.send('tasks/cancel', { taskId }),
   };
 
-  it.each(Object.entries(STATES))('changes nothing of %s, whatever it holds and however often', async (name, reach) => {
+  it.each(Object.entries(STATES))('has no effect on %s, with any content and however often', async (name, reach) => {
     const taskId = taskIdOf(await call({ n: name }));
     await reach(taskId);
     const before = [await everything(taskId), (await get(taskId)).result];
@@ -146,7 +146,7 @@ describe('an authentic callback', () => {
   };
   const handle = (accessRequestId: string) => ({ accessRequestId, statusEndpoint: real.authority.url });
 
-  it('of a generation that was used up has no effect; one of the present generation wakes the call', async () => {
+  it('of a used generation has no effect, and one of the current generation wakes the call', async () => {
     const [first, second] = [randomUUID(), randomUUID()];
     const status_endpoint = `${real.authority.url}/access/v1/requests/${first}`;
     real.authority.accept = () => ({ status: 202, body: { task: { id: first, status: 'pending', status_endpoint } } });
@@ -156,7 +156,7 @@ describe('an authentic callback', () => {
       offer: { endpoint: 'https://ars.test/requests', expiresAt: '2999-01-01T00:00:00Z' },
     };
     await step(taskId, { status: { kind: 'granted', approval: anApproval() }, decision: wantsMore });
-    // The next request is recorded, and nobody was told of it.
+    // The next request is recorded before any client learns of it.
     const recorded = await everything(taskId);
     expect([await callback(first), await callback(first, 'denied')]).toEqual([204, 204]);
     expect(await everything(taskId)).toEqual(recorded);
@@ -171,7 +171,7 @@ describe('an authentic callback', () => {
     expect((await get(taskId)).result).toMatchObject({ status: 'working' });
   });
 
-  it('that comes after the deadline has no effect [AT-4]', async () => {
+  it('after the deadline has no effect [AT-4]', async () => {
     const taskId = taskIdOf(await call({ n: 2, callback: true }));
     const { gatedCallId } = await gatedCallOf(taskId);
     const { handle: known } = await fixture.lifecycle.load(gatedCallId);
@@ -190,11 +190,11 @@ describe('an authentic callback', () => {
   };
 });
 
-it('200 identical calls at once are one task and one request for each principal, which the other does not see', async () => {
+it('200 identical calls at once are one task and one request for each principal, invisible to the other', async () => {
   const tokenOf = (sub: string) => real.authority.token({ aud: real.mcpUrl, sub });
   const [alice, bob] = [await tokenOf('alice'), await tokenOf('bob')];
   const args = { at: 'once' };
-  // Who joins a call on a machine that is slow, or stands still, is told to repeat it.
+  // A caller that joins a call on a slow or stopped machine is told to repeat it.
   const idFor = async (token: string) => taskIdOf(await repeatWhile(isForLater, () => call(args, token)));
   const ids = await Promise.all(Array.from({ length: 200 }, (_, index) => idFor(index % 2 === 0 ? alice : bob)));
   expect(new Set(ids).size).toBe(2);
@@ -206,7 +206,7 @@ it('200 identical calls at once are one task and one request for each principal,
   expect(foreign.body.error).toEqual(NOT_FOUND);
 });
 
-it('a task that is looked at while it is forgotten is shown whole, or not at all', async () => {
+it('a task that is read during its deletion is shown whole, or not at all', async () => {
   const caller: Principal = { issuer: real.authority.url, subject: 'alice', clientId: 'agent-7' };
   const executed = async () => {
     const held = await fixture.granted(anOpening({ caller }));
@@ -240,7 +240,7 @@ it('a task that is looked at while it is forgotten is shown whole, or not at all
     const ends = `UPDATE gateway.gated_call SET retain_until = clock_timestamp(), execution_deadline = last_updated_at
       WHERE id = $1`;
     await real.database.pool.query(ends, [gatedCallId]);
-    // It may be the gateway's own sweeper that forgets it.
+    // The gateway's own sweeper may delete it.
     while (!isOver && (await createDueCalls(real.database.pool).forget(1)) === 0);
     await lookers;
   }

@@ -17,10 +17,10 @@ let real: Awaited<ReturnType<typeof startRealGateway>>;
 let fixture: ReturnType<typeof gatedCallFixture>;
 /** A second gateway over the same database. */
 let other: { mcpUrl: string };
-/** Good at both. */
+/** Valid at both. */
 let token: string;
 beforeAll(async () => {
-  // Whoever polled as told would learn nothing within the test.
+  // A client that polls at this interval learns nothing within the test.
   real = await startRealGateway({ maxOpenPerCaller: 1_000, pollIntervalMs: 3_600_000 });
   other = await real.another();
   fixture = gatedCallFixture(real.database.pool);
@@ -49,7 +49,7 @@ async function withRow(taskId: string) {
   const { rows } = await real.database.pool.query<{ id: string }>(text, [taskId]);
   return { taskId, gatedCallId: rows[0]?.id ?? 'none' };
 }
-/** What the worker does with an approved call. */
+/** The worker's steps with an approved call. */
 async function execute({ gatedCallId }: { gatedCallId: string }): Promise<void> {
   const { lifecycle } = fixture;
   await lifecycle.grant(gatedCallId, 1, anApproval());
@@ -62,7 +62,7 @@ const RESULT = JSON.stringify({ content: [{ type: 'text', text: 'done' }] });
 const got = async (taskId: string) => (await real.send('tasks/get', { taskId }, token)).body.result;
 const withoutMeta = ({ _meta, ...task }: Record<string, unknown>) => task;
 
-/** An official client of the second gateway, with every task that it was told of. */
+/** An official client of the second gateway, with every task that it heard of. */
 async function connectToOther() {
   const client = new Client(clientInfo, {
     capabilities: clientCapabilities,
@@ -78,7 +78,7 @@ async function connectToOther() {
 }
 
 describe('a task that was opened at one gateway', () => {
-  it('is told by another, step by step to the end that tasks/get shows [TASK-070, TASK-074]', async () => {
+  it('is reported by another, step by step to the end that tasks/get shows [TASK-070, TASK-074]', async () => {
     const call = await openAtFirst();
     const subscriber = await listenAtOther([call.taskId]);
     await subscriber.shown('working');
@@ -91,12 +91,12 @@ describe('a task that was opened at one gateway', () => {
       ...meta,
       'io.modelcontextprotocol/serverInfo': expect.anything(),
     });
-    // Never back, and nothing twice.
+    // States never go back and never repeat.
     const messages = subscriber.tasks().map(({ statusMessage }) => String(statusMessage));
     expect(new Set(messages).size).toBe(messages.length);
   });
 
-  it('is told to its owner alone', async () => {
+  it('is reported only to its owner', async () => {
     const { taskId } = await openAtFirst();
     const foreign = await real.authority.token({ aud: other.mcpUrl, sub: 'mallory' });
     const subscriber = await subscribe(other, { taskIds: [taskId] }, { token: foreign });
@@ -105,7 +105,7 @@ describe('a task that was opened at one gateway', () => {
     expect(subscriber.tasks()).toEqual([]);
   });
 
-  it('is told of a change when that is committed, and not before [LISTEN-012]', async () => {
+  it('is reported when a change is committed, not earlier [LISTEN-012]', async () => {
     const [changing, second] = [await openAtFirst(), await openAtFirst()];
     const subscriber = await listenAtOther([changing.taskId, second.taskId]);
     await waitFor(() => subscriber.tasks().length === 2);
@@ -115,7 +115,7 @@ describe('a task that was opened at one gateway', () => {
       await client.query('BEGIN');
       const cancel = `SELECT gateway.end_unclaimed($1, 'cancelled', 'client_cancelled', 'client', 3600000)`;
       await client.query(cancel, [changing.gatedCallId]);
-      // A word of the first change would come before that of the second.
+      // A notice of the first change would arrive before that of the second.
       await fixture.calls.cancel(second.gatedCallId);
       expect(await subscriber.shown('cancelled')).toMatchObject({ taskId: second.taskId });
       expect(told(changing.taskId)).toMatchObject([{ status: 'working' }]);
@@ -128,7 +128,7 @@ describe('a task that was opened at one gateway', () => {
     expect(told(changing.taskId)[1]).toMatchObject({ status: 'cancelled' });
   });
 
-  it('ends at its deadline without anybody asking', async () => {
+  it('ends at its deadline without any poll', async () => {
     const call = await openAtFirst();
     const subscriber = await listenAtOther([call.taskId]);
     const text = 'UPDATE gateway.gated_call SET request_deadline = clock_timestamp() WHERE id = $1';
@@ -136,7 +136,7 @@ describe('a task that was opened at one gateway', () => {
     expect(await subscriber.shown('completed')).toMatchObject({ result: { isError: true } });
   });
 
-  it('is told though the notice was lost with the connection', async () => {
+  it('is reported although the notice was lost with the connection', async () => {
     const call = await openAtFirst();
     const subscriber = await listenAtOther([call.taskId]);
     await subscriber.shown('working');
@@ -147,7 +147,7 @@ describe('a task that was opened at one gateway', () => {
     expect(await subscriber.shown('cancelled')).toMatchObject({ taskId: call.taskId });
   });
 
-  it('is told of many at once, each to those who listen to it', async () => {
+  it('is reported alongside many others, each to its own subscribers', async () => {
     const opened = await Promise.all(Array.from({ length: 12 }, openAtFirst));
     const listening = await Promise.all(opened.map(({ taskId }) => listenAtOther([taskId])));
     await Promise.all(opened.map(({ gatedCallId }) => fixture.calls.cancel(gatedCallId)));
@@ -158,14 +158,14 @@ describe('a task that was opened at one gateway', () => {
   });
 });
 
-it('a gateway that stops is missed by nobody: what goes on is named in each request, and any other serves it [STATELESS-015, STATELESS-016, SESSION-006]', async () => {
+it('any gateway can take over from one that stops, because each request names its task [STATELESS-015, STATELESS-016, SESSION-006]', async () => {
   const third = await real.another();
   const everywhere = await real.authority.token({ aud: [third.mcpUrl, other.mcpUrl] });
   const at = (gateway: { mcpUrl: string }, method: string, params: Record<string, unknown>) =>
     send(gateway, method, params, { token: everywhere });
   const held = { name: 'files__pid', arguments: { n: (calls += 1) } };
   const taskId = String((await at(third, 'tools/call', held)).body.result?.['taskId']);
-  // The identical call is the same task, wherever it is made.
+  // The identical call is the same task at every gateway.
   expect((await at(other, 'tools/call', held)).body.result).toMatchObject({ taskId });
   real.authority.decide = () => ({ decision: true });
   const allowed = async (gateway: { mcpUrl: string }) =>
@@ -180,7 +180,7 @@ it('a gateway that stops is missed by nobody: what goes on is named in each requ
 });
 
 describe('official clients', () => {
-  it('the SDK hears of a task that it listens to', async () => {
+  it('the SDK hears of a task that it subscribed to', async () => {
     const call = await openAtFirst();
     const { client, told, listen } = await connectToOther();
     try {
@@ -194,7 +194,7 @@ describe('official clients', () => {
     }
   });
 
-  it('the tasks client settles by what it hears, without polling', async () => {
+  it('the tasks client settles by notifications, without polls', async () => {
     const { client, listen } = await connectToOther();
     const session = createTaskSessionFromClient(client, {
       endpointId: other.mcpUrl,

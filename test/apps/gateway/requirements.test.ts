@@ -26,12 +26,12 @@ async function withEarlierClient<T>(use: (client: EarlierClient) => Promise<T>):
   }
 }
 
-describe('a call whose tool requires something', () => {
+describe('a call of a tool with requirements', () => {
   it.each([
-    ['is not the case', { unmet: ['env:test'], undecided: [] }],
-    ['cannot be looked at', { unmet: [], undecided: ['env:test'] }],
+    ['is not met', { unmet: ['env:test'], undecided: [] }],
+    ['cannot be checked', { unmet: [], undecided: ['env:test'] }],
   ])(
-    'that %s is refused by name, and nothing is asked, opened or run [REQ-004, REQ-005, REQ-006, REQ-014]',
+    'is refused by name when one %s, and no request is opened and no tool runs [REQ-004, REQ-005, REQ-006, REQ-014]',
     async (_case, verdict) => {
       world.verdict = verdict;
       world.decision = requestable();
@@ -47,32 +47,32 @@ describe('a call whose tool requires something', () => {
     },
   );
 
-  it('is looked at for this caller and this tool, with what the token says', async () => {
+  it('is checked for this caller and this tool, with the claims of the token', async () => {
     await call();
     const claims = expect.objectContaining({ roles: ['teller'] });
     expect(world.questions).toEqual([{ requirements: ['env:test'], tool: 'bank__transfer', caller: ALICE, claims }]);
   });
 
-  it('is still decided by policy when everything is the case [REQ-013]', async () => {
+  it('is still decided by policy when every requirement is met [REQ-013]', async () => {
     world.decision = { kind: 'deny' };
     expect((await call()).body.result).toMatchObject({ isError: true });
     expect([world.evaluations.length, world.invocations]).toEqual([1, []]);
   });
 
-  it('is refused for its arguments first', async () => {
+  it('is checked for valid arguments first', async () => {
     world.verdict = { unmet: ['env:test'], undecided: [] };
     expect(metaOf((await call(transfer({ arguments: {} }))).body.result)[UNMET]).toBeUndefined();
     expect(world.questions).toEqual([]);
   });
 
-  it('is refused just the same for a client that knows nothing of requirements [REQ-007]', async () => {
+  it('is refused alike for a client that does not know requirements [REQ-007]', async () => {
     world.verdict = { unmet: ['env:test'], undecided: [] };
     const result = await withEarlierClient((client) => client.callTool(transfer()));
     expect(result).toMatchObject({ isError: true, _meta: { [UNMET]: ['env:test'] } });
     expect(world.invocations).toEqual([]);
   });
 
-  it('keeps of the token what requirements are about, and no more, when it waits', async () => {
+  it('stores only the claims of the token that requirements need, when it waits', async () => {
     world.decision = requestable();
     await call();
     expect(world.openings[0]?.binding.claims).toEqual({ roles: ['teller'] });
@@ -81,7 +81,7 @@ describe('a call whose tool requires something', () => {
 });
 
 describe('the list of tools', () => {
-  it('says what a tool requires, twice: official clients drop the first place [REQ-001, REQ-012, REQ-016]', async () => {
+  it("shows a tool's requirements twice, because official clients drop the first place [REQ-001, REQ-012, REQ-016]", async () => {
     const { tools } = (await send(gateway, 'tools/list')).body.result as { tools: Record<string, unknown>[] };
     expect(tools[0]).toMatchObject({
       execution: { requirements: ['env:test'] },
@@ -93,7 +93,7 @@ describe('the list of tools', () => {
     expect(listed.tools[0]?._meta).toMatchObject({ 'dev.countersign/requirements': ['env:test'] });
   });
 
-  it('repeats nothing that an upstream says in our name', async () => {
+  it('drops members that an upstream writes in our name', async () => {
     expect((await send(gateway, 'tools/list')).text).not.toContain('canary-forged');
   });
 });

@@ -24,25 +24,22 @@ const insufficient = (scopes: readonly string[]) => ({
 });
 
 describe('a token', () => {
-  it.each([[[]], [['mcp']], [['mcp tools']]])(
-    'with the scopes %j opens nothing, whatever is in the body',
-    async (scopes) => {
-      gateway.world.scopes = scopes;
-      for (const answer of [await send(gateway, 'tools/list'), await callTransfer(), await notEvenJson()]) {
-        expect(challengeOf(answer)).toEqual(insufficient(OF_THE_GATEWAY));
-      }
-      expect(gateway.world.evaluations).toEqual([]);
-    },
-  );
+  it.each([[[]], [['mcp']], [['mcp tools']]])('with the scopes %j is refused, for any body', async (scopes) => {
+    gateway.world.scopes = scopes;
+    for (const answer of [await send(gateway, 'tools/list'), await callTransfer(), await notEvenJson()]) {
+      expect(challengeOf(answer)).toEqual(insufficient(OF_THE_GATEWAY));
+    }
+    expect(gateway.world.evaluations).toEqual([]);
+  });
 
-  it('with the scopes of the gateway sees what there is, and calls what needs no more', async () => {
+  it('with the scopes of the gateway lists tools, and calls tools that need no other scope', async () => {
     gateway.world.scopes = OF_THE_GATEWAY;
     expect((await send(gateway, 'tools/list')).status).toBe(200);
     expect((await send(gateway, 'tools/call', { name: 'bank__anything', arguments: {} })).status).toBe(200);
     expect(gateway.world.invocations).toHaveLength(1);
   });
 
-  it('without a scope of the tool is told of all that the call needs at once, and nobody is asked [AUTHZ-003]', async () => {
+  it('without a scope of the tool is told of all the scopes of the call at once, before a decision [AUTHZ-003]', async () => {
     gateway.world.scopes = OF_THE_GATEWAY;
     const answer = await callTransfer();
     expect(challengeOf(answer)).toEqual(insufficient(OF_THE_TRANSFER));
@@ -56,7 +53,7 @@ describe('a token', () => {
     ['in no header', {}],
     ['in another scheme', { authorization: 'Basic YTpi' }],
     ['in an empty header', { authorization: 'Bearer' }],
-  ])('that comes %s is asked for, and nothing is said of an error [AUTHZ-002]', async (_case, headers) => {
+  ])('that comes %s is asked for, without an error code [AUTHZ-002]', async (_case, headers) => {
     const answer = await post(gateway, '{}', headers);
     expect([answer.status, answer.headers.get('www-authenticate')]).toEqual([
       401,
@@ -75,7 +72,7 @@ describe('a token', () => {
     expect((await callTransfer()).body.result).toMatchObject({ content: [{ text: 'booked' }] });
   });
 
-  it('gets no call of the tool through in a batch of an earlier revision', async () => {
+  it('without a scope of the tool cannot call it in a batch of an earlier revision', async () => {
     gateway.world.scopes = OF_THE_GATEWAY;
     const call = (name: string) => ({
       jsonrpc: '2.0',
@@ -90,7 +87,7 @@ describe('a token', () => {
   });
 });
 
-it('the metadata of the resource names every scope that may be needed', async () => {
+it('the metadata of the resource names every required scope', async () => {
   const metadata = await fetch(`${gateway.url}/.well-known/oauth-protected-resource/mcp`);
   expect(await metadata.json()).toMatchObject({ scopes_supported: OF_THE_TRANSFER });
 });

@@ -80,7 +80,7 @@ async function carryOut(step: Step): Promise<void> {
   await waitFor(() => lists > 0);
 }
 
-/** What a client reads in these lists; but for how large contents are, which no signature says. */
+/** What a client reads in these lists, except the sizes of contents, which no signature includes. */
 const thingsIn = async (method: string, lists: readonly string[], token: string) => {
   const { result } = (await real.send(method, {}, token)).body;
   return lists.flatMap((list) =>
@@ -94,7 +94,7 @@ const LISTS = {
   resourceTemplates: 'resources/templates/list',
 };
 
-it('no list ever leaves the signature, whoever asks, whatever the flags are and the upstreams did before [SIG-004]', async () => {
+it('every list stays within the signature, for any caller, flags and history of the upstreams [SIG-004]', async () => {
   let seen = 0;
   let others = 0;
   await fc.assert(
@@ -102,7 +102,7 @@ it('no list ever leaves the signature, whoever asks, whatever the flags are and 
       for (const one of history) {
         await carryOut(one);
         for (const token of tokens) {
-          // The signature may become another one while it is asked: then one of the two is that of the list.
+          // The signature may change during the request: then one of the two matches the list.
           const before = await thingsIn('signature', Object.keys(LISTS), token);
           const asked = Object.entries(LISTS).map(([list, method]) => thingsIn(method, [list], token));
           const listed = (await Promise.all(asked)).flat();

@@ -65,8 +65,8 @@ function aSignature() {
   return { signature, lines, added: () => added };
 }
 
-describe('an upstream that lists more than there is room for', () => {
-  it('has what came first, tools before others; the log says so in one line, and the database is left alone', async () => {
+describe('an upstream with more items than the limit', () => {
+  it('keeps the first items, tools first, with one log line and no write to the database', async () => {
     const { signature, lines, added } = aSignature();
     const offered = await offeredBy(upstreams);
     expect(offered).toHaveLength(3 + RESOURCES);
@@ -82,14 +82,14 @@ describe('an upstream that lists more than there is room for', () => {
     expect([tools.length, items.length]).toEqual([1, 9_999]);
   });
 
-  it('takes nothing from another one', async () => {
+  it('takes no room from another one', async () => {
     const { signature } = aSignature();
     const offered = await offeredBy(upstreams);
     const ofShop = offered.map((thing) => ({ ...thing, name: `shop ${thing.name}`, upstream: 'shop' }));
     expect(await signature.among([...offered, ...ofShop])).toHaveLength(ROOM + ofShop.length);
   });
 
-  it('has room again when the operator has forgotten what is gone', async () => {
+  it('has room again when the operator has forgotten removed items', async () => {
     const { signature } = aSignature();
     const offered = await offeredBy(upstreams);
     await signature.among(offered);
@@ -103,7 +103,7 @@ describe('an upstream that lists more than there is room for', () => {
     }
   });
 
-  it('says of things that changed so in one line for each kind, once', async () => {
+  it('reports changed items in one log line for each kind, once', async () => {
     const { signature, lines } = aSignature();
     const offered = (await offeredBy(upstreams)).slice(0, ROOM);
     await signature.among(offered);

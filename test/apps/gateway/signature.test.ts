@@ -23,7 +23,7 @@ const WITHHELD = aTool(
 const card = (headers: Record<string, string> = {}) =>
   fetch(`${gateway.url}/signature`, { headers: { authorization: 'Bearer token-of-alice', ...headers } });
 const toolsOf = (result: Record<string, unknown> | undefined) => result?.['tools'] as JsonObject[];
-/** Asks as earlier revisions do, whose answers are events. */
+/** Asks like an earlier revision, whose answers are events. */
 async function legacy(method: string, params: object = {}) {
   const asked = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params });
   const { text } = await post(gateway, asked, { authorization: 'Bearer token-of-alice' });
@@ -31,7 +31,7 @@ async function legacy(method: string, params: object = {}) {
   return JSON.parse(data?.slice('data: '.length) ?? text) as Awaited<ReturnType<typeof send>>['body'];
 }
 
-describe('the method', () => {
+describe('the method signature', () => {
   it('is announced by a capability, and answers in every revision [SIG-001, SIG-003]', async () => {
     const initialize = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'x', version: '0' } };
     const { body: discovered } = await send(gateway, 'server/discover');
@@ -51,7 +51,7 @@ describe('the method', () => {
     expect(earlier).not.toHaveProperty('resultType');
   });
 
-  it('says of each tool what the list says, member for member [SIG-010, SIG-011, SIG-021]', async () => {
+  it('describes each tool like the list, member for member [SIG-010, SIG-011, SIG-021]', async () => {
     world.listed = [...world.listed, WITHHELD];
     const { result: signature } = (await send(gateway, 'signature')).body;
     const { result: list } = (await send(gateway, 'tools/list')).body;
@@ -63,15 +63,15 @@ describe('the method', () => {
     expect(byName.get('bank__look')).not.toHaveProperty('outputSchema');
   });
 
-  it('permits nothing: policy is asked about each call of a tool in it [SIG-020]', async () => {
+  it('gives no permission: policy decides about each call of a tool in it [SIG-020]', async () => {
     world.decision = { kind: 'deny' };
     const { body } = await send(gateway, 'tools/call', { name: 'bank__anything', arguments: {} });
     expect([body.result?.['isError'], world.evaluations.length, world.invocations]).toEqual([true, 1, []]);
   });
 });
 
-describe('the card', () => {
-  it('has what the method has, byte for byte under its digest [SIG-014, SIG-015]', async () => {
+describe('the signature card', () => {
+  it("equals the method's result, byte for byte under its digest [SIG-014, SIG-015]", async () => {
     const { result } = (await send(gateway, 'signature')).body;
     const answer = await card();
     const text = await answer.text();
@@ -84,7 +84,7 @@ describe('the card', () => {
     expect(answer.headers.get('content-type')).toBe('application/json; charset=utf-8');
   });
 
-  it('is not sent to who has it, and is another one when anything about a tool is', async () => {
+  it('is not sent again to a client that has it, and changes with any change of a tool', async () => {
     const before = (await card()).headers.get('etag') ?? '';
     const same = await card({ 'if-none-match': before });
     expect([same.status, await same.text(), same.headers.get('etag')]).toEqual([304, '', before]);
@@ -94,13 +94,13 @@ describe('the card', () => {
     expect([changed.status, changed.headers.get('etag') === before]).toEqual([200, false]);
   });
 
-  it('is for nobody without a token, or without the scopes of the gateway', async () => {
+  it('is refused without a token, or without the scopes of the gateway', async () => {
     expect((await card({ authorization: 'Bearer forged' })).status).toBe(401);
     world.scopes = [];
     expect((await card()).status).toBe(403);
   });
 
-  it('that cannot be read says so, and is no empty one', async () => {
+  it('reports an error when it cannot be read, instead of an empty card', async () => {
     world.failure = new CountersignError('ERR_DATABASE_UNAVAILABLE', 'away');
     const answer = await card();
     expect([answer.status, answer.headers.get('etag'), answer.headers.get('retry-after')]).toEqual([503, null, '5']);
@@ -108,7 +108,7 @@ describe('the card', () => {
   });
 });
 
-describe('over real parts', () => {
+describe('the signature over real parts', () => {
   let bank!: Awaited<ReturnType<typeof startChangingUpstream>>;
   let real!: Awaited<ReturnType<typeof startRealGateway>>;
   beforeAll(async () => {
@@ -120,7 +120,7 @@ describe('over real parts', () => {
     await bank.close().catch(() => undefined);
   });
 
-  it('is the same at every gateway, and has tools of upstreams that are away [SIG-005, SIG-012]', async () => {
+  it('is the same at every gateway, and includes tools of upstreams that do not answer [SIG-005, SIG-012]', async () => {
     const token = await real.authority.token({ aud: [real.mcpUrl] });
     const first = (await real.send('signature', {}, token)).body.result;
     expect(toolsOf(first)).toMatchObject([

@@ -11,7 +11,7 @@ afterAll(() => on.real.stop());
 beforeEach(() => on.real.reset());
 
 describe('tasks/update with answers', () => {
-  it('has the task work again once the last question is answered, and the request made with what was said [TASK-045, TASK-046, TASK-050]', async () => {
+  it('has the task work again after the last answer, and the request carries the answers [TASK-045, TASK-046, TASK-050]', async () => {
     const { taskId, ticket, night } = await on.waiting();
     const submitted = await on.step(taskId);
     expect(submitted).toEqual([]);
@@ -31,13 +31,13 @@ describe('tasks/update with answers', () => {
   });
 
   it.each<[string, unknown]>([
-    ['says too little', accepted({ ticket: 'no' })],
-    ['leaves out what is required', accepted({})],
-    ['is of another type', accepted({ ticket: 7 })],
-    ['says nothing', { action: 'accept' }],
-    ['has an action that there is none of', { action: 'agree', content: { ticket: 'CHG-1' } }],
+    ['is too short', accepted({ ticket: 'no' })],
+    ['leaves out a required member', accepted({})],
+    ['has a member of another type', accepted({ ticket: 7 })],
+    ['is empty', { action: 'accept' }],
+    ['has an unknown action', { action: 'agree', content: { ticket: 'CHG-1' } }],
     ['is a text', 'CHG-1'],
-  ])('of which one %s is refused, takes none, and can be answered afterwards', async (_case, response) => {
+  ])('with one answer that %s is refused as a whole, and can be sent again', async (_case, response) => {
     const { taskId, ticket, night } = await on.waiting();
     const before = await on.traceOf(taskId);
     const { status, body } = await on.update(taskId, { [night]: GIVEN.night, [ticket]: response });
@@ -47,7 +47,7 @@ describe('tasks/update with answers', () => {
     expect(await on.get(taskId)).toMatchObject({ status: 'working' });
   });
 
-  it('to other questions, or to these once more, is acknowledged and ignored, whenever it comes [TASK-047, TASK-049]', async () => {
+  it('to other or answered questions is acknowledged and ignored, at any time [TASK-047, TASK-049]', async () => {
     const { taskId, ticket, night } = await on.waiting();
     await on.update(taskId, { [ticket]: GIVEN.ticket });
     const [before] = await on.traceOf(taskId);
@@ -68,7 +68,7 @@ describe('tasks/update with answers', () => {
     expect(await on.traceOf(taskId)).toEqual(after);
   });
 
-  it('of somebody else is as if there were no such task [TASK-048]', async () => {
+  it('of another caller is answered as if the task did not exist [TASK-048]', async () => {
     const { taskId, ticket } = await on.waiting();
     const before = await on.traceOf(taskId);
     const token = await on.tokenOf({ sub: 'mallory' });
@@ -77,7 +77,7 @@ describe('tasks/update with answers', () => {
     expect(await on.traceOf(taskId)).toEqual(before);
   });
 
-  it.each(['decline', 'cancel'])('one of which is "%s" ends the call, unexecuted [MRTR-043]', async (action) => {
+  it.each(['decline', 'cancel'])('one of which is "%s" ends the call without running it [MRTR-043]', async (action) => {
     const { taskId, ticket, night } = await on.waiting();
     await on.update(taskId, { [ticket]: GIVEN.ticket, [night]: { action } });
     expect(await on.rowOf(taskId)).toMatchObject({ state: 'denied', reason: 'input_declined' });
@@ -94,14 +94,14 @@ describe('tasks/update with answers', () => {
     });
   });
 
-  it('ends nothing that was cancelled before', async () => {
+  it('cannot end a call that was cancelled before', async () => {
     const { taskId, ticket, night } = await on.waiting();
     await on.ask('tasks/cancel', { taskId });
     await on.update(taskId, { [ticket]: GIVEN.ticket, [night]: GIVEN.night });
     expect(await on.get(taskId)).toMatchObject({ status: 'cancelled' });
   });
 
-  it('has keys that are none of a question before the task, and the other way round [TASK-114]', async () => {
+  it('has other keys than a question before the task [TASK-114]', async () => {
     on.asking.needs(schemaOf({ ticket: TICKET }));
     const args = on.asking.newArguments();
     const before = questionIn(await on.asking.call(args));

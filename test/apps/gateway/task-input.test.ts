@@ -15,7 +15,7 @@ afterAll(() => on.real.stop());
 beforeEach(() => on.real.reset());
 
 describe('a task whose further request needs input', () => {
-  it('is shown with every open question, each a flat form under a key of its own, and with nothing else than before [TASK-031, MRTR-023, MRTR-040, MRTR-041, MRTR-042, APPR-216]', async () => {
+  it('is shown with every open question, each a flat form under its own key, and otherwise unchanged [TASK-031, MRTR-023, MRTR-040, MRTR-041, MRTR-042, APPR-216]', async () => {
     const { taskId, ticket, night } = await on.waiting();
     const lead = 'This call needs one more approval. The request for it needs some input; the tool has not run.';
     const form = (properties: object) => ({
@@ -41,7 +41,7 @@ describe('a task whose further request needs input', () => {
     expect(new Set([ticket, night, '']).size).toBe(3);
   });
 
-  it('is shown to nobody who did not declare that it can be asked [MRTR-005]', async () => {
+  it('is shown without questions to a client that did not declare that it can be asked [MRTR-005]', async () => {
     const { taskId } = await on.waiting();
     for (const capabilities of [TASKS, { ...TASKS, elicitation: { url: {} } }]) {
       const { status, body } = await on.ask('tasks/get', { taskId }, { capabilities });
@@ -53,7 +53,7 @@ describe('a task whose further request needs input', () => {
     expect(await on.get(taskId)).toMatchObject({ status: 'input_required' });
   });
 
-  it('is what an identical call gets, without a question in that answer [TASK-016]', async () => {
+  it('is returned to an identical call, without its questions [TASK-016]', async () => {
     const { taskId, args } = await on.waiting();
     const { result } = (await on.asking.call(args)).body;
     expect(result).toMatchObject({ resultType: 'task', taskId, status: 'input_required' });
@@ -61,7 +61,7 @@ describe('a task whose further request needs input', () => {
   });
 
   it.each<[string, CallOptions]>([
-    ['showed no forms', { capabilities: TASKS }],
+    ['had no forms', { capabilities: TASKS }],
     ['had no tasks', { name: 'request_access', capabilities: { elicitation: {} } }],
   ])(
     'is denied instead where the client that made the call %s',
@@ -76,7 +76,7 @@ describe('a task whose further request needs input', () => {
     },
   );
 
-  it('is told of in words to who has no task, with what can be done', async () => {
+  it('is described in words to a client without tasks, with the next step', async () => {
     const { taskId } = await on.waiting();
     const reference = requestRefOf((await on.rowOf(taskId)).id, TEST_SEALS);
     const params = { name: 'get_request_status', arguments: { reference } };
@@ -87,7 +87,7 @@ describe('a task whose further request needs input', () => {
   });
 });
 
-describe('whoever listens', () => {
+describe('a subscriber', () => {
   let subscribers: Subscriber[] = [];
   afterEach(() => {
     for (const subscriber of subscribers.splice(0)) subscriber.leave();
@@ -98,7 +98,7 @@ describe('whoever listens', () => {
     return subscriber;
   };
 
-  it('is told what is asked, what is left of it, and that the task works again', async () => {
+  it('hears of the questions, of the remaining ones, and that the task works again', async () => {
     const taskId = String(taskOf(await on.asking.call(on.asking.newArguments())));
     const [all, some] = [await listen(taskId, FORMS), await listen(taskId, TASKS)];
     await on.step(taskId);

@@ -19,7 +19,7 @@ const ask = (method: string, params: Record<string, unknown> = {}, options = {})
   send(gateway, method, { taskId: TASK_ID, ...params }, options);
 
 describe('tasks/get', () => {
-  it('shows a waiting task with the envelope of a denial that can be cured [TASK-030, DENIAL-023, CACHE-008]', async () => {
+  it('shows a waiting task with the envelope of a curable denial [TASK-030, DENIAL-023, CACHE-008]', async () => {
     const { status, body } = await ask('tasks/get');
     expect(status).toBe(200);
     expect(body.result).toEqual({
@@ -85,13 +85,13 @@ describe('tasks/get', () => {
 describe('tasks/update and tasks/cancel', () => {
   const ack = { resultType: 'complete', _meta: { [SERVER_INFO]: expect.anything() } };
 
-  it('acknowledges answers to questions that nobody asked [TASK-046, TASK-049]', async () => {
+  it('acknowledges answers to unknown questions [TASK-046, TASK-049]', async () => {
     const inputResponses = { unknown: { action: 'accept', content: {} } };
     expect((await ask('tasks/update', { inputResponses })).body.result).toEqual(ack);
     expect(world.cancelled).toEqual([]);
   });
 
-  it('acknowledges a cancel in every state alike [TASK-061, TASK-064, CACHE-008]', async () => {
+  it('acknowledges a cancellation in every state alike [TASK-061, TASK-064, CACHE-008]', async () => {
     for (const state of ['pending', 'claimed', 'executed', 'cancelled'] as const) {
       world.view = aView({ state });
       expect((await ask('tasks/cancel')).body.result).toEqual(ack);
@@ -113,7 +113,7 @@ describe.each(METHODS)('%s', (method) => {
     expect(world.cancelled).toEqual([]);
   });
 
-  it('demands the tasks extension of this very request, before it looks at anything [TASK-007, TASK-092, STATELESS-005, STATELESS-006]', async () => {
+  it('demands the tasks extension in this request, before any lookup [TASK-007, TASK-092, STATELESS-005, STATELESS-006]', async () => {
     for (const params of [{}, { taskId: 5 }]) {
       const { status, body } = await ask(method, params, { capabilities: {} });
       expect(status).toBe(400);
@@ -138,7 +138,7 @@ describe.each(METHODS)('%s', (method) => {
     expect(world.lookups).toEqual([]);
   });
 
-  it('shows nothing of a failure of the store [TASK-091]', async () => {
+  it('reveals no failure of the store [TASK-091]', async () => {
     world.failure = new CountersignError('ERR_DATABASE_UNAVAILABLE', 'canary postgres://user:secret@host');
     const named = await ask(method);
     world.failure = new Error('canary stack');
@@ -151,7 +151,7 @@ describe.each(METHODS)('%s', (method) => {
     expect(named.text + unexpected.text).not.toContain('canary');
   });
 
-  it('is refused for now when this process lacks the key to a task; whether the tool ran is left open', async () => {
+  it('refuses for now when this process lacks the key to a task, and does not say whether the tool ran', async () => {
     world.failure = new CountersignError('ERR_SEALING_KEY_UNAVAILABLE', 'the key "canary" is missing');
     const { body, text } = await ask(method);
     expect(body.error).toMatchObject({ code: -32_603, message: expect.stringMatching(/may be repeated later/) });
@@ -161,7 +161,7 @@ describe.each(METHODS)('%s', (method) => {
   });
 });
 
-describe('methods that are gone [TASK-101, STATELESS-010, STATELESS-011, HTTP-009, MRTR-026]', () => {
+describe('removed methods [TASK-101, STATELESS-010, STATELESS-011, HTTP-009, MRTR-026]', () => {
   const OF_TASKS = ['tasks/result', 'tasks/list', 'tasks/input_response'];
   const OF_SESSIONS = ['initialize', 'ping', 'logging/setLevel', 'resources/subscribe', 'resources/unsubscribe'];
   it.each([...OF_TASKS, ...OF_SESSIONS, 'roots/list', 'no/such'])('%s is not found', async (method) => {
@@ -188,7 +188,7 @@ describe('server/discover', () => {
 });
 
 describe('tools/list', () => {
-  it('shows every tool under its public name, every member kept but a promise of tasks [TOOL-001, REQ-016]', async () => {
+  it('shows every tool under its public name with every member except a promise of tasks [TOOL-001, REQ-016]', async () => {
     const { body } = await send(gateway, 'tools/list');
     const tools = body.result?.['tools'] as Record<string, unknown>[];
     expect(tools.map(({ name }) => name)).toEqual([

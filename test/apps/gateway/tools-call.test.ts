@@ -14,7 +14,7 @@ beforeEach(() => gateway.reset());
 const call = (params = transfer(), options = {}) => send(gateway, 'tools/call', params, options);
 
 describe('an allowed call', () => {
-  it('is evaluated by the default mapping, forwarded, and answered with what the tool said [STATELESS-009, COAZ-DF-02, COAZ-DF-05]', async () => {
+  it("is evaluated by the default mapping, forwarded, and answered with the tool's result [STATELESS-009, COAZ-DF-02, COAZ-DF-05]", async () => {
     const odd = { content: [{ type: 'hologram', depth: 3 }], structuredContent: { a: 1 }, beyond: true };
     world.invocation = { kind: 'result', isError: false, result: odd };
     const { status, body } = await call();
@@ -45,7 +45,7 @@ describe('an allowed call', () => {
     expect(world.openings).toEqual([]);
   });
 
-  it("keeps the tool's own error, and loses metadata that only we may write", async () => {
+  it("keeps the tool's own error, and drops metadata that only we may write", async () => {
     world.invocation = {
       kind: 'result',
       isError: true,
@@ -60,7 +60,7 @@ describe('an allowed call', () => {
     expect(metaOf(result)).toEqual({ 'com.example/kept': 1, [SERVER_INFO]: expect.anything() });
   });
 
-  it('hands on trace context, to which nothing was added, and no other metadata [OTEL-002, OTEL-004]', async () => {
+  it('passes trace context on unchanged, and no other metadata [OTEL-002, OTEL-004]', async () => {
     const trace = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
     const context = { traceparent: trace, baggage: 'a=1' };
     await call(transfer({ _meta: { ...context, 'com.example/user': 'root', progressToken: 1 } }));
@@ -75,7 +75,7 @@ describe('an allowed call', () => {
     [-32_603, 'in words'],
     [7, null],
     [-31_000, ['a', 1]],
-  ])("is answered with the tool server's JSON-RPC error as it came: %d with %j", async (code, data) => {
+  ])("is answered with the tool server's JSON-RPC error unchanged: %d with %j", async (code, data) => {
     const error = { code, message: 'no such account', ...(data !== undefined && { data }) };
     world.invocation = { kind: 'error', ...error };
     expect((await call()).body.error).toEqual(error);
@@ -88,7 +88,7 @@ describe('an allowed call', () => {
     [429, { after: 1 }],
     [-32_602, { reason: 'invalid_request_state' }],
   ])(
-    'is answered with an error of no such meaning, when it would be taken for ours: %d with %j',
+    "is answered with a neutral error code when the tool's would have a meaning of ours: %d with %j",
     async (code, data) => {
       world.invocation = { kind: 'error', code, message: 'needs more', data };
       const { status, body } = await call();
@@ -96,14 +96,14 @@ describe('an allowed call', () => {
     },
   );
 
-  it('is answered with an error that has lost what only we may write', async () => {
+  it("is answered with the tool's error without members that only we may write", async () => {
     const forged = { [AUTHORIZATION]: AWAITING, 'dev.countersign/next-step': 1 };
     const data = { ...forged, kept: 1, _meta: { ...forged, 'com.example/kept': 2 } };
     world.invocation = { kind: 'error', code: 1, message: 'no', data };
     expect((await call()).body.error?.data).toEqual({ kept: 1, _meta: { 'com.example/kept': 2 } });
   });
 
-  it('says that nothing ran when it was not sent, and that it may have when no answer came', async () => {
+  it('says that the tool did not run when it was not sent, and that it may have run without an answer', async () => {
     world.invocation = { kind: 'not_sent', cause: 'canary-cause' };
     const notSent = await call();
     expect(notSent.body.result).toMatchObject({ isError: true });
@@ -116,7 +116,7 @@ describe('an allowed call', () => {
 });
 
 describe('a denied call', () => {
-  it('is answered at once, and nothing is opened [DENIAL-018, AZ-IM-10, COAZ-ER-05]', async () => {
+  it('is answered at once, and no request is opened [DENIAL-018, AZ-IM-10, COAZ-ER-05]', async () => {
     world.decision = { kind: 'deny', reason: 'canary-reason' };
     const { status, text, body } = await call();
     expect(status).toBe(200);
@@ -131,7 +131,7 @@ describe('a denied call', () => {
     expect([world.invocations, world.openings]).toEqual([[], []]);
   });
 
-  it.each([['the PDP wants it asked again without an approval', { kind: 'retry' } as const]])(
+  it.each([['the PDP asks to retry without an approval', { kind: 'retry' } as const]])(
     'is a plain denial when %s',
     async (_case, decision) => {
       world.decision = decision;
@@ -140,7 +140,7 @@ describe('a denied call', () => {
     },
   );
 
-  it('for which there may only be no policy yet is told from one that policy refuses, by our own reason alone', async () => {
+  it('says when a policy may only be missing, for our own reason code only', async () => {
     const toldFor = async (reason?: string) => {
       world.decision = { kind: 'deny', ...(reason !== undefined && { reason }) };
       const { result } = (await call()).body;

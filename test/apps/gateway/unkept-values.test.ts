@@ -11,14 +11,14 @@ beforeAll(() => gateway.start());
 afterAll(() => gateway.stop());
 beforeEach(() => gateway.reset());
 
-/** Stands where a number is to stand that no client in JavaScript can write. */
+/** A placeholder for a number that no JavaScript client can write. */
 const PLACE = 4_711;
 const TOO_LONG = ['9007199254740993', '-9007199254740993', '12345678901234567890', '1e400', '9007199254740993.0'];
 const ALICE = { authorization: 'Bearer token-of-alice' };
 const nothingDone = () => expect([world.evaluations, world.openings, world.invocations]).toEqual([[], [], []]);
 const initialize = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'c', version: '0' } };
 
-/** Requests of both kinds, with a number at some place of each that is not its id. */
+/** Requests of both kinds, each with a number outside its id. */
 const REQUESTS: readonly (readonly [
   what: string,
   id: string | number,
@@ -73,7 +73,7 @@ describe.each(TOO_LONG)('a request with the number %s', (number) => {
     ['its id is a fraction', `{"jsonrpc":"2.0","id":1.5,"method":"tools/list","params":{"n":${number}}}`],
     ['it is an answer', `{"jsonrpc":"2.0","id":1,"result":{"n":${number}}}`],
     ['it is a batch', `[{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"n":${number}}}]`],
-    ['it is no JSON', `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"n":${number}`],
+    ['it is not JSON', `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"n":${number}`],
   ])('is answered without an id where %s', async (_what, text) => {
     const { status, body } = await post(gateway, text, ALICE);
     expect([status, body.id, body.error?.code]).toEqual([400, null, -32_700]);
@@ -91,7 +91,7 @@ it.each(REQUESTS)('a request with half a character is answered with its id: %s',
   nothingDone();
 });
 
-describe('a request with more elements than it may have', () => {
+describe('a request with too many elements', () => {
   const withElements = (count: number, body: object) =>
     JSON.stringify(body).replace(String(PLACE), `[${Array<string>(count).fill('1').join()}]`);
 
@@ -104,7 +104,7 @@ describe('a request with more elements than it may have', () => {
     nothingDone();
   });
 
-  it('is answered without an id where it costs too much to find that out', async () => {
+  it('is answered without an id when the id is too costly to find', async () => {
     const [, , body = {}, headers = {}] = REQUESTS[0] ?? [];
     const answer = await post(gateway, withElements(100_000, body), headers);
     expect([answer.status, answer.body.id, answer.body.error?.code]).toEqual([400, null, -32_700]);
@@ -112,7 +112,7 @@ describe('a request with more elements than it may have', () => {
   });
 });
 
-it('without a good token nothing of the body is answered', async () => {
+it('a request without a valid token gets no part of its body back', async () => {
   const text = `{"jsonrpc":"2.0","id":77,"method":"tools/list","params":{"n":${TOO_LONG[0]}}}`;
   for (const headers of [{}, { authorization: 'Bearer unknown' }]) {
     const answer = await post(gateway, text, headers);
@@ -120,8 +120,8 @@ it('without a good token nothing of the body is answered', async () => {
   }
 });
 
-describe('the session of an official client goes on after such a number', () => {
-  /** Writes the number where the client wrote another one. */
+describe('the session of an official client continues after such a number', () => {
+  /** Replaces the client's number with the long one. */
   const writing: typeof fetch = (input, init) =>
     fetch(
       input,

@@ -8,7 +8,7 @@ import { startRealGateway } from '../../support/real-gateway.ts';
 let real: Awaited<ReturnType<typeof startRealGateway>>;
 let fixture: ReturnType<typeof gatedCallFixture>;
 beforeAll(async () => {
-  // A client without tasks waits for the end of its call. Only ended calls are waited for here.
+  // A client without tasks waits for the end of its call. These tests wait only for ended calls.
   real = await startRealGateway({ waitSeconds: 45, maxPollsPerSecond: 100_000 });
   fixture = gatedCallFixture(real.database.pool);
 });
@@ -35,7 +35,7 @@ const requestAccess = (args: Args) => plainly('request_access', { tool: TOOL, ar
 const submissions = () => real.authority.submissions().length;
 const BOOKED = JSON.stringify({ content: [{ type: 'text', text: 'booked' }], structuredContent: { paid: true } });
 
-/** Opens the call and has it carried out, and looks at nothing. Answers its task. */
+/** Opens the call and carries it out without reading its outcome. Returns its task. */
 async function carriedOut(args: Args): Promise<string> {
   const taskId = (await withTasks(args)).body.result?.['taskId'] as string;
   const text = 'SELECT id FROM gateway.gated_call WHERE task_id = $1';
@@ -57,14 +57,14 @@ const isOutcome = ({ body }: Sent) => {
   );
 };
 
-describe('a client that gave up waiting and repeats its call is told how it ended, once, and no approval is asked for', () => {
-  it('by the plain tool', async () => {
+describe('a client that stopped waiting and repeats its call learns the outcome once, without a new approval', () => {
+  it('with request_access', async () => {
     const args = { by: 'request_access' };
     await carriedOut(args);
     const asked = submissions();
     const answer = await requestAccess(args);
     isOutcome(answer);
-    // A host may show its model nothing else.
+    // A host may show its model only this.
     expect(answer.body.result?.['structuredContent']).toMatchObject({
       paid: true,
       'dev.countersign/request': { status: 'completed', statusMessage: expect.stringMatching(/did not run again/) },
@@ -75,7 +75,7 @@ describe('a client that gave up waiting and repeats its call is told how it ende
     expect(submissions()).toBe(asked + 1);
   });
 
-  it('by a call that waits for its end', async () => {
+  it('with a call that waits for its end', async () => {
     const args = { by: 'waiting' };
     await carriedOut(args);
     const asked = submissions();
@@ -83,7 +83,7 @@ describe('a client that gave up waiting and repeats its call is told how it ende
     expect(submissions()).toBe(asked);
   });
 
-  it('with the task that it had', async () => {
+  it('with its earlier task', async () => {
     const args = { by: 'task' };
     const taskId = await carriedOut(args);
     const asked = submissions();
@@ -98,7 +98,7 @@ describe('a client that gave up waiting and repeats its call is told how it ende
     expect(next?.['taskId']).not.toBe(taskId);
   });
 
-  it('also after it cancelled its task: that tells it nothing', async () => {
+  it('also after it cancelled its task, because a cancellation tells it no outcome', async () => {
     const args = { by: 'cancelled too late' };
     const taskId = await carriedOut(args);
     await real.send('tasks/cancel', { taskId });
@@ -106,7 +106,7 @@ describe('a client that gave up waiting and repeats its call is told how it ende
   });
 });
 
-describe('an identical call is a call of its own', () => {
+describe('an identical call is a new call', () => {
   it.each([
     ['by tasks/get', (taskId: string) => real.send('tasks/get', { taskId })],
     [
@@ -117,7 +117,7 @@ describe('an identical call is a call of its own', () => {
         return plainly('get_request_status', { reference: newest?.reference });
       },
     ],
-  ])('once its caller was told how the first one ended, %s', async (how, read) => {
+  ])('once its caller has read the outcome of the first, %s', async (how, read) => {
     const args = { read: how };
     const taskId = await carriedOut(args);
     expect((await read(taskId)).text).toContain('booked');
@@ -125,7 +125,7 @@ describe('an identical call is a call of its own', () => {
     expect([next?.['status'], next?.['taskId'] === taskId]).toEqual(['working', false]);
   });
 
-  it('for everybody else, who learn nothing of the first', async () => {
+  it('for every other caller, who learns no detail of the first', async () => {
     const args = { by: 'mallory' };
     const taskId = await carriedOut(args);
     const answer = await withTasks(args, await real.authority.token({ aud: real.mcpUrl, sub: 'mallory' }));

@@ -20,21 +20,21 @@ describe('Cerbos as the policy decision point of the gateway', () => {
   });
   afterAll(() => product?.stop());
 
-  it('permits what its policies permit, and that runs', async () => {
+  it('permits as its policies say, and the call runs', async () => {
     expect(await product.call('list_directory', { path: product.files })).toMatchObject({
       structuredContent: { content: '' },
     });
     expect(product.calls()).toHaveLength(1);
   });
 
-  it('denies for good: a denial without access_request is final [PRJ-32, ARAP-DEN-03, AZ-IM-10]', async () => {
+  it('denies for good, because a denial without access_request is final [PRJ-32, ARAP-DEN-03, AZ-IM-10]', async () => {
     const path = join(product.files, 'never.txt');
     const answer = await product.call('write_file', { path, content: 'x' });
     expect(answer).toMatchObject({ isError: true, resultType: 'complete' });
     expect([existsSync(path), product.calls().length]).toEqual([false, 1]);
   });
 
-  it('is used in spite of its ways: http addresses in its metadata, and X-Request-ID that does not come back [PRJ-31, PRJ-30]', () => {
+  it('works despite http addresses in its metadata and a missing X-Request-ID in its answers [PRJ-31, PRJ-30]', () => {
     const noted = product.lines.map(({ msg }) => String(msg)).filter((msg) => msg.includes('X-Request-ID'));
     expect(noted).toHaveLength(1);
     expect(product.lines.filter(({ alarm }) => alarm === 'pdp_misconfigured')).toEqual([]);
@@ -50,18 +50,18 @@ describe('Cerbos behind our policy decision point', () => {
   afterAll(() => product?.stop());
   const write = (path: string) => product.call('write_file', { path, content: 'approved by a person' });
 
-  it('permits what its policies permit', async () => {
+  it('permits as its policies say', async () => {
     expect(await product.call('list_directory', { path: product.files })).toMatchObject({ structuredContent: {} });
   });
 
-  it('denies what no hint is about, for good', async () => {
+  it('denies for good without a hint', async () => {
     expect(await product.call('create_directory', { path: join(product.files, 'no') })).toMatchObject({
       isError: true,
     });
     expect(existsSync(join(product.files, 'no'))).toBe(false);
   });
 
-  it('has a call wait for an approval, is asked again with it, and by its own permit the call runs once [ARAP-GEN-02, ARAP-REV-08, ARAP-REV-01]', async () => {
+  it('holds a call for an approval, is asked again with it, and runs the call once by its own permit [ARAP-GEN-02, ARAP-REV-08, ARAP-REV-01]', async () => {
     const path = join(product.files, 'approved.txt');
     const ended = await product.carriedOut(
       async () => {
@@ -80,7 +80,7 @@ describe('Cerbos behind our policy decision point', () => {
     expect(product.calls().filter(({ arguments: args }) => args['path'] === path)).toHaveLength(1);
   });
 
-  it('runs nothing that a person denied', async () => {
+  it('runs no call that an approver denied', async () => {
     const path = join(product.files, 'denied.txt');
     const { taskId } = await write(path);
     expect((await product.vote(await product.openRequest(), 'deny')).ok).toBe(true);

@@ -54,7 +54,7 @@ const MODE = 0o777;
 const alarms = () => lines.filter(({ alarm }) => alarm === 'decision_log_incomplete').length;
 
 describe('the decision log', () => {
-  it('has one line for each decision, in order, and only its owner can read it', async () => {
+  it('has one line for each decision, in order, and is readable only by its owner', async () => {
     writeFileSync(file, '');
     chmodSync(file, 0o644);
     const written = open();
@@ -80,7 +80,7 @@ describe('the decision log', () => {
     ]);
   });
 
-  it('neither changes nor delays decisions when the disk is full, keeps little in memory, and logs one alarm', async () => {
+  it('keeps decisions unchanged and on time when the disk is full, with little memory and one alarm', async () => {
     symlinkSync('/dev/full', file);
     const full = open();
     const mode = statSync('/dev/full').mode;
@@ -134,7 +134,7 @@ describe('the decision log', () => {
     expect(() => open(join(folder, 'missing', 'x'))).toThrow(/decision log .* cannot be written\. Make its folder/);
   });
 
-  it('has the request without the approval that came with it', async () => {
+  it('records a request without the approval that came with it', async () => {
     const policies = new PolicyFolder();
     let engine: CedarEngine | undefined;
     try {
@@ -163,7 +163,7 @@ describe('the decision log', () => {
     }
   });
 
-  it('has the denial of a permit that the enforcement point could not use', async () => {
+  it('records a denial for a permit that the enforcement point could not use', async () => {
     const policies = new PolicyFolder({
       'a.cedar': permitting('a').replace('\n', '\n@obligation("tell")\n'),
       'tell.obligation.json': '{"type":"notification","properties":{"to":"x","body":"y"}}',

@@ -30,7 +30,7 @@ describe('the decisions of the certification scenario', () => {
     },
   );
 
-  it('hold with properties and members that no policy knows [AZ-IM-05, AZ-IM-06, AZ-TR-07]', async () => {
+  it('hold with unknown properties and members [AZ-IM-05, AZ-IM-06, AZ-TR-07]', async () => {
     const answer = await pdp.post({
       subject: { ...aUser('alice', { department: 'Sales', role: 'manager' }), nickname: 'al' },
       action: anAction('read', { method: 'GET' }),

@@ -78,13 +78,21 @@ describe('the answer of another decision point', () => {
     ['a permit', { decision: true }, { kind: 'permit' }],
     ['a denial', denial(), { kind: 'deny', reason: 'not_permitted' }],
     ['a denial with a code', denial({ reason: 'blocked' }), { kind: 'deny', reason: 'blocked' }],
-    ['a denial with a sentence', denial({ reason: 'by rule 7 of Bob' }), { kind: 'deny', reason: 'not_permitted' }],
+    [
+      'a denial with a text as reason',
+      denial({ reason: 'by rule 7 of Bob' }),
+      { kind: 'deny', reason: 'not_permitted' },
+    ],
     ['a denial that offers a request of its own', denial({ access_request: {} }), { kind: 'deny' }],
-    ['an agreed reason', denial({ reason: 'needs_a_person' }), { kind: 'requestable', template: 'treasury_approval' }],
-    ['an agreed output', outputs(null, { ask: 'cfo', more: 1 }), { kind: 'requestable', template: 'cfo_approval' }],
-    ['an agreed text as output', outputs('board'), { kind: 'requestable', template: 'board_approval' }],
+    [
+      'a configured reason',
+      denial({ reason: 'needs_a_person' }),
+      { kind: 'requestable', template: 'treasury_approval' },
+    ],
+    ['a configured output', outputs(null, { ask: 'cfo', more: 1 }), { kind: 'requestable', template: 'cfo_approval' }],
+    ['a configured text as output', outputs('board'), { kind: 'requestable', template: 'board_approval' }],
     ['other outputs', outputs({ ask: 'ceo' }, 'boards', ['board'], 7), { kind: 'deny' }],
-    ['a permit under obligations', { decision: true, context: { obligations: [{ id: 'o' }] } }, { kind: 'failed' }],
+    ['a permit with obligations', { decision: true, context: { obligations: [{ id: 'o' }] } }, { kind: 'failed' }],
   ])('reads %s', async (_case, said, expected) => {
     answer = said;
     expect(await answerOf(engine(), aTransfer())).toMatchObject(expected);
@@ -110,8 +118,8 @@ describe('the answer of another decision point', () => {
     ['of a type that is not registered', [{ ...NOTIFY, id: 'x', type: 'dance' }, NOTIFY], [NOTIFY]],
     ['that is malformed', [{ id: 'x' }, NOTIFY], [NOTIFY]],
     ['that is null', [null], undefined],
-    ['with the id of another', [NOTIFY, { ...NOTIFY }], undefined],
-    ['outside of a list', NOTIFY, undefined],
+    ['with the id of another one', [NOTIFY, { ...NOTIFY }], undefined],
+    ['outside a list', NOTIFY, undefined],
     ['in a text', 'notification', undefined],
   ])('denies with an obligation %s, and passes on the others [OBL-03, OBL-04, OBL-10]', async (_what, said, kept) => {
     for (const decision of [true, false]) {
@@ -122,7 +130,7 @@ describe('the answer of another decision point', () => {
     }
   });
 
-  it('denies for good in spite of the approval it wanted, and offers a request for another template [ARAP-REV-08]', async () => {
+  it('denies for good although the approval was given, or offers a request for another template [ARAP-REV-08]', async () => {
     answer = denial({ reason: 'needs_a_person' });
     expect(await answerOf(engine(), aTransfer(), APPROVAL)).toMatchObject({ kind: 'deny' });
     answer = outputs({ ask: 'cfo' });
@@ -138,8 +146,8 @@ describe('the answer of another decision point', () => {
   );
 });
 
-describe('our policy decision point in front of it', () => {
-  it('makes requestable denials and verifies approvals, but only the other one permits [ARAP-GEN-02, ARAP-REV-03, ARAP-REV-04]', async () => {
+describe('our policy decision point in front of another one', () => {
+  it('makes requestable denials and verifies approvals, but only the other PDP permits [ARAP-GEN-02, ARAP-REV-03, ARAP-REV-04]', async () => {
     const pdp = await startTestPdp({ engine: engine() });
     answer = denial({ reason: 'needs_a_person' });
     const { body } = await pdp.post(aTransfer());
@@ -156,7 +164,7 @@ describe('our policy decision point in front of it', () => {
 
     answer = denial();
     expect((await pdp.post(presenting(aTransfer(), approval))).body.decision).toBe(false);
-    // One that is for another call is no input at all, and neither is one that would ride in with a new member.
+    // An approval for another call is not passed on, nor one whose request gained a member.
     for (const other of [aTransfer({ amount: 1 }), aTransfer({ rides: 'in' })]) {
       await pdp.post(presenting(other, approval));
       expect(asked.at(-1)?.context['approval']).toBeUndefined();
@@ -164,7 +172,7 @@ describe('our policy decision point in front of it', () => {
     await pdp.stop();
   });
 
-  it('answers no decision while the other one is down [AZ-EV-07]', async () => {
+  it('returns no decision while the other PDP is down [AZ-EV-07]', async () => {
     const pdp = await startTestPdp({ engine: engine() });
     answer = new CountersignError('ERR_PDP_UNAVAILABLE', 'away');
     expect(await pdp.post(aTransfer())).toMatchObject({ status: 500, text: 'internal error' });

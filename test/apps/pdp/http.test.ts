@@ -36,7 +36,7 @@ describe('a broken request', () => {
     ['text', '"x"', 'the body is not of type object'],
     ['a number', '1', 'the body is not of type object'],
     ['null', 'null', 'the body is missing'],
-    ['something that is no JSON', '{"subject":', 'the body is not JSON'],
+    ['text that is not JSON', '{"subject":', 'the body is not JSON'],
     ['nothing', '', 'subject is missing'],
     [
       'half a character in an id',
@@ -73,9 +73,9 @@ describe('a broken request', () => {
   });
 
   it.each<[string, Record<string, string>]>([
-    ['an encoding', { 'Content-Encoding': 'compress' }],
-    ['a character set', { 'Content-Type': 'application/json; charset=latin1' }],
-  ])('is answered with 415 for %s that we do not read', async (_name, headers) => {
+    ['encoding', { 'Content-Encoding': 'compress' }],
+    ['character set', { 'Content-Type': 'application/json; charset=latin1' }],
+  ])('is answered with 415 for an unsupported %s', async (_name, headers) => {
     expect((await pdp.post(small(), { headers })).status).toBe(415);
   });
 
@@ -94,7 +94,7 @@ describe('a broken request', () => {
       new CountersignError('ERR_DATABASE_UNAVAILABLE', 'a secret detail'),
       ['the records cannot be reached; ask again later', '5'],
     ],
-  ])('is answered with %s and nothing else when %s [AZ-TR-09]', async (status, _when, fault, said) => {
+  ])('is answered with only %s when %s [AZ-TR-09]', async (status, _when, fault, said) => {
     const broken = await startTestPdp({ decide: { verifyApproval: () => Promise.reject(fault) } });
     try {
       const answer = await broken.post(aTransfer({ approval: { id: 'x' } }));
@@ -109,20 +109,20 @@ describe('credentials', () => {
   it.each<[string, string | null, string]>([
     ['none', null, `Bearer realm="${PDP_URL}"`],
     ['another scheme', 'Basic YTpi', `Bearer realm="${PDP_URL}"`],
-    ['another token', 'Bearer a-token-of-somebody-else', `Bearer realm="${PDP_URL}", error="invalid_token"`],
+    ['another token', 'Bearer a-token-of-another-client', `Bearer realm="${PDP_URL}", error="invalid_token"`],
     [
       'a token that begins like ours',
       'Bearer a-token-of-the-enforcement',
       `Bearer realm="${PDP_URL}", error="invalid_token"`,
     ],
-  ])('are demanded: 401 for %s [AZ-SE-02, AZ-SE-03, AZ-SE-04, AZ-SE-05]', async (_name, authorization, challenge) => {
+  ])('are required: 401 for %s [AZ-SE-02, AZ-SE-03, AZ-SE-04, AZ-SE-05]', async (_name, authorization, challenge) => {
     for (const path of ['/access/v1/evaluation', '/access/v1/evaluations']) {
       const answer = await pdp.post('not even JSON', { path, headers: { Authorization: authorization } });
       expect(answer.status).toBe(401);
       expect(answer.headers.get('www-authenticate')).toBe(challenge);
     }
   });
-  it('are not needed for what everybody may read', async () => {
+  it('are not needed for public documents', async () => {
     for (const path of ['/.well-known/authzen-configuration', '/access/v1/jwks', '/healthz']) {
       expect((await fetch(pdp.origin + path)).status).toBe(200);
     }
@@ -174,7 +174,7 @@ describe('a batch', () => {
     await changing.stop();
     expect(body.evaluations?.map(({ decision }) => decision)).toEqual([true, true, true]);
   });
-  it('stops at an entry that is no request when it stops at denials [AZ-BX-13]', async () => {
+  it('stops at an invalid entry when it stops at denials [AZ-BX-13]', async () => {
     const body = of([10, 10], { options: { evaluations_semantic: 'deny_on_first_deny' } });
     const evaluations = [...body.evaluations.slice(0, 1), 'x', ...body.evaluations];
     expect(await decisions({ ...body, evaluations })).toEqual([true, false]);
@@ -200,11 +200,11 @@ describe('a batch', () => {
     };
     expect(await decisions(body)).toEqual([true, false]);
   });
-  it('needs no defaults, and none that is not used has to be whole [AZ-BX-06]', async () => {
+  it('needs no defaults, and ignores an incomplete default that no entry uses [AZ-BX-06]', async () => {
     expect(await decisions({ evaluations: [small()] })).toEqual([true]);
     expect(await decisions({ resource: {}, evaluations: [small()] })).toEqual([true]);
   });
-  it('answers an entry that is no request with a denial of its own [AZ-BX-07, AZ-BX-08]', async () => {
+  it('answers an invalid entry with a separate denial [AZ-BX-07, AZ-BX-08]', async () => {
     const { subject, resource } = aTransfer();
     const answer = await pdp.post({ subject, resource, evaluations: [small(), { context: {} }, 7] }, EVALUATIONS);
     expect(answer.status).toBe(200);
@@ -221,10 +221,10 @@ describe('a batch', () => {
     expect((await pdp.post(body, EVALUATIONS)).body).toEqual({ decision: true });
   });
   it.each<[string, object]>([
-    ['entries that are no list', { ...small(), evaluations: {} }],
+    ['entries that are not a list', { ...small(), evaluations: {} }],
     ['an unknown semantic', { ...of([10]), options: { evaluations_semantic: 'first_wins' } }],
-    ['options that are no object', { ...of([10]), options: 'x' }],
-    ['more entries than we take', of(Array.from({ length: 257 }, () => 10))],
+    ['options that are not an object', { ...of([10]), options: 'x' }],
+    ['more entries than allowed', of(Array.from({ length: 257 }, () => 10))],
   ])('is refused as a whole with %s [AZ-BX-09, AZ-BX-11, AZ-TR-15]', async (_name, body) => {
     expect((await pdp.post(body, EVALUATIONS)).status).toBe(400);
   });

@@ -17,7 +17,7 @@ const batchOf = (entries: number) => ({ ...small(), evaluations: Array.from({ le
 const EVALUATIONS = { path: '/access/v1/evaluations' } as const;
 
 describe('the request identifier', () => {
-  it('comes back as it was sent, in answers and in refusals [AZ-TR-10]', async () => {
+  it('is returned unchanged, in answers and in refusals [AZ-TR-10]', async () => {
     const { post } = await start();
     const id = 'bfe9eb29-ab87-4ca3-be83-a1d5d8305716';
     for (const headers of [{}, { Authorization: null }, { 'Content-Type': 'text/plain' }]) {
@@ -40,7 +40,7 @@ describe('the request identifier', () => {
     ['bytes above ASCII', '\u00e9\u00ff', 200],
     ['a character that ends lines', 'a\rSet-Cookie: x=y', 400],
     ['a character that ends texts', 'a\0b', 400],
-    ['more than a header may have', 'x'.repeat(100_000), 431],
+    ['more bytes than a header may have', 'x'.repeat(100_000), 431],
   ])('is safe with %s [AZ-TR-10, AZ-TR-15]', async (_name, id, status) => {
     const { origin, post } = await start();
     const socket = connect(Number(new URL(origin).port), '127.0.0.1');
@@ -59,7 +59,7 @@ describe('the request identifier', () => {
   });
 });
 
-describe('a body that parsers read differently', () => {
+describe('an ambiguous body', () => {
   it.each([
     [
       'a member twice',
@@ -69,7 +69,7 @@ describe('a body that parsers read differently', () => {
     ['a member twice, once in escapes', '{"subject":{"id":"bob","\\u0069d":"alice"}}', /a member twice/],
     ['a number beyond a double', '{"context":{"amount":1e400}}', /too long to be kept/],
     ['a number that would be rounded', '{"context":{"amount":9007199254740993}}', /too long to be kept/],
-    ['bytes that are no UTF-8', Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]), /not UTF-8/],
+    ['invalid UTF-8', Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]), /not UTF-8/],
   ])('is refused: %s [AZ-TR-13]', async (_name, body, why) => {
     const { post } = await start();
     for (const path of ['/access/v1/evaluation', '/access/v1/evaluations', '/access/v1/search/subject']) {
@@ -80,7 +80,7 @@ describe('a body that parsers read differently', () => {
 });
 
 describe('the limits of a decision point', () => {
-  it('refuse more evaluations in a second than one enforcement point may have, entries of batches counted [AZ-TR-15]', async () => {
+  it('refuse more evaluations per second than allowed for one enforcement point, with entries of batches counted [AZ-TR-15]', async () => {
     const other = 'a-token-of-another-enforcement-point';
     const { post } = await start({
       limits: { maxEvaluationsPerSecond: 20 },
@@ -89,23 +89,23 @@ describe('the limits of a decision point', () => {
     expect((await post(batchOf(15), EVALUATIONS)).status).toBe(200);
     const isRefused = ({ status }: { status: number }) => status === 429;
     const batches = () => Array.from({ length: 4 }, () => post(batchOf(15), EVALUATIONS));
-    // Between two of them a second may pass.
+    // A second may pass between two batches.
     const refused = await waitFor(async () => (await Promise.all(batches())).find(isRefused));
     expect(refused.text).toContain('ask again later');
     expect(Number(refused.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
     const smallAmongBatches = async () => (await Promise.all([...batches(), post(small())])).at(-1);
     await waitFor(async () => (await smallAmongBatches())?.status === 429);
-    // Each has its own.
+    // Each enforcement point has its own limit.
     expect((await post(small(), { headers: { Authorization: `Bearer ${other}` } })).status).toBe(200);
   });
 
   it('count each entry of a batch [AZ-TR-15]', async () => {
     const { post } = await start({ limits: { maxEvaluationsPerSecond: 250 } });
-    // A second may pass within a request. No second has room for 250 requests of 256 entries.
+    // A second may pass during a request. No second has time for 250 requests of 256 entries.
     await waitFor(async () => (await post(batchOf(256), EVALUATIONS)).status === 429);
   });
 
-  it('refuse requests above those that are worked on, before their bodies are read, and take them again afterwards [AZ-TR-15]', async () => {
+  it('refuse requests above the concurrency limit before their bodies are read, and accept them again later [AZ-TR-15]', async () => {
     let release = () => {};
     const held = new Promise<void>((resolve) => (release = resolve));
     const { post } = await start({
@@ -143,7 +143,7 @@ describe('the limits of a decision point', () => {
 describe('several enforcement points', () => {
   const TOKEN = 'a-token-of-the-billing-gateway';
 
-  it('have names, to which denials are bound [AZ-SE-02, AZ-SE-06]', async () => {
+  it('have names, and denials are bound to them [AZ-SE-02, AZ-SE-06]', async () => {
     const { post, recorded } = await start({
       enforcementPoints: [{ name: 'billing-gateway', token: TOKEN }],
     });
@@ -152,7 +152,7 @@ describe('several enforcement points', () => {
     expect(recorded.map(({ requester }) => requester)).toEqual(['mcp-gateway', 'billing-gateway']);
   });
 
-  it('come from the configuration, with tokens or token files, and cannot take the name of the gateway', async () => {
+  it("come from the configuration, with tokens or token files, and cannot use the gateway's name", async () => {
     const parse = (points: object) =>
       parseConfig({ pdp: { enforcementPoints: points } }, { baseDir: '/etc/countersign', stateDir: '/' });
     const own = { name: 'mcp-gateway', token: PDP_TOKEN };

@@ -17,7 +17,7 @@ import { anEs256Key, DEFAULT_POLICIES, PDP_TOKEN, post, recordingLog } from '../
 import { anApprovalFor, aRevocationList, presenting } from '../../support/signed-approvals.ts';
 import { CUT_AT_ONCE, systemTime } from '../../support/time.ts';
 
-/** What a decision rests on. */
+/** The basis of a decision. */
 const restsOn = (...policies: string[]) => ({
   [POLICY_VERSION_MEMBER]: expect.stringMatching(/^sha-256:[0-9a-f]{64}$/),
   [POLICIES_MEMBER]: policies,
@@ -33,7 +33,7 @@ let config: Config;
 let secrets: Pick<Secrets, 'pdpToken' | 'pdpSigningKey'>;
 let pdp: Running;
 
-/** As the access request service signs it; a test may have it say something else. */
+/** An approval as the access request service signs it. A test may change its claims. */
 let revoked: string[] = [];
 let revocations = () => aRevocationList({ key: arsKey, issuer: config.urls.accessRequests, revoked });
 
@@ -76,12 +76,12 @@ const approve = (request: EvaluationRequest, key = arsKey) =>
   });
 
 describe('the decision point with the example policies', () => {
-  it('permits what is free', async () => {
+  it('permits unrestricted calls', async () => {
     const answer = await post(config.urls.pdp, aCall('files__read_file'));
     expect(answer.body).toEqual({ decision: true, context: restsOn('files-look') });
   });
 
-  it('denies a change, offers a request for it, and has it on record [ARAP-EID-02, ARAP-GEN-07, PRJ-02]', async () => {
+  it('denies a change, offers a request for it, and records it [ARAP-EID-02, ARAP-GEN-07, PRJ-02]', async () => {
     const answer = await post(config.urls.pdp, aCall('files__write_file'));
     const { evaluation_id, access_request } = answer.body.context as {
       evaluation_id: string;
@@ -105,7 +105,7 @@ describe('the decision point with the example policies', () => {
     });
   });
 
-  it('permits it with the approval, by the keys that the access request service publishes [ARAP-CMP-14] [ARAP-DIS-08]', async () => {
+  it("permits the change with the approval, by the access request service's published keys [ARAP-CMP-14] [ARAP-DIS-08]", async () => {
     const request = aCall('files__write_file');
     const approval = await approve(request);
     const permit = {
@@ -118,7 +118,7 @@ describe('the decision point with the example policies', () => {
     expect(fetched).toBe(before);
   });
 
-  it('does not permit another path with it, nor one signed by an unknown key [ARAP-REV-04, ARAP-DIS-09]', async () => {
+  it('permits neither another path with that approval, nor an approval signed by an unknown key [ARAP-REV-04, ARAP-DIS-09]', async () => {
     const request = aCall('files__write_file');
     const other = presenting(aCall('files__write_file', '/srv/other.txt'), await approve(request));
     expect((await post(config.urls.pdp, other)).body).toMatchObject({
@@ -140,7 +140,7 @@ describe('the decision point with the example policies', () => {
     expect(keys.every((key) => !('d' in key))).toBe(true);
   });
 
-  it('never gives two denials one identifier [ARAP-BND-06]', async () => {
+  it('never gives two denials the same identifier [ARAP-BND-06]', async () => {
     const answers = await Promise.all(
       Array.from({ length: 20 }, () => post(config.urls.pdp, aCall('files__edit_file'))),
     );
@@ -152,7 +152,7 @@ describe('the decision point with the example policies', () => {
   });
 });
 
-describe('an approval that was taken back', () => {
+describe('a revoked approval', () => {
   const present = async () => {
     const request = aCall('files__write_file');
     const approval = await approve(request);
@@ -174,7 +174,7 @@ describe('an approval that was taken back', () => {
     revocations = honest;
   });
 
-  it('permits nothing from the next question on, and another may be asked for [PRJ-38] [ARAP-REV-10] [ARAP-NXT-12]', async () => {
+  it('permits no request from the next question on, and a new approval may be requested [PRJ-38] [ARAP-REV-10] [ARAP-NXT-12]', async () => {
     const { id, answer } = await present();
     expect(await answer()).toMatchObject({ decision: true });
     revoked.push(id);
@@ -185,13 +185,13 @@ describe('an approval that was taken back', () => {
   });
 
   it.each<[string, () => Promise<string>]>([
-    ['is not there', () => Promise.resolve('')],
+    ['is missing', () => Promise.resolve('')],
     ['is of another signer', async () => aRevocationList({ ...OF_ARS(), key: await anEs256Key('ars-1') })],
     ['is of another issuer', () => listed({ iss: config.urls.pdp })],
     ['is old', () => listed({ iat: Math.floor(Date.now() / 1_000) - 61, exp: Math.floor(Date.now() / 1_000) + 60 })],
     ['is another token of its signer', () => listed({}, 'JWT')],
-    ['lists nothing', () => listed({ revoked: undefined })],
-  ])('waits, and permits nothing, while the list %s [PRJ-38]', async (_name, list) => {
+    ['lacks its entries', () => listed({ revoked: undefined })],
+  ])('delays the answer without a permit while the list %s [PRJ-38]', async (_name, list) => {
     const { answer } = await present();
     revocations = list;
     expect(await answer()).toEqual({
@@ -202,7 +202,7 @@ describe('an approval that was taken back', () => {
 
   const OF_ARS = () => ({ issuer: config.urls.accessRequests, revoked: [] as string[] });
 
-  it('is not asked after where the access request service takes none back', async () => {
+  it('is not checked where the access request service has no revocations', async () => {
     const pdpPort = await freePort();
     const own = { ...config, pdp: { ...config.pdp, port: pdpPort, checkRevocations: false } };
     const trusting = await startPdp(own, secrets, {
@@ -240,12 +240,12 @@ describe('starting the decision point', () => {
   it('fails with EADDRINUSE when the port is taken', async () => {
     await expect(start({})).rejects.toMatchObject({ code: 'EADDRINUSE' });
   });
-  it('fails when there are no policies', async () => {
+  it('fails without policies', async () => {
     await expect(start({ pdp: { ...config.pdp, policies: '/does/not/exist' } })).rejects.toMatchObject({
       code: 'ERR_CONFIG_INVALID',
     });
   });
-  it('fails when the signing key is of another kind', async () => {
+  it('fails when the signing key has another type', async () => {
     await expect(start({}, { kty: 'RSA', kid: 'x', d: 'y' })).rejects.toMatchObject({ code: 'ERR_CONFIG_INVALID' });
   });
 });

@@ -51,8 +51,8 @@ const demanded = async (tool: string, supported?: unknown) => (await ask(tool, s
 const tell = { id: 'tell', ...NOTIFICATION };
 const signIn = { id: 'sign-in', ...STEP_UP };
 
-describe('a decision', () => {
-  it('has the obligations of its determining policies, each once, with an id to refer to [OBL-01, OBL-02, OBL-03, OBL-04]', async () => {
+describe('the obligations of a decision', () => {
+  it('come from its determining policies, each once, with an id [OBL-01, OBL-02, OBL-03, OBL-04]', async () => {
     expect(await ask('told')).toEqual({
       decision: true,
       context: { evaluation_id: expect.stringMatching(/^eval_/), obligations: [tell] },
@@ -62,15 +62,15 @@ describe('a decision', () => {
     expect(await ask('plain')).toEqual({ decision: true });
   });
 
-  it('that denies has the obligations of the forbidding policies only [OBL-01, OBL-17]', async () => {
+  it('of a denial come only from the forbidding policies [OBL-01, OBL-17]', async () => {
     expect(await ask('forbidden')).toMatchObject({ decision: false, context: { reason: 'policy_denied' } });
-    // Whose sessions is for the request to say.
+    // The request names the subject of the sessions.
     const ending = { id: 'end', type: 'session_termination', properties: { subject: 'agent' } };
     expect(await demanded('forbidden')).toEqual([ending]);
     expect(await ask('unknown')).toEqual({ decision: false, context: { reason: 'not_permitted' } });
   });
 
-  it('that is requestable has the obligations of the denial, and the permit after an approval has its own', async () => {
+  it('of a requestable denial are its own, and the permit after an approval has others', async () => {
     const denial = await ask('held');
     expect(denial.context).toMatchObject({ access_request: { template: 'boss' }, obligations: [{ id: 'attempt' }] });
     expect(pdp.recorded.at(-1)?.evaluationId).toBe(denial.context?.['evaluation_id']);
@@ -82,11 +82,11 @@ describe('a decision', () => {
 });
 
 describe('an enforcement point', () => {
-  it('that declares nothing, or null, may get any obligation [OBL-24]', async () => {
+  it('that declares no types, or null, may get any obligation [OBL-24]', async () => {
     expect(await demanded('both', null)).toEqual([signIn, tell]);
   });
 
-  it('gets a permit if it declares every needed type, whatever else it declares [OBL-23]', async () => {
+  it('gets a permit if it declares every needed type, also with further types [OBL-23]', async () => {
     expect(await demanded('both', ['step-up', 'dance', 'notification'])).toEqual([signIn, tell]);
     expect(await ask('plain', [])).toEqual({ decision: true });
   });
@@ -95,7 +95,7 @@ describe('an enforcement point', () => {
     const denied = { decision: false, context: { reason: 'obligation_not_supported' } };
     expect(await ask('both', ['notification', 'dance'])).toEqual(denied);
     expect(await ask('told', [])).toEqual(denied);
-    // Nobody is asked for an approval of which nothing could come.
+    // No approval is requested when its permit could not be used.
     expect(await ask('asked', ['notification'])).toEqual(denied);
     expect(await ask('asked', ['step-up'])).toMatchObject({ context: { access_request: { template: 'boss' } } });
   });
@@ -114,7 +114,7 @@ describe('an enforcement point', () => {
   });
 
   it.each([['notification'], [{}], [[5]], [7]])(
-    'gets 400 for a declaration that is no list of names: %j',
+    'gets 400 for a declaration that is not a list of names: %j',
     async (odd) => {
       const { status, text } = await pdp.post(question('told', odd));
       expect(status).toBe(400);
@@ -138,16 +138,21 @@ describe('a policy folder is refused', () => {
     return (error as InvalidPolicies).problems;
   };
   it.each([
-    ['that is no JSON', '{\n "type" }', { line: 2 }, /it is not JSON\. Write/],
+    ['that is not JSON', '{\n "type" }', { line: 2 }, /it is not JSON\. Write/],
     ['of a type that is not registered', '{\n "type": "dance", "properties": {} }', { line: 2 }, /Write \{ "type"/],
-    ['without what its type is given', file({ type: 'step-up', properties: {} }), {}, /acr_value/],
+    ['without the properties of its type', file({ type: 'step-up', properties: {} }), {}, /acr_value/],
     [
       'with a misspelt property',
       file({ type: 'notification', properties: { to: 'a', body: '', title: 'x' } }),
       { line: 6 },
       /title/,
     ],
-    ['with a number for a text', file({ type: 'notification', properties: { to: 5, body: '' } }), { line: 4 }, /to/],
+    [
+      'with a number instead of a text',
+      file({ type: 'notification', properties: { to: 5, body: '' } }),
+      { line: 4 },
+      /to/,
+    ],
   ])('with an obligation %s [OBL-02, OBL-04, OBL-14, OBL-16]', async (_what, text, place, message) => {
     const problems = await problemsOf({ 'tell.obligation.json': text });
     expect(problems).toMatchObject([

@@ -31,13 +31,13 @@ const versionNow = () => engine?.status().policy_version;
 const decide = (tool: string, opened: CedarEngine) => decidingBy(opened)((now) => now(aCall(tool), 'pep'));
 const alarms = () => lines.filter(({ alarm }) => alarm === 'policies_rejected');
 
-describe('policies that change', () => {
+describe('changes to policies', () => {
   it.each([
     ['is written in place', () => folder.write('a.cedar', permitting('b'))],
-    ['is replaced, as editors do', () => folder.replace('a.cedar', permitting('b'))],
+    ['is replaced, as by an editor', () => folder.replace('a.cedar', permitting('b'))],
     ['is in another folder that the link now names', () => folder.pointTo(folder.make({ 'a.cedar': permitting('b') }))],
     ['is added', () => folder.write('b.cedar', permitting('b'))],
-  ])('are reloaded when a file %s', async (_how, change) => {
+  ])('are loaded when a file %s', async (_how, change) => {
     const opened = await open();
     const before = await decide('b', opened);
     expect(before).toEqual({
@@ -53,7 +53,7 @@ describe('policies that change', () => {
     expect(after.context?.[POLICY_VERSION_MEMBER]).toMatch(/^sha-256:[0-9a-f]{64}$/);
   });
 
-  it('have an id that depends on the text of every file, and on nothing else', async () => {
+  it('give the version an id that depends only on the text of every file', async () => {
     const directory = NO_DIRECTORY;
     const idOf = async (files: Record<string, string>, file?: string) =>
       (await readPolicyTexts({ folder: folder.make(files), directory: { ...directory, file } })).id;
@@ -71,7 +71,7 @@ describe('policies that change', () => {
     expect(await idOf({})).toBe(ids[0]);
   });
 
-  it('stay in force after a broken edit, with one alarm that names the place', async () => {
+  it('keep the old version after a broken edit, with one alarm that names the place', async () => {
     const opened = await open();
     const good = versionNow();
     folder.write(
@@ -98,7 +98,7 @@ describe('policies that change', () => {
     expect(alarms()).toHaveLength(2);
   });
 
-  it('stay in force while the folder is gone, and are no longer reported when it is back', async () => {
+  it('keep the old version while the folder is missing, and end the report when it is back', async () => {
     const opened = await open();
     const good = folder.make({});
     folder.pointTo('/does/not/exist');
@@ -109,7 +109,7 @@ describe('policies that change', () => {
     expect(alarms()).toHaveLength(1);
   });
 
-  it('come into force only with the schema that they need', async () => {
+  it('take effect only together with the schema that they need', async () => {
     const opened = await open();
     const good = versionNow();
     const text = '@id("fly") permit (principal, action == Action::"fly", resource);';
@@ -138,7 +138,7 @@ describe('policies that change', () => {
     expect(alarms()).toMatchObject([{ problems: [expect.stringContaining('people.json: directory: it is not JSON')] }]);
   });
 
-  it('are read on demand, between two checks', async () => {
+  it('are read on demand between two checks', async () => {
     const opened = await open({}, 3_600_000);
     folder.write('a.cedar', permitting('b'));
     await opened.reload();
@@ -162,7 +162,7 @@ describe('policies that change', () => {
 });
 
 describe('a decision', () => {
-  it('ends with the version it began with, even if others come into force', async () => {
+  it('uses one version to its end, even if others take effect', async () => {
     const opened = await open();
     const { pause, go } = aGate();
     const held = opened.use(async (policies) => {
@@ -194,7 +194,7 @@ describe('a decision', () => {
     const caller = async () => {
       while (goesOn()) {
         left -= 2;
-        // Two evaluations of one HTTP request, as a batch has them.
+        // Two evaluations in one HTTP request, as in a batch.
         const answers = await work(async (now) => {
           const first = await now(aCall('a'), 'pep');
           await new Promise(setImmediate);

@@ -22,8 +22,8 @@ const policies = new PolicyFolder({
   'c.cedar': '@id("never-c") forbid (principal, action, resource == Resource::"tool|c");',
 });
 const folder = mkdtempSync(join(tmpdir(), 'countersign-pdp-process-'));
-/** Of an enforcement point that is none of ours. */
-const OTHER_TOKEN = 'a-token-of-somebody-else-0123456789';
+/** The token of a third-party enforcement point. */
+const OTHER_TOKEN = 'a-token-of-a-third-party-0123456789';
 const decisions = join(folder, 'decisions.jsonl');
 
 beforeAll(async () => {
@@ -63,7 +63,7 @@ const askWith = async (token: string, tools: string[]) => {
   return await post(url, { evaluations }, { path: '/access/v1/evaluations', headers });
 };
 
-/** The names of all members, however deep. */
+/** The names of all members, at any depth. */
 const namesIn = (value: unknown): string[] =>
   typeof value === 'object' && value !== null
     ? Object.entries(value).flatMap(([name, inner]) => [...(Array.isArray(value) ? [] : [name]), ...namesIn(inner)])
@@ -86,13 +86,13 @@ describe('the process of the decision point', () => {
     expect(version).toMatch(/^sha-256:[0-9a-f]{64}$/);
   });
 
-  it('tells our own gateway and worker, for their records, which policies determined a decision', async () => {
+  it('tells our own gateway and worker which policies determined a decision', async () => {
     const { evaluations = [] } = (await ask('a', 'b', 'c', 'none')).body;
     const named = evaluations.map(({ context }) => (context as Record<string, unknown>)[POLICIES_MEMBER]);
     expect(named).toEqual([['permit-a'], ['ask-b'], ['never-c'], undefined]);
   });
 
-  it('keeps the names of policies from everybody else, and names its own member as profiles have to [ARAP-DEN-19] [ARAP-EXT-02]', async () => {
+  it('hides the names of policies from all others, and marks its own member as profiles require [ARAP-DEN-19] [ARAP-EXT-02]', async () => {
     const { text, body } = await askWith(OTHER_TOKEN, ['a', 'b', 'c']);
     for (const id of ['permit-a', 'ask-b', 'never-c']) expect(text).not.toContain(id);
     const names = new Set(namesIn(body));
@@ -102,7 +102,7 @@ describe('the process of the decision point', () => {
     expect(body.evaluations?.map(({ decision }) => decision)).toEqual([true, false, false]);
   });
 
-  it('reads its policies and goes on in a new decision log when it is told to, and lives on', async () => {
+  it('reloads its policies and its decision log when told to, and keeps running', async () => {
     const before = await patiently(health);
     expect(existsSync(decisions)).toBe(true);
     renameSync(decisions, `${decisions}.1`);

@@ -6,21 +6,21 @@ import { DEFAULT_POLICIES, loadEvaluator } from '../../support/pdp.ts';
 
 const config = parseConfig({}, { baseDir: '/', stateDir: '/' });
 const PARAMS = {
-  name: 'nobody__has_this',
-  uri: 'x://nobody',
+  name: 'unknown__has_this',
+  uri: 'x://unknown',
   taskId: 'tsk_1',
-  ref: { type: 'ref/prompt', name: 'nobody__has_this' },
+  ref: { type: 'ref/prompt', name: 'unknown__has_this' },
   protocolVersion: '2025-06-18',
   level: 'info',
 };
-/** What can be refused for what it is about, or is not offered here at all. */
+/** Methods that can be refused for their object, or that the gateway does not offer. */
 const NOT_FOR_ALL = [
   ...['tools/call', 'prompts/get', 'resources/read', 'completion/complete'],
   ...['resources/subscribe', 'resources/unsubscribe', 'tasks/list', 'tasks/result'],
 ];
 
-describe('the example policies, asked about every method', () => {
-  it('permit what shows what there is, and the tasks of their owners, and nothing that does something [PRJ-21] [COAZ-FW-23]', async () => {
+describe('the example policies for every method', () => {
+  it('permit reads and the tasks of their owners, and no method that changes data [PRJ-21] [COAZ-FW-23]', async () => {
     const evaluator = await loadEvaluator(DEFAULT_POLICIES);
     const permitted = MAPPED_METHODS.filter((method) => {
       const question = evaluationRequestOf(
@@ -35,7 +35,7 @@ describe('the example policies, asked about every method', () => {
   });
 });
 
-it('the example policies believe nothing that a request says of its subject [COAZ-FW-20] [COAZ-SU-10]', async () => {
+it("the example policies trust no request's claim about its subject [COAZ-FW-20] [COAZ-SU-10]", async () => {
   const evaluator = await loadEvaluator(DEFAULT_POLICIES);
   const decision = (id: string, properties: object) => {
     const prepared = evaluator.prepare({

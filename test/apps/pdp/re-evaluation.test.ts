@@ -12,7 +12,7 @@ afterAll(() => pdp.stop());
 type Making = Partial<Parameters<typeof anApprovalFor>[1]>;
 const approvalFor = (request: EvaluationRequest, of: Making = {}) => anApprovalFor(request, { key: pdp.arsKey, ...of });
 
-/** Presents an approval that was made for one transfer with another request, by default the same. */
+/** Presents an approval for one transfer with another request, by default the same one. */
 async function present(of: Making & { with?: EvaluationRequest; approval?: object } = {}) {
   const { with: request = aTransfer(), approval: changes, ...making } = of;
   const approval = { ...(await approvalFor(aTransfer(), making)), ...changes };
@@ -20,7 +20,7 @@ async function present(of: Making & { with?: EvaluationRequest; approval?: objec
 }
 
 const UNVERIFIABLE = { decision: false, context: { reason: 'approval_unverifiable', next_action: 'none' } };
-/** The approval is over or for something else, and a fresh request may be made. */
+/** The approval has expired or is for another request, and a new request may be made. */
 const another = (reason: string) => ({
   decision: false,
   context: {
@@ -41,12 +41,12 @@ describe('an approval for this very request', () => {
       context: { approval: { id: approval.id, approved_until: approval.approved_until } },
     });
   });
-  it('permits when members that never bind have changed [ARAP-GEN-11]', async () => {
+  it('permits when members that are never bound have changed [ARAP-GEN-11]', async () => {
     const approval = await approvalFor(aTransfer({ time: '09:00' }));
     const later = presenting(aTransfer({ time: '10:00', request_id: '2' }), approval);
     expect((await pdp.post(later)).body.decision).toBe(true);
   });
-  it('permits although something was added that no policy can see', async () => {
+  it('permits although a member was added that policies cannot see', async () => {
     expect(await present({ with: aTransfer({ risk: 'low' }) })).toMatchObject({ decision: true });
   });
   it('does not lift a forbid that is not requestable [ARAP-REV-08, ARAP-REV-09, ARAP-NXT-15]', async () => {
@@ -59,10 +59,10 @@ describe('an approval for this very request', () => {
     const answer = await pdp.post(presenting(request, await approvalFor(request)));
     expect(answer.body).toEqual({ decision: false, context: { reason: 'policy_denied', next_action: 'none' } });
   });
-  it('does not permit what needs another template', async () => {
+  it('does not permit a request that needs another template', async () => {
     expect(await present({ claims: { template: 'change_advisory' } })).toEqual(another('out_of_scope'));
   });
-  it('is denied for good when the request cannot be evaluated any more', async () => {
+  it('is denied for good when the request can no longer be evaluated', async () => {
     const request = aTransfer({ rate: 1.5 });
     const answer = await pdp.post(presenting(request, await approvalFor(request)));
     expect(answer.body).toEqual({ decision: false, context: { reason: 'input_not_evaluable', next_action: 'none' } });
@@ -87,14 +87,14 @@ describe('an approval for another request', () => {
       expect(await present({ with: request })).toEqual(another('out_of_scope'));
     },
   );
-  it('does not permit another call that only differs in what policies do not see [PRJ-17]', async () => {
+  it('does not permit another call that differs only in members that policies do not see [PRJ-17]', async () => {
     const approval = await approvalFor(aTransfer({ call_digest: 'sha-256:1' }));
     const answer = await pdp.post(presenting(aTransfer({ call_digest: 'sha-256:2' }), approval));
     expect(answer.body).toEqual(another('out_of_scope'));
   });
   it.each([
     ['to another requester', { requester: 'another-gateway' }],
-    ['with a scope we do not know', { scope: 'any' }],
+    ['with an unknown scope', { scope: 'any' }],
     [
       'with a member list that leaves the amount open',
       { binding_context_members: ['agent'], binding_hash: bindingHash(aTransfer(), ['agent']) },
@@ -102,7 +102,7 @@ describe('an approval for another request', () => {
   ])('does not permit when it was given %s [ARAP-REV-05, ARAP-SCP-01]', async (_name, claims) => {
     expect(await present({ claims })).toEqual(another('out_of_scope'));
   });
-  it('offers no request where none would help', async () => {
+  it('offers no request where no approval would help', async () => {
     const answer = await present({ with: aTransfer({ amount: 2_000_000 }) });
     expect(answer).toEqual({ decision: false, context: { reason: 'policy_denied', next_action: 'none' } });
   });
@@ -121,15 +121,15 @@ describe('an approval that cannot be verified', () => {
     ['no id', { claims: { approval_id: undefined } }],
     ['no template', { claims: { template: undefined } }],
     ['no binding', { claims: { binding_hash: undefined } }],
-  ])('is worth nothing with %s [ARAP-CMP-12, ARAP-CMP-13, ARAP-REV-06, ARAP-REV-17]', async (_name, of) => {
+  ])('is invalid with %s [ARAP-CMP-12, ARAP-CMP-13, ARAP-REV-06, ARAP-REV-17]', async (_name, of) => {
     expect(await present(of)).toEqual(UNVERIFIABLE);
   });
 
-  it('is worth nothing when it is shown under another id [ARAP-REV-06, ARAP-REV-07]', async () => {
+  it('is invalid under another id [ARAP-REV-06, ARAP-REV-07]', async () => {
     expect(await present({ approval: { id: 'apr_swapped' } })).toEqual(UNVERIFIABLE);
   });
 
-  it.each([0, 1, 2])('is worth nothing when part %i of its state was altered [ARAP-REV-17]', async (part) => {
+  it.each([0, 1, 2])('is invalid when part %i of its state was altered [ARAP-REV-17]', async (part) => {
     const approval = await approvalFor(aTransfer());
     const parts = approval.state.split('.');
     const text = parts[part] ?? '';
@@ -138,18 +138,18 @@ describe('an approval that cannot be verified', () => {
     expect(answer.body).toEqual(UNVERIFIABLE);
   });
 
-  it('is worth nothing when another key signed it, even one that its header carries [ARAP-CMP-13, PRJ-06]', async () => {
+  it('is invalid when another key signed it, even one in its own header [ARAP-CMP-13, PRJ-06]', async () => {
     const key = { ...(await anEs256Key('ars-1')) };
     expect(await present({ key })).toEqual(UNVERIFIABLE);
     const { d: _d, ...jwk } = key;
     expect(await present({ key, header: { jwk } })).toEqual(UNVERIFIABLE);
   });
 
-  it('is worth nothing when the decision point itself signed it [ARAP-CMP-13]', async () => {
+  it('is invalid when the decision point itself signed it [ARAP-CMP-13]', async () => {
     expect(await present({ key: { ...pdp.pdpKey, kid: 'ars-1' } })).toEqual(UNVERIFIABLE);
   });
 
-  it('is worth nothing when it is signed with the public key as a shared secret', async () => {
+  it('is invalid when it is signed with the public key as a shared secret', async () => {
     const approval = await approvalFor(aTransfer());
     const claims = JSON.parse(Buffer.from(approval.state.split('.')[1] ?? '', 'base64url').toString()) as Record<
       string,
@@ -160,7 +160,7 @@ describe('an approval that cannot be verified', () => {
     expect((await pdp.post(presenting(aTransfer(), { ...approval, state }))).body).toEqual(UNVERIFIABLE);
   });
 
-  it('holds with an Ed25519 key, and a key verifies with its own algorithm alone [PRJ-03]', async () => {
+  it('is valid with an Ed25519 key, and each key verifies only with its own algorithm [PRJ-03]', async () => {
     const { publicKey, privateKey } = await generateKeyPair('EdDSA', { extractable: true });
     const jwk = { ...(await exportJWK(publicKey)), kid: 'ed-1' };
     const trusting = await startTestPdp({ keys: createLocalJWKSet({ keys: [{ ...jwk, alg: 'EdDSA' }] }) });
@@ -176,33 +176,33 @@ describe('an approval that cannot be verified', () => {
     }
   });
 
-  it('is worth nothing as a binding token', async () => {
+  it('is not accepted as a binding token', async () => {
     const denial = (await pdp.post(aTransfer())).body.context as { access_request: { binding_token: string } };
     const approval = { id: 'apr_1', state: denial.access_request.binding_token };
     expect((await pdp.post(presenting(aTransfer(), approval))).body).toEqual(UNVERIFIABLE);
   });
 
-  it('does not take away what is permitted without it', async () => {
+  it('does not block a request that is permitted without it', async () => {
     const answer = await pdp.post(presenting(aTransfer({ amount: 10 }), { id: 'x', state: 'y' }));
     expect(answer.body).toEqual({ decision: true });
   });
 });
 
-describe('an approval that is over', () => {
-  it('does not permit, and another may be asked for [ARAP-NXT-01, ARAP-NXT-02, ARAP-NXT-12, ARAP-REV-07]', async () => {
+describe('an expired approval', () => {
+  it('does not permit, and a new approval may be requested [ARAP-NXT-01, ARAP-NXT-02, ARAP-NXT-12, ARAP-REV-07]', async () => {
     expect(await present({ expiresInSeconds: -1 })).toEqual(another('approval_expired'));
   });
-  it('ends the matter when the request is refused for good by now', async () => {
+  it('is denied for good when the request is now forbidden', async () => {
     const answer = await present({ expiresInSeconds: -1, with: aTransfer({ to: 'acct-666' }) });
     expect(answer).toEqual({ decision: false, context: { reason: 'policy_denied', next_action: 'none' } });
   });
-  it('is nothing at all when its signature does not hold', async () => {
+  it('is unverifiable when its signature is invalid', async () => {
     expect(await present({ expiresInSeconds: -1, key: await anEs256Key('ars-1') })).toEqual(UNVERIFIABLE);
   });
 });
 
 describe('the keys of the access request service', () => {
-  it('make the answer wait while they cannot be fetched, and never permit [ARAP-NXT-07, ARAP-NXT-14]', async () => {
+  it('cause a retry while they cannot be fetched, and never a permit [ARAP-NXT-07, ARAP-NXT-14]', async () => {
     const cut = await startTestPdp({ keys: () => Promise.reject(new TypeError('fetch failed')) });
     try {
       const approval = await anApprovalFor(aTransfer(), { key: cut.arsKey });

@@ -16,7 +16,7 @@ afterEach(async () => {
   folder.clear();
 });
 
-/** Reads the folder when it is told to. */
+/** Reads the folder only on demand. */
 const open = async () => {
   const places = { folder: folder.path, directory: { subjectAttribute: 'userName' } as const };
   return (engine = await openCedarEngine(places, { ...systemTime, log, checkEveryMs: 3_600_000 }));
@@ -24,19 +24,19 @@ const open = async () => {
 const mayCall = async (tool: string, opened: CedarEngine) =>
   (await decidingBy(opened)((decide) => decide(aCall(tool), 'pep'))).decision;
 const versionNow = () => engine?.status().policy_version.slice('sha-256:'.length, 'sha-256:'.length + 12);
-/** What the console of a development stack shows: `pino` counts warnings as 40. */
+/** The console output of a development stack: `pino` numbers warnings as 40. */
 const loud = () => lines.filter(({ level }) => Number(level) >= 40);
 
-describe('a policy that asks for an approval and permits without one', () => {
+describe('a policy that asks for an approval and also permits without one', () => {
   const unconditional = permitting('b').replace('\n', '\n@requestable("boss")\n');
   const said = /a\.cedar:1:1: "permit-b" is @requestable\("boss"\) and permits without an approval\. Add/;
 
-  it('stops the start', async () => {
+  it('stops the startup', async () => {
     folder.write('a.cedar', unconditional);
     await expect(open()).rejects.toThrow(said);
   });
 
-  it('does not come into force, and the console names the version that stays and the corrected one', async () => {
+  it('does not take effect, and the console names the current and the corrected version', async () => {
     const opened = await open();
     const before = versionNow();
     folder.write('a.cedar', unconditional);
@@ -60,7 +60,7 @@ describe('a policy that asks for an approval and permits without one', () => {
     ]);
   });
 
-  it('is reported as gone when the edit was undone', async () => {
+  it('is reported as gone once the edit is undone', async () => {
     const opened = await open();
     folder.write('a.cedar', unconditional);
     await opened.reload();

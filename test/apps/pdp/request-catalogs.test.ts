@@ -43,8 +43,8 @@ describe('a denial of a template whose requests have catalogs', () => {
     expect(await answer.json()).toEqual({
       fields: { '/context/cost_center': { endpoint, scope_params: { app: '/context/app' } } },
     });
-    for (const none of ['plain/eval_1', `treasury_approval/${encodeURIComponent('../x')}`, 'treasury_approval']) {
-      expect((await fetch(`${pdp.origin}/access/v1/request-catalogs/${none}`)).status).toBe(404);
+    for (const missing of ['plain/eval_1', `treasury_approval/${encodeURIComponent('../x')}`, 'treasury_approval']) {
+      expect((await fetch(`${pdp.origin}/access/v1/request-catalogs/${missing}`)).status).toBe(404);
     }
   });
 
@@ -64,7 +64,7 @@ it('a denial names no catalogs if none are configured', async () => {
   expect(context?.['access_request']).not.toHaveProperty('request_catalogs_url');
 });
 
-describe('policies beside catalogs', () => {
+describe('policies with catalogs', () => {
   const folder = new PolicyFolder({ 'asks.cedar': ASKING });
   afterAll(() => folder.clear());
   const check = async (catalogs: ReturnType<typeof catalogsFor>) => {
@@ -76,7 +76,7 @@ describe('policies beside catalogs', () => {
     return errors.map(({ file, message }) => `${file}: ${message}`);
   };
 
-  it('are accepted if each field is a text of the schema', async () => {
+  it('are accepted if each field is a text in the schema', async () => {
     folder.write('operator_approval.request.json', TEXT);
     expect(await check(catalogsFor('operator_approval'))).toEqual([]);
   });
@@ -89,13 +89,13 @@ describe('policies beside catalogs', () => {
       /a field that the schema does not have/,
     ],
     [
-      'a source that it does not have',
+      'a source that the schema does not have',
       schemaOf({ cost_center: textField }),
       catalogsFor('operator_approval'),
       /a field that the schema does not have/,
     ],
     [
-      'a field that is no text',
+      'a field that is not a text',
       schemaOf({ app: textField, cost_center: { type: 'boolean' } }),
       catalogsFor('operator_approval'),
       /is no text/,

@@ -45,21 +45,21 @@ describe('the schemas of a policy folder', () => {
   beforeAll(() => cpSync(FIXTURE_POLICIES, folder, { recursive: true }));
   afterAll(() => rmSync(folder, { recursive: true }));
 
-  it('are the files that have names of templates', async () => {
+  it('are the files with names of templates', async () => {
     expect((await readPolicyFiles(folder)).requestSchemas).toEqual([]);
     writeFileSync(join(folder, 'change_advisory.request.json'), TEXT);
     expect((await readPolicyFiles(folder)).requestSchemas).toEqual([schemaFor('change_advisory')]);
   });
 
   it.each([
-    ['that no policy asks for', schemaFor('change_advice'), /no policy is @requestable\("change_advice"\)/],
+    ['that no policy uses', schemaFor('change_advice'), /no policy is @requestable\("change_advice"\)/],
     ['that is not JSON', schemaFor('change_advisory', '{'), /is not JSON/],
     [
       'that asks for a secret',
       schemaFor('change_advisory', TEXT.replace('justification', 'password')),
       /asks for a secret/,
     ],
-  ])('stop the start with one %s', async (_case, schema, message) => {
+  ])('stop the startup with one %s', async (_case, schema, message) => {
     const { policies } = await loadEvaluator(folder);
     expect(() => readRequestSchemas([schema], policies)).toThrow(message);
   });

@@ -17,7 +17,7 @@ interface Offer {
 const offerOf = (answer: { body: { context?: object } }) => answer.body.context as Offer;
 
 describe('a requestable denial', () => {
-  it('is a denial that says what may cure it [ARAP-DEN-01, ARAP-DEN-06, ARAP-DEN-18, ARAP-DEN-20, ARAP-EID-01, AZ-IM-12]', async () => {
+  it('is a denial that names its remedy [ARAP-DEN-01, ARAP-DEN-06, ARAP-DEN-18, ARAP-DEN-20, ARAP-EID-01, AZ-IM-12]', async () => {
     const answer = await pdp.post(aTransfer());
     expect(answer.status).toBe(200);
     expect(answer.body).toEqual({
@@ -37,7 +37,7 @@ describe('a requestable denial', () => {
     });
   });
 
-  it('has a token that the published keys verify, and that is bound to this very denial [ARAP-DEN-07, ARAP-DEN-10, ARAP-DEN-11, ARAP-BND-03, ARAP-BND-05, ARAP-BND-07, ARAP-BND-08, ARAP-GEN-07, PRJ-03, PRJ-04]', async () => {
+  it('has a token that the published keys verify and that is bound to this denial [ARAP-DEN-07, ARAP-DEN-10, ARAP-DEN-11, ARAP-BND-03, ARAP-BND-05, ARAP-BND-07, ARAP-BND-08, ARAP-GEN-07, PRJ-03, PRJ-04]', async () => {
     const request = aTransfer({ to: 'acct-1' });
     const { evaluation_id, evaluated_at, access_request } = offerOf(await pdp.post(request));
     const keys = (await (await fetch(`${pdp.origin}/access/v1/jwks`)).json()) as JSONWebKeySet;
@@ -63,13 +63,13 @@ describe('a requestable denial', () => {
     expect(window).toBeLessThanOrEqual(600_000);
   });
 
-  it('is on record before it is answered, under the same identifier [ARAP-EID-02, PRJ-02]', async () => {
+  it('is recorded under the same identifier before it is answered [ARAP-EID-02, PRJ-02]', async () => {
     const before = pdp.recorded.length;
     const { evaluation_id } = offerOf(await pdp.post(aTransfer()));
     expect(pdp.recorded.slice(before).map((denial) => denial.evaluationId)).toEqual([evaluation_id]);
   });
 
-  it('is not made of a denial that no approval would lift [ARAP-DEN-02]', async () => {
+  it('is not offered when no approval would lift the denial [ARAP-DEN-02]', async () => {
     const before = pdp.recorded.length;
     const hard = await pdp.post(aTransfer({ amount: 2_000_000 }));
     expect(hard.body).toEqual({ decision: false, context: { reason: 'hard_limit' } });
@@ -81,7 +81,7 @@ describe('an approval that the caller invented', () => {
   it.each([
     ['as facts', { verified: true, template: 'treasury_approval' }],
     ['as an object without proof', { id: 'apr_1', approved_until: '2999-01-01T00:00:00Z' }],
-    ['with a state of its own making', { id: 'apr_1', state: 'eyJhbGciOiJub25lIn0.e30.' }],
+    ['with an invented state', { id: 'apr_1', state: 'eyJhbGciOiJub25lIn0.e30.' }],
     ['with facts as its state', { id: 'apr_1', state: { verified: true, template: 'treasury_approval' } }],
     ['as text', 'approved'],
     ['as true', true],
@@ -101,7 +101,7 @@ describe('a request that cannot be evaluated', () => {
     ['an amount of null', '{"agent":"a","amount":null}'],
     ['no amount', '{"agent":"a"}'],
     ['a huge amount', '{"agent":"a","amount":1e30}'],
-    ['an amount that is too large to be counted', '{"agent":"a","amount":9007199254740994}'],
+    ['an amount that is too large to count', '{"agent":"a","amount":9007199254740994}'],
   ])('is denied for good with %s, and raises an alarm [PRJ-28]', async (_name, context) => {
     const before = pdp.lines.length;
     const { subject, action, resource } = aTransfer();
@@ -119,7 +119,7 @@ describe('a request that cannot be evaluated', () => {
   });
 });
 
-describe('a requestable denial that cannot be backed', () => {
+describe('a requestable denial that cannot be recorded', () => {
   it.each([
     ['signing', { signBindingToken: () => Promise.reject(new Error('no key')) }],
     ['recording', { evaluations: { record: () => Promise.reject(new Error('no database')) } }],

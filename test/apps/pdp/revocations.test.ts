@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 
-/** Fetches the list with a clock that is ahead of the signer's. It gets further ahead while the keys are fetched. */
+/** Fetches the list with a clock ahead of the signer's. The clock moves further ahead during the fetch of the keys. */
 function revokedAt(aheadMs: number, fetchingMs = 0) {
   const clock = aWallClock();
   clock.aheadMs = aheadMs;
@@ -29,11 +29,11 @@ function revokedAt(aheadMs: number, fetchingMs = 0) {
   return createRevokedApprovals({ url: server.url, issuer: ACCESS_REQUESTS, keys, clock, limits: ORDINARY_LIMITS })();
 }
 
-it('a list of revocations counts while it is fresh by the clock of the decision point [PRJ-38]', async () => {
+it("a list of revocations is valid while it is fresh by the decision point's clock [PRJ-38]", async () => {
   expect(await revokedAt(0)).toEqual(new Set(['apr_1']));
   await expect(revokedAt(120_000)).rejects.toMatchObject({ code: 'ERR_JWT_EXPIRED' });
 });
 
-it('a list of revocations that gets old while its keys are fetched does not count [PRJ-38]', async () => {
+it('a list of revocations that becomes stale while its keys are fetched is not valid [PRJ-38]', async () => {
   await expect(revokedAt(0, 120_000)).rejects.toMatchObject({ code: 'ERR_JWT_EXPIRED' });
 });

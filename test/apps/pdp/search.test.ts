@@ -30,7 +30,7 @@ const readers = { subject: { type: 'user' }, action: read, resource: record };
 const readable = { subject: alice, action: read, resource: { type: 'record' } };
 const actions = { subject: alice, resource: record };
 const auditors = { subject: { type: 'identity' }, action: { name: 'audit' }, resource: record };
-/** Everybody may read profiles: five users are known. */
+/** Every user may read profiles, and five users are known. */
 const everybody = { subject: { type: 'user' }, action: { name: 'can_read_user' }, resource: { type: 'user', id: 'x' } };
 
 const known = { alice: { type: 'user', id: 'alice' }, bob: { type: 'user', id: 'bob' } };
@@ -38,7 +38,7 @@ const known = { alice: { type: 'user', id: 'alice' }, bob: { type: 'user', id: '
 const HALF = 'the body has half a character (a surrogate without the other one)';
 
 describe('a search', () => {
-  it('finds exactly what an evaluation would permit [AZ-SR-07, AZ-SR-09, AZ-SR-18]', async () => {
+  it('finds exactly the items that an evaluation would permit [AZ-SR-07, AZ-SR-09, AZ-SR-18]', async () => {
     expect(await find('subject', readers)).toEqual({ results: [known.alice, known.bob] });
     const records = ['record-1', 'record-2'].map((id) => ({ type: 'record', id }));
     expect(await find('resource', readable)).toEqual({ results: records });
@@ -57,7 +57,7 @@ describe('a search', () => {
     }
   });
 
-  it('finds by membership in groups of groups [AZ-SR-10]', async () => {
+  it('finds members of groups in groups [AZ-SR-10]', async () => {
     expect(await find('subject', auditors)).toEqual({ results: [{ type: 'identity', id: 'carol@example.com' }] });
   });
 
@@ -65,7 +65,7 @@ describe('a search', () => {
     ['subject', { ...readers, subject: { type: 'user', id: 'alice' } }],
     ['subject', { ...readers, subject: { type: 'user', id: 7 } }],
     ['resource', { ...readable, resource: { type: 'record', id: 'record-2' } }],
-  ])('ignores an id of what it searches for: %s [AZ-SR-04]', async (kind, body) => {
+  ])('ignores an id of the searched type: %s [AZ-SR-04]', async (kind, body) => {
     expect(await find(kind, body)).toEqual(await find(kind, kind === 'subject' ? readers : readable));
   });
 
@@ -86,7 +86,7 @@ describe('a search', () => {
     ['resource', { ...readable, subject: { type: 'user', id: 'nonexistent' } }],
     ['action', { ...actions, subject: { type: 'user', id: 'nonexistent' } }],
     ['action', { ...actions, resource: { type: 'spaceship', id: '1' } }],
-  ])('finds nothing for unknown names: %s %j [AZ-SR-08]', async (kind, body) => {
+  ])('finds no results for unknown names: %s %j [AZ-SR-08]', async (kind, body) => {
     expect(await find(kind, body)).toEqual({ results: [] });
   });
 
@@ -109,7 +109,7 @@ describe('a search', () => {
     ['action', { ...actions, page: 'x' }, 'page is not of type object'],
     ['action', { ...actions, context: { a: '\ud800' } }, HALF],
   ])(
-    'is refused when something is missing or wrong: %s %j [AZ-SR-01, AZ-SR-02, AZ-SR-03, AZ-SR-06]',
+    'is refused when a member is missing or wrong: %s %j [AZ-SR-01, AZ-SR-02, AZ-SR-03, AZ-SR-06]',
     async (kind, body, why) => {
       const answer = await ask(kind, body);
       expect([answer.status, answer.text]).toEqual([400, why]);
@@ -117,10 +117,10 @@ describe('a search', () => {
   );
 
   it('needs a token like every request [AZ-SE-03]', async () => {
-    expect((await ask('action', actions, 'a-token-of-nobody-at-all')).status).toBe(401);
+    expect((await ask('action', actions, 'an-unknown-token-of-some-length')).status).toBe(401);
   });
 
-  it('finds nothing that needs an approval, even if the caller claims one [PRJ-27]', async () => {
+  it('finds no item that needs an approval, even if the caller claims one [PRJ-27]', async () => {
     const deploy = { subject: { type: 'identity' }, action: { name: 'deploy' }, resource: record };
     const approval = { verified: true, template: 'change_advisory', id: 'x', state: 'y' };
     expect(await find('subject', { ...deploy, context: { approval } })).toEqual({ results: [] });
@@ -143,7 +143,7 @@ describe('a search page by page', () => {
   }
 
   it.each([1, 2, 3, 100])(
-    'has all that it has at once, %i at a time, and says when it ends [AZ-SR-12, AZ-SR-13, AZ-SR-16]',
+    'has the same results in pages of %i as in one answer, and marks the last page [AZ-SR-12, AZ-SR-13, AZ-SR-16]',
     async (limit) => {
       const whole = await find('subject', everybody);
       expect(whole).not.toHaveProperty('page');
@@ -157,13 +157,13 @@ describe('a search page by page', () => {
     },
   );
 
-  it('keeps the limit of the first request if a later one has none', async () => {
+  it('keeps the limit of the first request if a later one has no limit', async () => {
     expect((await walk(everybody, 2, {})).map(({ results }) => results.length)).toEqual(
       (await walk(everybody, 2)).map(({ results }) => results.length),
     );
   });
 
-  it('has no results but a next page with a limit of zero', async () => {
+  it('has no results, but a next page, with a limit of zero', async () => {
     const { page, results } = await find('subject', { ...everybody, page: { limit: 0 } });
     expect([results, page?.count]).toEqual([[], 0]);
     expect(page?.next_token).not.toBe('');
@@ -174,12 +174,12 @@ describe('a search page by page', () => {
     expect(text).toMatch(/^\{"page":\{"next_token":"[^"]+","count":1\},"results":\[/);
   });
 
-  it('accepts other members of a page, and returns none [AZ-SR-20]', async () => {
+  it('accepts other members of a page, and does not return them [AZ-SR-20]', async () => {
     const { page } = await find('subject', { ...readers, page: { sort: 'id', properties: { order: 'down' } } });
     expect(page).toEqual({ next_token: '', count: 2 });
   });
 
-  it('reveals nothing in its token', async () => {
+  it('reveals no content in its token', async () => {
     const { page } = await find('subject', { ...readers, page: { limit: 1 } });
     const parts = page?.next_token.split('.') ?? [];
     expect(parts).toHaveLength(5);
@@ -188,16 +188,16 @@ describe('a search page by page', () => {
 
   it.each<[string, (body: typeof readers & { page: object }) => object]>([
     ['another subject type', (body) => ({ ...body, subject: { type: 'identity' } })],
-    ['another id of what is searched for', (body) => ({ ...body, subject: { type: 'user', id: 'x' } })],
+    ['another id of the searched type', (body) => ({ ...body, subject: { type: 'user', id: 'x' } })],
     ['another action', (body) => ({ ...body, action: { name: 'write' } })],
     ['another resource', (body) => ({ ...body, resource: { type: 'record', id: 'record-2' } })],
-    ['properties that were not there', (body) => ({ ...body, resource: { ...record, properties: { a: 1 } } })],
-    ['a context that was not there', (body) => ({ ...body, context: { a: 1 } })],
+    ['additional properties', (body) => ({ ...body, resource: { ...record, properties: { a: 1 } } })],
+    ['an additional context', (body) => ({ ...body, context: { a: 1 } })],
     ['another limit', (body) => ({ ...body, page: { ...body.page, limit: 2 } })],
     ['another member of the page', (body) => ({ ...body, page: { ...body.page, properties: { a: 1 } } })],
     ['an altered token', (body) => ({ ...body, page: { token: 'e30.e30.e30.e30.e30' } })],
     ['an empty token', (body) => ({ ...body, page: { token: '' } })],
-  ])('is refused in the middle with %s [AZ-SR-15]', async (_name, change) => {
+  ])('is refused on a later page with %s [AZ-SR-15]', async (_name, change) => {
     const { page } = await find('subject', { ...readers, page: { limit: 1 } });
     const next = { ...readers, page: { token: page?.next_token } };
     const answer = await ask('subject', change(next));
@@ -206,7 +206,7 @@ describe('a search page by page', () => {
     expect((await ask('subject', next)).status).toBe(200);
   });
 
-  it('is refused in the middle with the token of another enforcement point', async () => {
+  it('is refused on a later page with the token of another enforcement point', async () => {
     const { page } = await find('subject', { ...readers, page: { limit: 1 } });
     expect((await ask('subject', { ...readers, page: { token: page?.next_token } }, OTHER)).status).toBe(400);
   });
@@ -222,7 +222,7 @@ describe('a search page by page', () => {
 describe('a search among thousands of subjects', () => {
   const ids = Array.from({ length: 2_500 }, (_, index) => `user-${String(index).padStart(4, '0')}`);
 
-  it('evaluates at most 1,000 candidates a page, and charges them [AZ-TR-15]', async () => {
+  it('evaluates at most 1,000 candidates per page, and counts them toward the limit [AZ-TR-15]', async () => {
     const evaluator = await loadEvaluator(FIXTURE_POLICIES);
     const version = policyVersion('sha-256:00', evaluator, { pathFor: () => undefined });
     let evaluations = 0;

@@ -8,7 +8,7 @@ import { packagePath } from '../../../apps/shared/config/files.ts';
 
 const LOADER = packagePath('test', 'support', 'typescript.mjs');
 
-describe('a deployable as a process of its own', () => {
+describe('a deployable as its own process', () => {
   let folder: string;
   beforeAll(() => {
     folder = mkdtempSync(join(tmpdir(), 'countersign-deployable-'));
@@ -31,13 +31,13 @@ describe('a deployable as a process of its own', () => {
       },
     });
 
-  it('names every secret that is missing, and no other', () => {
+  it('names every missing secret, and no other', () => {
     const { status, stderr } = start('audit');
     expect(status).toBe(1);
     expect(stderr).toBe('audit: COUNTERSIGN_SESSION_SECRET is not set\nCOUNTERSIGN_OIDC_CLIENT_SECRET is not set\n');
   });
 
-  it('warns of what is left aside of the block of an MCP host', () => {
+  it('warns about ignored settings in the block of an MCP host', () => {
     const file = join(folder, 'countersign.yaml');
     const before = readFileSync(file, 'utf8');
     writeFileSync(
@@ -51,7 +51,7 @@ describe('a deployable as a process of its own', () => {
     );
   });
 
-  it('wants the address of Temporal when it is the worker', () => {
+  it('requires the address of Temporal when it is the worker', () => {
     const { status, stderr } = start('worker');
     expect(status).toBe(1);
     expect(stderr).toMatch(/^worker: TEMPORAL_ADDRESS is not set\./);

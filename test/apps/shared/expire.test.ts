@@ -7,7 +7,7 @@ import { gatedCallFixture } from '../../support/gated-calls.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { systemTime } from '../../support/time.ts';
 
-/** Longer than the machine stands still. */
+/** Longer than any standstill of the machine. */
 const LEASE_MS = 600_000;
 
 describe('the sweeper', () => {
@@ -39,11 +39,11 @@ describe('the sweeper', () => {
       return rows[0];
     });
 
-  /** The deadline of its request is over. */
+  /** The deadline of its request has passed. */
   const pass = (id: string) =>
     db.pool.query('UPDATE gateway.gated_call SET request_deadline = clock_timestamp() WHERE id = $1', [id]);
 
-  it('carries deadlines out without any workflow, and leaves what is not due', async () => {
+  it('carries out deadlines without any workflow, and leaves calls that are not due', async () => {
     const long = gatedCallFixture(db.pool);
     const due = await long.pending();
     const claimed = await long.claimed(30);
@@ -87,7 +87,7 @@ describe('the sweeper', () => {
     expect(due).toEqual(stuck);
   });
 
-  it('ends what it can when one call cannot be ended', async () => {
+  it('ends the other calls when one call cannot be ended', async () => {
     const fixture = gatedCallFixture(db.pool);
     const [broken, healthy] = [await fixture.pending(), await fixture.pending()];
     for (const { gatedCallId } of [broken, healthy]) await pass(gatedCallId);
@@ -118,7 +118,7 @@ describe('the sweeper', () => {
     await fixture.calls.cancel(broken.gatedCallId);
   });
 
-  it('gives up a creation that nobody finished, and has its access request cancelled', async () => {
+  it('ends an unfinished creation, and cancels its access request', async () => {
     const fixture = gatedCallFixture(db.pool);
     const call = await fixture.opened();
     const atWork = await fixture.opened();
@@ -136,7 +136,7 @@ describe('the sweeper', () => {
     expect(rows).toContainEqual({ kind: 'cancel_access_request' });
   });
 
-  it('gives up no call that was finished, or taken over, after it was looked for', async () => {
+  it('does not end a call that was finished or taken over since the lookup', async () => {
     const fixture = gatedCallFixture(db.pool);
     const { end, releaseSubmission, takeSubmission, load } = fixture.lifecycle;
     const giveUp = (id: string) => end(id, 'cancelled', 'abandoned', 'sweeper');
@@ -150,7 +150,7 @@ describe('the sweeper', () => {
 
     const left = await fixture.opened();
     await releaseSubmission(left.gatedCallId);
-    // Both want it at once: who comes second finds what the first did.
+    // Both act at once: the second finds the result of the first.
     const [state, taken] = await Promise.all([giveUp(left.gatedCallId), takeSubmission(left.gatedCallId, LEASE_MS)]);
     expect(state === 'cancelled').toBe(taken === undefined);
     expect((await load(left.gatedCallId)).state).toBe(state);

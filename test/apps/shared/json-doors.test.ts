@@ -11,7 +11,7 @@ import { CALLBACK_SECRET } from '../../support/gateway-world.ts';
 import { FAULTS } from '../../support/json-faults.ts';
 import { aTransfer, startTestPdp, post } from '../../support/pdp.ts';
 
-/** What a door answered, and whether it found fault with how the text is written. */
+/** The answer of an entry, and whether it found fault with the text of the body. */
 interface Answer {
   readonly status: number;
   readonly text: string;
@@ -81,13 +81,13 @@ const call = () =>
     params: { name: 'bank__transfer', arguments: { to: 'a', amount: 1 } },
   });
 
-/** A way by which JSON comes in, by the place in the source that opens it, with a text that is good there. */
+/** An entry for JSON, with the place in the source that opens it and an accepted body. */
 interface Door {
   readonly name: string;
   readonly opened: string;
   readonly knock: Knock;
   readonly good: () => string | Promise<string>;
-  /** Members and elements that it takes. */
+  /** Members and elements that the entry accepts. */
   readonly most?: number;
 }
 const DOORS: readonly Door[] = [
@@ -159,19 +159,19 @@ const DOORS: readonly Door[] = [
     good: () => '{"delegate":"alice","until":"2126-01-01"}',
   },
   {
-    name: 'approvals: the end of a delegation',
+    name: 'approvals: revocation of a delegation',
     opened: 'approvals/inbox/delegations-router.tsx router.post("/:id/revoke"',
     knock: asApprover(() => `/delegations/${crypto.randomUUID()}/revoke`),
     good: () => '{}',
   },
 ];
 
-/** In the sources, but no door for JSON. */
+/** Routes in the sources that are no entries for JSON. */
 const OTHERS = [
   'approvals/access-requests/router.ts router.all([api.base, api.one, api.cancel, api.resolution]',
-  // Says that another method is to be used.
+  // Only says to use another method.
   'approvals/access-requests/router.ts router.get(CATALOGS_PATH, mayDo("submit"), http.catalog).all(CATALOGS_PATH',
-  // Only parses what the routes behind it take.
+  // Only parses for the routes behind it.
   'approvals/inbox/router.tsx router.post(["/requests/:id/break-glass", "/requests/:id/review"]',
 ];
 
@@ -182,8 +182,8 @@ const sources = readdirSync(APPS, { recursive: true, encoding: 'utf8' }).filter(
 const textOf = (file: string) => readFileSync(join(APPS, file), 'utf8').replace(/'/g, '"');
 
 describe('the sources', () => {
-  it('open no other door', () => {
-    // What browsers send to sign in and out is forms.
+  it('open no other entry for JSON', () => {
+    // Browsers send forms to sign in and out.
     const found = sources.flatMap((file) => {
       if (file.startsWith('shared/auth/')) return [];
       const text = textOf(file).replace(/\(\s+/g, '(');
@@ -196,7 +196,7 @@ describe('the sources', () => {
     expect(sorted(DOORS.map(({ opened }) => opened)).filter((one) => !found.includes(one))).toEqual([]);
   });
 
-  it('have every body looked at before it is parsed', () => {
+  it('check every body before they parse it', () => {
     const parsers = sources.flatMap((file) =>
       [...textOf(file).matchAll(/express\.json\([^)]*\)/g)].map(([parser]) => ({ file, parser })),
     );
@@ -209,15 +209,15 @@ const faulty = async ({ knock, good, most = MAX_MEMBERS.message }: Door, fault: 
   knock(FAULTS[fault]?.(await good(), most) ?? '');
 
 describe.each(DOORS)('$name', (door) => {
-  it.each(Object.keys(FAULTS))('takes no body that has %s', async (fault) => {
+  it.each(Object.keys(FAULTS))('refuses a body that has %s', async (fault) => {
     const { status, text } = await faulty(door, fault);
-    // The gateway may answer an error with 200, as JSON-RPC has it.
+    // The gateway may answer an error with 200, as JSON-RPC allows.
     if (status === 200) expect(JSON.parse(text)).toMatchObject({ error: { code: expect.any(Number) } });
     else expect([400, ...(/many|thousand/.test(fault) ? [413] : [])]).toContain(status);
   });
 });
 
-it('nobody has voted, granted, cancelled or delegated, and no call was forwarded', async () => {
+it('no vote, grant, cancellation or delegation was recorded, and no call was forwarded', async () => {
   const votes = await service.database.pool.query('SELECT 1 FROM approvals.vote');
   const delegations = await service.database.pool.query('SELECT 1 FROM approvals.delegation');
   const requests = await service.database.pool.query('SELECT status FROM approvals.access_request');
@@ -225,14 +225,14 @@ it('nobody has voted, granted, cancelled or delegated, and no call was forwarded
   expect([gateway.world.invocations, gateway.world.callbacks]).toEqual([[], []]);
 });
 
-describe('a body without fault', () => {
+describe('a valid body', () => {
   it.each(DOORS)('is read by $name', async ({ knock, good }) => {
     const { text } = await knock(await good());
     expect(text).not.toMatch(/body (is|has|gives|begins|cannot)|well-formed/i);
   });
 });
 
-describe('a refusal says what is wrong, and the limit', () => {
+describe('a refusal names the fault and the limit', () => {
   const LIMITS = [
     ['too many levels', /200 levels/],
     ['too many elements', /10000.*50000|10,000.*50,000/],

@@ -14,7 +14,7 @@ const TABLE = `
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, kind text NOT NULL, subject_id text NOT NULL,
     urgency smallint NOT NULL DEFAULT 0, available_at timestamptz NOT NULL DEFAULT clock_timestamp(), attempts integer NOT NULL DEFAULT 0)`;
 
-describe('outbox', () => {
+describe('the outbox', () => {
   let db: TestDatabase;
   let running: Running[];
   let logged: string;
@@ -50,9 +50,9 @@ describe('outbox', () => {
       )
     ).rows.map((row) => row.pid);
 
-  it('hands over a row soon after its commit is announced, and never again', async () => {
+  it('handles a row soon after its commit is announced, and only once', async () => {
     const seen: string[] = [];
-    // Time stands still, and with it the round every second, which would find them as well.
+    // Time stands still, and so does the round every second, which would find the rows as well.
     await start({ greet: async (subject) => void seen.push(subject) }, { clock: new ManualClock() });
     const names = ['ada', 'bob', 'cyd', 'dan', 'eve'];
     for (const name of names) {
@@ -63,7 +63,7 @@ describe('outbox', () => {
     expect(seen).toEqual(names);
   });
 
-  it('takes the urgent rows first, however late they came', async () => {
+  it('handles urgent rows first, however late they came', async () => {
     const seen: string[] = [];
     await db.pool.query(
       `INSERT INTO queue.outbox (kind, subject_id, urgency)
@@ -74,10 +74,10 @@ describe('outbox', () => {
     expect(seen).toEqual(['now', 'later', 'later still']);
   });
 
-  it('finds a row that was never announced', async () => {
+  it('finds a row without an announcement', async () => {
     const seen: string[] = [];
     await start({ greet: async (subject) => void seen.push(subject) });
-    // Due only after the rounds that a start causes by itself.
+    // Due only after the rounds that every start causes.
     await db.pool.query(
       "INSERT INTO queue.outbox (kind, subject_id, available_at) VALUES ('greet', 'silent', clock_timestamp() + interval '400 ms')",
     );
@@ -94,7 +94,7 @@ describe('outbox', () => {
     expect(seen.sort()).toEqual(subjects.sort());
   });
 
-  it('handles no more rows at once than it was told, and waits for them when it stops', async () => {
+  it('handles no more rows at once than its limit, and waits for them when it stops', async () => {
     let now = 0;
     let most = 0;
     let release: () => void = () => undefined;
@@ -119,7 +119,7 @@ describe('outbox', () => {
     expect(await open()).toBe(7);
   });
 
-  it('repeats a row that failed until it succeeds, and says so', async () => {
+  it('repeats a failed row until it succeeds, and logs it', async () => {
     let calls = 0;
     await start({
       greet: async () => {
@@ -133,7 +133,7 @@ describe('outbox', () => {
     expect(logged).toContain('receiver is down');
   });
 
-  it('parks a row that always fails and raises an alarm, while the others go on', async () => {
+  it('parks a row that always fails and raises an alarm, while the others continue', async () => {
     const greeted: string[] = [];
     let isPoisoned = true;
     const greet = async (subject: string) => {
@@ -146,7 +146,7 @@ describe('outbox', () => {
         FROM queue.outbox WHERE subject_id = 'poison'`;
       return (await db.pool.query<{ s: number }>(text)).rows[0]?.s ?? NaN;
     };
-    /** Of the row, unless it has been tried so often. */
+    /** Of the row, until it has been tried this often. */
     const endPause = async (attempts: number) => {
       const text = `UPDATE queue.outbox SET available_at = clock_timestamp() WHERE subject_id = 'poison' AND attempts < $1`;
       await db.pool.query(text, [attempts]);
@@ -157,10 +157,10 @@ describe('outbox', () => {
     for (let failed = 0; failed < 10;) {
       const before = failed;
       await waitFor(() => failures() > before, { everyMs: 5 });
-      // What comes after its failure is handled after its pause was recorded.
+      // A row that is handled after the failure is handled after the pause was recorded.
       await add([`beside ${before}`]);
       await waitFor(() => greeted.includes(`beside ${before}`), { everyMs: 5 });
-      // A pause may have ended by itself meanwhile.
+      // A pause may have ended meanwhile.
       failed = failures();
       await endPause(10);
     }
@@ -170,14 +170,14 @@ describe('outbox', () => {
     await add(Array.from({ length: 50 }, (_, index) => `after ${index}`));
     await waitFor(async () => (await open()) === 1);
     expect(failures()).toBe(10);
-    // It is not given up: once what was wrong is mended, it is handled like any other.
+    // A parked row is not lost: once the cause is mended, it is handled like any other.
     isPoisoned = false;
     await endPause(11);
     await waitFor(async () => (await open()) === 0);
     expect(greeted.at(-1)).toBe('poison');
   });
 
-  it('keeps a row of an unknown kind, and says so', async () => {
+  it('keeps a row of an unknown kind, and logs it', async () => {
     await start({});
     await add(['ada'], 'toString');
     await waitFor(() => logged.includes('no handler for rows of kind toString'));
@@ -194,8 +194,8 @@ describe('outbox', () => {
     await waitFor(() => seen.includes('ada'));
   });
 
-  it('has no more in hand than it may, whichever way the database finds the rows', async () => {
-    // With nothing else to choose from, a part of a statement is run again for each row that is looked at.
+  it('holds no more rows than its limit, for any query plan', async () => {
+    // This plan runs a part of the statement again for each examined row.
     const plain = ['hashjoin', 'mergejoin', 'material', 'hashagg', 'sort']
       .map((way) => `-c enable_${way}=off`)
       .join(' ');

@@ -48,21 +48,21 @@ function handlers(
 }
 
 describe('the outbox handlers', () => {
-  it('start and signal the workflow of the call they name', async () => {
+  it('start and signal the workflow of the call that they name', async () => {
     const { start_workflow, signal_workflow, log } = handlers(HANDLE);
     await start_workflow('a');
     await signal_workflow('b');
     expect(log).toEqual(['start a {"generation":2,"deadlineMs":1500}', 'signal b']);
   });
 
-  it('examine the workflow of a call that was signalled before, and of no other', async () => {
+  it('examine the workflow of a call that was signalled before, and no other', async () => {
     const { signal_workflow, log, alarms } = handlers(HANDLE);
     for (const id of ['a', 'b', 'a', 'a']) await signal_workflow(id);
     expect(log).toEqual(['signal a', 'signal b', 'examine a', 'signal a', 'examine a', 'signal a']);
     expect(alarms).toEqual([]);
   });
 
-  it('report a workflow that cannot go on from its history', async () => {
+  it('report a workflow that cannot continue from its history', async () => {
     const { signal_workflow, alarms } = handlers(HANDLE);
     for (const id of ['stuck', 'stuck']) await signal_workflow(id);
     expect(alarms).toEqual(['workflow_stuck']);
@@ -73,25 +73,25 @@ describe('the outbox handlers', () => {
     ['claimed', ['signal a']],
     ['executed', []],
     ['denied', []],
-  ] as const)('leave no workflow to wait for a call that is %s when the start comes late', async (state, done) => {
+  ] as const)('leave no workflow waiting for a call that is %s when the start comes late', async (state, done) => {
     const { start_workflow, log } = handlers(HANDLE, undefined, state);
     await start_workflow('a');
     expect(log).toEqual(done);
   });
 
-  it('cancel the access request whose handle is stored', async () => {
+  it('cancel the access request with a stored handle', async () => {
     const { cancel_access_request, log } = handlers(HANDLE);
     await cancel_access_request('a');
     expect(log).toEqual(['cancel arq_1']);
   });
 
-  it('learn a handle that was never stored under the same key, then cancel', async () => {
+  it('fetch a missing handle under the same key, then cancel', async () => {
     const { cancel_access_request, log } = handlers(undefined, async () => ({ ...HANDLE, accessRequestId: 'arq_2' }));
     await cancel_access_request('a');
     expect(log).toEqual(['cancel arq_2']);
   });
 
-  it('are done when the service never had the request, and come back when it is away', async () => {
+  it('finish when the service never had the request, and retry when it does not answer', async () => {
     const refuse = (code: 'ERR_DENIAL_EXPIRED' | 'ERR_ACCESS_REQUEST_SERVICE_UNAVAILABLE') => () =>
       Promise.reject(new CountersignError(code, 'no'));
     await handlers(undefined, refuse('ERR_DENIAL_EXPIRED')).cancel_access_request('a');

@@ -13,7 +13,7 @@ import { systemTime } from '../../support/time.ts';
 
 const KINDS = ['start_workflow', 'signal_workflow', 'cancel_access_request'];
 
-describe('a call of which nothing is left', () => {
+describe('a deleted call', () => {
   const own = ownCalls();
   let lines: { msg: string; kind?: string; subjectId?: string; gatedCall?: string }[];
   let parts: Running[];
@@ -23,7 +23,7 @@ describe('a call of which nothing is left', () => {
   });
   afterEach(() => stopAll(parts));
 
-  /** What hands entries out while neither the engine nor the access request service is there. */
+  /** An outbox without the engine and the access request service. */
   async function startOutboxAlone() {
     const away = (code: 'ERR_UPSTREAM_UNAVAILABLE' | 'ERR_ACCESS_REQUEST_SERVICE_UNAVAILABLE') => () =>
       Promise.reject(new CountersignError(code, 'away'));
@@ -65,7 +65,7 @@ describe('a call of which nothing is left', () => {
     await own.db.pool.query('UPDATE gateway.gated_call SET retain_until = now() WHERE id = $1', [id]);
     expect(await createDueCalls(own.db.pool).forget(10)).toBe(1);
   }
-  /** What an administrator can do, and a restored copy that is older than the call amounts to. */
+  /** An administrator can delete a call, and a restored copy older than the call lacks it too. */
   async function deleteRows(id: string) {
     const client = await own.db.pool.connect();
     try {
@@ -82,7 +82,7 @@ describe('a call of which nothing is left', () => {
   it.each([
     ['forgotten', forget],
     ['deleted', deleteRows],
-  ])('leaves no entry of the outbox behind that is tried for ever, once it is %s', async (_how, goes) => {
+  ])('has no outbox entry that is retried for ever, once it is %s', async (_how, goes) => {
     const id = await withEntries();
     await startOutboxAlone();
     await waitFor(() => failuresOf(id).size === KINDS.length);
@@ -96,7 +96,7 @@ describe('a call of which nothing is left', () => {
     expect(new Set(droppedOf(id).map(({ kind }) => kind))).toEqual(new Set(KINDS));
   });
 
-  it('keeps the entries of a call of which only a part is missing', async () => {
+  it('keeps its outbox entries when only a part of it is missing', async () => {
     const id = await withEntries();
     await own.db.pool.query('DELETE FROM gateway.call_binding WHERE gated_call_id = $1', [id]);
     await startOutboxAlone();
@@ -119,7 +119,7 @@ describe('a call of which nothing is left', () => {
     expect(logged.filter((line) => line['gatedCall'] === gatedCallId)).toHaveLength(2);
   });
 
-  it('is told from one that cannot be read now: its workflow goes on', async () => {
+  it('differs from a call that cannot be read now, whose workflow continues', async () => {
     const gatedCallId = randomUUID();
     const away = () => Promise.reject(new CountersignError('ERR_DATABASE_UNAVAILABLE', 'away'));
     const steps = stepsIn({ store: { load: away, isGone: away } }, own.fixture.lifecycle);

@@ -7,7 +7,7 @@ import { systemTime } from '../../support/time.ts';
 let poller: ReturnType<typeof startPollResolutions> | undefined;
 afterEach(() => poller?.stop());
 
-/** A poller that finds these calls due, once, and what it did. */
+/** A poller that finds these calls due once, and its record. */
 function over(due: string[], poll: (id: string) => Promise<void> = async () => undefined) {
   const seen = { polled: [] as string[], limits: [] as number[], atOnce: 0, most: 0 };
   const lines: { msg: string; gatedCallId?: string }[] = [];
@@ -33,7 +33,7 @@ function over(due: string[], poll: (id: string) => Promise<void> = async () => u
 const ids = (count: number) => Array.from({ length: count }, (_, index) => `call-${index}`);
 
 describe('the poller of resolutions', () => {
-  it('polls every call that is due, once, few at a time and fifty in a round', async () => {
+  it('polls every due call once, a few at a time and fifty in a round', async () => {
     const { seen } = over(ids(120), () => new Promise((done) => setImmediate(done)));
     await waitFor(() => seen.polled.length === 120);
     expect(seen.polled).toEqual(ids(120));
@@ -41,7 +41,7 @@ describe('the poller of resolutions', () => {
     expect(seen.most).toBe(4);
   });
 
-  it('goes on after a poll that failed, and says which call it was', async () => {
+  it('continues after a failed poll, and names the call', async () => {
     const { seen, lines } = over(ids(6), async (id) => {
       if (id === 'call-1') throw new Error('cannot be polled');
     });
@@ -49,7 +49,7 @@ describe('the poller of resolutions', () => {
     expect(lines).toEqual([expect.objectContaining({ gatedCall: 'call-1', msg: 'a poll failed' })]);
   });
 
-  it('goes on after a round in which the database did not answer', async () => {
+  it('continues after a round in which the database did not answer', async () => {
     const due = ids(1);
     let failures = 0;
     const seen: string[] = [];
@@ -72,7 +72,7 @@ describe('the poller of resolutions', () => {
     expect(failures).toBe(2);
   });
 
-  it('stops soon: what is under way ends, and the rest of the round is left for the next round', async () => {
+  it('finishes running polls when it stops, and leaves the rest to the next round', async () => {
     let release: () => void = () => undefined;
     const held = new Promise<void>((resolve) => (release = resolve));
     const { seen } = over(ids(20), () => held);

@@ -10,18 +10,18 @@ import { waitFor } from '../../support/wait-for.ts';
 import { systemTime } from '../../support/time.ts';
 
 const HOUR = 3_600_000;
-/** Calls that wait, as many as one installation is meant to bear. */
+/** The supported number of waiting calls in one installation. */
 const MANY = 10_000;
 
 describe('the restart of lost workflows', () => {
   let db: TestDatabase;
   beforeAll(async () => {
-    // One connection, whose statistics can be read at once.
+    // One connection, so that its statistics are readable at once.
     db = await createTestDatabase({ max: 1 });
   });
   afterAll(() => db.drop());
 
-  /** An engine that has these workflows, and the job beside it. */
+  /** An engine with these workflows, and the job next to it. */
   function beside(has: Set<string>, intervalMs = HOUR) {
     const started: { id: string; how: 'waiting' | 'signalled' }[] = [];
     const signalled: string[] = [];
@@ -68,7 +68,7 @@ describe('the restart of lost workflows', () => {
   }
   const unqueued = () => db.pool.query('DELETE FROM gateway.outbox');
 
-  it('starts what does not run, with a signal when it can go on, and nothing else', async () => {
+  it('starts missing workflows, and signals those that can continue', async () => {
     const fixture = gatedCallFixture(db.pool);
     const missing = await fixture.pending();
     const granted = await fixture.granted();
@@ -92,7 +92,7 @@ describe('the restart of lost workflows', () => {
     expect(started.map(({ id }) => id)).not.toContain(queued.gatedCallId);
   });
 
-  it('signals a workflow that waits although its call can go on, and no other', async () => {
+  it('signals a waiting workflow whose call can continue, and no other', async () => {
     const fixture = gatedCallFixture(db.pool);
     const calls = [await fixture.pending(), await fixture.granted(), await fixture.claimed()] as const;
     const busy = await fixture.claimed();
@@ -106,7 +106,7 @@ describe('the restart of lost workflows', () => {
     expect(signalled.sort()).toEqual([calls[1].gatedCallId, calls[2].gatedCallId].sort());
   });
 
-  it('reports a workflow that cannot go on from its history, and neither ends nor signals it', async () => {
+  it('reports a workflow that cannot continue from its history, and neither ends nor signals it', async () => {
     const fixture = gatedCallFixture(db.pool);
     const { gatedCallId } = await fixture.granted();
     const { signalled, started, activities, alarms, engine, stop } = beside(new Set([gatedCallId]));
@@ -121,7 +121,7 @@ describe('the restart of lost workflows', () => {
     expect([...signalled, ...started.map(({ id }) => id)]).not.toContain(gatedCallId);
   });
 
-  it('signals a workflow that runs although its call is over', async () => {
+  it('signals a workflow that runs although its call has ended', async () => {
     const fixture = gatedCallFixture(db.pool);
     const over = await fixture.pending();
     await fixture.calls.cancel(over.gatedCallId);
@@ -134,7 +134,7 @@ describe('the restart of lost workflows', () => {
     }
   });
 
-  it('reports an open call whose workflow came to its end, and starts another one only where nothing can be sent again', async () => {
+  it('reports an open call whose workflow has ended, and starts another only where no call can be sent twice', async () => {
     const fixture = gatedCallFixture(db.pool);
     const [pending, granted, claimed, permitted] = [
       await fixture.pending(),
@@ -158,16 +158,16 @@ describe('the restart of lost workflows', () => {
     expect(started.filter(({ id }) => engine.finished.has(id))).toEqual([]);
   });
 
-  it('has a round as soon as the engine is back, however long the interval', async () => {
+  it('runs as soon as the engine is back, at any interval', async () => {
     const has = new Set<string>();
     const { started, engine, stop } = beside(has);
     try {
       await waitFor(() => engine.rounds === 1 && started.length > 0);
       engine.isAway = true;
-      // Back, and empty.
+      // The engine is back, and empty.
       has.clear();
       started.length = 0;
-      // A job that was not told would take this for the silence of a long interval.
+      // Without the notice, the job would wait for its long interval.
       await waitFor(() => engine.refused > 0);
       engine.isAway = false;
       await waitFor(() => started.length > 0);
@@ -177,8 +177,8 @@ describe('the restart of lost workflows', () => {
     }
   });
 
-  it(`finds one that is missing among ${MANY} and reads only calls that are open`, async () => {
-    // A busy machine takes its time over so many rows.
+  it(`finds one missing workflow among ${MANY} and reads only open calls`, async () => {
+    // A busy machine needs time for so many rows.
     await db.pool.query('SET statement_timeout = 0');
     await db.pool.query(
       `INSERT INTO gateway.gated_call (id, task_id, subject_key, owner_key, dedup_key, state, request_deadline, latest_deadline, retain_until)
@@ -210,7 +210,7 @@ describe('the restart of lost workflows', () => {
     expect(started.map(({ id }) => id)).toEqual([lost]);
     expect(await seqRead()).toBe(before);
   });
-  /** Rows that were read without an index, by anybody. */
+  /** Rows that any session read without an index. */
   const seqRead = async () => {
     await db.pool.query('SELECT pg_stat_force_next_flush()');
     const { rows } = await db.pool.query<{ read: string }>(

@@ -14,12 +14,12 @@ interface Line {
 }
 
 const WARN = 40;
-/** What our clock shows, always: an answer takes no time by it, however long the machine stands still. */
+/** Our clock always shows this time, so an answer takes no time even when the machine stands still. */
 const OURS = Date.parse('2026-11-21T09:00:00Z');
 let probe: ReturnType<typeof startWatchClocks> | undefined;
 afterEach(() => probe?.stop());
 
-/** A probe over clocks that are ahead of ours by so many milliseconds, and what it says. An absent one does not answer. */
+/** A probe over clocks that are ahead of ours by these milliseconds, and its readings. An absent clock does not answer. */
 function over(
   ahead: { database?: number; accessRequests?: number | 'no time' },
   clock: Pick<Clock, 'now'> = { now: () => OURS },
@@ -40,7 +40,7 @@ function over(
   const log = pino({}, { write: (line: string) => void lines.push(JSON.parse(line) as Line) });
   probe = startWatchClocks({ clocks, intervalMs: 10, log, clock: { ...systemTime.clock, ...clock } });
   const { agree } = probe;
-  /** A round that began from now on has ended. */
+  /** Waits for the end of a round that begins after now. */
   const looked = async () => {
     const { begun } = rounds;
     await waitFor(() => rounds.begun >= begun + 2);
@@ -49,7 +49,7 @@ function over(
 }
 
 describe('the clocks', () => {
-  it('allow claims and raise no alarm while they agree', async () => {
+  it('allow claims without an alarm while they agree', async () => {
     const { agree, looked, lines } = over({ database: 4_000, accessRequests: -500 });
     await looked();
     expect(agree()).toBe(true);
@@ -61,7 +61,7 @@ describe('the clocks', () => {
     ['the database is behind', { database: -6_000, accessRequests: 0 }],
     ['the access request service is ahead', { database: 0, accessRequests: 6_000 }],
     ['service and database are on either side of ours', { database: -3_000, accessRequests: 3_000 }],
-  ])('raise an alarm, and still allow claims, when %s by six seconds', async (_, ahead) => {
+  ])('raise an alarm, but allow claims, when %s by six seconds', async (_, ahead) => {
     const { agree, looked, alarms } = over(ahead);
     await looked();
     expect(agree()).toBe(true);
@@ -74,7 +74,7 @@ describe('the clocks', () => {
     ['the database is behind', { database: -31_000, accessRequests: 0 }],
     ['the access request service is behind', { database: 0, accessRequests: -31_000 }],
     ['service and database are on either side of ours', { database: -16_000, accessRequests: 16_000 }],
-    ['ours is, and nothing else', { database: -600_000, accessRequests: -600_000 }],
+    ['only our own is wrong', { database: -600_000, accessRequests: -600_000 }],
   ])('forbid claims when %s by more than thirty seconds', async (_, ahead) => {
     const { agree, looked, alarms } = over(ahead);
     await looked();
@@ -82,7 +82,7 @@ describe('the clocks', () => {
     expect(alarms()[0]).toMatchObject({ level: WARN, msg: expect.stringContaining('claims no call') });
   });
 
-  it('allow claims again when they agree again, and say so once', async () => {
+  it('allow claims again once they agree, and log it once', async () => {
     const ahead = { database: 600_000, accessRequests: 600_000 };
     const { agree, looked, lines } = over(ahead);
     await looked();
@@ -95,7 +95,7 @@ describe('the clocks', () => {
     expect(lines.at(-1)).toMatchObject({ msg: 'the clocks agree again' });
   });
 
-  it('forbid claims until that of the database was read', async () => {
+  it("forbid claims until the database's clock was read", async () => {
     const ahead: Parameters<typeof over>[0] = { accessRequests: 0 };
     const { agree, looked } = over(ahead);
     expect(agree()).toBe(false);
@@ -105,7 +105,7 @@ describe('the clocks', () => {
     await waitFor(agree);
   });
 
-  it('are as they were last read while nobody answers', async () => {
+  it('keep their last reading while no service answers', async () => {
     const ahead: Parameters<typeof over>[0] = { database: 0, accessRequests: 40_000 };
     const { agree, looked } = over(ahead);
     await looked();
@@ -115,16 +115,16 @@ describe('the clocks', () => {
     expect(agree()).toBe(false);
   });
 
-  it.each(['no time', undefined] as const)('allow claims when the service tells %s', async (accessRequests) => {
+  it.each(['no time', undefined] as const)('allow claims when the service reports %s', async (accessRequests) => {
     const { agree, looked } = over({ database: 0, ...(accessRequests && { accessRequests }) });
     await looked();
     expect(agree()).toBe(true);
   });
 
-  it('are not told by an answer that took long, nor while our own is set', async () => {
+  it('cannot be read from a slow answer, nor while our own clock is being set', async () => {
     let steps = 2_000;
     let ours = OURS;
-    // Whoever looks at our clock twice finds it two seconds further, or an hour back.
+    // A second reading of our clock is two seconds later, or an hour earlier.
     const { agree, looked, alarms } = over({ database: 0 }, { now: () => (ours += steps) });
     await looked();
     steps = -3_600_000;

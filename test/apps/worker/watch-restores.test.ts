@@ -38,7 +38,7 @@ describe('the watch over restores', () => {
     return { ...watching, alarms, said };
   }
 
-  it('gives an engine that has no mark one, and lets calls be claimed only after that', async () => {
+  it('marks an unmarked engine, and allows claims only after that', async () => {
     const { isCompared, alarms, stop } = watch();
     try {
       expect(isCompared()).toBe(false);
@@ -50,7 +50,7 @@ describe('the watch over restores', () => {
     expect(alarms()).toEqual([]);
   });
 
-  it('freezes a database that has fewer claims than the engine remembers, and says so until it is reconciled', async () => {
+  it('freezes a database with fewer claims than the engine remembers, and reports it until a reconciliation', async () => {
     const { isCompared, alarms, said, stop } = watch();
     try {
       await waitFor(isCompared);
@@ -68,7 +68,7 @@ describe('the watch over restores', () => {
     expect(await mark()).toEqual({ epoch: 2, claims: 0 });
   });
 
-  it('freezes the database for a call that the engine knows further than its row, and claims nothing more', async () => {
+  it('freezes the database for a call that the engine knows further than its row, and forbids claims', async () => {
     const { isCompared, report, alarms, stop } = watch();
     try {
       await waitFor(isCompared);
@@ -82,7 +82,7 @@ describe('the watch over restores', () => {
     }
   });
 
-  it('lets nothing be claimed while the engine cannot be asked', async () => {
+  it('forbids claims while the engine cannot be asked', async () => {
     let isAway = false;
     let refused = 0;
     const away = async (): Promise<never> => {

@@ -16,7 +16,7 @@ const DAY = 86_400;
 
 let server: HttpServer;
 let signing: Awaited<ReturnType<typeof generateKeyPair>>;
-/** Issuers as products write themselves: the path below the server, which metadata repeat exactly. */
+/** Issuer names as products write them: with the path below the server, which the metadata repeat exactly. */
 const ISSUERS = {
   'with a slash at its end': '/',
   'with a path and a slash at its end': '/application/o/countersign/',
@@ -49,13 +49,13 @@ afterAll(() => server.close());
 const now = () => Math.floor(Date.now() / 1_000);
 const issuerAt = (path: string) => `${server.url}${path}`;
 
-/** What issuers sign. A claim that is `undefined` is left out. */
+/** Signed by the issuers. A claim that is `undefined` is left out. */
 function signed(claims: JWTPayload = {}, header: { typ?: string } = {}): Promise<string> {
   const payload = { iss: issuerAt('/'), aud: AUDIENCE, sub: 'alice', iat: now(), exp: now() + 600, ...claims };
   return new SignJWT(payload).setProtectedHeader({ alg: 'ES256', kid: 'one', ...header }).sign(signing.privateKey);
 }
 
-/** A verifier, and why it refused. */
+/** A verifier, and its reasons for refusals. */
 function verifierFor(of: { issuer?: string; rolesClaim?: string } = {}) {
   const reasons: unknown[] = [];
   const log = pino(
@@ -77,17 +77,17 @@ function verifierFor(of: { issuer?: string; rolesClaim?: string } = {}) {
 describe.each(Object.entries(ISSUERS))('an issuer %s', (_how, path) => {
   const issuer = () => issuerAt(path);
 
-  it('has its tokens taken, where it is configured exactly so', async () => {
+  it('is accepted when it is configured with exactly this name', async () => {
     const { verify } = verifierFor({ issuer: issuer() });
     expect(await verify(await signed({ iss: issuer() }))).toMatchObject({ principal: { issuer: issuer() } });
   });
 
-  it('is fit for use, as the doctor sees it', async () => {
+  it("passes the doctor's check", async () => {
     const config = parseConfig({ identity: { issuer: issuer() } }, { baseDir: '/', stateDir: '/' });
     expect(await checkIssuer(config)).toMatchObject({ status: 'ok' });
   });
 
-  it('can be signed in at', async () => {
+  it('can be used for sign-in', async () => {
     const raw = { approvals: { url: 'http://inbox.test' }, identity: { issuer: issuer() } };
     const pool = new Pool();
     const { handlers, close } = createSignIn({
@@ -107,7 +107,7 @@ describe.each(Object.entries(ISSUERS))('an issuer %s', (_how, path) => {
   });
 });
 
-it('names the issuer to configure where only the slash differs', async () => {
+it('names the issuer to configure when only the slash differs', async () => {
   const config = parseConfig({ identity: { issuer: server.url } }, { baseDir: '/', stateDir: '/' });
   expect(await checkIssuer(config)).toMatchObject({
     status: 'fail',
@@ -150,11 +150,11 @@ it.each([
   expect(await verifierFor({ rolesClaim }).verify(await signed(claims as JWTPayload))).toMatchObject({ roles: [] });
 });
 
-it('takes tokens that are made for several services', async () => {
+it('accepts tokens for several services', async () => {
   expect(await verifierFor().verify(await signed({ aud: ['https://other.test', AUDIENCE] }))).toBeDefined();
 });
 
-it.each(['at+jwt', 'application/at+jwt', 'AT+JWT', 'JWT'])('takes a token of the type %s', async (typ) => {
+it.each(['at+jwt', 'application/at+jwt', 'AT+JWT', 'JWT'])('accepts a token of the type %s', async (typ) => {
   expect(await verifierFor().verify(await signed({}, { typ }))).toBeDefined();
 });
 
@@ -168,21 +168,21 @@ it.each([
     'JWT',
     /events/,
   ],
-  ['a token of the future', { iat: 4_000_000_000, exp: 4_000_000_600 }, 'JWT', /in the future/],
+  ['a token issued in the future', { iat: 4_000_000_000, exp: 4_000_000_600 }, 'JWT', /in the future/],
   ['a token that is good for ten years', { exp: 4_000_000_000 }, 'JWT', /maxTokenLifetimeSeconds allows 86400/],
-  ['one that hides when it was issued', { iat: undefined, exp: 4_000_000_000 }, 'JWT', /maxTokenLifetimeSeconds/],
-  ['a token that is not good yet', { nbf: 4_000_000_000 }, 'JWT', /nbf/],
+  ['a token without its issue time', { iat: undefined, exp: 4_000_000_000 }, 'JWT', /maxTokenLifetimeSeconds/],
+  ['a token that is not valid yet', { nbf: 4_000_000_000 }, 'JWT', /nbf/],
   ['a token of another issuer', { iss: 'https://evil.test' }, 'JWT', /`iss` is "https:\/\/evil\.test"/],
   ['a token for another service', { aud: 'https://other.test' }, 'JWT', /`aud` is "https:\/\/other\.test"/],
-  ['a token of nobody', { sub: undefined }, 'JWT', /no `sub`/],
-  ['a token without an end', { exp: undefined }, 'JWT', /no `exp`/],
+  ['a token without a subject', { sub: undefined }, 'JWT', /no `sub`/],
+  ['a token without an expiry', { exp: undefined }, 'JWT', /no `exp`/],
 ])('refuses %s, and logs why', async (_what, claims, typ, why) => {
   const { verify, reasons } = verifierFor();
   expect(await verify(await signed(claims as JWTPayload, { typ }))).toBeUndefined();
   expect(reasons).toEqual([expect.stringMatching(why)]);
 });
 
-it('refuses a token that nobody signed', async () => {
+it('refuses an unsigned token', async () => {
   const { verify } = verifierFor();
   const claims = { iss: issuerAt('/'), aud: AUDIENCE, sub: 'alice', iat: now(), exp: now() + 600 };
   expect(await verify(new UnsecuredJWT(claims).encode())).toBeUndefined();

@@ -25,7 +25,7 @@ beforeEach(async () => {
   key = await anEs256Key('key-1');
 });
 
-/** The keys, which take so long to come. */
+/** Keys whose fetch takes this long. */
 function keysAfter(ms: number) {
   const keys = createLocalJWKSet({ keys: [publicKey(key)] });
   return (...of: Parameters<typeof keys>) => {
@@ -35,18 +35,18 @@ function keysAfter(ms: number) {
 }
 
 it.each([
-  ['takes a token of another service', 0, true],
-  ['refuses a token of another service that ended', 2 * HOUR_MS, false],
-])('%s while the keys were fetched', async (_what, ms, isTaken) => {
+  ["accepts a service's token", 0, true],
+  ["refuses a service's token that expired", 2 * HOUR_MS, false],
+])('%s during a fetch of the keys', async (_what, ms, isTaken) => {
   const of = { issuer: ACCESS_REQUESTS, audience: PDP_URL, clock };
   const token = await createServiceToken(await createSigner(key), of)();
   expect(await isServiceToken(token, { ...of, keys: keysAfter(ms) })).toBe(isTaken);
 });
 
 it.each([
-  ['takes an approval', 0, 'verified'],
-  ['takes no approval that ended', 2 * HOUR_MS, 'expired'],
-])('%s while the keys were fetched', async (_what, ms, kind) => {
+  ['accepts an approval', 0, 'verified'],
+  ['refuses an approval that expired', 2 * HOUR_MS, 'expired'],
+])('%s during a fetch of the keys', async (_what, ms, kind) => {
   const request = {
     subject: { type: 'identity', id: 'agent' },
     action: { name: 'tools/call' },
@@ -79,9 +79,9 @@ describe('an access token', () => {
   afterEach(() => issuer.close());
 
   it.each([
-    ['is taken', 0, { subject: 'alice' }],
-    ['is not taken when it ended', 2 * HOUR_MS, undefined],
-  ])('%s while the keys of its issuer were fetched', async (_what, ms, principal) => {
+    ['is accepted', 0, { subject: 'alice' }],
+    ['is refused when it expired', 2 * HOUR_MS, undefined],
+  ])("%s during a fetch of its issuer's keys", async (_what, ms, principal) => {
     fetchingMs = ms;
     const of = { issuer: issuer.url, audience: 'https://gateway.test/mcp', rolesClaim: 'roles' };
     const log = pino({ level: 'silent' });

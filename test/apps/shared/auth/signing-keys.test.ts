@@ -7,7 +7,7 @@ import { serve } from '../../../support/serve.ts';
 import { systemTime } from '../../../support/time.ts';
 
 const AUDIENCE = 'https://gateway.test/mcp';
-/** After this long the keys are read anew for a key that is not among them. */
+/** After this interval an unknown key causes a new read of the keys. */
 const KEYS_REST_MS = 30_000;
 
 let issuer!: HttpServer;
@@ -53,7 +53,7 @@ const later = (ms: number) =>
     ],
   });
 
-/** A key of the issuer, which is published, and what signs with it. */
+/** A published key of the issuer, and a function that signs with it. */
 async function newKey(kid: string) {
   const { publicKey, privateKey } = await generateKeyPair('ES256');
   const jwk = { ...(await exportJWK(publicKey)), kid, alg: 'ES256', use: 'sig' };
@@ -69,7 +69,7 @@ async function newKey(kid: string) {
   return { jwk, sign };
 }
 
-it('a token signed with a key that the issuer began to use is taken; one of a key that it withdrew is not, in time', async () => {
+it('a token with a new key of the issuer is accepted, and one with a withdrawn key is refused after a while', async () => {
   const verify = verifier();
   const first = await newKey('first');
   expect(await verify(await first.sign())).toMatchObject({ principal: { subject: 'alice' } });
@@ -83,19 +83,19 @@ it('a token signed with a key that the issuer began to use is taken; one of a ke
   expect(await verify(await second.sign())).toBeDefined();
 });
 
-it('tokens with keys that nobody knows have the keys read once in a while, not each time', async () => {
+it('tokens with unknown keys cause a read of the keys at intervals, not each time', async () => {
   const verify = verifier();
   await newKey('first');
   const unknown = await newKey('unknown');
   published.pop();
-  // The clock stands, however long the machine takes for them.
+  // The clock stands still while the machine signs.
   later(0);
   const tokens = await Promise.all(Array.from({ length: 20 }, () => unknown.sign()));
   for (const token of tokens) expect(await verify(token)).toBeUndefined();
   expect(reads).toBe(1);
 });
 
-it('a token signed with the public key, as if that were a shared secret, is not taken', async () => {
+it('a token signed with the public key as a shared secret is refused', async () => {
   const { jwk, sign } = await newKey('first');
   const verify = verifier();
   for (const secret of [JSON.stringify(jwk), jwk.x ?? '']) {

@@ -18,8 +18,8 @@ const answer = async (parameters: Record<string, unknown>) => {
 };
 const UNDEFINED_FUNCTION = { code: '42883' };
 
-describe('a call of a function of the database', () => {
-  it('gives each parameter by its name, in any order, and undefined as NULL', async () => {
+describe('a call of a database function', () => {
+  it('passes each parameter by name, in any order, and undefined as NULL', async () => {
     expect(await answer({ many: ['a', 'b'], none: undefined, one: 1 })).toBe('1|a|none');
   });
 
@@ -33,7 +33,7 @@ describe('a call of a function of the database', () => {
   });
 });
 
-it('a bundle takes no item with a member that an item cannot have', async () => {
+it('a bundle refuses an item with an unknown member', async () => {
   const { text, values } = functionCall('approvals.create_bundle', {
     id: 'bundle',
     client_id: 'client',

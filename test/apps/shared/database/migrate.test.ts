@@ -42,11 +42,11 @@ async function rows<Row extends Record<string, unknown>>(text: string): Promise<
   }
 }
 
-/** What a run answers that found everything as it has to be. */
+/** The result of a run that found no work. */
 const NOTHING = { applied: [], unknown: [], functions: [], renewedRights: false };
 
 describe('migrate', () => {
-  it("applies this package's own migrations to an empty database and then has nothing left to do", async () => {
+  it("applies this package's own migrations to an empty database, and then has no more to do", async () => {
     cpSync(packagePath('prisma'), folder, { recursive: true });
     const first = await migrate(database.url, ORDINARY_LIMITS, folder);
     expect(first.applied.length).toBeGreaterThan(0);
@@ -57,7 +57,7 @@ describe('migrate', () => {
     expect(await migrate(database.url, ORDINARY_LIMITS, folder)).toEqual(NOTHING);
   });
 
-  it("goes on from this package's migrations as Prisma's engine applies them: each is one message, in no transaction", async () => {
+  it("continues from this package's migrations as Prisma's engine applies them: each one message, without a transaction", async () => {
     await migrate(database.url, ORDINARY_LIMITS, folder);
     for (const { name, script, checksum } of readMigrations(packagePath('prisma'))) {
       await rows(script);
@@ -75,7 +75,7 @@ describe('migrate', () => {
     ).toEqual([{ apart: true }]);
   });
 
-  it('records what it applied the way Prisma does', async () => {
+  it('records applied migrations like Prisma', async () => {
     write('1_one', 'CREATE TABLE one (id int);');
     await migrate(database.url, ORDINARY_LIMITS, folder);
     const [record] = await rows('SELECT *, octet_length(checksum) AS length FROM _prisma_migrations');
@@ -85,7 +85,7 @@ describe('migrate', () => {
     expect(record?.['finished_at']).toBeInstanceOf(Date);
   });
 
-  it('applies in order of name what was added later, and names what it does not know', async () => {
+  it('applies later additions in order of name, and names unknown ones', async () => {
     write('2_two', 'CREATE TABLE two (id int REFERENCES one);');
     write('1_one', 'CREATE TABLE one (id int PRIMARY KEY);');
     expect((await migrate(database.url, ORDINARY_LIMITS, folder)).applied).toEqual(['1_one', '2_two']);
@@ -98,7 +98,7 @@ describe('migrate', () => {
     });
   });
 
-  it('sends function bodies in dollar quotes unharmed', async () => {
+  it('sends function bodies in dollar quotes unchanged', async () => {
     write(
       '1_fn',
       'CREATE FUNCTION f() RETURNS int LANGUAGE plpgsql AS $$ BEGIN PERFORM 1; RETURN 7; END $$; SELECT f();',
@@ -107,7 +107,7 @@ describe('migrate', () => {
     expect(await rows('SELECT f()')).toEqual([{ f: 7 }]);
   });
 
-  it('changes nothing when a migration fails, says where, and applies it once it is mended', async () => {
+  it('changes no data when a migration fails, says where, and applies it once it is mended', async () => {
     write('1_one', 'CREATE TABLE one (id int);');
     write('2_two', 'CREATE TABLE two (id int);\nSELECT nonsense;');
     await expect(migrate(database.url, ORDINARY_LIMITS, folder)).rejects.toThrow(
@@ -120,7 +120,7 @@ describe('migrate', () => {
     expect((await migrate(database.url, ORDINARY_LIMITS, folder)).applied).toEqual(['2_two']);
   });
 
-  it('refuses to go on when an applied migration was edited', async () => {
+  it('refuses to continue when an applied migration was edited', async () => {
     write('1_one', 'CREATE TABLE one (id int);');
     await migrate(database.url, ORDINARY_LIMITS, folder);
     write('1_one', 'CREATE TABLE one (id bigint);');
@@ -131,7 +131,7 @@ describe('migrate', () => {
     expect(await rows("SELECT 1 FROM pg_tables WHERE tablename = 'two'")).toEqual([]);
   });
 
-  it('refuses to go on when Prisma recorded a migration that did not finish', async () => {
+  it('refuses to continue when Prisma recorded an unfinished migration', async () => {
     write('1_one', 'CREATE TABLE one (id int);');
     await migrate(database.url, ORDINARY_LIMITS, folder);
     await rows('UPDATE _prisma_migrations SET finished_at = NULL');
@@ -141,7 +141,7 @@ describe('migrate', () => {
     expect((await migrate(database.url, ORDINARY_LIMITS, folder)).applied).toEqual(['1_one']);
   });
 
-  it('is done by one of many that start at once', async () => {
+  it('is done by one of many processes that start at once', async () => {
     write('1_one', 'SELECT pg_sleep(0.1); CREATE TABLE one (id int);');
     const results = await Promise.all(Array.from({ length: 5 }, () => migrate(database.url, ORDINARY_LIMITS, folder)));
     expect(results.map(({ applied }) => applied.length).sort()).toEqual([0, 0, 0, 0, 1]);
@@ -149,11 +149,11 @@ describe('migrate', () => {
   });
 });
 
-describe('the functions', () => {
+describe('database functions', () => {
   const returning = (value: number, parameters = '') =>
     `CREATE OR REPLACE FUNCTION f(${parameters}) RETURNS int LANGUAGE sql AS 'SELECT ${value}';`;
 
-  it('are made whichever calls which, and only those whose file has changed are made anew', async () => {
+  it('are created in any order of dependency, and only those with a changed file are created again', async () => {
     writeFunction('a', "CREATE OR REPLACE FUNCTION a() RETURNS int LANGUAGE sql AS 'SELECT f() + 1';");
     writeFunction('f', returning(1));
     expect((await migrate(database.url, ORDINARY_LIMITS, folder)).functions).toEqual(['public/a', 'public/f']);
@@ -164,7 +164,7 @@ describe('the functions', () => {
     expect(await rows('SELECT a()')).toEqual([{ a: 3 }]);
   });
 
-  it('leave nothing behind when their parameters change or their file goes', async () => {
+  it('are dropped when their parameters change or their file goes', async () => {
     writeFunction('f', returning(1));
     await migrate(database.url, ORDINARY_LIMITS, folder);
     writeFunction('f', returning(2, 'p_x int'));
@@ -176,7 +176,7 @@ describe('the functions', () => {
     expect(await rows(made)).toEqual([]);
   });
 
-  it('bring their triggers along, and take them away', async () => {
+  it('create their triggers, and drop them', async () => {
     write('1_one', 'CREATE TABLE one (id int);');
     const trigger = (name: string) =>
       `CREATE OR REPLACE FUNCTION t() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NEW; END $$;
@@ -188,7 +188,7 @@ describe('the functions', () => {
     }
   });
 
-  it('stay as they were when one of them is faulty, and the error says where', async () => {
+  it('stay unchanged when one of them is faulty, and the error says where', async () => {
     writeFunction('a', returning(1).replace('f()', 'a()'));
     await migrate(database.url, ORDINARY_LIMITS, folder);
     writeFunction('a', returning(2).replace('f()', 'a()'));
@@ -204,7 +204,7 @@ describe('the functions', () => {
     expect(await rows(`SELECT 1 FROM pg_proc WHERE proname = 'g'`)).toEqual([]);
   });
 
-  it('are made again when they are gone, and left alone where a newer version migrated the database', async () => {
+  it('are created again when they are missing, and kept where a newer version migrated the database', async () => {
     write('1_one', '-- Newer functions.');
     writeFunction('f', returning(1));
     await migrate(database.url, ORDINARY_LIMITS, folder);
@@ -217,7 +217,7 @@ describe('the functions', () => {
     expect(await rows('SELECT f()')).toEqual([{ f: 1 }]);
   });
 
-  it('are made by one of many that start at once', async () => {
+  it('are created by one of many processes that start at once', async () => {
     writeFunction('f', returning(1));
     const results = await Promise.all(Array.from({ length: 5 }, () => migrate(database.url, ORDINARY_LIMITS, folder)));
     expect(results.map(({ functions }) => functions.length).sort()).toEqual([0, 0, 0, 0, 1]);

@@ -10,8 +10,8 @@ import { IN_DEVELOPMENT, systemTime } from '../../../support/time.ts';
 
 const refused = (words: RegExp) => ({ code: 'ERR_DATABASE_UNAVAILABLE', message: expect.stringMatching(words) });
 
-describe('connections to a server that may lose what it has confirmed', () => {
-  /** The server of the tests: it syncs nothing. */
+describe('connections to a server that may lose committed data', () => {
+  /** The server of the tests, which does not sync. */
   let db: TestDatabase;
   beforeAll(async () => {
     db = await createTestDatabase();
@@ -20,19 +20,19 @@ describe('connections to a server that may lose what it has confirmed', () => {
   const WORDS =
     /it may lose what it has confirmed, with fsync and full_page_writes and synchronous_commit switched off/;
 
-  it('are not used where that matters', async () => {
+  it('are refused where durability matters', async () => {
     const strict = createPool(db.url, { ...systemTime, applicationName: 'strict', durable: true });
     await expect(strict.query('SELECT 1')).rejects.toMatchObject(refused(WORDS));
     await strict.end();
     await expect(refuseUnfitDatabase(db.url, { ...systemTime, durable: true })).rejects.toMatchObject(refused(WORDS));
   });
 
-  it('are used in development', async () => {
+  it('are accepted in development', async () => {
     await refuseUnfitDatabase(db.url, { ...systemTime, durable: false });
     expect((await db.pool.query('SELECT 1 AS one')).rows).toEqual([{ one: 1 }]);
   });
 
-  it('are what the doctor warns of in development, and calls a failure elsewhere', async () => {
+  it('cause a warning of the doctor in development, and a failure elsewhere', async () => {
     const seen = async (mode: 'development' | 'production') =>
       (await checkDatabase(db.url, { mode, timeLimitFactor: 1 }))[0];
     expect(await seen('development')).toMatchObject({ status: 'warn', advice: 'switch them on' });
@@ -44,7 +44,7 @@ describe('connections to a standby', () => {
   const postgres = new OwnPostgres();
   afterAll(() => postgres.stop());
 
-  it('are used by nobody, because it shows the past; to the same server as a primary they are', async () => {
+  it('are refused because it shows old data, and are used again once the server is a primary', async () => {
     const url = await postgres.start();
     await refuseUnfitDatabase(url, { ...systemTime, durable: true });
     const pool = createPool(url, { ...systemTime, applicationName: 'calls', durable: true });
@@ -60,7 +60,7 @@ describe('connections to a standby', () => {
     await pool.end();
   });
 
-  it('of a server that does not answer are no reason not to start', async () => {
-    await refuseUnfitDatabase('postgresql://nobody:x@127.0.0.1:1/none', { ...systemTime, durable: true });
+  it('to a server that does not answer do not stop the startup', async () => {
+    await refuseUnfitDatabase('postgresql://unknown:x@127.0.0.1:1/none', { ...systemTime, durable: true });
   });
 });

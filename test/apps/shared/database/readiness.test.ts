@@ -38,7 +38,7 @@ async function run(database: string, ...statements: string[]): Promise<void> {
   }
 }
 
-/** What keeps each deployable from starting with this login. */
+/** The reason for each deployable not to start with this login. */
 const problems = (url: string) =>
   Promise.all(
     DEPLOYABLES.map((name) =>
@@ -49,33 +49,33 @@ const problems = (url: string) =>
     ),
   );
 const everywhere = (words: RegExp) => DEPLOYABLES.map(() => expect.stringMatching(words));
-/** What a migration answers that has nothing to do. */
+/** The result of a migration without work. */
 const NOTHING = { applied: [], unknown: [], functions: [], renewedRights: false };
 const NONE = DEPLOYABLES.map(() => 'none');
 
 describe('an owner without the rights of a superuser', () => {
-  it('that may not create roles is told what an administrator has to run, and goes on after it', async () => {
+  it('that may not create roles learns what an administrator has to run, and continues after it', async () => {
     await run('postgres', `CREATE ROLE plain LOGIN PASSWORD 'plain'`, 'CREATE DATABASE plain OWNER plain');
     const wanted = /the login plain may not create roles.*CREATE ROLE countersign_pdp NOLOGIN;.*Then migrate again/;
     await expect(migrate(addressOf('plain', 'plain'), ORDINARY_LIMITS)).rejects.toThrow(wanted);
     const roles = [...new Set(Object.values(ROLES))];
     await run('postgres', ...roles.map((role) => `CREATE ROLE ${role} NOLOGIN`));
     await migrate(addressOf('plain', 'plain'), ORDINARY_LIMITS);
-    // The owner is no member of them. A login of its own for each deployable is.
+    // The owner is not a member of the roles. A separate login for each deployable is.
     expect(await problems(addressOf('plain', 'plain'))).toEqual(everywhere(/grant the login the role/));
     await run('postgres', `CREATE ROLE member LOGIN PASSWORD 'member' IN ROLE ${roles.join(', ')}`);
     expect(await problems(addressOf('plain', 'member'))).toEqual(NONE);
     await run('postgres', 'DROP DATABASE plain', 'DROP ROLE member', ...roles.map((role) => `DROP ROLE ${role}`));
   });
 
-  it('that may create roles, as managed servers have it, migrates and serves every deployable', async () => {
+  it('that may create roles, as at managed servers, migrates and serves every deployable', async () => {
     await run('postgres', `CREATE ROLE cloud LOGIN CREATEROLE PASSWORD 'cloud'`, 'CREATE DATABASE cloud OWNER cloud');
     await migrate(addressOf('cloud', 'cloud'), ORDINARY_LIMITS);
     expect(await problems(addressOf('cloud', 'cloud'))).toEqual(NONE);
   });
 });
 
-describe('a database that is not fit', () => {
+describe('a database that is not ready', () => {
   beforeAll(() => run('postgres', 'CREATE DATABASE fit', 'CREATE DATABASE empty'));
   beforeAll(async () => {
     await migrate(addressOf('fit'), ORDINARY_LIMITS);
@@ -83,17 +83,17 @@ describe('a database that is not fit', () => {
 
   it.each([
     ['is empty', () => addressOf('empty'), /no tables of Countersign; run `countersign migrate`/],
-    ['is not there', () => addressOf('nowhere'), /there is no such database; create it/],
+    ['does not exist', () => addressOf('nowhere'), /there is no such database; create it/],
     [
       'refuses the password',
       () => addressOf('fit', 'cloud').replace('cloud:cloud', 'cloud:wrong'),
       /refuses the password/,
     ],
-  ])('keeps every deployable from starting: one that %s', async (_how, url, words) => {
+  ])('keeps every deployable from starting when it %s', async (_how, url, words) => {
     expect(await problems(url())).toEqual(everywhere(words));
   });
 
-  it('keeps every deployable from starting: an older one, and a newer one', async () => {
+  it('keeps every deployable from starting when it is older or newer', async () => {
     const table = '"_prisma_migrations"';
     await run(
       'fit',
@@ -112,7 +112,7 @@ describe('a database that is not fit', () => {
     expect(await problems(addressOf('fit'))).toEqual(NONE);
   });
 
-  it('keeps every deployable from starting: one with functions of another version', async () => {
+  it('keeps every deployable from starting when its functions are of another version', async () => {
     await run('fit', `UPDATE "_countersign_functions" SET checksum = 'x' WHERE name = 'gateway/claim_execution'`);
     const words =
       /functions of the database are of another version \(gateway\/claim_execution\); run `countersign migrate`/;
@@ -126,7 +126,7 @@ describe('a database that is not fit', () => {
     expect(await problems(addressOf('fit'))).toEqual(NONE);
   });
 
-  it('is told and mended when its roles are gone, as after a restore into another server', async () => {
+  it('is reported and repaired when its roles are missing, as after a restore into another server', async () => {
     const roles = [...new Set(Object.values(ROLES))];
     await run('cloud', ...roles.map((role) => `DROP OWNED BY ${role}`));
     await run('fit', ...roles.flatMap((role) => [`DROP OWNED BY ${role}`, `DROP ROLE ${role}`]));
@@ -144,7 +144,7 @@ describe('a database that is not fit', () => {
   });
 });
 
-it('a process says on /readyz and /healthz why it cannot work, and on /livez that it runs', async () => {
+it('a process reports on /readyz and /healthz why it cannot work, and on /livez that it runs', async () => {
   await run('postgres', 'CREATE DATABASE served');
   const config = parseConfig({ audit: { port: await freePort() } }, { baseDir: '/', stateDir: '/' });
   const secrets = { sessionSecret: 'a-secret-of-some-length', oidcClientSecret: 'another-secret', ...SEALING_SECRETS };

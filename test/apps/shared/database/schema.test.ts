@@ -29,7 +29,7 @@ describe('a fresh install', () => {
     expect(await transitionsOf(db.pool)).toMatchSnapshot();
   });
 
-  it('has one function for each file, and none without', async () => {
+  it('has one function for each file, and no others', async () => {
     const { rows } = await db.pool.query<{ name: string }>(
       `SELECT n.nspname || '/' || p.proname AS name FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
        WHERE n.nspname = ANY ($1::text[])`,
@@ -40,13 +40,13 @@ describe('a fresh install', () => {
   });
 });
 
-describe('the files of the schema', () => {
-  it('give every value a parameter of its own, and none a document of parameters', () => {
+describe('the schema files', () => {
+  it('give every value its own parameter, and never pass parameters as a document', () => {
     const files = readFunctions(packagePath('prisma'));
     expect(files.filter(({ script }) => /\bp jsonb\b/.test(script)).map(({ name }) => name)).toEqual([]);
   });
 
-  it('name the columns wherever they insert', () => {
+  it('name the columns of every insert', () => {
     const files = [...readMigrations(packagePath('prisma')), ...readFunctions(packagePath('prisma'))];
     const nameless = files.filter(({ script }) => /\bINSERT INTO [\w.]+\s+(VALUES|SELECT)\b/.test(script));
     expect(nameless.map(({ name }) => name)).toEqual([]);

@@ -21,7 +21,7 @@ afterAll(async () => {
 
 const END = `SELECT gateway.end_unclaimed($1, 'cancelled', 'client_cancelled', 'client', 1000)`;
 
-it('logs a transition when its statement is committed, and none for a statement that fails after it', async () => {
+it('logs a transition when its statement commits, and none for a statement that fails after it', async () => {
   const { gatedCallId } = await gatedCallFixture(db.pool).pending();
   lines = [];
   await expect(pool.query({ text: `${END}, 1 / (random() * 0)::int`, values: [gatedCallId] })).rejects.toThrow(/zero/);

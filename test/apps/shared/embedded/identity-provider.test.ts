@@ -45,7 +45,7 @@ const tokenFor = (name: string, audience: 'mcp' | 'approvals' | 'audit' = 'mcp')
   requestPersonToken(config, secrets, { name, audience });
 
 describe('tokens for programs', () => {
-  it('are JWTs for one resource that say who, in which roles', async () => {
+  it('are JWTs for one resource with the subject and the roles', async () => {
     const { accessToken, expiresIn } = await tokenFor('bob', 'approvals');
     expect(expiresIn).toBe(3600);
     expect(decodeProtectedHeader(accessToken)).toMatchObject({ alg: 'ES256', typ: 'at+jwt' });
@@ -60,14 +60,14 @@ describe('tokens for programs', () => {
     });
   });
 
-  it('have every scope that the service knows, or those that were asked for', async () => {
+  it('have every scope of the service, or the requested ones', async () => {
     const scopeOf = ({ accessToken }: { accessToken: string }) => decodeJwt(accessToken)['scope'];
     expect(scopeOf(await tokenFor('agent'))).toBe('mcp files:write');
     const less = requestPersonToken(config, secrets, { name: 'agent', audience: 'mcp', scope: 'mcp' });
     expect(scopeOf(await less)).toBe('mcp');
   });
 
-  it('are for the MCP endpoint when no resource is named', async () => {
+  it('are for the MCP endpoint without a resource', async () => {
     const response = await fetch(`${config.urls.issuer}/token`, {
       method: 'POST',
       headers: { authorization: `Basic ${btoa(`agent:${clientSecretOf(secrets.identity, 'agent')}`)}` },
@@ -77,7 +77,7 @@ describe('tokens for programs', () => {
     expect(decodeJwt(token)).toMatchObject({ aud: config.urls.mcp, sub: 'agent', scope: 'mcp' });
   });
 
-  it('are refused with a wrong secret, for nobody, and for a foreign resource', async () => {
+  it('are refused with a wrong secret, for an unknown client, and for a foreign resource', async () => {
     const { issuer } = config.urls;
     const asked = {
       issuer,
@@ -98,8 +98,8 @@ describe('tokens for programs', () => {
   });
 });
 
-describe('verification', () => {
-  it('tells whose token it is', async () => {
+describe('the verification of tokens', () => {
+  it('names the subject of a token', async () => {
     const { accessToken } = await tokenFor('olivia', 'audit');
     expect(
       await createTokenVerifier(config, config.urls.audit, { log, ...systemTime }).verify(accessToken),
@@ -124,16 +124,16 @@ describe('verification', () => {
     ).rejects.toMatchObject(refused);
   });
 
-  it('still accepts a token after the provider was started again', async () => {
+  it('accepts a token after the provider was restarted', async () => {
     const { accessToken } = await tokenFor('agent');
     await restart();
     const verifier = createTokenVerifier(config, config.urls.mcp, { log, ...systemTime });
-    // A connection from before may still look open to the client.
+    // An old connection may still look open to the client.
     const verified = await waitFor(() => verifier.verify(accessToken).catch(() => undefined));
     expect(verified.principal.subject).toBe('agent');
   });
 
-  it('says that it cannot know when the provider is away', async () => {
+  it('reports an error when the provider does not answer', async () => {
     const { accessToken } = await tokenFor('agent');
     const away = await testConfig({ baseDir: stateDir, stateDir });
     await expect(
@@ -150,12 +150,12 @@ describe('startIdentityProvider', () => {
     for (const other of others.splice(0)) await other.stop();
   });
 
-  it('does not start in production, where anybody could be anybody', async () => {
+  it('does not start in production, because it lets any visitor sign in as any person', async () => {
     const start = startIdentityProvider({ ...config, mode: 'production' }, secrets, log);
     await expect(start).rejects.toMatchObject({ code: 'ERR_CONFIG_INVALID' });
   });
 
-  it('does not start with one name for two people', async () => {
+  it('does not start with two people of one name', async () => {
     const people = [...config.identity.people, ...config.identity.people.slice(0, 1)];
     const start = startIdentityProvider({ ...config, identity: { ...config.identity, people } }, secrets, log);
     await expect(start).rejects.toThrow(/the name agent is already in use/);
@@ -165,7 +165,7 @@ describe('startIdentityProvider', () => {
     await expect(startIdentityProvider(config, secrets, log)).rejects.toMatchObject({ code: 'EADDRINUSE' });
   });
 
-  it('puts roles into the attribute that is configured', async () => {
+  it('writes roles into the configured claim', async () => {
     const other = await testConfig(
       { baseDir: stateDir, stateDir },
       { identity: { rolesClaim: 'https://x.example/roles' } },
@@ -187,7 +187,7 @@ describe('a provider without passwords', () => {
     return /"alarm":"sign_in_without_password".*anyone there can sign in as anyone/.test(lines);
   };
 
-  it('raises an alarm where other machines reach it, and nowhere else', async () => {
+  it('raises an alarm only where other machines reach it', async () => {
     expect(await Promise.all(['0.0.0.0', '::', '127.0.0.1', 'localhost'].map(alarmsOn))).toEqual([
       ...[true, true],
       ...[false, false],

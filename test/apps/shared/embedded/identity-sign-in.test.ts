@@ -59,7 +59,7 @@ describe('sign-in of people', () => {
     return oidc.authorizationCodeGrant(client, location, { pkceCodeVerifier, expectedState: 'a-state' });
   }
 
-  it('offers approvers and auditors, runs nothing inline, and hands over who it is and in which roles', async () => {
+  it('offers approvers and auditors, runs no inline script, and returns the person and the roles', async () => {
     const browser = new Browser(config.urls.issuer);
     const { address } = await begin(callback());
     const page = await browser.follow(await browser.go(address.href));
@@ -80,13 +80,13 @@ describe('sign-in of people', () => {
     });
   });
 
-  it('asks again each time, so that one browser can be several people', async () => {
+  it('asks each time, so that one browser can be several people', async () => {
     const browser = new Browser(config.urls.issuer);
     expect((await signIn(browser, 'alice')).claims()?.sub).toBe('alice');
     expect((await signIn(browser, 'bob')).claims()?.sub).toBe('bob');
   });
 
-  it('lets only those in who are on the page', async () => {
+  it('lets only people on the page sign in', async () => {
     const browser = new Browser(config.urls.issuer);
     const { address } = await begin(callback());
     const action = actionOf(await (await browser.follow(await browser.go(address.href))).text());
@@ -103,7 +103,7 @@ describe('sign-in of people', () => {
     expect(await answer.text()).toContain('You cannot sign in this way');
   });
 
-  it('sends nobody to an address that is not registered, nor without PKCE', async () => {
+  it('sends no browser to an unregistered address, or without PKCE', async () => {
     const { address } = await begin('https://elsewhere.example/callback');
     const foreign = await new Browser(config.urls.issuer).go(address.href);
     expect(foreign.status).toBe(400);

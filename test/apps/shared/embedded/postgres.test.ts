@@ -42,7 +42,7 @@ const pidFile = () => join(stateDir, 'postgres', 'data', 'postmaster.pid');
 const serverPid = () => Number(readFileSync(pidFile(), 'utf8').split('\n')[0]);
 
 describe('findOrStartPostgres', () => {
-  it('starts a server on loopback with a database in UTF-8, and keeps what is in it over a restart', async () => {
+  it('starts a server on loopback with a UTF-8 database, and keeps its data over a restart', async () => {
     const first = await start();
     expect(new URL(first.url)).toMatchObject({ hostname: '127.0.0.1', pathname: '/countersign' });
     expect(await query(first.url, "SELECT lower('Ä') AS l, current_setting('server_encoding') AS e")).toEqual([
@@ -56,7 +56,7 @@ describe('findOrStartPostgres', () => {
     expect(await query(second.url, 'SELECT * FROM kept')).toEqual([]);
   });
 
-  it('lets nobody in without the password, which only the owner can read', async () => {
+  it('requires the password, which only the owner can read', async () => {
     const { url } = await start();
     expect(statSync(join(stateDir, 'postgres', 'password')).mode & 0o777).toBe(0o600);
     const wrong = new URL(url);
@@ -64,7 +64,7 @@ describe('findOrStartPostgres', () => {
     await expect(query(wrong.href, 'SELECT 1')).rejects.toThrow(/password authentication failed/);
   });
 
-  it('uses a given address as it is, and leaves that server running', async () => {
+  it('uses a given address unchanged, and leaves that server running', async () => {
     const own = await start();
     const given = await findOrStartPostgres({ stateDir: join(stateDir, 'other'), searchPath, databaseUrl: own.url });
     expect(given).toMatchObject({ url: own.url, how: 'DATABASE_URL' });
@@ -77,7 +77,7 @@ describe('findOrStartPostgres', () => {
     expect(two.url).toBe(one.url);
   });
 
-  it('adopts the server of a process that was killed, and stops it in the end', async () => {
+  it('adopts the server of a killed process, and stops it in the end', async () => {
     const child = startScript('start-postgres.ts', stateDir);
     const url = await firstLine(child);
     await query(url, 'CREATE TABLE kept (id int)');
@@ -90,17 +90,17 @@ describe('findOrStartPostgres', () => {
     expect(isAlive(pid)).toBe(false);
   });
 
-  it('has every committed row, at the same address, after the server itself was killed', async () => {
+  it('has every committed row at the same address after a kill of the server itself', async () => {
     const { url } = await start({ durable: true });
     await query(url, 'CREATE TABLE kept AS SELECT generate_series(1, 1000) AS id');
     process.kill(serverPid(), 'SIGKILL');
-    // What is left of it goes when it has the time to.
+    // The remaining processes of the server exit after a while.
     const again = await patiently(() => start({ durable: true }));
     expect(again.url).toBe(url);
     expect(await query(again.url, 'SELECT count(*)::int AS n FROM kept')).toEqual([{ n: 1000 }]);
   });
 
-  it('does not take the process that now has the pid of a server long gone for that server', async () => {
+  it('does not mistake another process with the pid of a former server for that server', async () => {
     const first = await start();
     const left = readFileSync(pidFile(), 'utf8').split('\n');
     await first.stop();
@@ -110,7 +110,7 @@ describe('findOrStartPostgres', () => {
     expect(await query(second.url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
   });
 
-  it('explains everything it tried when nothing can run the data folder', async () => {
+  it('explains each attempt when no server can run the data folder', async () => {
     const data = join(stateDir, 'postgres', 'data');
     mkdirSync(data, { recursive: true });
     writeFileSync(join(data, 'PG_VERSION'), '11\n');

@@ -11,7 +11,7 @@ beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'temporal-program-'));
   mkdirSync(join(folder, 'bin'));
   const searchPath = [join(folder, 'bin'), '/usr/bin', '/bin'].join(delimiter);
-  // A proxy where nobody listens: the download fails at once, whatever network there is.
+  // A proxy on a closed port: the download fails at once with any network.
   const nowhere = 'http://127.0.0.1:9';
   const variables = { PATH: searchPath, HTTPS_PROXY: nowhere, https_proxy: nowhere, TMPDIR: folder };
   options = { searchPath, cacheDir: join(folder, 'cache'), variables, tried: [] };
@@ -34,13 +34,13 @@ const fakeGo = (version: string, install: string) =>
 const built = () => join(folder, 'cache', 'temporal-cli-1.5.1', 'temporal');
 
 describe('findTemporalProgram', () => {
-  it('takes `temporal` from the PATH before anything else', async () => {
+  it('prefers `temporal` on the PATH', async () => {
     const path = script(join(folder, 'bin', 'temporal'), '');
     script(built(), '');
     expect(await findTemporalProgram(options)).toMatchObject({ path });
   });
 
-  it('takes what an earlier start has built or downloaded, without asking the network', async () => {
+  it('uses the program that an earlier start built or downloaded, without the network', async () => {
     const downloaded = script(join(folder, 'cache', 'temporal-sdk', 'temporal-sdk-typescript-1'), '');
     writeFileSync(join(folder, 'cache', 'temporal-sdk', 'other.downloading'), '');
     expect(await findTemporalProgram(options)).toMatchObject({ path: downloaded });
@@ -48,7 +48,7 @@ describe('findTemporalProgram', () => {
     expect(await findTemporalProgram(options)).toMatchObject({ path: built() });
   });
 
-  it('builds it with Go when it cannot be downloaded, once for all who ask at the same time', async () => {
+  it('builds it with Go when it cannot be downloaded, once for all simultaneous callers', async () => {
     fakeGo('1.26.1', 'echo "#!/bin/sh" > "$GOBIN/temporal"; chmod +x "$GOBIN/temporal"');
     const progress: string[] = [];
     const asked = { ...options, onProgress: (line: string) => progress.push(line) };
@@ -58,7 +58,7 @@ describe('findTemporalProgram', () => {
     expect(progress.filter((line) => line.startsWith('Building'))).toHaveLength(1);
   });
 
-  it('leaves nothing half when the build fails, and says why', async () => {
+  it('leaves no partial file when the build fails, and says why', async () => {
     fakeGo('1.26.1', 'echo half > "$GOBIN/temporal"; echo "dial tcp: no such host" >&2; exit 1');
     expect(await findTemporalProgram(options)).toBeUndefined();
     expect(existsSync(built())).toBe(false);

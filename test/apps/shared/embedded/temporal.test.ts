@@ -37,7 +37,7 @@ async function withClient<T>(address: string, use: (client: Client) => Promise<T
 }
 
 const openWorkflow = (address: string) =>
-  withClient(address, (client) => client.workflow.start('nobody', { workflowId: 'kept', taskQueue: 'nobody' }));
+  withClient(address, (client) => client.workflow.start('unserved', { workflowId: 'kept', taskQueue: 'unserved' }));
 const statusOfWorkflow = (address: string) =>
   withClient(address, async (client) => (await client.workflow.getHandle('kept').describe()).status.name);
 const serverFile = () => join(stateDir, 'temporal', 'server.json');
@@ -55,7 +55,7 @@ describe('findOrStartTemporal', () => {
     expect(await statusOfWorkflow(second.address)).toBe('RUNNING');
   });
 
-  it('adopts the server of a process that was killed, and stops it in the end', async () => {
+  it('adopts the server of a killed process, and stops it in the end', async () => {
     const child = startScript('start-temporal.ts', stateDir);
     const address = await firstLine(child);
     await openWorkflow(address);
@@ -68,7 +68,7 @@ describe('findOrStartTemporal', () => {
     expect(isAlive(pid)).toBe(false);
   });
 
-  it('starts again with everything it knew after the server itself was killed', async () => {
+  it('starts again with all its data after a kill of the server itself', async () => {
     const first = await start();
     await openWorkflow(first.address);
     process.kill(serverPid(), 'SIGKILL');
@@ -81,7 +81,7 @@ describe('findOrStartTemporal', () => {
     expect(two.address).toBe(one.address);
   });
 
-  it('neither adopts nor ends the process that now has the pid of a server long gone', async () => {
+  it('neither adopts nor ends another process with the pid of a former server', async () => {
     const first = await start();
     await first.stop();
     writeFileSync(serverFile(), JSON.stringify({ pid: process.pid, port: Number(first.address.split(':')[1]) }));
@@ -89,7 +89,7 @@ describe('findOrStartTemporal', () => {
     expect(second.how).not.toMatch(/already running/);
   });
 
-  it('uses a given address without starting anything', async () => {
+  it('uses a given address without starting a server', async () => {
     const given = await findOrStartTemporal({ stateDir, address: 'temporal.example:7233', ...temporalTools() });
     expect(given).toMatchObject({ address: 'temporal.example:7233', how: 'TEMPORAL_ADDRESS' });
     await given.stop();

@@ -17,7 +17,7 @@ afterEach(async () => {
   for (const server of servers.splice(0)) await server.close();
 });
 
-/** A service that wants a token, and takes so many requests without a good one in a second. */
+/** A service that requires a token, and accepts this many requests per second without a good one. */
 async function start(maxUnknownPerSecond: number, trustedProxies: readonly string[] = [], host = '127.0.0.1') {
   const lines: string[] = [];
   const served: string[] = [];
@@ -60,14 +60,14 @@ const inRow = async (count: number, ask: () => Promise<{ status: number }>) => {
 };
 
 describe('requests without a good credential', () => {
-  it('are refused before anything is looked at when one address sends too many', async () => {
+  it('are refused before any other check when one address sends too many', async () => {
     const { ask, served } = await start(1);
     const refused = await waitFor(async () => {
       const answer = await ask('bad');
       return answer.status === 429 ? answer : undefined;
     });
     expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0);
-    // A good one is refused as well as long as the address has sent too many, so that it costs nothing to find out.
+    // A good token is refused too while the address is over its limit, so that refusals cost no verification.
     await waitFor(async () => {
       await ask('bad');
       const before = served.length;
@@ -75,8 +75,8 @@ describe('requests without a good credential', () => {
     });
   });
 
-  it('do not count where none is wanted', async () => {
-    // Counted until the answer has left, which may be a moment after it has arrived.
+  it('do not count at public addresses', async () => {
+    // A request counts until its answer has left, which may be a moment after the answer has arrived.
     const { ask } = await start(5);
     expect(await inRow(MANY, () => ask('bad', undefined, '/public'))).toEqual([200]);
   });
@@ -87,28 +87,28 @@ it('requests with a good credential do not count', async () => {
   expect(await inRow(MANY, () => ask('good'))).toEqual([200]);
 });
 
-describe('behind a proxy', () => {
-  it('that is trusted, each client is counted by its own address', async () => {
+describe('requests behind a proxy', () => {
+  it('that is trusted are counted by the address of each client', async () => {
     const { ask, lines } = await start(1, ['loopback']);
     await waitFor(async () => (await ask('bad', '203.0.113.1')).status === 429);
     for (let other = 2; other < MANY; other += 1) expect((await ask('bad', `203.0.113.${other}`)).status).toBe(401);
     expect(lines).toEqual([]);
   });
 
-  it('that is trusted, a client cannot say that it has another address', async () => {
+  it('that is trusted cannot claim another address', async () => {
     const { ask } = await start(1, ['loopback']);
     let made = 0;
     await waitFor(async () => (await ask('bad', `198.51.100.${(made += 1) % 250}, 203.0.113.1`)).status === 429);
   });
 
-  it('that is trusted, one network of IPv6 counts as one address', async () => {
+  it('that is trusted are counted together for one IPv6 network', async () => {
     const { ask } = await start(1, ['loopback']);
     let made = 0;
     await waitFor(async () => (await ask('bad', `2001:db8::${((made += 1) % 5_000).toString(16)}`)).status === 429);
     for (let other = 1; other < MANY; other += 1) expect((await ask('bad', `2001:db8:0:${other}::1`)).status).toBe(401);
   });
 
-  it('that is not trusted, what it says counts for nothing, and the log says so once', async () => {
+  it("that is not trusted are counted by the proxy's address, and the log says so once", async () => {
     const { ask, lines } = await start(1);
     let made = 0;
     await waitFor(async () => (await ask('bad', `203.0.113.${(made += 1) % 250}`)).status === 429);
@@ -117,24 +117,24 @@ describe('behind a proxy', () => {
   });
 });
 
-it('a network that is none is refused', () => {
+it('an invalid network is refused', () => {
   const config = { addresses: { trustedProxies: ['everybody'] } };
   expect(() => parseConfig(config, { baseDir: '/', stateDir: '/' })).toThrow(/a network such as/);
 });
 
-describe('every port', () => {
-  it.each(['gateway', 'pdp', 'approvals', 'audit'])('of the %s counts', (part) => {
+describe('the limit for addresses', () => {
+  it.each(['gateway', 'pdp', 'approvals', 'audit'])('applies to every port of the %s', (part) => {
     const source = readFileSync(packagePath('apps', part, 'main.ts'), 'utf8');
     expect(source).toMatch(/await listen\(app, openTo\(config, /);
   });
 
-  it('as the gateway does', async () => {
+  it('is enforced by the gateway', async () => {
     const gateway = new GatewayUnderTest({ addresses: { maxUnknownPerSecond: 2 } });
     await gateway.start();
     try {
       const ask = (token: string) =>
         fetch(gateway.mcpUrl, { method: 'POST', headers: { authorization: `Bearer ${token}` }, body: '{}' });
-      await waitFor(async () => (await ask('token-of-nobody')).status === 429);
+      await waitFor(async () => (await ask('unknown-token')).status === 429);
       await waitFor(async () => (await ask('token-of-alice')).status !== 429);
       expect(await inRow(MANY, () => ask('token-of-alice'))).not.toContain(429);
     } finally {
