@@ -188,5 +188,5 @@ const CALLS: readonly Step[] = [
   { name: 'request_access and get_request_status: from the request to the result', run: getByPlainTools },
 ];
 
-/** All that is tried, in order. */
+/** All steps, in order. */
 export const STEPS: readonly Step[] = [...READS, ...CALLS];

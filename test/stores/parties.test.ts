@@ -18,7 +18,7 @@ import { times } from '../support/regime.ts';
 const ISSUER = 'https://idp.test';
 const PEOPLE = ['ann', 'ben', 'cem', 'dee'] as const;
 const PROGRAMS = ['host', 'desk', 'bot'] as const;
-/** Names of all kinds meet: what one token calls a client is a subject of another. */
+/** Names of all kinds collide: a client in one token is a subject in another. */
 const anyName = fc.constantFrom(...PEOPLE, ...PROGRAMS);
 const person = fc.constantFrom(...PEOPLE);
 const some = <T>(of: fc.Arbitrary<T>) => fc.option(of, { nil: undefined });
@@ -55,14 +55,14 @@ type Token = Readonly<{
 const world = fc.record({
   identityClaim: fc.constantFrom('sub', 'email'),
   called: token,
-  /** Whom a mapping of the operator names, instead of the caller. */
+  /** The party that a mapping of the operator names, instead of the caller. */
   mapped: some(
     fc.oneof(
       person,
       person.map((name) => `${name}@x`),
     ),
   ),
-  /** Whether the enforcement point is a foreign one, which tells subject and agent alone. */
+  /** Whether the enforcement point is a foreign one, which names only subject and agent. */
   isForeign: fc.boolean(),
   delegated: fc.array(fc.record({ by: token, to: anyName }), { maxLength: 3 }),
   voted: token,
@@ -74,7 +74,7 @@ type World = Parameters<typeof told>[0] & {
   granted: Token;
 };
 
-/** The oracle knows claims alone: every name that a token has anywhere. */
+/** The oracle knows only claims: every name that a token contains. */
 function namesIn({ sub, email, client_id, azp, act: chain }: Token, identityClaim: string): Set<string> {
   const names = [sub, client_id, azp, ...(identityClaim === 'email' ? [email] : [])];
   for (let at = chain; at !== undefined; at = at.act) names.push(at.sub, at.client_id);
@@ -82,7 +82,7 @@ function namesIn({ sub, email, client_id, azp, act: chain }: Token, identityClai
 }
 const meet = (some: Iterable<string>, others: ReadonlySet<string>) => [...some].some((one) => others.has(one));
 
-/** Whom the enforcement point asked about, and the names that it knew of. */
+/** The parties that the enforcement point asked about, and the names that it knew. */
 function told({
   identityClaim,
   called,
@@ -114,7 +114,7 @@ function principal(of: Token, identityClaim: string): Principal {
   return read;
 }
 
-/** What reaches the access request service. */
+/** The message to the access request service. */
 function submitted(of: World): PartiesSource {
   const { subject: id, agent } = told(of);
   const evaluation = {
