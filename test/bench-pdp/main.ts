@@ -44,9 +44,9 @@ const ROUNDS = 7;
 const SAMPLE = 300;
 const CALLERS = [1, 16] as const;
 type Callers = (typeof CALLERS)[number];
-/** With fewer, the time of the compilers would dominate. */
-const WARM_UP = 8_000;
 /** With fewer requests, compilation would dominate the time. */
+const WARM_UP = 8_000;
+/** Numbers of the first requests: after those of the warm-up and of one caller. */
 const FIRST = { 1: 10_000, 16: 100_000 } as const;
 const scale = quick === true ? 0.2 : 1;
 const scaled = (count: number) => Math.round(count * scale);

@@ -52,22 +52,14 @@ export async function measureOpening(stack: Stack, agents: readonly string[], co
 
 async function allStarted(stack: Stack): Promise<void> {
   const database = await stack.database();
-  await waitFor(
-    async () =>
-      (
-        await database.query(
-          "From the moment the approver's webhook is sent to the arrival of the call at the upstream. Calls are measured one at a time, and have been waiting: a person does not answer in the instant the call is made.",
-        )
-      ).rowCount === 0,
-    {
-      timeoutMs: 120_000,
-    },
-  );
+  await waitFor(async () => (await database.query('SELECT FROM gateway.outbox LIMIT 1')).rowCount === 0, {
+    timeoutMs: 120_000,
+  });
 }
 
 /**
- * From the moment the approver's webhook is sent to the arrival of the call at the upstream. One at a time, for calls that
- * have been waiting: a person does not answer in the instant the call is made.
+ * From the moment the approver's webhook is sent to the arrival of the call at the upstream. Calls are measured one at a
+ * time, and have been waiting: a person does not answer in the instant the call is made.
  */
 export async function measureApprovalToTool(stack: Stack, ledger: Ledger, count: number): Promise<Sample> {
   const token = await stack.token('agent');

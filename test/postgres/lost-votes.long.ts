@@ -72,7 +72,7 @@ describe('three approvers who vote at the same instant on a request that needs t
       ['approved', 'denied'],
     ],
     [['approve', 'deny', 'deny'], ['denied']],
-  ] as const)('%j: the first two that settle it are final', async (verdicts, ends) => {
+  ] as const)('%j: the decision that settles it is final', async (verdicts, ends) => {
     await inParallel(times(10, 200), 3, async () => {
       const request = { ...newAccessRequest({ stages: [aStage({ quorum: 2 })] }), generation: 1 };
       await store.create(request);

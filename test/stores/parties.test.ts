@@ -139,7 +139,9 @@ describe('who has a part in a request', () => {
   beforeAll(async () => void (db = await createTestDatabase()));
   afterAll(() => db.drop());
 
-  /** One world after another: people of each have names of their own, so that no delegation reaches into the next. */
+  /**
+   * One world after another: the people of each have names of their own, so that no delegation reaches into the next.
+   */
   let worlds = 0;
   function apart<T>(value: T): T {
     const suffix = `.${(worlds += 1)}`;
@@ -168,7 +170,7 @@ describe('who has a part in a request', () => {
     return request.id;
   }
 
-  /** By the domain, and by the database when it is asked alone. */
+  /** The answer of the domain, and of the database on its own. */
   async function answers(
     id: string,
     vote: Pick<Parameters<typeof newVote>[1] & object, 'approver' | 'chain' | 'standIn'>,
@@ -182,7 +184,7 @@ describe('who has a part in a request', () => {
     return [domain, database === 'counted' ? undefined : database];
   }
 
-  it('is one rule for every door: a vote counts unless a name behind it is that of a party, or of its delegate [ARAP-APV-01]', async () => {
+  it('apply one rule at every door: a vote counts unless a name behind it is that of a party, or of its delegate [ARAP-APV-01]', async () => {
     const { delegations, glass } = parts();
     await fc.assert(
       fc.asyncProperty(world, async (drawn) => {
@@ -212,7 +214,7 @@ describe('who has a part in a request', () => {
           expect(await answers(await open(of), vote)).toEqual([inPlace, inPlace]);
         }
 
-        // An emergency grant, and its review by another.
+        // An emergency grant, and its review by another person.
         const broken = await open(of);
         const grant = {
           ...newVote({ id: broken, callDigest: 'sha-256:call' }, voterOf(granted, identityClaim)),

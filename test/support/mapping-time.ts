@@ -2,7 +2,9 @@ import type { MappingTime } from '../../apps/shared/coaz/resolve.ts';
 import { createSlowMappings } from '../../apps/shared/coaz/slow-mappings.ts';
 import { PATIENT_LIMITS, systemTime } from './time.ts';
 
-/** Time for mappings that are not slow. By default it is so long that a machine which stops for seconds does not use it up. */
+/**
+ * Time for mappings that are not slow. The default is so long that a machine that stops for seconds does not use it up.
+ */
 export const mappingTime = (limits = PATIENT_LIMITS): MappingTime => ({
   ...systemTime,
   limits,
