@@ -199,7 +199,7 @@ mcpServers:
     expect(problems()[0]).toMatch(/^countersign\.yaml:3:\d+: /);
   });
 
-  it.each(['just text', '[1, 2]', '7'])('refuses a file that is no mapping: %s', (text) => {
+  it.each(['just text', '[1, 2]', '7'])('refuses a file that is not a mapping: %s', (text) => {
     write(text);
     expect(problems({ TEMPORAL_ADDRESS: 'x:1' })).toEqual([
       expect.stringMatching(/^countersign\.yaml: expected object/),
@@ -207,7 +207,7 @@ mcpServers:
   });
 
   it.each(['http://id.example', 'http://127.0.0.1.example'])(
-    'takes no issuer that others can answer for: %s',
+    'refuses an issuer that others can answer for: %s',
     (issuer) => {
       write(`identity: { issuer: "${issuer}" }`);
       expect(problems()).toEqual([
@@ -223,7 +223,7 @@ mcpServers:
     ['issuer: "https://id.example", clientId: a', /either clientSecret or privateKey/],
     ['issuer: "https://id.example", clientId: a, clientSecret: b, privateKey: c', /either clientSecret or privateKey/],
     ['issuer: "https://id.example", clientId: a, clientSecret: b, onBehalfOfCaller: true', /needs privateKey/],
-  ])('takes no credentials for an upstream that cannot work or be trusted: %s', (auth, problem) => {
+  ])('refuses credentials for an upstream that cannot work or cannot be trusted: %s', (auth, problem) => {
     const bank = (how: string) => `mcpServers: { bank: { url: "https://bank.example/mcp", auth: { ${how} } } }`;
     write(bank(auth));
     expect(problems().join('\n')).toMatch(problem);
@@ -231,14 +231,14 @@ mcpServers:
     expect(load({}).config.mcpServers).toHaveProperty('bank');
   });
 
-  it('takes no preprocessor that does more than read', () => {
+  it('refuses a preprocessor that does more than read', () => {
     write('tools: { a__b: { preprocessor: true, effect: write }, a__c: { preprocessor: true, effect: read } }');
     expect(problems()).toEqual([
       'countersign.yaml: tools.a__b.preprocessor: a preprocessor only reads: its effect cannot be another',
     ]);
   });
 
-  it('demands in production what development starts by itself', () => {
+  it('requires in production what development starts by itself', () => {
     write('mode: production');
     expect(problems()).toEqual([
       'countersign.yaml: identity.issuer: the OIDC issuer is not set; mode production needs it',

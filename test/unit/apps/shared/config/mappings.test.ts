@@ -6,7 +6,7 @@ describe('a mapping of the operator', () => {
     parseConfig({ tools: { bank__pay: { mapping } } }, { baseDir: '/', stateDir: '/' }).tools['bank__pay']?.mapping;
   const parts = { action: { name: 'pay' }, resource: { type: 'account', id: '$params.arguments.to' } };
 
-  it('is taken as it is, or says that the default applies', () => {
+  it('is kept unchanged, or says that the default applies', () => {
     expect(say({ evaluation: parts })).toEqual({ evaluation: parts });
     expect(say('default')).toBe('default');
   });
