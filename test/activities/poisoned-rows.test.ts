@@ -123,7 +123,7 @@ it('a call whose data key is under an unknown key waits, others go on, and its d
     expect.objectContaining({
       ...{ alarm: 'sealing_key_missing', gatedCall: call.gatedCallId },
       err: expect.objectContaining({
-        message: expect.stringMatching(/the key "nobody".*; add it after the current one/),
+        message: expect.stringMatching(/the key "unknown".*; add it after the current one/),
       }),
     }),
   ]);

@@ -22,7 +22,7 @@ export async function measureHandle(stack: Stack, count: number): Promise<Sample
   return measure({ count, callers: 1 }, () => openGatedCall(stack.config.urls.mcp, token, note()));
 }
 
-/** Opens calls and cancels them again, so that compilers are warm and none of these calls needs a look later. */
+/** Opens calls and cancels them again, so that compilers are warm and these calls need no look later. */
 export async function warmUpOpening(stack: Stack, agents: readonly string[], count: number): Promise<void> {
   const tokens = await Promise.all(agents.map((name) => stack.token(name)));
   const { mcp } = stack.config.urls;

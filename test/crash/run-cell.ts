@@ -65,7 +65,7 @@ export async function runCell(rig: Rig, cell: Cell, repeat: number): Promise<Run
   const overdue: string[] = [];
   const { armedAt } = stepOf(cell.label);
   const armNow = () => arm(rig.failpoints, armingOf(cell, id));
-  const shortenExecutions = endsAtDeadline(cell) ? executionsThatNobodyEnds(rig) : () => Promise.resolve();
+  const shortenExecutions = endsAtDeadline(cell) ? abandonedExecutions(rig) : () => Promise.resolve();
   const shorten = () => Promise.all([shortenLeases(rig.database), shortenExecutions()]);
   const limits = setInterval(() => void shorten().catch(() => undefined), LIMITS_MS);
   try {
@@ -184,7 +184,7 @@ async function letLapse(rig: Rig, { taskId }: Exchange): Promise<void> {
  * Moves the deadline of executions to now after several looks. The number of looks counts, not time, since a machine
  * may stand still.
  */
-function executionsThatNobodyEnds({ database }: Rig) {
+function abandonedExecutions({ database }: Rig) {
   const looks = new Map<string, number>();
   return async (): Promise<void> => {
     const claimed = `SELECT id FROM gateway.gated_call WHERE state = 'claimed'`;

@@ -65,7 +65,7 @@ it('an unreadable signal keeps no call from its execution', async () => {
   const { world } = engine;
   const call = await callAt('awaits its resolution', engine);
   const { workflowId, runId } = await engine.handle(call).describe();
-  const unreadable = { metadata: { encoding: Buffer.from('binary/nobody-knows') }, data: Buffer.from('?') };
+  const unreadable = { metadata: { encoding: Buffer.from('binary/unknown') }, data: Buffer.from('?') };
   await engine.client.workflowService.signalWorkflowExecution({
     ...{ namespace: 'default', workflowExecution: { workflowId, runId }, signalName: 'changed' },
     input: { payloads: [unreadable] },

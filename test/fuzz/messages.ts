@@ -7,10 +7,7 @@ export interface Known {
   /** Calls of its tools, of which policy allows some, holds some and refuses some. */
   readonly calls: readonly { readonly name: string; readonly arguments: Readonly<Record<string, unknown>> }[];
   readonly taskIds: readonly string[];
-  /**
-   * Values of the header `Authorization`: the gateway accepts the caller with each of the first, and with none of the
-   * others.
-   */
+  /** Values of the header `Authorization`: the gateway accepts the caller with each of `good`, and refuses each of `bad`. */
   readonly good: readonly string[];
   readonly bad: readonly string[];
 }

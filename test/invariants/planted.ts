@@ -187,7 +187,7 @@ function requests(c: HonestCalls): Record<string, Planted> {
       },
     },
     'no approver is asked about a request that no call waits for': {
-      evidence: { requests: [{ accessRequestId: 'arq_nobody', live: true }] },
+      evidence: { requests: [{ accessRequestId: 'arq_stray', live: true }] },
     },
     'an access request is about the call that it was made for': {
       sql: [`UPDATE approvals.access_request SET call_digest = 'sha-256:other'`],

@@ -13,7 +13,7 @@ export const MODEL_MUTANTS = {
   'a claimed call can be cancelled': { cancelIgnoresClaim: true },
   'the execution deadline ends a call as denied': { deadlineDenies: true },
   'the execution deadline is not carried out': { deadlineNeverFalls: true },
-  'no sweeper carries out deadlines': { nobodySweeps: true },
+  'no sweeper carries out deadlines': { noSweeper: true },
   'an approval of an earlier generation grants the next one': { grantIgnoresGeneration: true },
   'a retried submission has a new key': { newKeyOnRetry: true },
   'the service is told before the generation is consumed': { contactsBeforeConsuming: true },

@@ -4,7 +4,7 @@ import { ATTEMPTS, handleOf, requestOf, withGateway, withRequest, withWorker, ty
 /** Every deviation that a mutant can have. */
 export interface Rules extends RowRules {
   readonly newKeyOnRetry: boolean;
-  readonly nobodySweeps: boolean;
+  readonly noSweeper: boolean;
   readonly callbackIsTrusted: boolean;
   readonly contactsBeforeConsuming: boolean;
   readonly permitFollowsTheSend: boolean;
@@ -206,7 +206,7 @@ function surroundings(world: World, rules: Mutation): Move[] {
   if (row.leased) may('the lease runs out', operate(world, { kind: 'releaseSubmission' }, rules).world);
   if (row.state === 'preparing')
     may('the sweeper gives it up', cancelled(world, operate(world, { kind: 'cancel' }, rules).world));
-  if (rules.nobodySweeps !== true)
+  if (rules.noSweeper !== true)
     may('the sweeper looks', cancelled(world, operate(world, { kind: 'expire' }, rules).world));
   for (const generation of [1, 2] as const) {
     if (requestOf(world, generation) !== 'open') continue;

@@ -67,8 +67,8 @@ describe('the access request service without its database', () => {
       return status === 200 ? body.task : undefined;
     });
     expect(back).toMatchObject({ id: request.id, status: 'pending' });
-    const nobody = await untilAnswered(() => service.status('nobody'));
-    expect(nobody.body.type).toBe(`${URN}unknown_task`);
+    const unknown = await untilAnswered(() => service.status('unknown'));
+    expect(unknown.body.type).toBe(`${URN}unknown_task`);
   });
 
   it('gives the same answer to callers without a connection, and serves them as soon as there is one', async () => {

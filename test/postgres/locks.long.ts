@@ -243,7 +243,7 @@ describe('callbacks', () => {
     await fixture.calls.cancel(call.gatedCallId);
     const before = await signals(call.gatedCallId);
     expect(await deliver(randomUUID(), `arq_${call.gatedCallId}`)).toBe('accepted');
-    expect(await deliver(randomUUID(), 'arq_of_nobody')).toBe('accepted');
+    expect(await deliver(randomUUID(), 'arq_unknown')).toBe('accepted');
     expect(await signals(call.gatedCallId)).toBe(before);
     expect((await fixture.lifecycle.load(call.gatedCallId)).state).toBe('cancelled');
   });

@@ -64,7 +64,7 @@ const VIOLATIONS: readonly (readonly [rule: string, from: string, to: string, ty
   ['product-imports-no-test', 'apps/gateway/with-a-test.ts', 'test/support/database.ts'],
   ['product-imports-no-development-package', 'apps/gateway/with-a-test-tool.ts', '@jest/globals'],
   ['no-cycle', 'apps/gateway/ring-a.ts', 'apps/gateway/ring-b.ts'],
-  ['resolvable', 'apps/gateway/nowhere.ts', 'a-package-that-nobody-has'],
+  ['resolvable', 'apps/gateway/nowhere.ts', 'a-package-that-does-not-exist'],
 ];
 
 const ALLOWED: readonly (readonly [from: string, to: string, typeOnly?: 'type'])[] = [

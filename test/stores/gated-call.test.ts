@@ -6,7 +6,7 @@ import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { anOpening, CALLER, gatedCallFixture, SEALING_SECRETS } from '../support/gated-calls.ts';
 import { ownCalls } from '../support/own-calls.ts';
 
-const OTHER = { ...CALLER, subject: 'somebody-else' };
+const OTHER = { ...CALLER, subject: 'another-subject' };
 
 describe('opening a gated call', () => {
   const own = ownCalls();

@@ -17,7 +17,7 @@ describe('a question within a task', () => {
       ])
     ).rows as [{ waits: boolean }];
     expect(row.waits).toBe(true);
-    const view = await own.fixture.calls.findTask(call.taskId, JSON.stringify(['nobody']));
+    const view = await own.fixture.calls.findTask(call.taskId, JSON.stringify(['stranger']));
     expect(view).toBeUndefined();
     expect(await calls.openKeys(call)).toEqual([question.key]);
   });

@@ -100,7 +100,7 @@ describe('a listener for tasks', () => {
     await told();
     await lifecycle.expire(call.gatedCallId);
     await calls.cancel(call.gatedCallId);
-    await calls.findTask(call.taskId, 'nobody');
+    await calls.findTask(call.taskId, 'stranger');
     expect(await told()).toEqual([]);
   });
 });

@@ -7,11 +7,11 @@ type StageChanges = Partial<Omit<Stage, 'approvers'>> & { readonly approvers?: P
 
 /** A stage that one person with the role `approver` settles, by default. */
 export function aStage({ approvers, ...changes }: StageChanges = {}): Stage {
-  const nobody = { people: [], groups: [], roles: [], requesterManager: false };
+  const noApprovers = { people: [], groups: [], roles: [], requesterManager: false };
   return {
     ...DEFAULT_STAGE,
     ...changes,
-    approvers: approvers === undefined ? DEFAULT_STAGE.approvers : { ...nobody, ...approvers },
+    approvers: approvers === undefined ? DEFAULT_STAGE.approvers : { ...noApprovers, ...approvers },
   };
 }
 

@@ -10,7 +10,7 @@ export const BY_SECRET = 'countersign-by-secret';
 export const BY_KEY = 'countersign-by-key';
 
 /** A subject for whom no token is exchanged. */
-export const UNKNOWN = 'nobody';
+export const UNKNOWN = 'unknown-subject';
 
 /** An ES256 key pair as JWKs. */
 export async function keyPair(kid: string): Promise<{ readonly publicJwk: JWK; readonly privateJwk: JWK }> {

@@ -45,7 +45,7 @@ describe('a workflow that waits for long', () => {
       await start();
       await waitFor(() => steps.length >= 1);
       const { runId } = await handle().describe();
-      await flood(MANY, handle(), 'nobody-knows');
+      await flood(MANY, handle(), 'unknown');
       for (let reads = 2; reads <= 4; reads += 1) {
         await signal();
         await waitFor(() => steps.length === reads);

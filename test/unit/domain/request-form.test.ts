@@ -59,7 +59,7 @@ describe('a schema of an access request', () => {
       },
       required: ['justification'],
     });
-    expect(additionsOf(form, { justification: 'Invoice 88, due', nobodyAsked: 1 })).toEqual({
+    expect(additionsOf(form, { justification: 'Invoice 88, due', neverAsked: 1 })).toEqual({
       context: { requester_input: { justification: 'Invoice 88, due' } },
       requested_access: {},
     });

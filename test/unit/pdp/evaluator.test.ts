@@ -117,7 +117,7 @@ describe('the evaluator', () => {
         context: { roles: ['treasurer'] },
       }).kind;
     expect(edit('carol@example.com')).toBe('permit');
-    expect(edit('nobody', { roles: ['treasurer'] })).toBe('deny');
+    expect(edit('stranger', { roles: ['treasurer'] })).toBe('deny');
   });
 
   it('denies an action that no schema declares, without an alarm', () => {

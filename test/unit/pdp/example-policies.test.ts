@@ -51,7 +51,7 @@ describe('the example policies', () => {
     'everything__echo',
     'everything__get-sum',
   ])('let every caller call %s', (tool) => {
-    expect(ask(tool, {}, 'whoever').kind).toBe('permit');
+    expect(ask(tool, {}, 'stranger').kind).toBe('permit');
   });
 
   it('read no annotations, because upstreams write them [TOOL-010]', () => {

@@ -12,7 +12,7 @@ const asks =
     answerByPolicy(await engineWith(...texts), aCall(tool, subject)).kind;
 
 const PERMIT = '@id("p") permit (principal, action, resource);';
-/** Enough to need several sets. None of the policies applies. */
+/** Enough policies to need several sets. Not one of them applies. */
 const MANY = Array.from(
   { length: 260 },
   (_, index) => `@id("m${index}") permit (principal, action, resource) when { resource.id == "none-${index}" };`,

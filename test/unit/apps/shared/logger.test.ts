@@ -49,7 +49,7 @@ describe('createLogger', () => {
     expect(shown).toMatch(/^\d\d:\d\d:\d\d warn gateway: upstream is away: connection refused \| at once$/m);
   });
 
-  it('writes the last words of a process that ends at once, and adds none of its own', () => {
+  it('writes the last words of a process that ends at once, and adds no words', () => {
     const script = `import { createLogger } from './apps/shared/logger.ts';
       createLogger('gateway', { mode: 'development', stateDir: ${JSON.stringify(stateDir)} }).info('last words');
       process.exit(3);`;

@@ -120,7 +120,7 @@ describe('the form of a mapping', () => {
   });
 
   it.each([
-    ['an unknown name', 'nobody.sub'],
+    ['an unknown name', 'stranger.sub'],
     ['the environment', 'env.HOME'],
     ['the process', 'process'],
     ['names of the library', 'google.protobuf'],
@@ -200,7 +200,7 @@ describe('a leaf', () => {
     ["$'urn:account:' + params.arguments.to", 'urn:account:acct-991'],
     ['$params["arguments"]["customer-id"]', 'c-1'],
     ['$params.arguments["customer-id"]', 'c-1'],
-    ['$token.?act.?sub.orValue("nobody")', 'nobody'],
+    ['$token.?act.?sub.orValue("none")', 'none'],
     ['$has(params.arguments.memo)', false],
     ['$[1, 2].map(x, x * 2)', [2, 4]],
     ['$params.arguments.list.filter(x, x.startsWith("a"))', ['ab']],

@@ -109,7 +109,7 @@ describe('a block of an MCP host', () => {
   );
 
   it.each([{ disabled: true }, { enabled: false }, { isActive: false }])(
-    'does not start a server that is switched off in it, and requires none of its settings: %j',
+    'does not start a server that is switched off in it, and ignores its other settings: %j',
     (off) => {
       const { servers, notes } = paste({ mcpServers: { s: { ...program, env: { KEY: '${NO_SUCH}' }, ...off } } });
       expect(servers).toEqual({});
