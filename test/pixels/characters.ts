@@ -7,7 +7,7 @@ export const MARKS = [...'\u0301\u0307\u0323\u0338\u20dd\u0489\u064b\u093f\u3099
 
 const pairsIn = (text: string) => text.split(' ').map((one) => [...one]);
 
-/** A character, and its look-alike. */
+/** A character, and its lookalike. */
 export const ALIKE = pairsIn(
   `aа aɑ aα a𝚊 aａ eе oо oο oօ o૦ cс cϲ pр iі iⅰ iı lӏ lا l| l1 lI 1I 0O xх ` +
     `x× yу uս nո sѕ vν vⅴ wԝ dԁ gɡ hһ jј K\u212a mｍ .․ .。 .｡ /∕ /⁄ /⟋ ;\u037e ;； :： :ː ` +

@@ -63,7 +63,7 @@ export class DrawingBoard {
     return this.#drawAll(texts.map((one, key) => blockOf(one, key, isDense)));
   }
 
-  /** The text on the page of each of these canonical texts, without the code points beside look-alikes. */
+  /** The text on the page of each of these canonical texts, without the code points beside lookalikes. */
   async read(texts: readonly string[], isDense: boolean): Promise<string[]> {
     await this.#tab.setContent(pageOf(texts.map((one, key) => blockOf(one, key, isDense))));
     return this.#tab.evaluate(() =>

@@ -168,7 +168,7 @@ function draw(chance: Chance): { readonly kind: string; readonly values: readonl
         return texts(kind, [text, change(text, chance.below(text.length), chance)]);
       },
     ],
-    [3, () => texts('look-alikes', exchanged(ALIKE, chance))],
+    [3, () => texts('lookalikes', exchanged(ALIKE, chance))],
     [3, () => texts('other letters and signs', exchanged(FOREIGN, chance))],
     [1, () => texts('normalization', normalized(chance))],
     [2, () => texts('a blank before a wide character', blankBeforeWide(chance))],

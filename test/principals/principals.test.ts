@@ -32,7 +32,10 @@ describe('tasks of other callers', () => {
       mcpUrl: gateway.mcpUrl,
       taskIds,
       callers: {
-        'another person': { token: await token({ sub: 'bob', client_id: 'agent-8' }), kinds: KINDS },
+        'another person through another client': {
+          token: await token({ sub: 'bob', client_id: 'agent-8' }),
+          kinds: KINDS,
+        },
         'another client': { token: await token({ client_id: 'agent-8' }), kinds: KINDS },
         'no client': { token: await token({ client_id: undefined }), kinds: KINDS },
         'another person': { token: await token({ sub: 'bob' }), kinds: KINDS },

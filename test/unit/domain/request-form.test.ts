@@ -154,7 +154,7 @@ describe('a schema of an access request', () => {
     ['alternatives', schemaOf({ ticket: { anyOf: [TEXT] } })],
     ['a condition', schemaOf({ a: TEXT }, [], { if: {}, then: {} })],
     ['members without a name', schemaOf({ a: { type: 'object', additionalProperties: TEXT } })],
-    ['an undescribed value', schemaOf({ a: TEXT }, ['b'])],
+    ['a value without a description', schemaOf({ a: TEXT }, ['b'])],
     ['one name twice', schemaOf({ note: TEXT, more: { type: 'object', properties: { note: TEXT } } })],
     ['too much', schemaOf(Object.fromEntries(Array.from({ length: 21 }, (_, n) => [`f${n}`, TEXT])))],
     ['a list of objects', schemaOf({ a: { type: 'array', items: { type: 'object' } } })],

@@ -79,7 +79,7 @@ describe('foreign text on a page', () => {
     ['օո', ['alike+:օո']],
     ['Moсква', ['alike+:Moсква']],
     ['ФГ', ['alike+:ФГ']],
-  ])('marks %p as a look-alike', (text, pieces) => expect(kinds(text)).toEqual(pieces));
+  ])('marks %p as a lookalike', (text, pieces) => expect(kinds(text)).toEqual(pieces));
 
   it('shows every run of blanks, and every blank at an end', () => {
     expect(kinds(' a b  c ')).toEqual(['edge: ', 'plain:a b', 'blanks:  ', 'plain:c', 'edge: ']);
@@ -101,7 +101,7 @@ describe('foreign text on a page', () => {
     expect(visibleTitle('сосо\u202e Zürich')).toBe('\\u0441\\u043e\\u0441\\u043e\\u202e Zürich');
   });
 
-  it('marks every character whose skeleton is ASCII, and spells out look-alikes and characters that a font may lack', () => {
+  it('marks every character whose skeleton is ASCII, and spells out lookalikes and characters that a font may lack', () => {
     const drawn = drawnCharacters();
     expect(drawn.length).toBeGreaterThan(400);
     expect(drawn.filter(([one, { kind }]) => kind === 'plain' && looksLikeAscii(one))).toEqual([]);
