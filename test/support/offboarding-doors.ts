@@ -37,9 +37,7 @@ const MARKS = {
 /** The records that auditors ask for, by every address. */
 export type Records = readonly string[];
 
-/**
- * Every door that a person in a role has at a workplace; `isOld` says whether earlier tokens are at their maximum age.
- */
+/** Every door of a person in a role at a workplace; `isOld` says whether earlier tokens are at their maximum age. */
 export async function doorsOf(
   workplace: Workplace,
   { role, employee, records }: { role: Role; employee: Employee; records: Records },

@@ -183,9 +183,7 @@ export class Stack {
     return this.postDecision(decisionBody(request, decision), { id: `msg_${randomUUID()}` });
   }
 
-  /**
-   * Posts a body to the decision webhook, signed with the right secret by default; repeats it while the answer says so.
-   */
+  /** Posts a body to the decision webhook, signed with the right secret by default; repeats it while told to. */
   postDecision(body: string, of: Omit<Signing, 'secret'> & { secret?: string }): Promise<Response> {
     const secret = this.development.secrets.decisionWebhookSecret;
     const url = `${this.config.urls.approvals}/webhooks/decisions`;

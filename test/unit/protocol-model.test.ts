@@ -6,7 +6,7 @@ describe('the protocol of a gated call, in every order of events', () => {
   it('permits no violation, and always comes to rest', () => {
     const { states, violation } = explore();
     expect(violation).toBeUndefined();
-    // Fewer would mean that some step no longer happens in the model, and nothing was shown of it.
+    // Fewer would mean that some step no longer happens in the model, so the result would prove less.
     expect(states).toBeGreaterThan(10_000);
   });
 
