@@ -1,4 +1,4 @@
-// Runs every check that needs no server. Each is an npm script of its own, so that it can be repeated alone.
+// Runs every check that needs no server. Each is a separate npm script, so that it can be repeated alone.
 import { spawn } from 'node:child_process';
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -7,8 +7,8 @@ const CHECKS = ['format:check', 'lint', 'boundaries', 'typecheck', 'deadcode', '
 const AT_ONCE = 2;
 
 /**
- * Runs all checks, two at a time, to the end even when one fails; prints one line each, and what a failed one said.
- * @returns {Promise<string[]>} the names of those that failed
+ * Runs all checks, two at a time, to the end even when one fails; prints one line each, and the output of those that
+ * failed. @returns {Promise<string[]>} the names of those that failed
  */
 export async function runChecks() {
   const waiting = [...CHECKS];

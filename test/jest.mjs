@@ -1,4 +1,5 @@
-// Runs jest with what Node needs to load TypeScript; arguments go to jest: `node test/jest.mjs test/unit -t 'a title'`.
+// Runs jest with everything Node needs to load TypeScript; arguments go to jest: `node test/jest.mjs test/unit -t 'a
+// title'`.
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 
@@ -10,10 +11,9 @@ const NODE_OPTIONS = [
 ];
 
 /**
- * Runs jest, which prints to the error output what people read.
- * @param {readonly string[]} args
- * @param {Record<string, string>} [variables] added to the environment
- * @returns {Promise<number | string>} the exit code, or the signal that ended it
+ * Runs jest, which prints its report to the error output. @param {readonly string[]} args @param {Record<string,
+ * string>} [variables] added to the environment @returns {Promise<number | string>} the exit code, or the signal that
+ * ended it
  */
 export function runJest(args, variables = {}) {
   return new Promise((resolve, reject) => {

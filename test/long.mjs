@@ -1,4 +1,4 @@
-// `npm run test:long`: tries at length what `npm test` protects once, one section after the other.
+// `npm run test:long`: tests at length the promises that `npm test` protects once, one section after the other.
 import { execFileSync, spawn } from 'node:child_process';
 import { createWriteStream, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,7 +15,7 @@ const VERDICTS = join(FOLDER, 'verdicts.json');
 const files = (...folders) => ['test/jest.mjs', '--config', 'jest.long.config.mjs', ...folders];
 const program = (name, ...args) => ['test/run-program.mjs', name, ...args];
 
-/** In this order: the short ones first, so that most that is wrong is told soon. */
+/** The short sections come first, so that most failures show soon. */
 const SECTIONS = [
   { name: 'authzen', what: 'the decision point against the scenarios of AuthZEN', run: program('authzen') },
   { name: 'quorum', what: 'three approvers at the same moment', run: program('quorum') },
@@ -39,15 +39,15 @@ const SECTIONS = [
     what: 'whole installations, broken in every way',
     run: files('test/e2e/(?!postgres)', 'test/browser'),
   },
-  { name: 'pixels', what: 'pairs of calls that differ, drawn', run: program('pixels', '--pairs', '500') },
+  { name: 'pixels', what: 'random pairs of calls that differ', run: program('pixels', '--pairs', '500') },
   { name: 'fuzz', what: 'random requests to the MCP endpoint', run: program('fuzz') },
   { name: 'forgeries', what: 'forged tokens, approvals, callbacks and decisions', run: program('forgeries') },
   { name: 'scale', what: '10,000 calls that wait', run: program('scale') },
-  { name: 'restore', what: 'backups put back at every moment of a call', run: program('restore') },
-  { name: 'soak', what: 'calls while one thing after the other fails', run: program('soak', '--minutes', '4') },
+  { name: 'restore', what: 'backups restored at every moment of a call', run: program('restore') },
+  { name: 'soak', what: 'calls during one fault after another', run: program('soak', '--minutes', '4') },
 ];
 
-const HELP = `Tries at length what \`npm test\` protects once, one section after the other; about an hour on two processors.
+const HELP = `Tests at length the promises that \`npm test\` protects once, one section after the other; about an hour on two processors.
 
   npm run test:long                                all sections
   npm run test:long -- --section races             one of them; may be repeated
@@ -55,7 +55,7 @@ const HELP = `Tries at length what \`npm test\` protects once, one section after
   npm run test:long -- --section engine --thorough  more and longer (engine, postgres): half an hour each
   npm run test:long -- --list                      the names of the sections
 
-What a section prints goes to ${join('.countersign', 'test-long')}. Exit code 1 when one of them fails.
+The output of a section goes to ${join('.countersign', 'test-long')}. Exit code 1 when one of them fails.
 `;
 
 const { values } = parseArgs({
@@ -75,7 +75,7 @@ else await main(chosenSections());
 function chosenSections() {
   const unknown = (values.section ?? []).filter((name) => !SECTIONS.some((section) => section.name === name));
   if (unknown.length > 0) {
-    console.error(`There is no section ${unknown.join(', ')}. \`npm run test:long -- --list\` has their names.`);
+    console.error(`There is no section ${unknown.join(', ')}. \`npm run test:long -- --list\` prints their names.`);
     process.exit(1);
   }
   return SECTIONS.filter(({ name }) => values.section?.includes(name) ?? true);
@@ -109,7 +109,7 @@ async function main(sections) {
   process.exitCode = 1;
 }
 
-/** Those of this commit. What another commit did says nothing of this one. */
+/** The sections that passed on this commit. A result from another commit does not count. */
 function readVerdicts(commit) {
   try {
     const before = JSON.parse(readFileSync(VERDICTS, 'utf8'));
@@ -120,7 +120,7 @@ function readVerdicts(commit) {
   }
 }
 
-/** Runs one section to its end. The last line that it prints is its figure. */
+/** Runs one section to its end. The last line of its output is its figure. */
 function runSection({ name, run, atLength = false }) {
   const began = performance.now();
   const log = createWriteStream(join(FOLDER, `${name}.log`));

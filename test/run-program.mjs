@@ -1,5 +1,5 @@
-// Runs a program of the tests that is written in TypeScript, in a bare clone too: `node test/run-program.mjs races --calls 500`
-// runs test/races/main.ts with the arguments behind its name.
+// Runs a test program written in TypeScript, in a bare clone too: `node test/run-program.mjs races --calls 500` runs
+// test/races/main.ts with the arguments behind its name.
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { setUp } from '../apps/cli/setup.mjs';

@@ -1,5 +1,5 @@
-// `npm test`: everything a bare clone needs, then every check, then every test.
-// Arguments go to jest (`npm test -- test/unit`); the checks then stay away.
+// `npm test`: prepares a bare clone, then runs every check, then every test. Arguments go to jest (`npm test --
+// test/unit`); then no checks run.
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
@@ -10,9 +10,9 @@ import { HOW_TO_INSTALL, obtainChromium } from './support/find-chromium.mjs';
 import { obtainTemporal } from './support/obtain-temporal.mjs';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
-/** Those of jest.config.mjs that are no check. */
+/** The projects of jest.config.mjs that are not checks. */
 const PROJECTS = ['unit', 'parts', 'whole'];
-/** Has the times of this run written down for the next ones. */
+/** Writes the times of this run down for the next ones. */
 const WEIGH = '--weigh';
 const chosen = process.argv.slice(2).filter((argument) => argument !== WEIGH);
 
@@ -42,7 +42,7 @@ try {
   console.log('0 passed, 1 failed');
 }
 
-/** Says what begins, does it, says how long it took. */
+/** Announces a step, takes it, and prints how long it took. */
 async function step(name, work) {
   const began = performance.now();
   console.log(`== ${name}`);
@@ -52,8 +52,8 @@ async function step(name, work) {
 }
 
 /**
- * Runs jest and counts; of what was skipped it answers the names. A file that could not be run at all counts as one failure:
- * its tests are in no other number.
+ * Runs jest and counts; for skipped tests it answers the names. A file that could not run at all counts as one failure,
+ * because its tests are in no other number.
  */
 async function runTests() {
   const folder = await mkdtemp(join(tmpdir(), 'jest-report-'));
@@ -78,7 +78,7 @@ async function runTests() {
   }
 }
 
-/** How long each file took, in seconds, which test/support/jest/sequencer.cjs reads. Short ones are of no interest to it. */
+/** How long each file took, in seconds, for test/support/jest/sequencer.cjs. Short times do not matter to it. */
 async function writeWeights(results) {
   const weights = results
     .map(({ name, startTime, endTime }) => [relative(ROOT, name), Math.round((endTime - startTime) / 1_000)])

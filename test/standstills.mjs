@@ -13,7 +13,7 @@ const HELP = `Runs a command and stops all processes of it for up to ten seconds
 
 The exit code is that of the command.
 `;
-/** In the environment of every process of the command. */
+/** This variable is in the environment of every process of the command. */
 const MARK = 'COUNTERSIGN_STANDSTILLS';
 
 const end = process.argv.findIndex((argument, index) => index > 1 && isCommand(argument, process.argv[index - 1]));
@@ -30,7 +30,7 @@ if (values.help || end === -1) {
   process.exitCode = values.help ? 0 : 1;
 } else process.exitCode = await run(process.argv.slice(end));
 
-/** The command begins with the first argument that is no option and no value of one. */
+/** The command begins with the first argument that is neither an option nor an option's value. */
 function isCommand(argument, before) {
   return !argument.startsWith('-') && !(before.startsWith('--') && !before.includes('='));
 }
@@ -65,7 +65,7 @@ function processesOf(mark) {
     .map(Number);
 }
 
-/** A process that ends while it is looked at is no longer one of them. */
+/** A process that ends during the look is no longer one of them. */
 function hasMark(pid, mark) {
   try {
     return readFileSync(`/proc/${pid}/environ`, 'utf8').includes(`${MARK}=${mark}`);

@@ -4,7 +4,7 @@ import type { AcceptedTools } from '../../workflows/domain/tools/accepted-descri
 import { ownCalls } from '../support/own-calls.ts';
 import { stepsIn, TOOL } from '../support/steps.ts';
 
-describe('a granted call of a tool that is what it was when the call was made', () => {
+describe('a granted call of a tool that has not changed since the call was made', () => {
   const own = ownCalls();
 
   async function claimWith(among: AcceptedTools['among']) {
@@ -27,11 +27,11 @@ describe('a granted call of a tool that is what it was when the call was made', 
     expect(asked[0]).toEqual([TOOL]);
   });
 
-  it('is denied when the operator accepts another description of the tool by now, whatever the policy says', async () => {
+  it('is denied when the operator now accepts another description of the tool, even if policy allows the call', async () => {
     expect(await claimWith(async () => [])).toEqual({ kind: 'ended', state: 'denied', reason: 'tool_changed' });
   });
 
-  it('waits while nobody can tell what is accepted', async () => {
+  it('waits while the accepted description cannot be read', async () => {
     const found = await claimWith(async () => {
       throw new CountersignError('ERR_DATABASE_UNAVAILABLE', 'away');
     });

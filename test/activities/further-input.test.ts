@@ -22,7 +22,7 @@ const wants = (requestSchemaUrl?: string, requestCatalogsUrl?: string) =>
     },
   }) as const satisfies World['decision'];
 
-/** Two objects in which something has to be said, and one in which it may be. */
+/** Two objects with a required value, and one whose value is optional. */
 const PARTED = requestForm({
   type: 'object',
   properties: {
@@ -70,7 +70,7 @@ describe('a further request that needs input', () => {
   const bodyOf = async ({ gatedCallId }: { gatedCallId: string }) =>
     JSON.parse((await own.fixture.lifecycle.readSubmission(gatedCallId)).body) as Record<string, unknown>;
 
-  it('has its owner asked, tells nobody meanwhile, and waits until the call is over', async () => {
+  it('asks the task owner, signals no workflow meanwhile, and waits until the call is over', async () => {
     const call = await calls.granted();
     const step = stepsWith(aForm('ticket'));
     const { remainingMs } = await own.fixture.lifecycle.progress(call.gatedCallId);
@@ -87,7 +87,7 @@ describe('a further request that needs input', () => {
     });
   });
 
-  it('is made with the answers, for a denial of after them, under a key of its own, in the next generation', async () => {
+  it('is submitted with the answers, for a denial made after them, under its own key, in the next generation', async () => {
     const call = await calls.granted();
     const first = await own.fixture.lifecycle.readSubmission(call.gatedCallId);
     await stepsWith(aForm('ticket')).toTheClaim(call);
@@ -108,7 +108,7 @@ describe('a further request that needs input', () => {
     expect(step.submitted[0]?.idempotencyKey).not.toBe(first.idempotencyKey);
   });
 
-  it('whose values are those of catalogs is not made of what was typed: the call is denied [ARAP-FRM-05] [ARAP-CAT-14]', async () => {
+  it('denies the call when its form takes values from catalogs and the caller typed free text [ARAP-FRM-05] [ARAP-CAT-14]', async () => {
     const catalogs = 'https://ars.test/catalogs';
     const granted = (input?: RequesterInput) => {
       const opening = anOpening({ takesInput: true });
@@ -128,7 +128,7 @@ describe('a further request that needs input', () => {
     expect(await bodyOf(chosen)).toMatchObject({ context: typed.additions.context });
   });
 
-  it('asks one question for each part of its form in which something has to be said, and puts the answers where they belong', async () => {
+  it('asks one question for each part of its form with a required value, and puts the answers where they belong', async () => {
     const call = await calls.granted();
     await stepsWith(PARTED).toTheClaim(call);
     const questions = await questionsOf(call);
@@ -148,7 +148,7 @@ describe('a further request that needs input', () => {
 
   it.each([
     ['what no form can ask for', true, undefined],
-    ['input, of a client that cannot give any', false, aForm('ticket')],
+    ['input from a client that cannot give any', false, aForm('ticket')],
   ])('ends the call where it needs %s', async (_case, takesInput, form) => {
     const call = await calls.granted({ takesInput });
     const step = stepsWith(form);
@@ -156,7 +156,7 @@ describe('a further request that needs input', () => {
     expect([await calls.endOf(call), step.submitted]).toEqual([['denied', 'input_missing'], []]);
   });
 
-  it('holds nobody up for what need not be said', async () => {
+  it('does not wait for optional values', async () => {
     const optional = requestForm({
       type: 'object',
       properties: { context: { type: 'object', properties: { note: { type: 'string' } } } },
@@ -166,14 +166,14 @@ describe('a further request that needs input', () => {
     expect(await calls.endOf(call)).toEqual(['pending', null]);
   });
 
-  it('waits for its form while that cannot be fetched', async () => {
+  it('waits while its form cannot be fetched', async () => {
     const call = await calls.granted();
     const away = new CountersignError('ERR_ACCESS_REQUEST_SERVICE_UNAVAILABLE', 'away');
     expect(await stepsWith(away).toTheClaim(call)).toMatchObject({ kind: 'retry' });
     expect(await calls.endOf(call)).toEqual(['granted', null]);
   });
 
-  it('with another form by the time is asked about anew under other keys, but not for ever [TASK-044]', async () => {
+  it('asks anew under other keys when the form has changed, but only a limited number of times [TASK-044]', async () => {
     const call = await calls.granted();
     const keys = new Set<string>();
     let round = 0;
@@ -185,7 +185,7 @@ describe('a further request that needs input', () => {
     expect([keys.size, await calls.endOf(call)]).toEqual([3, ['denied', 'input_missing']]);
   });
 
-  it('is not made when the policy allows or denies the call once the answers are there', async () => {
+  it('is not submitted when the policy allows or denies the call after the answers', async () => {
     for (const [decision, state] of [
       [{ kind: 'allow' }, 'claimed'],
       [{ kind: 'deny' }, 'denied'],
@@ -199,7 +199,7 @@ describe('a further request that needs input', () => {
     }
   });
 
-  it('is asked about once, however many steps there are', async () => {
+  it('asks each question once, however many steps there are', async () => {
     const call = await calls.granted();
     await Promise.all([1, 2, 3].map(() => stepsWith(aForm('ticket')).toTheClaim(call)));
     expect(await questionsOf(call)).toHaveLength(1);

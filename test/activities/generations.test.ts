@@ -12,7 +12,7 @@ const WANTS_MORE = {
 } as const satisfies World['decision'];
 const HANDLE = { accessRequestId: 'arq_second', statusEndpoint: 'http://127.0.0.1:1/second' };
 
-describe('a policy that wants one more approval', () => {
+describe('a policy that requires another approval', () => {
   const own = ownCalls();
 
   const steps = (world: World) => stepsIn(world, own.fixture.lifecycle);
@@ -25,7 +25,7 @@ describe('a policy that wants one more approval', () => {
       )
     ).rows;
 
-  it('records the next submission, with a key of its own, before anybody is told', async () => {
+  it('records the next submission under its own key before the service or the workflow hears of it', async () => {
     const call = await own.fixture.granted();
     const before = await load(call);
     const step = steps({ decision: WANTS_MORE });
@@ -44,8 +44,13 @@ describe('a policy that wants one more approval', () => {
 
   it.each([
     ['was asked for with the same form', 'https://ars.test/a.json', { kind: 'next_generation' }, { reason: null }],
-    ['needs what nobody was asked for', 'https://ars.test/b.json', { kind: 'ended' }, { reason: 'input_missing' }],
-  ])('takes along what the requester said, where it %s', async (_case, requestSchemaUrl, found, row) => {
+    [
+      'needs a value that the caller was never asked for',
+      'https://ars.test/b.json',
+      { kind: 'ended' },
+      { reason: 'input_missing' },
+    ],
+  ])("reuses the requester's input where it %s", async (_case, requestSchemaUrl, found, row) => {
     const opening = anOpening();
     const input = { schemaUrl: 'https://ars.test/a.json', additions: { context: { why: 'as agreed' } } };
     const call = await own.fixture.granted({ ...opening, binding: { ...opening.binding, input } });
@@ -61,7 +66,7 @@ describe('a policy that wants one more approval', () => {
     else expect(await submissions(call)).toHaveLength(1);
   });
 
-  it('submits it in the next step, and once only, however many steps there are', async () => {
+  it('submits the next request in the next step, exactly once, however many steps there are', async () => {
     const call = await own.fixture.granted();
     await steps({ decision: WANTS_MORE }).toTheClaim(call);
     const step = steps({ handle: { ...HANDLE, accessRequestId: `arq_${call.gatedCallId}_2` } });
@@ -70,7 +75,7 @@ describe('a policy that wants one more approval', () => {
     expect(await load(call)).toMatchObject({ state: 'pending', handle: { statusEndpoint: HANDLE.statusEndpoint } });
   });
 
-  it('is submitted again with the same key and bytes when the answer was lost', async () => {
+  it('submits it again with the same key and bytes when the answer was lost', async () => {
     const call = await own.fixture.granted();
     await steps({ decision: WANTS_MORE }).toTheClaim(call);
     const lost = steps({ handle: new CountersignError('ERR_ACCESS_REQUEST_SERVICE_UNAVAILABLE', 'away') });
@@ -82,7 +87,7 @@ describe('a policy that wants one more approval', () => {
     );
   });
 
-  it('goes on with the second approval, and is executed for a decision of the second generation', async () => {
+  it('goes on with the second approval, and executes the call on a decision of the second generation', async () => {
     const call = await own.fixture.granted();
     await steps({ decision: WANTS_MORE }).toTheClaim(call);
     await steps({ handle: { ...HANDLE, accessRequestId: `arq_${call.gatedCallId}_2` } }).toTheClaim(call);
@@ -96,7 +101,7 @@ describe('a policy that wants one more approval', () => {
     expect(rows).toEqual([{ generation: 2, decided: 2 }]);
   });
 
-  it('has no use for the approval or a decision of the generation before', async () => {
+  it('ignores the approval and decisions of the previous generation', async () => {
     const call = await own.fixture.granted();
     const allow = await own.fixture.allow(call.gatedCallId);
     await steps({ decision: WANTS_MORE }).toTheClaim(call);
@@ -108,7 +113,7 @@ describe('a policy that wants one more approval', () => {
     expect(await own.fixture.lifecycle.claim({ ...claim, generation: 2, executionTimeoutMs: 1_000 })).toBe('stale');
   });
 
-  it('is not asked for any more when a decision of the generation before ends the call', async () => {
+  it('stops asking when a decision of the previous generation ends the call', async () => {
     const call = await own.fixture.granted();
     let goOn: () => void = () => undefined;
     const decided = new Promise<void>((resolve) => (goOn = resolve));
@@ -144,7 +149,7 @@ describe('a policy that wants one more approval', () => {
     expect(await submissions(call)).toHaveLength(2);
   });
 
-  it('has until the deadline of the call again, unless the service gives the second request less', async () => {
+  it('waits until the deadline of the call again, unless the service sets an earlier one for the second request', async () => {
     const call = await own.fixture.opened();
     const soon = new Date(Date.now() + 60_000).toISOString();
     const first = {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { CONNECTIONS, replay, runHistories } from '../histories/run-histories.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 
-describe('gated calls to which everything happens that may happen', () => {
+describe('gated calls under random faults', () => {
   let db: TestDatabase;
   beforeAll(async () => {
     db = await createTestDatabase({ max: CONNECTIONS });
@@ -17,10 +17,10 @@ describe('gated calls to which everything happens that may happen', () => {
       expect(ends[state]).toBeGreaterThan(0);
   });
 
-  it('can be had again by their seed', async () => {
+  it('can be repeated from their seed', async () => {
     const twice = async () => [await replay(db.pool, 'again'), await replay(db.pool, 'again')] as const;
     let [began, [first, second]] = [performance.now(), await twice()];
-    // A decision is fresh for five seconds. Where the machine stood still for so long, that was another history.
+    // A decision is fresh for five seconds. If the machine stood still for longer, the history differs.
     for (let turn = 1; performance.now() - began > 5_000 && turn < 5; turn += 1)
       [began, [first, second]] = [performance.now(), await twice()];
     expect(first.trace.length).toBeGreaterThan(20);

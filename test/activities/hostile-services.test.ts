@@ -13,7 +13,7 @@ const PERMIT = { decision: true, context: { evaluation_id: 'eval_permit' } };
 const DENY = { decision: false, context: { evaluation_id: 'eval_deny', reason: 'policy_denied' } };
 const OFFER = { expires_at: '2126-11-21T09:10:00Z', binding_token: 'eyJ.token' };
 
-/** The worker's steps before services that lie: whatever they say over HTTP is read as it is in production. */
+/** The worker's steps against services that lie. Answers arrive over HTTP and are read as in production. */
 describe('a call that waits', () => {
   const own = ownCalls();
   let server!: HttpServer;
@@ -39,7 +39,7 @@ describe('a call that waits', () => {
   });
 
   const REQUESTS = '/access/v1/requests';
-  /** Of each request that it is asked about. */
+  /** One entry for each request that the decision point is asked about. */
   const says = (task: object, result?: unknown) => {
     serviceSays = ({ url = '' }, response) => {
       const own = { id: url.slice(url.lastIndexOf('/') + 1), status_endpoint: `${server.url}${url}` };
@@ -79,12 +79,12 @@ describe('a call that waits', () => {
 
   describe('for an access request service that lies', () => {
     it.each([
-      ['a status that nobody knows', { status: 'APPROVED' }, {}],
+      ['an unknown status', { status: 'APPROVED' }, {}],
       ['an approval in another mode', { status: 'approved' }, { mode: 'token', approval: wireOf(anApproval()) }],
       ['no approval', { status: 'approved' }, { mode: 'reevaluate' }],
       ['a part of an approval', { status: 'approved' }, { mode: 'reevaluate', approval: { id: 'apr_1' } }],
       [
-        'an approval of something that is still pending',
+        'an approval of a request that is still pending',
         { status: 'pending' },
         { mode: 'reevaluate', approval: wireOf(anApproval()) },
       ],
@@ -96,15 +96,16 @@ describe('a call that waits', () => {
       expect(asked).not.toContain('POST /access/v1/evaluation');
     });
 
-    it('keeps to the first end that it was told, however often that is taken back', async () => {
+    it('keeps to the first end that it was told, even if the service takes it back later', async () => {
       const [denied, approved] = [await waiting(), await waiting()];
       says({ status: 'denied' });
       expect(await step(denied)).toEqual({ kind: 'ended' });
       granted();
       expect(await step(denied)).toEqual({ kind: 'ended' });
       expect(await rowOf(denied)).toEqual(unclaimed('denied', 'resolution_denied'));
-      // Approved first, and the policy is asked later: with the approval that was given, not with what is said by then.
-      pdpSays = 'nothing that can be read';
+      // The request is approved before policy is asked again. The first approval holds, even if the service says
+      // otherwise by then.
+      pdpSays = 'an unreadable answer';
       granted();
       expect(await step(approved)).toMatchObject({ kind: 'retry' });
       says({ status: 'denied' });
@@ -121,7 +122,7 @@ describe('a call that waits', () => {
       expect(await rowOf(second)).toEqual(unclaimed('denied', 'approval_used'));
     });
 
-    it('asks where it asked first, whatever address a later answer names', async () => {
+    it('asks at the first address, even if a later answer names another', async () => {
       const call = await waiting();
       const moved = `${server.url}/elsewhere`;
       says({ status: 'pending', status_endpoint: moved, links: { cancel: moved } });
@@ -140,11 +141,14 @@ describe('a call that waits', () => {
 
   describe('for a policy decision point that lies', () => {
     it.each([
-      ['a text for a decision', { decision: 'true' }],
-      ['a number for a decision', { decision: 1 }],
+      ['text instead of a decision', { decision: 'true' }],
+      ['a number instead of a decision', { decision: 1 }],
       ['no decision', {}],
-      ['an approval that ends on no day', { decision: true, context: { approval: { approved_until: 'soon' } } }],
-    ])('waits, approved as it is, when it is told %s', async (_what, body) => {
+      [
+        'an approval that ends on an impossible date',
+        { decision: true, context: { approval: { approved_until: 'soon' } } },
+      ],
+    ])('stays approved and waits when it is told %s', async (_what, body) => {
       const call = await waiting();
       granted();
       pdpSays = body;
@@ -152,7 +156,7 @@ describe('a call that waits', () => {
       expect(await rowOf(call)).toEqual(unclaimed('granted'));
     });
 
-    it('runs for no permit beyond the end that it names, however long the approval is good for [ARAP-REV-12]', async () => {
+    it('does not run on a permit past the end that the permit names, even while the approval is still valid [ARAP-REV-12]', async () => {
       const call = await waiting();
       granted();
       const until = (ms: number) => new Date(Date.now() + ms).toISOString();
@@ -163,10 +167,10 @@ describe('a call that waits', () => {
       expect(await step(call)).toMatchObject({ kind: 'claimed' });
     });
 
-    it('does not run on a permit that got old, when the next answer is a denial', async () => {
+    it('does not run on an expired permit when the next answer is a denial', async () => {
       const call = await waiting();
       granted();
-      // The permit was asked for six seconds ago by the time that it is to be used.
+      // When the permit is used, its request is already six seconds old.
       const load = async (gatedCallId: string) => {
         const found = await own.fixture.lifecycle.load(gatedCallId);
         return { ...found, readAt: { ...found.readAt, databaseMs: found.readAt.databaseMs - 6_000 } };
@@ -177,13 +181,13 @@ describe('a call that waits', () => {
       expect(await rowOf(call)).toEqual(unclaimed('denied', 'policy_denied'));
     });
 
-    it('is denied at the end of the approval when it is told to be patient for ever, having asked few times', async () => {
+    it('is denied at the end of the approval when it is told to be patient for ever, after few questions', async () => {
       const call = await waiting();
       granted(anApproval({ approvedUntil: new Date(Date.now() + 3_600_000).toISOString() }));
       pdpSays = { decision: false, context: { next_action: 'retry', retry_after: 0 } };
       let found = await step(call);
       while (found.kind === 'retry') {
-        // As if so much time had passed.
+        // Acts as if this much time had passed.
         await own.db.pool.query(
           `UPDATE gateway.gated_call SET last_updated_at = last_updated_at - $2 * interval '1 ms',
              approval_expires_at = approval_expires_at - $2 * interval '1 ms' WHERE id = $1`,
@@ -197,7 +201,7 @@ describe('a call that waits', () => {
       expect(questions).toBeLessThan(120);
     });
 
-    it('is denied when it wants approval after approval', async () => {
+    it('is denied when the policy requires approval after approval', async () => {
       const call = await waiting();
       const next = {
         decision: false,
@@ -213,8 +217,8 @@ describe('a call that waits', () => {
     });
 
     it.each([
-      ['to request, and offers nothing', { next_action: 'request' }],
-      ['something that nobody knows', { next_action: 'escalate', reason: 'because' }],
+      ['to request, without an offer', { next_action: 'request' }],
+      ['an unknown thing', { next_action: 'escalate', reason: 'because' }],
     ])('is denied when it is told to do %s', async (_what, context) => {
       const call = await waiting();
       granted();
@@ -224,7 +228,7 @@ describe('a call that waits', () => {
     });
   });
 
-  it('ends at its deadline when nobody ever says anything that can be read', async () => {
+  it('ends at its deadline when no service ever gives a readable answer', async () => {
     const short = gatedCallFixture(own.db.pool, { requestTtlMs: 1 });
     const call = await waiting(short);
     serviceSays = (_request, response) => response.end('<html>');

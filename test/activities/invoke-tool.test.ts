@@ -22,7 +22,7 @@ describe('invoking the tool', () => {
   const run = (step: ReturnType<typeof steps>, call: { gatedCallId: string }) =>
     new MockActivityEnvironment().run(step.invokeTool, call);
 
-  it('sends the bound arguments once, however often it is run [APPR-211]', async () => {
+  it('sends the bound arguments once, however often the step runs [APPR-211]', async () => {
     const call = await claimedCall();
     const step = steps({});
     await Promise.all([run(step, call), run(step, call), run(step, call)]);
@@ -39,7 +39,7 @@ describe('invoking the tool', () => {
     expect(state).toBe('executed');
   });
 
-  it('sends the key of its permit both in the message and for the header of the request, and no trace [OTEL-004]', async () => {
+  it('sends the key of its permit in the message and in the request header, and sends no trace [OTEL-004]', async () => {
     const call = await claimedCall();
     const step = steps({});
     await run(step, call);
@@ -67,7 +67,7 @@ describe('invoking the tool', () => {
     expect(settled.kind).toBe(state === 'claimed' ? 'retry' : 'ended');
   });
 
-  it('sends nothing again for an answer that was lost, also of a tool that is said to be idempotent [HINT-011]', async () => {
+  it('never resends a call whose answer was lost, even for a tool declared idempotent [HINT-011]', async () => {
     const call = await claimedCall();
     const tool = { ...TOOL, facts: toolFacts({}, { idempotent: true }) };
     const step = steps({ tool, invocation: { kind: 'no_answer', cause: 'reset' } });
@@ -112,7 +112,7 @@ describe('invoking the tool', () => {
     expect(sendBy).toBeLessThanOrEqual(performance.now() + windowMs);
   });
 
-  it('may be taken again while no permit was given', async () => {
+  it('may be taken again while it has no permit', async () => {
     const call = await claimedCall();
     expect(await steps({}).settle(call)).toEqual({ kind: 'invoke' });
   });

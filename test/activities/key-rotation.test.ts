@@ -23,13 +23,15 @@ const { digestKey } = SEALING_SECRETS;
 
 const own = ownCalls();
 
-/** Sealing keys that no other test has. */
+/** Sealing keys that only this file uses. */
 function twoKeys(): { old: Key; next: Key } {
   const key = (name: string, byte: number) => sealingKey(`${name}-${randomUUID()}`, byte);
   return { old: key('old', 1), next: key('next', 2) };
 }
 
-/** What gateway, worker and audit do with stored calls, in processes that were started with these keys just now. */
+/**
+ * The gateway's, worker's and audit's handling of stored calls, in processes that were just started with these keys.
+ */
 function startedWith(keys: readonly Key[]) {
   const { pool } = own.db;
   const secrets = sealingSecrets(keys, digestKey);
@@ -50,7 +52,7 @@ function startedWith(keys: readonly Key[]) {
     step,
     open: () => fixture.pending(),
     rewrap: () => rewrapDataKeys(pool, seals, 10_000),
-    /** Takes a call one step further, if this process can. Throws what keeps it from that. */
+    /** Takes a call one step further if this process can. Otherwise throws the error that prevents it. */
     async advance(call: Call): Promise<void> {
       const { state } = await fixture.lifecycle.progress(call.gatedCallId);
       if (state === 'pending') await step(grant()).toTheClaim(call);
@@ -58,7 +60,7 @@ function startedWith(keys: readonly Key[]) {
       else if (state === 'claimed') await invoke(step({}), call);
       else await this.read(call);
     },
-    /** The result as its owner reads it, and the record as an auditor does. */
+    /** Reads the result as its owner does, and the record as an auditor does. */
     async read({ taskId }: Call): Promise<void> {
       const view = await fixture.calls.findTask(taskId, ownerKey(CALLER));
       expect(view).toMatchObject({ state: 'executed', result: '{"content":[]}' });
@@ -81,11 +83,11 @@ const statesOf = async (calls: readonly Call[]) => {
   return new Set(states.map(({ state }) => state));
 };
 
-/** Two sets of processes whose keys are changed while calls are opened and led on by whichever has them at hand. */
+/** Two sets of processes whose keys change while either set opens calls and moves them on. */
 function twoSets(first: readonly Key[]) {
   const sets: [Started, Started] = [startedWith(first), startedWith(first)];
   const calls: Call[] = [];
-  /** Every failure for want of a key, by its message. */
+  /** The message of every failure caused by a missing key. */
   const missed: string[] = [];
   let turn = 0;
   const unlessKeyMissing = (attempt: Promise<void>) =>
@@ -100,7 +102,7 @@ function twoSets(first: readonly Key[]) {
     async open(): Promise<void> {
       for (const set of sets) calls.push(await set.open());
     },
-    /** Every call one step further: half of them by each set, each by the other one the next time, whoever opened it. */
+    /** Moves every call one step further. Each set takes half of the calls, and the sets swap calls between turns. */
     async advance(): Promise<void> {
       turn += 1;
       for (const [index, call] of calls.entries()) {
@@ -118,20 +120,20 @@ function twoSets(first: readonly Key[]) {
   };
 }
 
-/** What an alarm names; fails for a line that is none. */
+/** The missing key that an alarm names. Fails for a log line that is not such an alarm. */
 function alarmOf(line: Record<string, unknown>): string {
   expect(line).toMatchObject({ alarm: 'sealing_key_missing', gatedCall: expect.any(String) });
   return (line['err'] as { message: string }).message;
 }
 
 describe('a change of the sealing key in three rounds', () => {
-  // Which set is the first in each round. The sets are alike, so one of them may always begin.
+  // Which set is the first in each round. The sets are alike, so the first round can always begin with the same one.
   it.each([
     [0, 0, 0],
     [0, 0, 1],
     [0, 1, 0],
     [0, 1, 1],
-  ] as const)('(%i, %i and %i first) is noticed by no call, whoever does what of it', async (...firsts) => {
+  ] as const)('(%i, %i and %i first) disturbs no call, whichever process handles it', async (...firsts) => {
     const { old, next } = twoKeys();
     const rounds = [[old, next], [next, old], [next]];
     const two = twoSets([old]);
@@ -145,7 +147,7 @@ describe('a change of the sealing key in three rounds', () => {
     for (const [round, keys] of rounds.entries()) {
       const first = firsts[round] ?? 0;
       for (const which of [first, first === 0 ? 1 : 0] as const) {
-        // The old one is taken out when nothing moves any more.
+        // The old key is removed once no call moves any more.
         if (keys.length === 1) while ((await two.rewrap()) > 0);
         two.restart(which, keys);
         await live();
@@ -162,8 +164,8 @@ describe('a change of the sealing key in one round', () => {
   const { old, next } = twoKeys();
   it.each([
     ['puts the new one first', [next, old]],
-    ['takes the old one out at once', [next]],
-  ] as const)('that %s ends no call: those whose key is missing wait until it is there', async (_case, keys) => {
+    ['removes the old one at once', [next]],
+  ] as const)('that %s ends no call: calls with a missing key wait until the key is there', async (_case, keys) => {
     const two = twoSets([old]);
     for (const which of [0, 1] as const) {
       await two.open();
@@ -191,7 +193,7 @@ describe('a process without the key of a call', () => {
   const having = () => startedWith([next, old]);
   const missing = expect.objectContaining({ code: 'ERR_SEALING_KEY_UNAVAILABLE', retryable: true }) as unknown as Error;
 
-  it('waits with it, shows it, ends it at its deadline, and has another one go on with it', async () => {
+  it('waits with the call, shows it, ends it at its deadline, and lets another process go on with it', async () => {
     const [due, other] = [await having().fixture.granted(), await having().fixture.granted()];
     const process = without();
     expect(await process.step({}).toTheClaim(due)).toMatchObject({ kind: 'retry' });
@@ -205,7 +207,7 @@ describe('a process without the key of a call', () => {
     expect(await having().step({}).toTheClaim(other)).toMatchObject({ kind: 'claimed' });
   });
 
-  it('cannot submit it, and is in nobody else’s way', async () => {
+  it('cannot submit the call, and delays no other call', async () => {
     const call = await having().fixture.opened();
     await own.fixture.lifecycle.releaseSubmission(call.gatedCallId);
     const submit = ({ fixture }: Started) =>
@@ -218,7 +220,7 @@ describe('a process without the key of a call', () => {
     expect(await submit(having())).toMatchObject({ state: 'pending' });
   });
 
-  it('lists its record, and opens it for nobody', async () => {
+  it('lists the record of the call, and opens it for no reader', async () => {
     const set = having();
     const call = await set.fixture.granted();
     await set.step({}).toTheClaim(call);
@@ -231,14 +233,14 @@ describe('a process without the key of a call', () => {
     await expect(fixture.calls.findTask(call.taskId, ownerKey(CALLER))).rejects.toThrow(missing);
   });
 
-  it('keeps the result of a call that it had begun when the key was changed', async () => {
+  it('keeps the result of a call that it began before the key changed', async () => {
     const process = without();
     const call = await process.fixture.granted();
     await process.fixture.claim(call.gatedCallId, claimIdOf(call.gatedCallId, 1, sha256));
     const changed: typeof process.fixture.lifecycle.beginInvocation = async (permit) => {
       const given = await process.fixture.lifecycle.beginInvocation(permit);
       expect(await having().rewrap()).toBeGreaterThan(0);
-      // So many other calls that this one is not remembered any more.
+      // So many other calls that this one has left the cache.
       for (let n = 0; n < 1_000; n += 1) process.seals.forCall(`${n}`, { call: 'x', record: 'x' });
       return given;
     };

@@ -8,7 +8,7 @@ import { ownCalls } from '../support/own-calls.ts';
 import { stepsIn, TOOL, type World } from '../support/steps.ts';
 
 const own = ownCalls();
-/** Takes the next step of an approved call, whose binding has this in it, and says how it stands then. */
+/** Takes the next step of an approved call whose binding contains these members, and reports its state. */
 async function look(binding: object, world: World) {
   const opening = anOpening();
   const call = await own.fixture.granted({ ...opening, binding: { ...opening.binding, ...binding } });
@@ -28,17 +28,17 @@ describe('an approved call whose mapping', () => {
   const binding = { mappingDigest: mappingDigest(mapped.facts.mapping, sha256) };
   const other = mappedBy({ evaluation: { ...WIRE_TRANSFER.evaluation, action: { name: 'pay' } } });
 
-  it('is what it was goes on [PRJ-36]', async () => {
+  it('has not changed goes on [PRJ-36]', async () => {
     expect(await look(binding, { tool: mapped })).toEqual(CLAIMED);
     expect(await look({}, {})).toEqual(CLAIMED);
   });
 
   it.each([
-    ['is another by now', binding, { tool: other }],
+    ['has changed', binding, { tool: other }],
     ['is gone', binding, {}],
     ['was the default', {}, { tool: mapped }],
   ])(
-    '%s does not run: nobody answered the questions that it would ask [PRJ-36] [COAZ-PP-06]',
+    '%s does not run: its answers do not cover the current questions [PRJ-36] [COAZ-PP-06]',
     async (_case, of, world) => {
       expect(await look(of, world)).toEqual(CHANGED);
     },
@@ -52,7 +52,7 @@ describe('an approved call with several questions', () => {
   });
   const ALLOW: Decision = { kind: 'allow' };
 
-  it('runs if each of them is allowed, the one with the approval [COAZ-EN-06] [COAZ-FW-16]', async () => {
+  it('runs if policy allows each question, the approved one included [COAZ-EN-06] [COAZ-FW-16]', async () => {
     expect(await look({ others }, answering({ debit: ALLOW, credit: ALLOW }))).toEqual(CLAIMED);
   });
 

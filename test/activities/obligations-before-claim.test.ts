@@ -16,7 +16,7 @@ describe('a permit with obligations, after an approval', () => {
   afterAll(() => oblige?.close());
   beforeEach(() => oblige.receiver.reset());
 
-  /** One step of a granted call, whose permit obliges to this. */
+  /** One step of a granted call whose permit carries these obligations. */
   async function claimWith(
     obligations: readonly object[],
     claims: JsonObject = {},
@@ -58,7 +58,8 @@ describe('a permit with obligations, after an approval', () => {
       obligations: [{ id: 'n-1', type: 'notification', outcome: 'carried_out' }],
     });
     expect(stateAtArrival).toBe('granted');
-    // Once for each permit: one that grew old on its way to the claim, on a machine that stood still, is asked for again.
+    // Once for each permit. If the machine stood still, the permit expired before the claim and the worker asked for
+    // another.
     expect(oblige.receiver.arrived).toHaveLength(oblige.world.asked.length - before);
   });
 
@@ -70,7 +71,7 @@ describe('a permit with obligations, after an approval', () => {
     expect(await claimWith([NOTIFY], {}, call)).toMatchObject({ kind: 'claimed' });
   });
 
-  it('end the call where they cannot be complied with; those that can are carried out [OBL-07, OBL-10, PRJ-29]', async () => {
+  it('end the call where one cannot be carried out; the others are carried out [OBL-07, OBL-10, PRJ-29]', async () => {
     expect(await claimWith([{ id: 'x', type: 'dance', properties: {} }, NOTIFY])).toMatchObject({
       kind: 'ended',
       state: 'denied',
@@ -82,7 +83,7 @@ describe('a permit with obligations, after an approval', () => {
     });
   });
 
-  it('are held against the sign-in as it was when the call was made: no approval stands in for it [OBL-15, PRJ-29]', async () => {
+  it('check the sign-in as it was when the call was made: an approval does not replace it [OBL-15, PRJ-29]', async () => {
     expect(await claimWith([STEP_UP], { acr: 'loa:3', amr: ['mfa'] })).toMatchObject({ kind: 'claimed' });
     const weak = { kind: 'ended', state: 'denied', reason: 'obligation_unmet' };
     expect(await claimWith([STEP_UP], { acr: 'loa:3' })).toMatchObject(weak);

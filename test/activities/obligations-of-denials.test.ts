@@ -35,7 +35,7 @@ describe('a step-up', () => {
     ['the level with the methods as a text', mfa, { acr: 'loa:3', amr: 'mfa hwk' }],
     ['the methods without the level', mfa, { amr: ['mfa', 'hwk'] }],
   ])(
-    'is not met by a token with %s, and the denial says what is missing [OBL-07, OBL-15, OBL-30]',
+    'is not met by a token with %s, and the denial names the missing part [OBL-07, OBL-15, OBL-30]',
     async (_what, one, claims) => {
       const { acr_value: acrValue, amr_values: amrValues = [] } = one.properties as {
         acr_value: string;
@@ -63,17 +63,17 @@ describe('a step-up', () => {
     }
   });
 
-  it('that is missing is no way out where something else is missing, too', async () => {
+  it('does not turn a denial into a step-up where another requirement is missing too', async () => {
     expect(await evaluate(permit([stepUp('s'), { id: 'x', type: 'dance', properties: {} }]))).toMatchObject(REFUSED);
   });
 
-  it('of a requestable denial comes before the approval, and never instead of it [PRJ-29]', async () => {
+  it('of a requestable denial is asked for before the approval, and never replaces it [PRJ-29]', async () => {
     const says = denial([stepUp('s')], { access_request: OFFER });
     expect(await evaluate(says)).toMatchObject({ kind: 'deny', unmet: { stepUps: [{ acrValue: 'loa:3' }] } });
     expect(await evaluate(says, { acr: 'loa:3' })).toMatchObject({ kind: 'requestable' });
   });
 
-  it('of a denial is told, and the denial stays one when it is met [OBL-08, OBL-31]', async () => {
+  it('of a denial is reported, and the call stays denied when the step-up is met [OBL-08, OBL-31]', async () => {
     expect(await evaluate(denial([stepUp('s')]))).toMatchObject({
       kind: 'deny',
       unmet: { stepUps: [{ acrValue: 'loa:3' }] },
@@ -93,7 +93,7 @@ describe('a denial with obligations', () => {
     ).rows;
   beforeEach(() => own.db.pool.query('TRUNCATE gateway.obligation, gateway.outbox'));
 
-  it('stays one, requestable or not, and has them carried out [OBL-01, OBL-08, OBL-09, OBL-10]', async () => {
+  it('stays a denial, requestable or not, and its obligations are carried out [OBL-01, OBL-08, OBL-09, OBL-10]', async () => {
     const odd = { id: 'x', type: 'dance', properties: {} };
     expect(await evaluate(denial([notify('n-1'), odd]))).toMatchObject({ kind: 'deny' });
     expect(await evaluate(denial([notify('n-2'), odd], { access_request: OFFER }))).toMatchObject({
@@ -107,18 +107,18 @@ describe('a denial with obligations', () => {
     expect(own.oblige.receiver.arrived[0]?.body.decision).toBe(false);
   });
 
-  it('has each carried out once, however often and by however many it is read [PRJ-29]', async () => {
+  it('carries out each obligation once, however often and by however many processes it is read [PRJ-29]', async () => {
     const says = denial([notify('n-1')], { access_request: OFFER });
     const answers = await Promise.all(Array.from({ length: 8 }, () => evaluate(says)));
     expect(arrived()).toEqual(['n-1']);
     const outcomes = answers.map((one) => one.obligations?.[0]?.outcome).sort();
     expect(outcomes).toEqual(['carried_out', ...Array.from({ length: 7 }, () => 'repeated')]);
-    // The same obligation of another evaluation is another one.
+    // The same obligation in another evaluation counts separately.
     await evaluate(denial([notify('n-1')]));
     expect(arrived()).toEqual(['n-1', 'n-1']);
   });
 
-  it('is queued while its receiver is away, sealed, and delivered under the same id [OBL-08, OBL-28]', async () => {
+  it('queues an obligation while its receiver is away, sealed, and delivers it under the same id [OBL-08, OBL-28]', async () => {
     own.oblige.receiver.answer = () => 503;
     expect(await evaluate(denial([notify('n-1')]))).toMatchObject({ obligations: [{ outcome: 'queued' }] });
     const [row] = await queued();
@@ -135,7 +135,7 @@ describe('a denial with obligations', () => {
     expect(own.oblige.receiver.arrived).toHaveLength(3);
   });
 
-  it('is delivered by the outbox of a worker, which finds what a process that died left [OBL-08]', async () => {
+  it('delivers it through the outbox of a worker, which picks up the rows of a process that died [OBL-08]', async () => {
     own.oblige.receiver.answer = () => 503;
     await evaluate(denial([notify('n-1')]));
     own.oblige.receiver.answer = () => 200;
@@ -154,7 +154,7 @@ describe('a denial with obligations', () => {
     }
   });
 
-  it('is given up aloud after a day, and at once when its receiver refuses [OBL-09]', async () => {
+  it('gives up with an alarm after a day, or at once when the receiver refuses [OBL-09]', async () => {
     own.oblige.receiver.answer = () => 503;
     await evaluate(denial([notify('n-1')]));
     const [row] = await queued();
@@ -168,7 +168,7 @@ describe('a denial with obligations', () => {
     expect((await queued()).every(({ kept }) => !kept)).toBe(true);
   });
 
-  it('forgets after a week that there were any, and nothing that is still to be delivered', async () => {
+  it('forgets delivered obligations after a week, and keeps those still to be delivered', async () => {
     own.oblige.receiver.answer = ({ body }) => (body.obligation.id === 'n-2' ? 503 : 200);
     await evaluate(denial([notify('n-1'), notify('n-2')]));
     await own.db.pool.query("UPDATE gateway.obligation SET added_at = clock_timestamp() - interval '8 days'");

@@ -11,7 +11,7 @@ const own = ownObligations();
 const { evaluate, arrived } = own;
 
 describe('a permit with obligations', () => {
-  it('permits once all of them were carried out, in whatever order they are listed [OBL-01, OBL-02, OBL-05, OBL-06, OBL-16, OBL-18]', async () => {
+  it('permits once all of them are carried out, in any listed order [OBL-01, OBL-02, OBL-05, OBL-06, OBL-16, OBL-18]', async () => {
     const all = [notify('n-1'), custom('c-1'), stepUp('s-1'), notify('n-2', { to: 'security', topic: undefined })];
     for (const listed of [all, all.toReversed()]) {
       own.oblige.receiver.reset();
@@ -21,7 +21,7 @@ describe('a permit with obligations', () => {
         obligations: expect.arrayContaining([{ id: 'c-1', type: 'custom', outcome: 'carried_out' }]),
       });
       expect(arrived()).toEqual(['c-1', 'n-1', 'n-2']);
-      // What is sent is the obligation and what it belongs to: nothing of the question.
+      // The message contains the obligation and its reference, and nothing of the question.
       expect(own.oblige.receiver.arrived.find(({ path }) => path === '/security')?.body).toEqual({
         evaluation_id: answer.context.evaluation_id,
         decision: true,
@@ -30,7 +30,7 @@ describe('a permit with obligations', () => {
     }
   });
 
-  it('without any, or with none in the list, is a permit [OBL-01]', async () => {
+  it('permits without a list or with an empty list [OBL-01]', async () => {
     expect(await evaluate({ decision: true })).toEqual({ kind: 'allow' });
     expect(await evaluate(permit([]))).toMatchObject({ kind: 'allow' });
   });
@@ -38,7 +38,7 @@ describe('a permit with obligations', () => {
   it.each([
     ['of an unknown type', { id: 'x', type: 'dance', properties: {} }],
     [
-      'of a registered type that nobody here can carry out',
+      'of a registered type that this deployment does not support',
       { id: 'x', type: 'session_termination', properties: { subject: 'mallory' } },
     ],
     ['to an address that the operator does not name', notify('x', { to: 'mallory@evil.test' })],
@@ -54,10 +54,10 @@ describe('a permit with obligations', () => {
     ['with a topic that would be a line of its own', notify('x', { topic: 'a\r\nBcc: mallory' })],
     ['with a body of control characters', notify('x', { body: '\u001b[2J' })],
     ['without a level', stepUp('x', {})],
-    ['with methods that are no list', stepUp('x', { acr_value: 'loa:3', amr_values: 'mfa' })],
-    ['with too much in it', { id: 'x', type: 'custom', properties: { more: 'x'.repeat(20_000) } }],
+    ['with methods that are not a list', stepUp('x', { acr_value: 'loa:3', amr_values: 'mfa' })],
+    ['with too many members', { id: 'x', type: 'custom', properties: { more: 'x'.repeat(20_000) } }],
   ])(
-    'is a denial with one %s; the others are carried out all the same [OBL-02, OBL-07, OBL-09, OBL-10, OBL-14, OBL-17, OBL-25, OBL-27]',
+    'is a denial with one %s; the others are still carried out [OBL-02, OBL-07, OBL-09, OBL-10, OBL-14, OBL-17, OBL-25, OBL-27]',
     async (_what, odd) => {
       expect(await evaluate(permit([odd, notify('n-1')]), { acr: 'loa:3' })).toMatchObject(REFUSED);
       expect(arrived()).toEqual(['n-1']);
@@ -65,25 +65,25 @@ describe('a permit with obligations', () => {
   );
 
   it.each([[{}], ['x'], [5], [null], [{ id: 'n', type: 'notification', properties: { to: 'security', body: '' } }]])(
-    'is a denial when they are no list but %j [OBL-07, OBL-09]',
+    'is a denial when they are %j instead of a list [OBL-07, OBL-09]',
     async (odd) => {
       expect(await evaluate(permit(odd))).toMatchObject({ kind: 'deny' });
     },
   );
 
-  it('is a denial when two have one id, of which neither is carried out [OBL-03]', async () => {
+  it('is a denial when two have one id, and neither is carried out [OBL-03]', async () => {
     expect(await evaluate(permit([notify('n-1'), custom('n-1'), notify('n-2')]))).toMatchObject(REFUSED);
     expect(arrived()).toEqual(['n-2']);
   });
 
-  it('has at most fifty carried out, and is a denial with more', async () => {
+  it('carries out at most fifty, and is a denial with more', async () => {
     const many = Array.from({ length: 60 }, (_, n) => notify(`n-${n}`));
     expect(await evaluate(permit(many))).toMatchObject(REFUSED);
     expect(own.oblige.receiver.arrived).toHaveLength(50);
   });
 
   it.each([500, 503, 429, 302])(
-    'permits nothing now, and may be asked for again, when a receiver fails (%i) [OBL-06, OBL-07, OBL-10]',
+    'does not permit yet, and may be asked for again, when a receiver fails (%i) [OBL-06, OBL-07, OBL-10]',
     async (status) => {
       own.oblige.receiver.answer = ({ path }) => (path === '/audit' ? status : 200);
       await expect(evaluate(permit([notify('n-1'), custom('c-1')]))).rejects.toMatchObject(FAILED);
@@ -91,7 +91,7 @@ describe('a permit with obligations', () => {
     },
   );
 
-  it('permits nothing now, and may be asked for again, when a receiver does not answer in time [OBL-06]', async () => {
+  it('does not permit yet, and may be asked for again, when a receiver does not answer in time [OBL-06]', async () => {
     const hasty = await obligingPdp(own.db.pool, {}, { ...systemTime.limits, obligationMs: 50 });
     hasty.receiver.answer = () => new Promise<number>(() => undefined);
     hasty.world.says = permit([notify('n-1')]);
@@ -105,7 +105,7 @@ describe('a permit with obligations', () => {
     expect(arrived()).toEqual(['c-1', 'n-1']);
   });
 
-  it('sends each time anew: another permit of the same name is another access', async () => {
+  it('sends its obligations each time: another permit of the same name is another access', async () => {
     const again = permit([notify('n-1')], 'eval-that-never-changes');
     await evaluate(again);
     await evaluate(again);
@@ -122,13 +122,13 @@ describe('a permit with obligations', () => {
         { id: 'x', type: 'dance', outcome: 'unmet' },
       ],
     });
-    // Neither what was said nor to whom.
+    // Neither the content nor the recipient.
     expect(JSON.stringify(own.oblige.lines)).not.toMatch(/a transfer|treasury-audit/);
   });
 });
 
 describe('a receiver', () => {
-  it('gets no more in a minute than the operator says; a permit beyond permits nothing now [OBL-27]', async () => {
+  it("gets at most the operator's limit in a minute; a permit beyond it does not permit yet [OBL-27]", async () => {
     const limited = await obligingPdp(own.db.pool, { maxPerMinute: 2 });
     try {
       limited.world.says = permit([notify('n-1')]);
@@ -139,7 +139,7 @@ describe('a receiver', () => {
         );
       expect([await ask(), await ask(), await ask()]).toEqual(['allow', 'allow', 'ERR_OBLIGATION_UNAVAILABLE']);
       expect(limited.receiver.arrived).toHaveLength(2);
-      // Others have their own number.
+      // Each receiver has its own limit.
       limited.world.says = permit([notify('n-2', { to: 'security' })]);
       expect(await ask()).toBe('allow');
     } finally {
@@ -147,7 +147,7 @@ describe('a receiver', () => {
     }
   });
 
-  it('can be one that ends sessions, where the operator names it [OBL-17]', async () => {
+  it('can end sessions, where the operator names it [OBL-17]', async () => {
     const ending = await obligingPdp(own.db.pool);
     const other = await obligingPdp(own.db.pool, { sessionTermination: ending.receiver.at('sessions') });
     try {
@@ -164,7 +164,7 @@ describe('a receiver', () => {
   });
 });
 
-it('nothing is declared of what is supported: no declaration means that any type may come [OBL-23]', async () => {
+it('receives no declaration of supported types: without one, any type may come [OBL-23]', async () => {
   await evaluate({ decision: true });
   expect(own.oblige.world.asked.at(-1)).toEqual(QUESTION);
 });

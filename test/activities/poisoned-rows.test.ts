@@ -24,7 +24,7 @@ afterAll(async () => {
   }
 });
 
-/** Writes what no statement of the product could. `$1` is the call. */
+/** Writes changes that no statement of the product makes. `$1` is the call. */
 async function poison(call: Call, table: string, change: string): Promise<void> {
   const client = await db.pool.connect();
   try {
@@ -36,7 +36,7 @@ async function poison(call: Call, table: string, change: string): Promise<void> 
   }
 }
 
-/** What was cut short before it was sealed: its seal is good. */
+/** Text that was cut short before sealing, so its seal is valid. */
 async function resealed(call: Call, column: SealedColumn, text: string): Promise<string> {
   const { rows } = await db.pool.query<{ call: string; record: string }>(
     'SELECT call_key AS call, record_key AS record FROM gateway.data_key WHERE gated_call_id = $1',
@@ -55,7 +55,7 @@ const invoke = (steps: ReturnType<typeof stepsIn>, call: Call) =>
     call,
   );
 
-/** Takes one step with each of these at once, as one worker does; then those that can go on are executed. */
+/** Takes one step with all of these calls at once, as one worker does, and then executes those that can go on. */
 async function stepWithNeighbours(poisoned: Call, world: World = {}) {
   const neighbours = await Promise.all([fixture.granted(), fixture.granted()]);
   const steps = stepsIn(world, fixture.lifecycle);
@@ -78,18 +78,18 @@ const ofAnother = (table: string, column: string) =>
 
 describe('a granted call is denied at its next step, and others go on, when', () => {
   it.each([
-    ['a byte of its binding is another', 'call_binding', altered('sealed_content')],
+    ['a byte of its binding is changed', 'call_binding', altered('sealed_content')],
     ['half of its binding is missing', 'call_binding', halved('sealed_content')],
     ['all of its binding is missing', 'call_binding', "sealed_content = ''"],
     ['its binding is that of another call', 'call_binding', ofAnother('call_binding', 'sealed_content')],
-    ['the tool that stands beside its binding is another', 'call_binding', "upstream_tool = 'delete_file'"],
-    ['the server that stands beside its binding is another', 'call_binding', "upstream = 'elsewhere'"],
-    ['the digest that stands beside its binding is another', 'call_binding', "call_digest = 'hmac-sha-256:0'"],
-    ['a byte of its approval is another', 'approval', altered('sealed_body')],
+    ['the tool beside its binding is another', 'call_binding', "upstream_tool = 'delete_file'"],
+    ['the server beside its binding is another', 'call_binding', "upstream = 'elsewhere'"],
+    ['the digest beside its binding is another', 'call_binding', "call_digest = 'hmac-sha-256:0'"],
+    ['a byte of its approval is changed', 'approval', altered('sealed_body')],
     ['half of its approval is missing', 'approval', halved('sealed_body')],
-    ['a byte of its handle is another', 'submission', altered('sealed_handle')],
+    ['a byte of its handle is changed', 'submission', altered('sealed_handle')],
     ['half of its data key is missing', 'data_key', "call_key = left(call_key, 20) || '.test'"],
-    ['its data key is under no key', 'data_key', "call_key = split_part(call_key, '.', 1) || '.'"],
+    ['its data key is under an empty key id', 'data_key', "call_key = split_part(call_key, '.', 1) || '.'"],
     ['its data key is that of another call', 'data_key', ofAnother('data_key', 'call_key')],
     ['the data key of its record is nonsense', 'data_key', "record_key = 'nonsense'"],
   ])('%s', async (_case, table, change) => {
@@ -114,16 +114,16 @@ describe('a granted call is denied at its next step, and others go on, when', ()
   });
 });
 
-it('a call whose data key is under a key that nobody has waits, others go on, and its deadline denies it', async () => {
+it('a call whose data key is under an unknown key waits, others go on, and its deadline denies it', async () => {
   const call = await fixture.granted();
-  await poison(call, 'data_key', "call_key = split_part(call_key, '.', 1) || '.nobody'");
+  await poison(call, 'data_key', "call_key = split_part(call_key, '.', 1) || '.unknown'");
   const world: World = { lines: [] };
   expect(await stepWithNeighbours(call, world)).toMatchObject({ kind: 'retry' });
   expect(world.lines).toEqual([
     expect.objectContaining({
       ...{ alarm: 'sealing_key_missing', gatedCall: call.gatedCallId },
       err: expect.objectContaining({
-        message: expect.stringMatching(/the key "nobody".*; add it after the current one/),
+        message: expect.stringMatching(/the key "unknown".*; add it after the current one/),
       }),
     }),
   ]);
@@ -136,7 +136,7 @@ it('a call whose data key is under a key that nobody has waits, others go on, an
   expect(await look()).toMatchObject({ state: 'denied', reason: 'request_expired' });
 });
 
-it('a call that cannot be submitted again, because its next submission is broken, is denied', async () => {
+it('a call with a broken next submission is denied, since it cannot be submitted again', async () => {
   const call = await fixture.granted();
   const wantsMore: World['decision'] = {
     kind: 'requestable',
@@ -148,7 +148,7 @@ it('a call that cannot be submitted again, because its next submission is broken
   expect(await rowOf(call)).toEqual({ state: 'denied', reason: 'binding_integrity' });
 });
 
-it('a call that is claimed before its binding breaks is not sent, and its deadline says so', async () => {
+it('a call whose binding breaks after the claim is not sent, and its deadline says so', async () => {
   const call = await fixture.claimed();
   await poison(call, 'call_binding', altered('sealed_content'));
   const steps = stepsIn({}, fixture.lifecycle);
@@ -160,7 +160,7 @@ it('a call that is claimed before its binding breaks is not sent, and its deadli
   expect(steps.sent).toEqual([]);
 });
 
-it('a result that cannot be opened is no answer for its task, and any other task is shown', async () => {
+it('a task does not show a result that cannot be opened, and other tasks are shown', async () => {
   const calls = [await fixture.pending(), await fixture.pending()] as const;
   const steps = stepsIn({ status: { kind: 'granted', approval: anApproval() } }, fixture.lifecycle);
   await steps.toTheClaim(calls[0]);

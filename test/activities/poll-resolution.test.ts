@@ -10,12 +10,12 @@ import { systemTime } from '../support/time.ts';
 
 const HOUR_MS = 3_600_000;
 
-describe('a poll of an access request of which no word came', () => {
+describe('a poll of an access request without a callback', () => {
   const own = ownCalls();
   /** Raised in the last poll. */
   const alarms: (string | undefined)[] = [];
 
-  /** Polls the call while the service says this. Answers what was done about it, in order. */
+  /** Polls the call while the service says this. Answers the steps that followed, in order. */
   async function polled(gatedCallId: string, says: ResolutionStatus | Error): Promise<string[]> {
     const done: string[] = [];
     alarms.length = 0;
@@ -43,7 +43,7 @@ describe('a poll of an access request of which no word came', () => {
     });
     const before = await stateOf(gatedCallId);
     await poll(gatedCallId);
-    // Whatever it finds, the workflow has to find it for itself.
+    // The workflow has to find every change for itself.
     expect(await stateOf(gatedCallId)).toBe(before);
     return done;
   }
@@ -55,13 +55,13 @@ describe('a poll of an access request of which no word came', () => {
     ['expired', { kind: 'expired' }],
     ['cancelled', { kind: 'cancelled' }],
     ['failed', { kind: 'failed' }],
-  ] as [string, ResolutionStatus][])('signals the workflow of one that is %s', async (_, status) => {
+  ] as [string, ResolutionStatus][])('signals the workflow of a request that is %s', async (_, status) => {
     const { gatedCallId } = await own.fixture.pending();
     expect(await polled(gatedCallId, status)).toEqual(['signalled']);
   });
 
   it.each([
-    ['nothing of one that is pending', { kind: 'pending' }, []],
+    ['nothing of a pending request', { kind: 'pending' }, []],
     ['nothing before the service wants to be asked', { kind: 'pending', retryAfterMs: HOUR_MS }, [HOUR_MS]],
     ['nothing when the service is away', new CountersignError('ERR_ACCESS_REQUEST_SERVICE_UNAVAILABLE', 'away'), []],
   ] as [string, ResolutionStatus | Error, number[]][])('makes %s', async (_, status, putOff) => {
@@ -69,7 +69,7 @@ describe('a poll of an access request of which no word came', () => {
     expect(await polled(gatedCallId, status)).toEqual(putOff.map((ms) => `put off for ${ms} ms`));
   });
 
-  it('submits the request for a further approval when whoever wanted it died before', async () => {
+  it('submits the request for a further approval when the process that wanted it died before', async () => {
     const { gatedCallId } = await own.fixture.granted();
     const next = { idempotencyKey: `key-${gatedCallId}`, endpoint: 'http://127.0.0.1:1/', body: '{}' };
     await own.fixture.lifecycle.requestAgain({ gatedCallId, generation: 1 }, next, 2);
@@ -79,7 +79,7 @@ describe('a poll of an access request of which no word came', () => {
     });
   });
 
-  it('signals the workflow of a call whose seal is broken, which ends it', async () => {
+  it('signals the workflow of a call with a broken seal, and the workflow ends the call', async () => {
     const { gatedCallId } = await own.fixture.pending();
     await own.db.pool.query(
       `UPDATE gateway.submission SET sealed_handle = overlay(sealed_handle placing 'AAAA' from 20) WHERE gated_call_id = $1`,

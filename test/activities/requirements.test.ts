@@ -10,7 +10,7 @@ describe('a granted call whose tool requires something', () => {
   const own = ownCalls();
   const asked: RequirementQuery[] = [];
 
-  /** What becomes of a granted call when the requirements of its tool are like this now. */
+  /** Answers the outcome of a granted call when the requirements of its tool have these states. */
   async function claimWith(verdict: RequirementVerdict) {
     const opening = anOpening();
     const call = await own.fixture.granted({
@@ -32,20 +32,20 @@ describe('a granted call whose tool requires something', () => {
     return { kind: found.kind, ...rows[0] };
   }
 
-  it('is asked again with the claims that were kept, and claimed when everything is the case (REQ-014)', async () => {
+  it('is checked again with the stored claims, and claimed when every requirement is met (REQ-014)', async () => {
     const found = await claimWith({ unmet: [], undecided: [] });
     expect(found).toEqual({ kind: 'claimed', state: 'claimed', reason: null });
     const claims = { roles: ['teller'] };
     expect(asked.at(-1)).toEqual({ requirements: REQUIRED, tool: TOOL.name, caller: CALLER, claims });
   });
 
-  it('is denied when one is not the case any more, whatever the policy says (REQ-015)', async () => {
+  it('is denied when a requirement is no longer met, even if policy allows the call (REQ-015)', async () => {
     const denied = { kind: 'ended', state: 'denied', reason: 'requirement_unmet' };
     expect(await claimWith({ unmet: ['feature:new'], undecided: [] })).toEqual(denied);
     expect(await claimWith({ unmet: ['feature:new'], undecided: ['env:production'] })).toEqual(denied);
   });
 
-  it('waits while one cannot be looked at (REQ-015)', async () => {
+  it('waits while a requirement cannot be checked (REQ-015)', async () => {
     const found = await claimWith({ unmet: [], undecided: ['env:production'] });
     expect(found).toEqual({ kind: 'retry', state: 'granted', reason: null });
   });

@@ -17,7 +17,7 @@ const stated = (more: Partial<Extract<RecordedStatement, { kind: 'stated' }>> = 
   ...{ kind: 'stated', status: 'approved', votes: [approve('alice')], ...more },
 });
 
-/** Drives a call that waits to its end in this world, and answers its record. */
+/** Drives a waiting call to its end in this world, and answers its record. */
 async function driven(world: World, before: (gatedCallId: string) => Promise<unknown> = async () => undefined) {
   const { pending, lifecycle } = audit.calls.fixture;
   const { gatedCallId, taskId } = await pending();
@@ -35,8 +35,8 @@ async function driven(world: World, before: (gatedCallId: string) => Promise<unk
   return (await audit.json(`/outcome-records/by-task/${taskId}`)).body;
 }
 
-describe('what an access request service states', () => {
-  it('goes on record with the call, sealed', async () => {
+describe('the statement of an access request service', () => {
+  it('is recorded with the call, sealed', async () => {
     const body = await driven({ statement: stated({ template: 'canary-template', votes: [approve('canary-alice')] }) });
     expect(body.record.accessRequests).toMatchObject([{ statement: { template: 'canary-template' } }]);
     expect(body.answers.whoDecided).toMatchObject({ by: 'approvers', people: [{ subject: 'canary-alice' }] });
@@ -46,7 +46,7 @@ describe('what an access request service states', () => {
   it.each<[string, World['statement'], string]>([
     ['cannot be read', { kind: 'unreadable' }, 'unreadable'],
     ['is nothing', undefined, 'not_stated'],
-  ])('never keeps a call from running: what %s is recorded as that', async (_case, statement, by) => {
+  ])('never keeps a call from running: a statement that %s is recorded as such', async (_case, statement, by) => {
     const lines: Record<string, unknown>[] = [];
     const body = await driven({ ...(statement && { statement }), lines });
     expect([body.state, body.answers.whoDecided.by]).toEqual(['executed', by]);
@@ -55,7 +55,7 @@ describe('what an access request service states', () => {
     expect(page.text).toContain(by === 'unreadable' ? 'what it states could not be read' : 'is not known here');
   });
 
-  it('stays as it was first stated, whatever is said later and however often the step is repeated', async () => {
+  it('stays as it was first stated, even if the service says something else later or the step is repeated', async () => {
     const { lifecycle } = audit.calls.fixture;
     const body = await driven({ statement: stated({ votes: [approve('mallory')] }) }, (id) =>
       lifecycle.keepStatement(id, 1, stated()),
@@ -67,7 +67,7 @@ describe('what an access request service states', () => {
     await expect(audit.pool.query(forge, [taskId])).rejects.toThrow('never changed');
   });
 
-  it('comes before the call moves on: when it cannot be kept, nothing has happened', async () => {
+  it('is stored before the call moves on: when it cannot be stored, nothing has happened', async () => {
     let failures = 1;
     const { lifecycle } = audit.calls.fixture;
     const store: World['store'] = {
@@ -93,7 +93,7 @@ describe('what an access request service states', () => {
     ['cancelled', stated({ status: 'cancelled', cancelled: { by: { subject: 'carol' } } }), 'withdrawn', ['carol']],
     ['cancelled', stated({ status: 'cancelled', cancelled: { client: 'billing' } }), 'withdrawn', []],
     ['denied', { kind: 'unreadable' }, 'unreadable', []],
-  ])('tells who ended a request that was %s', async (kind, statement, by, people) => {
+  ])('names who ended a request that was %s', async (kind, statement, by, people) => {
     const status = { kind } as Exclude<ResolutionStatus, { kind: 'granted' }>;
     const { answers } = await driven({ status, statement });
     const subjects = answers.whoDecided.people.map(({ subject }: { subject: string }) => subject);
@@ -102,7 +102,7 @@ describe('what an access request service states', () => {
 
   it.each<[string, RecordedStatement, string, string[]]>([
     [
-      'a stage that another took the place of decided nothing',
+      'a stage that another one replaced decided nothing',
       stated({
         stages: [
           { name: 'manager', quorum: 2 },
@@ -132,7 +132,7 @@ describe('what an access request service states', () => {
     expect(headline.includes('break-glass')).toBe(by === 'break_glass');
   });
 
-  it('is no page of its own: whatever names, reasons and ways say is shown as text', async () => {
+  it('is shown as text, without markup from names, reasons or ways', async () => {
     const evil = '<script>alert(1)</script>\u202e';
     const vote = approve(evil, { reason: evil, via: evil, castBy: { subject: `${evil}2`, name: evil }, stage: 1 });
     const { outcomeRef } = await driven({

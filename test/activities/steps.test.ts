@@ -6,7 +6,7 @@ import { ownCalls } from '../support/own-calls.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { stepsIn, TOOL, type World } from '../support/steps.ts';
 
-/** How long a step says to wait; fails when it says something else. */
+/** The wait in milliseconds that a step asks for. Fails when the step asks for something else. */
 function waitOf(found: { kind: string; waitMs?: number }, kind: 'open' | 'retry' = 'retry'): number {
   expect(found).toEqual({ kind, ...(kind === 'open' && { generation: 1 }), waitMs: expect.any(Number) });
   return found.waitMs ?? Number.NaN;
@@ -20,19 +20,19 @@ describe('the steps of a gated call', () => {
   const unavailable = new CountersignError('ERR_PDP_UNAVAILABLE', 'away');
 
   describe('reading the resolution', () => {
-    it('grants on an authenticated approval, which is then claimed', async () => {
+    it('grants on an authenticated approval, and then claims the call', async () => {
       const call = await own.fixture.pending();
       const found = await steps({ status: { kind: 'granted', approval: anApproval() } }).toTheClaim(call);
       expect(found).toEqual({ kind: 'claimed', executionTimeoutMs: 600_000 });
       expect(await stateOf(call.gatedCallId)).toBe('claimed');
     });
 
-    it('has granted when there is no decision yet, and begins with the shortest pause for that', async () => {
+    it('has granted without a decision yet, and begins with the shortest pause for that', async () => {
       const call = await own.fixture.pending();
       const world: World = { status: { kind: 'granted', approval: anApproval() }, decision: unavailable };
       const began = performance.now();
       const found = await steps(world).toTheClaim(call);
-      // As long again as it has waited, which on a machine that stood still is more.
+      // The pause is as long as the call has waited, which is longer on a machine that stood still.
       expect(waitOf(found)).toBeLessThanOrEqual(1_000 + performance.now() - began);
       expect(await stateOf(call.gatedCallId)).toBe('granted');
     });
@@ -65,7 +65,7 @@ describe('the steps of a gated call', () => {
       expect(await stateOf(call.gatedCallId)).toBe('pending');
     });
 
-    it('ends the call at its deadline, whatever the service says [ARAP-STS-10, PRJ-23]', async () => {
+    it('ends the call at its deadline, even if the service says otherwise [ARAP-STS-10, PRJ-23]', async () => {
       const short = gatedCallFixture(own.db.pool, { requestTtlMs: 1 });
       const call = await short.pending();
       const granted: World = { status: { kind: 'granted', approval: anApproval() } };
@@ -73,7 +73,7 @@ describe('the steps of a gated call', () => {
       expect(await stateOf(call.gatedCallId)).toBe('denied');
     });
 
-    it('says nothing of the call that it read, but the generation of what it waits for', async () => {
+    it('reports only the generation of the request that it waits for, and nothing else of the call', async () => {
       const call = await own.fixture.pending();
       expect(await steps({}).readResolution(call)).toEqual({
         ...{ kind: 'open', generation: 1 },
@@ -83,7 +83,7 @@ describe('the steps of a gated call', () => {
       expect(await steps({}).readResolution(granted)).toEqual({ kind: 'granted' });
     });
 
-    it('decides on nothing before the call is granted', async () => {
+    it('makes no decision before the call is granted', async () => {
       const call = await own.fixture.pending();
       expect(await steps({}).decideAndClaim(call)).toEqual({ kind: 'next_generation' });
       expect(await stateOf(call.gatedCallId)).toBe('pending');
@@ -106,7 +106,7 @@ describe('the steps of a gated call', () => {
       expect(rows).toEqual([{ kind: 'allow' }]);
     });
 
-    it('asks the PDP when it has seen the tool, since that may take long', async () => {
+    it('asks the PDP only after it has seen the tool, since looking at the tool may take long', async () => {
       const call = await own.fixture.granted();
       let [isLookedAt, asked] = [false, 0];
       let see: () => void = () => undefined;
@@ -129,7 +129,7 @@ describe('the steps of a gated call', () => {
       expect(asked).toBeGreaterThan(0);
     });
 
-    it('does not claim by an answer that was asked for six seconds ago, however late it was written down', async () => {
+    it('does not claim on an answer that was asked for six seconds ago, even if it was recorded later', async () => {
       const call = await own.fixture.granted();
       const load = async (gatedCallId: string) => {
         const found = await own.fixture.lifecycle.load(gatedCallId);
@@ -176,7 +176,7 @@ describe('the steps of a gated call', () => {
     it.each([
       [20, 16_000, 30_000],
       [3_000, 48_000, 60_000],
-    ])('waits about as long again as it has waited for a decision: %i s', async (seconds, fromMs, toMs) => {
+    ])('waits about as long again as it has already waited for a decision: %i s', async (seconds, fromMs, toMs) => {
       const call = await own.fixture.granted();
       const began = performance.now();
       const since = `UPDATE gateway.gated_call SET last_updated_at = last_updated_at - $2 * interval '1 s' WHERE id = $1`;

@@ -9,7 +9,7 @@ import { systemTime } from '../support/time.ts';
 describe('submitting an access request', () => {
   const own = ownCalls();
 
-  /** A service that remembers keys, and fails as often as it is told before it answers. */
+  /** A service that remembers keys, and fails this many times before it answers. */
   function service(failures: CountersignError[] = []) {
     const requests = new Map<string, AccessRequestHandle>();
     let posts = 0;
@@ -33,7 +33,8 @@ describe('submitting an access request', () => {
     const ensureSubmitted = createEnsureSubmitted({ ...systemTime, store: own.fixture.lifecycle, accessRequests: arq });
     const opened = await own.fixture.opened();
     const { gatedCallId } = opened;
-    // Who is told to repeat the call does: a machine may stand still for longer than they wait for each other.
+    // A caller that is told to repeat the call does so: a machine may stand still for longer than callers wait for each
+    // other.
     const joined = Array.from({ length: 19 }, () => repeated(() => ensureSubmitted({ gatedCallId })));
     await Promise.all([...joined, ensureSubmitted(opened)]);
     expect(arq.posts()).toBe(1);
@@ -63,7 +64,7 @@ describe('submitting an access request', () => {
     expect(await stateOf(gatedCallId)).toBe('failed');
   });
 
-  it('tells apart a denial that only got too old, and a call that was given up meanwhile', async () => {
+  it('distinguishes a denial that is too old from a call that was given up meanwhile', async () => {
     const late = service([new CountersignError('ERR_DENIAL_EXPIRED', 'late')]);
     const ensureSubmitted = createEnsureSubmitted({
       ...systemTime,

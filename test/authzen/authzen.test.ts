@@ -16,7 +16,7 @@ describe('the decision point over HTTP', () => {
   });
   afterAll(() => database.drop());
 
-  /** How many there are, once none is missed. */
+  /** How many cases there are, when none is missed. */
   const full = (group: string): number => {
     const results = scores.get(group)?.results ?? [];
     expect(results.filter(({ misses }) => misses.length > 0)).toEqual([]);
@@ -38,13 +38,13 @@ describe('the decision point over HTTP', () => {
   it('passes every case of Discovery [AZ-MD-03, AZ-MD-04, AZ-MD-05, AZ-MD-12, AZ-MD-13, AZ-MD-19]', () => {
     expect(full('discovery')).toBe(6);
   });
-  it('binds denials to the digests that are published for them', () => {
+  it('binds denials to the published digests', () => {
     expect(full('binding')).toBe(4);
   });
   it('decides as the todo and gateway scenarios publish it', () => {
     expect([full('todo'), full('gateways')]).toEqual([43, 25]);
   });
-  it('finds what the search and identity provider scenarios publish, neither more nor less', () => {
+  it('finds exactly what the search and identity provider scenarios publish', () => {
     expect([full('search-demo'), full('idp')]).toEqual([198, 6]);
   });
   it('answers single evaluations in the form of the two published schemas [AZ-IM-08, AZ-IM-09, AZ-IM-12, AZ-IM-13]', () => {
@@ -52,7 +52,7 @@ describe('the decision point over HTTP', () => {
   });
 });
 
-it('finds out a decision point that permits and finds everything, in every group', async () => {
+it('detects a decision point that permits and finds everything, in every group', async () => {
   const answer = { decision: true, evaluations: [], results: [{ type: 'user', id: 'alice' }, { name: 'read' }] };
   const server = await serve((_request, response) => {
     response.setHeader('Content-Type', 'application/json').end(JSON.stringify(answer));

@@ -38,7 +38,7 @@ export const BASIC: readonly Check[] = [
     true,
   ),
   decides('c-2-2-9', { ...allowed, foo: 'bar', futureField: { nested: true } }, true),
-  // The form of every decision is looked at (c-2-3-1, c-2-3-2), here of one that says why.
+  // Every decision is checked for its form (c-2-3-1, c-2-3-2). This one also gives a reason.
   decides('c-2-3', { ...allowed, action: action('no-such-action') }),
   refuses('c-2-4-1 subject', 'evaluation', without('subject')),
   refuses('c-2-4-1 action', 'evaluation', without('action')),

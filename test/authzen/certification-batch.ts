@@ -6,12 +6,12 @@ const archived = record('record-2', { status: 'archived' });
 const allowed = { subject: user('alice'), action: action('read'), resource: record('record-1') };
 const time = (hour: number) => `2025-06-27T${hour}:03-07:00`;
 
-/** A batch whose answers are as expected, in order; of `undefined` only the form. */
+/** Checks that a batch has the expected answers, in order. `undefined` checks the form only. */
 const answers = (name: string, body: object, expected: readonly (boolean | undefined)[]): Check => ({
   name,
   async run(pdp) {
     const { evaluations } = succeeded(await pdp.post('evaluations', body));
-    assert.ok(Array.isArray(evaluations), 'evaluations is no array');
+    assert.ok(Array.isArray(evaluations), 'evaluations is not an array');
     assert.equal(evaluations.length, expected.length);
     expected.forEach((each, index) => decided(evaluations[index], each));
   },

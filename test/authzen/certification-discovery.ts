@@ -5,7 +5,7 @@ import type { Target } from './target.ts';
 
 const metadataOf = (pdp: Target) => succeeded(pdp.metadata);
 const isHttps = (value: unknown) =>
-  assert.ok(new URL(String(value)).protocol === 'https:', `${String(value)} is no https`);
+  assert.ok(new URL(String(value)).protocol === 'https:', `${String(value)} is not an https address`);
 
 /** Discovery. */
 export const DISCOVERY: readonly Check[] = [
@@ -40,7 +40,7 @@ export const DISCOVERY: readonly Check[] = [
     run: async (pdp) => {
       const { signed_metadata: signed, jwks_uri: keys } = metadataOf(pdp);
       if (signed === undefined) return;
-      assert.ok(typeof signed === 'string' && typeof keys === 'string', 'signed_metadata or jwks_uri is no text');
+      assert.ok(typeof signed === 'string' && typeof keys === 'string', 'signed_metadata or jwks_uri is not text');
       const set = createLocalJWKSet((await pdp.get(keys)).body as JSONWebKeySet);
       assert.ok((await jwtVerify(signed, set)).payload.iss, 'it has no iss');
     },
@@ -48,7 +48,7 @@ export const DISCOVERY: readonly Check[] = [
   {
     name: 'c-6-6',
     run: async (pdp) => {
-      // The addresses in the metadata are those where it answers.
+      // The addresses in the metadata are those where the decision point answers.
       const request = { subject: user('alice'), action: action('read'), resource: record('record-1') };
       succeeded(await pdp.post('evaluation', request));
     },

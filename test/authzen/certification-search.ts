@@ -18,10 +18,10 @@ const MEMBERS: Readonly<Record<SearchKind, readonly string[]>> = {
   action: ['name'],
 };
 
-/** The names of what is found, once each result has the form that its kind has to have. */
+/** The names of all results, once each result has the form of its kind. */
 async function find(pdp: Target, kind: SearchKind, body: object): Promise<{ found: string[]; page: unknown }> {
   const { results, page } = succeeded(await pdp.post(kind, body));
-  assert.ok(Array.isArray(results), 'results is no array');
+  assert.ok(Array.isArray(results), 'results is not an array');
   const type = (body as Record<string, { type?: string }>)[kind]?.type;
   const found = results.map((result: Record<string, unknown>) => {
     for (const member of MEMBERS[kind]) assert.equal(typeof result[member], 'string', `a result has no ${member}`);
@@ -39,7 +39,7 @@ const finds = (name: string, kind: SearchKind, body: object, expected: readonly 
   },
 });
 
-/** Two requests that have to find the same. */
+/** Two requests that have to find the same results. */
 const same = (name: string, kind: SearchKind, [body, other]: readonly [object, object]): Check => ({
   name,
   async run(pdp) {
@@ -63,11 +63,11 @@ const paging: Check = {
       const page = token === undefined ? { limit: 1 } : { token };
       const answer = await find(pdp, 'subject', { ...readers, page });
       all.push(...answer.found);
-      // Who has no pages says nothing, or that there is no next.
+      // A decision point without pages sends no `page`, or one without a next token.
       if (answer.page === undefined && token === undefined) break;
-      assert.ok(typeof answer.page === 'object' && answer.page !== null, 'page is no object');
+      assert.ok(typeof answer.page === 'object' && answer.page !== null, 'page is not an object');
       const { next_token } = answer.page as Page;
-      assert.ok(typeof next_token === 'string', 'page.next_token is no text');
+      assert.ok(typeof next_token === 'string', 'page.next_token is not text');
       token = next_token;
     }
     assert.deepEqual(all.toSorted(), (await find(pdp, 'subject', readers)).found.toSorted());

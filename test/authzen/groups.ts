@@ -14,7 +14,7 @@ export interface CheckResult {
   readonly misses: readonly string[];
 }
 
-/** What is scored together, against a PDP that has the policies and the data of one scenario. */
+/** Checks that are scored together, against a PDP that has the policies and the data of one scenario. */
 export interface Group {
   readonly name: string;
   /** Folder with policies, schema and entities. */
@@ -83,7 +83,10 @@ const binds = (name: string, request: object, digest: string): Check => ({
   run: async (pdp) => assert.equal(await bindingHash(pdp, request), digest),
 });
 
-/** What a requestable denial is bound to: base64url SHA-256 over the canonical form. @see ARAP, Binding Token Integrity */
+/**
+ * The digest that a requestable denial is bound to: base64url SHA-256 over the canonical form. @see ARAP, Binding Token
+ * Integrity
+ */
 const BINDING: readonly Check[] = [
   binds('V1', transfer({ agent: 'agent-7', amount: 50_000 }), '1D3AUzxxGix20RNsi3F0diqdPOJ7sP6ZHV3L9p3Tyn8'),
   binds('V2 no context', transfer({}), 'iVScull4ZkZejfUf8P5oOnL31hBtxnJvaj4ppRRMy5c'),
@@ -99,7 +102,7 @@ const BINDING: readonly Check[] = [
   },
 ];
 
-/** What any PDP can be held against that has the fixture of the certification scenario. */
+/** Groups for any PDP that has the fixture of the certification scenario. */
 export const CERTIFICATION: readonly Group[] = [
   ofChecks('fixture', FIXTURE),
   ofChecks('basic', BASIC),
@@ -108,7 +111,7 @@ export const CERTIFICATION: readonly Group[] = [
   ofChecks('discovery', DISCOVERY),
 ];
 
-/** What takes the policies of one more scenario, or a PDP that offers access requests. */
+/** Groups that need the policies of one more scenario, or a PDP that offers access requests. */
 export const SCENARIOS: readonly Group[] = [
   ofChecks('binding', BINDING),
   ofFiles('todo', [published('todo-decisions-1_0-02')], scenario('todo')),

@@ -9,14 +9,14 @@ import { isFull, passed, runAgainst, runOwn, type Score } from './run-groups.ts'
 import { openTarget } from './target.ts';
 
 const GROUPS = [...CERTIFICATION, ...SCENARIOS];
-const HELP = `Holds a policy decision point against AuthZEN 1.0, over HTTP: the certification scenario, the published decisions and search results of the
-interoperability scenarios, what a requestable denial is bound to, and the two published JSON schemas. Without --pdp it is Countersign's own, with a real
-Postgres and the policies of each scenario. Exit code 1 when anything is missed.
+const HELP = `Checks a policy decision point against AuthZEN 1.0, over HTTP: the certification scenario, the published decisions and search results of the
+interoperability scenarios, the binding of requestable denials, and the two published JSON schemas. Without --pdp it checks Countersign's own, with a
+real Postgres and the policies of each scenario. Exit code 1 when a check fails.
 
   npm run test:authzen                                  all groups: ${GROUPS.map(({ name }) => name).join(', ')}, schemas
   npm run test:authzen -- --group search                some groups only (may be repeated)
   npm run test:authzen -- cases.yaml more.json          files as \`countersign policy test\` takes them, with the policies that they name
-  npm run test:authzen -- --pdp https://pdp.example     another PDP, by its identifier: the certification groups, or those that are named. It has to have
+  npm run test:authzen -- --pdp https://pdp.example     another PDP, by its identifier: the certification groups, or the named ones. The PDP needs
                                                         the fixture of the scenario
   npm run test:authzen -- --pdp URL --token TOKEN       with this bearer token (or AUTHZEN_PDP_API_KEY)
   npm run test:authzen -- --json                        scores and misses as JSON on stdout

@@ -8,10 +8,13 @@ import { openTarget, type Target } from './target.ts';
 import { systemTime } from '../support/time.ts';
 
 const TOKEN = 'a-token-of-the-enforcement-point';
-/** What ends TLS in front of a PDP has this address; the tests reach what is behind it. */
+/** The address of the proxy that ends TLS in front of a PDP; the tests reach the PDP behind it. */
 const IDENTIFIER = 'https://pdp.example.test';
 
-/** The real decision point, with the policies of a folder, as it is behind a proxy that ends TLS. `stop` it afterwards. */
+/**
+ * The real decision point, with the policies of a folder, as it runs behind a proxy that ends TLS. `stop` it
+ * afterwards.
+ */
 export async function startOwnPdp(policies: string, databaseUrl: string): Promise<{ target: Target; pdp: Running }> {
   const port = await freePort();
   const config = parseConfig(

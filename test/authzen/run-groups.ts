@@ -13,14 +13,14 @@ export const isFull = (score: Score): boolean => score.results.length > 0 && pas
 
 type OnScore = (score: Score) => void;
 
-/** Runs groups against one PDP, whatever policies it has; the last score is that of the published schemas. */
+/** Runs groups against one PDP with any policies; the last score is that of the published schemas. */
 export async function runAgainst(target: Target, groups: readonly Group[], onScore: OnScore): Promise<void> {
   const { target: watched, results } = validated(target);
   for (const group of groups) onScore({ group: group.name, results: await group.run(watched) });
   if (results().length > 0) onScore({ group: 'schemas', results: results() });
 }
 
-/** Runs each group against a decision point of its own that has the policies of the group's scenario. */
+/** Runs each group against its own decision point, which has the policies of the group's scenario. */
 export async function runOwn(groups: readonly Group[], databaseUrl: string, onScore: OnScore): Promise<void> {
   const schemas: CheckResult[] = [];
   for (const folder of new Set(groups.map(({ scenario }) => scenario))) {

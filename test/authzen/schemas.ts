@@ -4,10 +4,10 @@ import { packagePath } from '../../apps/shared/config/files.ts';
 import type { CheckResult } from './groups.ts';
 import type { Target } from './target.ts';
 
-/** A target whose single evaluations are held against the two schemas that AuthZEN publishes. */
+/** A target whose single evaluations are validated against the two schemas that AuthZEN publishes. */
 export interface Validated {
   readonly target: Target;
-  /** One for each evaluation that was answered so far. */
+  /** One entry for each evaluation that was answered so far. */
   results(): readonly CheckResult[];
 }
 
@@ -18,7 +18,7 @@ const check = (name: 'request' | 'response') => {
 const isRequest = check('request');
 const isResponse = check('response');
 
-/** Requests that are refused have no decision; those that no schema allows must be. */
+/** A refused request has no decision; a request that no schema allows must be refused. */
 export function validated(target: Target): Validated {
   const results: CheckResult[] = [];
   return {
@@ -29,7 +29,7 @@ export function validated(target: Target): Validated {
         const answer = await target.post(endpoint, body, headers);
         if (endpoint !== 'evaluation' || answer.status !== 200) return answer;
         const misses = [
-          ...(isRequest(body) ? [] : [`the request was answered and does not fit: ${faultOf(isRequest)}`]),
+          ...(isRequest(body) ? [] : [`the request was answered although it does not fit: ${faultOf(isRequest)}`]),
           ...(isResponse(answer.body) ? [] : [`the response does not fit: ${faultOf(isResponse)}`]),
         ];
         results.push({ name: `exchange ${results.length + 1}`, misses });

@@ -1,6 +1,6 @@
 import type { Endpoint } from '../../apps/pdp/tools/cases.ts';
 
-/** The PDP under test, as whoever asks it sees it. */
+/** The PDP under test, as its callers see it. */
 export interface Target {
   /** The PDP's identifier. */
   readonly identifier: string;
@@ -14,11 +14,11 @@ export interface Answer {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
-  /** The parsed body; undefined when it is no JSON. */
+  /** The parsed body; undefined when it is not JSON. */
   readonly body: unknown;
 }
 
-/** Where each API is when there are no metadata, and what metadata call it. */
+/** The default path of each API, for a PDP without metadata, and its name in metadata. */
 const ENDPOINTS: Readonly<Record<Endpoint, { parameter: string; path: string }>> = {
   evaluation: { parameter: 'access_evaluation_endpoint', path: '/access/v1/evaluation' },
   evaluations: { parameter: 'access_evaluations_endpoint', path: '/access/v1/evaluations' },
@@ -29,9 +29,10 @@ const ENDPOINTS: Readonly<Record<Endpoint, { parameter: string; path: string }>>
 const PATIENCE_MS = 30_000;
 
 /**
- * Looks at the metadata of a PDP, and asks it at the addresses in there, else at the default paths.
+ * Reads the metadata of a PDP and asks the PDP at the addresses in there, or else at the default paths.
  *
- * @param address Where it is reached in place of its identifier's origin: behind what ends TLS, it has another.
+ * @param address Where to reach the PDP in place of its identifier's origin: behind a proxy that ends TLS, the address
+ * differs.
  */
 export async function openTarget(of: { identifier: string; address?: string; token?: string }): Promise<Target> {
   const { origin, pathname } = new URL(of.identifier);

@@ -14,9 +14,11 @@ import { waitFor } from '../support/wait-for.ts';
 import type { Load, Target, Work } from './load.ts';
 
 const PATIENCE = { timeoutMs: 120_000, everyMs: 100 };
-/** At its default level, Cerbos logs each request and ours does not. At this level neither does. */
+/**
+ * At its default level, Cerbos logs each request and our decision point does not. At this level neither logs requests.
+ */
 const LOG_LEVEL = 'warn';
-/** The benchmark measures how fast it is, not its rate limit. */
+/** The benchmark measures the speed of the decision point, not its rate limit. */
 const NO_LIMIT = 1_000_000_000;
 
 /** A policy decision point in a process of its own. */
@@ -44,7 +46,7 @@ export function startLoader(): Loader {
   };
 }
 
-/** Ours, as in production: its deployable, with a real Postgres. */
+/** Our decision point, as in production: its deployable, with a real Postgres. */
 export async function startOurs(of: { folder: string; policies: string; databaseUrl: string }): Promise<Contender> {
   const state = join(of.folder, 'state');
   mkdirSync(state, { recursive: true });
@@ -66,7 +68,7 @@ export async function startOurs(of: { folder: string; policies: string; database
   return contender(child, urls.pdp, { authorization: `Bearer ${secrets.pdpToken}` });
 }
 
-/** Cerbos, as its package has it: its own AuthZEN endpoint, with a folder of policies. It checks no credentials. */
+/** Cerbos, as its package ships it: its own AuthZEN endpoint, with a folder of policies. It checks no credentials. */
 export async function startCerbos(of: { policies: string }): Promise<Contender> {
   const { platform, arch } = process;
   const ownRequire = createRequire(createRequire(import.meta.url).resolve('cerbos'));

@@ -6,10 +6,10 @@ import type { EvaluationRequest } from '../../workflows/domain/authzen/evaluatio
 /** Policies about each action. More policies mean more actions, not more policies about one action. */
 const PER_ACTION = 10;
 const CEDAR_FILES = 20;
-/** The action that needs an approval. Cerbos has nothing like it. */
+/** The action that needs an approval. Cerbos has no equivalent. */
 const NEEDS_APPROVAL = 'ask';
 
-/** One rule, which is written in the language of each. */
+/** One rule, written in the language of each contender. */
 interface Rule {
   readonly id: string;
   readonly action: string;
@@ -92,11 +92,14 @@ const inCerbos = (action: string, rules: readonly Rule[]) => ({
   },
 });
 
-/** `new`: each request differs from all others in what the policies look at. `recurring`: whole requests come again. */
+/**
+ * `new`: each request differs from all others in the attributes that the policies read. `recurring`: whole requests
+ * repeat.
+ */
 export const KINDS = ['new', 'recurring'] as const;
 export type Kind = (typeof KINDS)[number];
 
-/** Different requests of the kind `recurring`. */
+/** The number of different requests of the kind `recurring`. */
 const RECURRING = 2_000;
 
 /** The nth evaluation request: over all actions and departments, about half of them permitted. */
@@ -121,7 +124,7 @@ export function requestOf(nth: number, count: number, kind: Kind): EvaluationReq
   };
 }
 
-/** The nth request that an approval would cure. */
+/** The nth request that an approval would permit. */
 export const curableRequestOf = (nth: number): EvaluationRequest => ({
   ...requestOf(nth, PER_ACTION, 'new'),
   action: { name: NEEDS_APPROVAL },

@@ -2,13 +2,13 @@ import { Pool } from 'undici';
 import { measure, type Sample } from '../bench/stats.ts';
 import { curableRequestOf, requestOf, type Kind } from './data.ts';
 
-/** Where requests go, and the headers of each. */
+/** The address of requests, and the headers of each. */
 export interface Target {
   readonly origin: string;
   readonly credentials: Readonly<Record<string, string>>;
 }
 
-/** `count` requests, from the one with number `from` on. Each caller sends the next as soon as it has its answer. */
+/** Sends `count` requests, starting with number `from`. Each caller sends its next request once it has its answer. */
 export interface Work {
   readonly kind: Kind | 'curable';
   readonly policies: number;
@@ -22,7 +22,7 @@ export interface Load {
   readonly permitted: number;
 }
 
-/** Connections that are kept open, and with them the most callers at once. */
+/** Connections that are kept open: the upper limit of concurrent callers. */
 const CONNECTIONS = 16;
 const pools = new Map<string, Pool>();
 
@@ -47,7 +47,7 @@ async function load({ origin, credentials }: Target, { kind, policies, from, cou
   return { sample, permitted };
 }
 
-// In a process of its own, so that its garbage collection and compilation are not measured as the contenders'.
+// Runs in its own process, so that its garbage collection and compilation do not count against the contenders.
 process.on('message', ({ target, work }: { target: Target; work: Work }) => {
   load(target, work).then(
     (done) => process.send?.({ done }),

@@ -16,15 +16,15 @@ import { KINDS, requestOf, writePolicies, type Kind } from './data.ts';
 import { ORDINARY_LIMITS } from '../support/time.ts';
 
 const HELP = `Measures the policy decision point and Cerbos with the same policies and the same requests, in turns and in one run, and prints the
-ratios: in process, and over HTTP on loopback with connections that stay open. A process of its own sends the requests, to one of the
+ratios: in process, and over HTTP on loopback with connections that stay open. A separate process sends the requests, to one of the
 two at a time. Neither logs a request. Ours checks a bearer token and has no rate limit. First, both have to decide a sample alike. In
 every round they have to permit the same number of requests.
 
-"New" requests differ in what the policies look at, so each is evaluated. "Recurring" requests come again as they are, so our decision
-cache has their answers.
+"New" requests differ in the attributes that the policies read, so each is evaluated. "Recurring" requests repeat unchanged, so our
+decision cache has their answers.
 
   npm run bench:pdp                             10, 100, 1,000 and 10,000 policies, about eight minutes
-  npm run bench:pdp -- --policies 100           with so many; several with commas
+  npm run bench:pdp -- --policies 100           with this many; several with commas
   npm run bench:pdp -- --quick                  fewer requests, for a first look
   npm run bench:pdp -- --json                   figures as JSON on stdout
 `;
@@ -44,7 +44,7 @@ const ROUNDS = 7;
 const SAMPLE = 300;
 const CALLERS = [1, 16] as const;
 type Callers = (typeof CALLERS)[number];
-/** With fewer, the time of the compilers would dominate. */
+/** With fewer requests, compilation would dominate the time. */
 const WARM_UP = 8_000;
 /** Numbers of the first requests: after those of the warm-up and of one caller. */
 const FIRST = { 1: 10_000, 16: 100_000 } as const;
@@ -61,7 +61,7 @@ interface Beside {
   readonly cerbos: Contender;
 }
 
-/** Throws if the two do not decide alike: then their policies differ, and there is nothing to compare. */
+/** Throws if the two do not decide alike: then their policies differ, and the comparison has no meaning. */
 async function mustAgree({ policies, loader, ours, cerbos }: Beside, kind: Kind): Promise<void> {
   let permitted = 0;
   for (let from = 0; from < SAMPLE; from += 1) {
@@ -81,7 +81,7 @@ async function roundsOf({ policies, loader, ours, cerbos }: Beside, kind: Kind, 
   const count = scaled(callers === 1 ? 800 : 3_000);
   const rounds: Round[] = [];
   for (let round = 0; round < ROUNDS; round += 1) {
-    // Rounds have different new requests, and the first contender of one round is the second of the next.
+    // Rounds have different new requests, and the contenders take turns in going first.
     const work = { kind, policies, from: FIRST[callers] + round * count, count, callers };
     const isOursFirst = round % 2 === 0;
     const first = await loader.load(isOursFirst ? ours : cerbos, work);
@@ -142,7 +142,7 @@ async function warmUp({ policies, loader, ours, cerbos }: Beside, kind: Kind): P
   await loader.load(cerbos, work);
 }
 
-/** A requestable denial is signed and recorded before it is answered. */
+/** The decision point signs and records a requestable denial before it answers. */
 async function denialFigures({ loader, ours, policies }: Beside): Promise<Figure[]> {
   const figures: Figure[] = [];
   const work = { kind: 'curable', policies, from: 0, count: scaled(2_000) } as const;

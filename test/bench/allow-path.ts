@@ -1,7 +1,7 @@
 import { connectClients, type CallTool } from './mcp-caller.ts';
 import { measure, type Sample } from './stats.ts';
 
-/** The same calls, made directly, then through a proxy that looks at nothing, then through the gateway. */
+/** The same calls, made directly, then through a proxy that does not inspect them, then through the gateway. */
 export interface Turn {
   readonly direct: Sample;
   readonly proxy: Sample;
@@ -9,12 +9,16 @@ export interface Turn {
 }
 
 const TURNS = 13;
-/** A service runs for weeks: what compilers do in its first thousands of calls is over before anything is measured. */
+/**
+ * A service runs for weeks, so the warm-up of compilers in its first thousands of calls must end before the
+ * measurement.
+ */
 const WARM_UP_TURNS = 3;
 
 /**
- * A call that policy allows, made directly, through the proxy and through the gateway by the same client against the same
- * upstream. They take turns, and what is compared are the parts of one turn: a machine that slows down within the run slows all.
+ * A call that policy allows, made directly, through the proxy and through the gateway by the same client against the
+ * same upstream. The three take turns, and the ratios are those of one turn: a machine that slows down during the run
+ * slows all three.
  */
 export async function measureAllowPath(
   at: { directUrl: string; proxyUrl: string; gatewayUrl: string; token: string },

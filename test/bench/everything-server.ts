@@ -14,7 +14,7 @@ export async function startEverythingServer(): Promise<{ url: string; stop(): Pr
     env: { ...process.env, PORT: String(port) },
     stdio: ['ignore', 'ignore', 'pipe'],
   });
-  // It says on stderr that it listens; until then nobody can connect.
+  // The server says on stderr that it listens; no client can connect before that.
   await once(child.stderr, 'data');
   child.stderr.resume();
   return {
@@ -27,8 +27,8 @@ export async function startEverythingServer(): Promise<{ url: string; stop(): Pr
 }
 
 /**
- * The same server behind `mcp-proxy`, which hands every call on and looks at none: what any process in between costs. It
- * reaches its server over standard input and output, the only way it has.
+ * The same server behind `mcp-proxy`, which hands every call on without inspecting it: the cost of any process in
+ * between. The proxy reaches its server over standard input and output, the only way it supports.
  */
 export async function startBareProxy(say: (line: string) => void): Promise<{ url: string; stop(): Promise<void> }> {
   const programs = await installForeign('mcp-proxy', say);

@@ -8,7 +8,10 @@ import { waitFor } from '../support/wait-for.ts';
 import { openGatedCall } from './mcp-caller.ts';
 import { measure, summariseEach, type Sample } from './stats.ts';
 
-/** The first look is over by then and the second far away: a pause between two looks is what nearly all of a wait is. */
+/**
+ * By then the first look is over and the second is far away: a wait consists almost entirely of the pause between two
+ * looks.
+ */
 const WAITING_MS = 33_000;
 
 const note = () => ({ name: 'ledger__note', arguments: { id: randomUUID() } });
@@ -19,7 +22,7 @@ export async function measureHandle(stack: Stack, count: number): Promise<Sample
   return measure({ count, callers: 1 }, () => openGatedCall(stack.config.urls.mcp, token, note()));
 }
 
-/** Opens calls and cancels them again, so that compilers are done and nothing of it is left to be looked at later. */
+/** Opens calls and cancels them again, so that compilers are warm and these calls need no look later. */
 export async function warmUpOpening(stack: Stack, agents: readonly string[], count: number): Promise<void> {
   const tokens = await Promise.all(agents.map((name) => stack.token(name)));
   const { mcp } = stack.config.urls;
@@ -32,11 +35,11 @@ export async function warmUpOpening(stack: Stack, agents: readonly string[], cou
 }
 
 export interface Opening extends Sample {
-  /** From the last handle until the workflow of every call had been started, in milliseconds. */
+  /** Milliseconds from the last handle until every call's workflow had started. */
   readonly lagMs: number;
 }
 
-/** Gated calls opened by agents that are all at work at once, one call each. `perSecond` is the figure. */
+/** Gated calls opened by agents that all work at once, one call each. `perSecond` is the figure. */
 export async function measureOpening(stack: Stack, agents: readonly string[], count: number): Promise<Opening> {
   const tokens = await Promise.all(agents.map((name) => stack.token(name)));
   const sample = await measure({ count, callers: tokens.length }, (_index, caller) =>
@@ -55,8 +58,8 @@ async function allStarted(stack: Stack): Promise<void> {
 }
 
 /**
- * From the moment the approver's webhook is sent to the arrival of the call at the upstream. One at a time, for calls that
- * have been waiting: a person does not answer in the instant the call is made.
+ * From the moment the approver's webhook is sent to the arrival of the call at the upstream. Calls are measured one at a
+ * time, and have been waiting: a person does not answer in the instant the call is made.
  */
 export async function measureApprovalToTool(stack: Stack, ledger: Ledger, count: number): Promise<Sample> {
   const token = await stack.token('agent');

@@ -31,7 +31,7 @@ const {
   values: { quick, json, help },
 } = parseArgs({ options: { quick: { type: 'boolean' }, json: { type: 'boolean' }, help: { type: 'boolean' } } });
 
-/** Each caller that opens calls is an agent of its own: how many calls one agent may have open is limited. */
+/** Each caller that opens calls is a separate agent, because the number of open calls of one agent is limited. */
 const AGENTS = Array.from({ length: 16 }, (_, index) => ({
   name: `agent-${index + 1}`,
   displayName: `Agent ${index + 1}`,
@@ -56,7 +56,7 @@ async function main(scale: number): Promise<void> {
   const options = {
     policies: POLICY,
     mcpServers: { everything: { url: everything.url }, ledger: { url: ledger.url } },
-    // The pauses are the product's own; the stack of the tests has shorter ones.
+    // The product's own pauses apply here; the stack of the tests has shorter ones.
     config: {
       gateway: { maxOpenPerCaller: 100_000 },
       worker: { resolutionPollMinSeconds: 30, resolutionPollMaxSeconds: 600 },
@@ -113,13 +113,13 @@ async function timeFigures(stack: Stack, { everything, proxy, ledger, scale }: B
     figures.push(...allowFigures(callers, await measureAllowPath(at, counts)));
   }
   progress('approval to tool, and the bare Temporal floor');
-  // Each is warmed up first, as the allow path is: compilers count for much in the first dozens of calls.
+  // Each is warmed up first, as the allow path is: compilation has a large share in the first dozens of calls.
   await measureApprovalToTool(stack, ledger, scaled(40));
   const approval = await measureApprovalToTool(stack, ledger, scaled(60));
   figures.push(...approvalFigures(approval, await measureTemporalFloor(temporalAddress(stack), scaled(60))));
   progress('call to task handle');
   const handle = await measureHandle(stack, scaled(200));
-  // Within half a minute, before the first of these calls is looked at: that is work of its own.
+  // The measurement takes less than half a minute, so no call gets its first look meanwhile, which would be extra work.
   progress('gated calls opened per second');
   return [...figures, ...openingFigures(handle, await measureOpening(stack, agents, scaled(1_000)))];
 }
@@ -166,7 +166,7 @@ function openingFigures(handle: Sample, opening: Opening): Figure[] {
   ];
 }
 
-/** What is compared with what: the product with a direct call, and both with what any process in between costs. */
+/** The comparisons: the product with a direct call, and both with the cost of any process in between. */
 const COMPARED = [
   { name: 'allow path', of: 'gateway', against: 'direct' },
   { name: 'mcp-proxy', of: 'proxy', against: 'direct' },

@@ -39,7 +39,7 @@ export async function callBare(
   return body.result;
 }
 
-/** Opens a gated call and answers its task id. Throws when the call was answered with anything but a task. */
+/** Opens a gated call and answers its task id. Throws when the answer is not a task. */
 export async function openGatedCall(
   url: string,
   token: string,

@@ -1,4 +1,4 @@
-/** One measured figure; `target` and `met` where there is one to reach. */
+/** One measured figure; `target` and `met` where it has a target. */
 export interface Figure {
   readonly name: string;
   readonly value: number;

@@ -32,7 +32,7 @@ export function summarise(durations: number[], elapsedMs: number): Sample {
   return { p50: at(0.5), p99: at(0.99), perSecond: (durations.length / elapsedMs) * 1_000, count: durations.length };
 }
 
-/** The one in the middle by `by`, so that a disturbed one does not decide. */
+/** The median by `by`, so that one disturbed run does not decide. */
 export function middleOf<T>(items: readonly T[], by: (item: T) => number): T {
   const middle = items.toSorted((a, b) => by(a) - by(b))[Math.floor(items.length / 2)];
   if (middle === undefined) throw new Error('nothing was measured');

@@ -12,7 +12,7 @@ const WARM_UP = 40;
 export interface TemporalFloor {
   /** From the signal to the start of the activity. */
   readonly started: Sample;
-  /** From the signal until the result of the workflow, which waits for the activity, is with whoever signalled. */
+  /** From the signal until the signalling client has the workflow's result; the workflow waits for the activity. */
   readonly roundTrip: Sample;
 }
 
@@ -37,7 +37,7 @@ export async function measureTemporalFloor(address: string, count: number): Prom
     for (let index = 0; index < WARM_UP + count; index += 1) {
       const id = randomUUID();
       const handle = await workflow.start('floorWorkflow', { workflowId: id, taskQueue, args: [id] });
-      // The first task has to be over, as it is when a person decides minutes after the call was made.
+      // The first task has to be over, as when a person decides minutes after the call was made.
       while ((await handle.describe()).historyLength < 4) await new Promise((resolve) => setImmediate(resolve));
       const arrived = new Promise<number>((resolve) => arrivals.set(id, resolve));
       const signalled = performance.now();

@@ -7,7 +7,7 @@ import type { ForeignPrograms } from '../support/foreign.ts';
 import type { ConformanceSet } from './sets.ts';
 
 const RUN_LIMIT_MS = 900_000;
-/** Stands for a scenario that ended without a word about its checks. */
+/** Stands for a scenario that ended without reporting its checks. */
 const NO_CHECKS = '(no checks)';
 
 const checks = z.array(
@@ -19,11 +19,11 @@ const checks = z.array(
 );
 
 const VERDICTS = { SUCCESS: 'passed', FAILURE: 'failed', WARNING: 'warned', SKIPPED: 'skipped' } as const;
-/** `warned`: what should be is not so. The suite's score counts it as passed. */
+/** `warned`: a SHOULD does not hold. The suite's score counts it as passed. */
 type Verdict = (typeof VERDICTS)[keyof typeof VERDICTS];
 const SEVERITY: readonly Verdict[] = ['skipped', 'passed', 'warned', 'failed'];
 
-/** What one check said. A check that a scenario makes several times counts as its worst. */
+/** The result of one check. A check that a scenario makes several times counts with its worst result. */
 export interface Finding {
   readonly scenario: string;
   readonly check: string;
@@ -31,7 +31,7 @@ export interface Finding {
   readonly message: string;
 }
 
-/** Runs a set against an address, and reads what it wrote down about each scenario. */
+/** Runs a set against an address, and reads the suite's report on each scenario. */
 export async function runSet(set: ConformanceSet, programs: ForeignPrograms, url: string): Promise<Finding[]> {
   const script = programs.path(set.package, 'dist', 'index.js');
   const findings: Finding[] = [];
@@ -51,7 +51,7 @@ export async function runSet(set: ConformanceSet, programs: ForeignPrograms, url
   return findings;
 }
 
-/** What it prints says which scenarios were begun: one that broke off leaves nothing else. */
+/** The suite's output names the scenarios it began: a scenario that broke off leaves nothing else. */
 function scenariosIn(output: string): string[] {
   const names = [...output.matchAll(/^Running client scenario '([^']+)'/gm)].map(([, name = '']) => name);
   if (names.length === 0) throw new Error(`the conformance suite ran nothing: ${output.slice(-2_000)}`);
@@ -77,7 +77,7 @@ function findingsOf(scenario: string, folder: string): Finding[] {
   return [...worst.values()];
 }
 
-/** Answers what it printed. Its exit code says less than what it wrote down. */
+/** Answers the suite's output. Its exit code says less than its report files. */
 function run(node: string, args: readonly string[], cwd: string): Promise<string> {
   return new Promise((resolve, reject) => {
     const child = spawn(node, args, { cwd, stdio: ['ignore', 'pipe', 'pipe'], timeout: RUN_LIMIT_MS });

@@ -1,12 +1,12 @@
-/** Whom the suite is run against. */
+/** The targets that the suite runs against. */
 export const TARGETS = {
-  fixture: 'the fixture upstream alone, without us: what fails here is none of our doing',
+  fixture: 'the fixture upstream alone, without Countersign: Countersign does not cause the failures here',
   relayed: 'the gateway, for an agent whose every call is allowed',
   gated: 'the gateway, for an agent whose calls of task tools wait for an approval, which a program gives',
 } as const;
 export type Target = keyof typeof TARGETS;
 
-/** One choice of scenarios of one version of the suite. */
+/** A selection of scenarios of one version of the suite. */
 export interface ConformanceSet {
   readonly name: string;
   /** The package of `test/foreign/conformance` that has it. */
@@ -33,7 +33,9 @@ const PRESENT = '@modelcontextprotocol/conformance';
 const both: readonly Target[] = ['fixture', 'relayed'];
 const everybody: readonly Target[] = ['fixture', 'relayed', 'gated'];
 
-/** The first two are what a revision of the protocol demands; each scenario is run in the form of that revision. */
+/**
+ * The first two are the sets that a revision of the protocol requires; each scenario runs in the form of that revision.
+ */
 export const SETS: readonly ConformanceSet[] = [
   { name: '2026-07-28', package: PRESENT, runs: [['--requirements', '2026-07-28']], targets: both },
   { name: '2025-11-25', package: PRESENT, runs: [['--requirements', '2025-11-25']], targets: both },

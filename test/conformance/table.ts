@@ -1,15 +1,15 @@
 import type { Finding } from './run-set.ts';
 import { failuresOf, type Expectations, type SetRun } from './verdict.ts';
 
-/** The scenarios that a revision demands, for the sets that are one; others are run beside them. */
+/** The scenarios that a revision requires, for the sets that are one; the other scenarios run beside them. */
 export type Demanded = ReadonlyMap<string, ReadonlySet<string>>;
 
 const HEADINGS = ['set', 'profile', 'scenarios', 'beside', 'checks', 'warnings', 'skipped'] as const;
 const LEFT_COLUMNS = 2;
 
 /**
- * The score of each set in each profile. `scenarios`: those that count for the suite's own score, of which all checks passed;
- * `beside`: those that the suite runs without counting them. Warnings fail nothing, as the suite has it.
+ * The score of each set in each profile. `scenarios`: those in the suite's own score with all checks passed; `beside`:
+ * those that the suite runs without counting them. Warnings fail nothing, as the suite has it.
  */
 export function scoreTable(runs: readonly SetRun[], demanded: Demanded): string {
   const rows: readonly (readonly string[])[] = [HEADINGS, ...runs.map((run) => rowOf(run, demanded.get(run.set)))];
@@ -33,7 +33,7 @@ function rowOf({ set, target, findings }: SetRun, demanded: ReadonlySet<string> 
   ];
 }
 
-/** How many of the scenarios in which anything was checked passed as a whole, as the suite counts. */
+/** How many of the scenarios with any check passed as a whole, as the suite counts. */
 function score(findings: readonly Finding[]): string {
   const verdicts = new Map<string, boolean>();
   for (const { scenario, verdict } of findings) {
@@ -42,7 +42,10 @@ function score(findings: readonly Finding[]): string {
   return verdicts.size === 0 ? '-' : `${[...verdicts.values()].filter(Boolean).length}/${verdicts.size}`;
 }
 
-/** Why what failed was expected to: each reason with the profiles and sets, and how many checks fail there because of it. */
+/**
+ * The reasons for expected failures: each with the profiles and sets, and the number of checks that fail there because
+ * of it.
+ */
 export function reasonsOf(runs: readonly SetRun[], expected: Expectations): string {
   return expected
     .flatMap(({ reason, in: places, checks }) => {

@@ -10,7 +10,7 @@ const LOOK_MS = 50;
 const TASK_ONLY_TOOL = 'failing_job';
 const FAILING_TOOL = 'protocol_error_job';
 
-/** Everything is allowed to everybody, but for one agent the tools with tasks of their own wait for an approval. */
+/** Everything is allowed to every agent, except that for one agent the tools that create tasks wait for an approval. */
 const POLICY = `
 @id("conformance-allowed")
 permit (principal, action, resource);
@@ -23,13 +23,16 @@ when { principal.id == "gated" && ${JSON.stringify(Object.keys(taskTools))}.cont
 unless { context has approval && context.approval.verified && context.approval.template == "operator_approval" };
 `;
 
-/** Where the suite finds each target. */
+/** The address of each target. */
 export interface Targets {
   readonly urls: Readonly<Record<Target, string>>;
   stop(): Promise<void>;
 }
 
-/** The fixture, the whole product before it under the fixture's own names, and a door without a token for each agent. */
+/**
+ * The fixture, the whole product before it under the fixture's own names, and for each agent an entry that needs no
+ * token.
+ */
 export async function startTargets(): Promise<Targets> {
   const fixture = await startFixtureUpstream();
   const stack = await startStack({
@@ -37,7 +40,7 @@ export async function startTargets(): Promise<Targets> {
     policies: POLICY,
     mcpServers: { fixture: { url: fixture.url, prefix: '' } },
     config: {
-      // The suite wants to see both: a tool that is nothing but a task, and others for clients that know none.
+      // The suite wants to see both: a tool that only works as a task, and others for clients without tasks.
       gateway: { demandTasks: [TASK_ONLY_TOOL] },
       identity: {
         people: [
@@ -67,8 +70,8 @@ export async function startTargets(): Promise<Targets> {
 }
 
 /**
- * Approves whatever is asked for, soon. A task that waits for an approval can fail only before its tool is called: so what breaks
- * for the tool that has to break is the request.
+ * Approves every request, soon. A task that waits for an approval can fail only before its tool is called, so for the
+ * tool that has to break, the request breaks.
  */
 async function resolveEverything(stack: Stack, over: AbortSignal): Promise<void> {
   const database = await stack.database();

@@ -13,7 +13,7 @@ const expectations = z.array(
     checks: z.array(z.string().regex(SCENARIO_AND_CHECK)).min(1),
   }),
 );
-/** Checks that fail, and why that is so. */
+/** Failing checks, and the reason. */
 export type Expectations = z.infer<typeof expectations>;
 
 /** One set that was run against one target. */
@@ -24,19 +24,21 @@ export interface SetRun {
 }
 
 export interface Verdict {
-  /** Failures that nobody expects, with what the suite says of them. */
+  /** Unexpected failures, with the suite's words on them. */
   readonly unexpected: readonly { readonly run: SetRun; readonly finding: Finding }[];
-  /** Expectations that nothing fulfils any more. */
+  /** Expectations without a matching failure. */
   readonly stale: readonly string[];
 }
 
 export const readExpectations = (file: string): Expectations => expectations.parse(parse(readFileSync(file, 'utf8')));
 
-/** Warnings, too, are nothing that happens unnoticed. */
+/** Warnings must be expected, too. */
 export const failuresOf = ({ findings }: SetRun): Finding[] =>
   findings.filter(({ verdict }) => verdict === 'failed' || verdict === 'warned');
 
-/** Holds what failed against what is expected to: there may be neither more nor less. Sets that were not run say nothing. */
+/**
+ * Compares failures with expectations: neither may contain more than the other. Sets that were not run do not count.
+ */
 export function judge(runs: readonly SetRun[], expected: Expectations): Verdict {
   const placeOf = ({ target, set }: SetRun) => `${target} ${set}`;
   const places = new Set(runs.map(placeOf));

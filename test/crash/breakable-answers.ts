@@ -6,8 +6,8 @@ import type { StepName } from './steps.ts';
 const MCP_STEPS: Readonly<Record<string, StepName>> = { 'tools/call': 'C5', 'tasks/get': 'Q2' };
 
 /**
- * Puts a failpoint where this process hands the answer to an MCP request, or to a callback, to the network. A failure is a
- * connection that is cut: before the answer's first byte, or with the answer on its way.
+ * Puts a failpoint where this process hands the answer to an MCP request, or to a callback, to the network. A failure
+ * is a connection that is cut: before the answer's first byte, or with the answer on its way.
  */
 export function breakAnswers(through: Through): void {
   const answer = ServerResponse.prototype.end;

@@ -8,12 +8,12 @@ import type { PolicyDecisionPoint } from '../../workflows/domain/ports.ts';
 import { WANTS_TWO } from './cell.ts';
 import { armedIn, type Through } from './failpoints.ts';
 
-/** The class of the build, which is what the build's code looks for. */
+/** The class of the build, because the build's code checks for it. */
 type ErrorClass = typeof CountersignError;
 
 type Decides = Pick<PolicyDecisionPoint, 'evaluate'>;
 
-/** Failures as the real ports have them. */
+/** Failures in the form of the real ports. */
 function failures(Failure: ErrorClass) {
   const failing = (code: ErrorCode) => (): never => {
     throw new Failure(code, 'armed');
@@ -61,7 +61,7 @@ export function breakableWorker(
     accessRequests: {
       submit: (submission) => through('G2', () => accessRequests.submit(submission), fails.accessRequests),
       read: (handle) => through('R3', () => accessRequests.read(handle), fails.accessRequests),
-      // What cannot be read is said, not thrown.
+      // An unreadable status is an answer, not an error.
       stated: (...of) =>
         through(
           'R8',
@@ -78,7 +78,7 @@ export function breakableWorker(
     upstreams: {
       ...upstreams,
       find: (...args) => through('E1', () => upstreams.find(...args), fails.upstream),
-      // What becomes of a call is said, not thrown.
+      // The fate of a call is an answer, not an error.
       call: (...args) =>
         through(
           'E6',
@@ -96,8 +96,8 @@ function executionTimeoutIn(folder: string): { executionTimeoutMs?: number } {
 }
 
 /**
- * A policy for which some calls need a second approval: it has no use for their first one, whoever asks and however often.
- * What it says then is what the real one says of a call without an approval.
+ * A policy that requires a second approval for some calls: it ignores their first one, for every caller, however often
+ * it is asked. Its answer then equals the real policy's answer for a call without an approval.
  */
 function wantingTwo(pdp: Decides, folder: string): Decides {
   const firsts = join(folder, 'first-approvals');

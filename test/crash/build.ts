@@ -2,7 +2,7 @@ import { pathToFileURL } from 'node:url';
 import type * as Errors from '../../workflows/domain/errors.ts';
 import { packagePath } from '../../apps/shared/config/files.ts';
 
-/** A module of the build: what runs in the rig is what is shipped, with the ports taken apart. */
+/** A module of the build: the rig runs the code that ships, with only its ports taken apart. */
 export async function fromBuild<Module>(path: string): Promise<Module> {
   return (await import(pathToFileURL(packagePath('dist', path)).href)) as Module;
 }
@@ -11,7 +11,7 @@ export async function errorClassOfBuild(): Promise<typeof Errors.CountersignErro
   return (await fromBuild<typeof Errors>('workflows/domain/errors.js')).CountersignError;
 }
 
-/** Where the failpoints of this process are steered from. */
+/** The folder that steers the failpoints of this process. */
 export function failpointFolder(): string {
   const folder = process.env['CRASH_FAILPOINTS'];
   if (folder === undefined) throw new Error('CRASH_FAILPOINTS names no folder');

@@ -7,15 +7,15 @@ const CLIENT_INFO = { name: 'crash-caller', version: '1.0.0' };
 const CAPABILITIES = { extensions: { 'io.modelcontextprotocol/tasks': {} } };
 const REQUEST_MS = 15_000;
 const REPEAT_MS = 150;
-/** A client that is told "later" for this long gives up. */
+/** A client gives up after it has been told "later" for this long. */
 const GIVE_UP_MS = 120_000;
 
 export type Answer = Record<string, unknown>;
 
-/** One agent: the official MCP client, which repeats what fails, as agents do. */
+/** One agent: the official MCP client, which repeats failed calls, as agents do. */
 export interface Caller {
   readonly name: string;
-  /** Calls a tool until there is an answer that is no error. Answers it with how often it was told of a failure. */
+  /** Calls a tool until an answer is not an error. Answers it with the number of failures before. */
   request(method: string, params: Record<string, unknown>): Promise<Answer>;
   close(): Promise<void>;
 }

@@ -11,17 +11,17 @@ export const cellName = ({ label, action }: Cell) => `${label} ${action}`;
 
 export const isDeadly = ({ label, action }: Cell) => endsProcess(label, action);
 
-/** Claims without a permit, of a worker that dies: with time left, another worker has to carry them out. */
+/** Claims of a worker that dies before the permit: with time left, another worker has to carry them out. */
 const CLAIMED_ONLY: readonly Label[] = ['E3b', 'E3c', 'E4a'];
 /** Longer than the engine needs to find out that a worker died. */
 const PATIENT_EXECUTION_MS = 50_000;
 const HANG_MS = 400;
-/** Longer than the time that the step allows between itself and the next one. */
+/** Longer than the step allows until the next step. */
 const LONG_HANGS: Partial<Record<Label, number>> = {
-  // A permit is for two seconds.
+  // A permit is valid for two seconds.
   E4b: 2_300,
   E4c: 2_300,
-  // A decision is for five seconds.
+  // A decision is valid for five seconds.
   R5c: 5_300,
   E3a: 5_300,
 };
@@ -48,10 +48,10 @@ function keepsClaims(cell: Cell): boolean {
   return isDeadly(cell) && CLAIMED_ONLY.includes(cell.label);
 }
 
-/** What has to become of a call: what was decided on it, or what the fault may honestly have made of it. */
+/** The permitted outcome of a call: the decision on it, or an outcome that the fault can honestly cause. */
 export type Plan = 'approve' | 'approve twice' | 'deny' | 'cancel' | 'race' | 'lapse';
 
-/** Ends the entry of a call whose first approval is not enough. */
+/** The suffix that marks a call whose first approval is not enough. */
 export const WANTS_TWO = '/wants two';
 
 const ENDS: Record<Plan, readonly string[]> = {
@@ -73,10 +73,10 @@ export function endsOf(plan: Plan, cell: Cell): readonly string[] {
   ];
 }
 
-/** Whether executions may be left that nobody goes on with, so that only their deadline ends them. */
+/** Whether executions may remain that no worker goes on with, so that only their deadline ends them. */
 export const endsAtDeadline = (cell: Cell) => (mayBeUnknown(cell) || mayBeUnsent(cell)) && !keepsClaims(cell);
 
-/** A worker that dies takes with it what it knew of calls that were under way; so does a step whose answer is lost. */
+/** A worker that dies loses its knowledge of calls that were under way; so does a step whose answer is lost. */
 function mayBeUnknown(cell: Cell): boolean {
   const { label, action } = cell;
   if (isDeadly(cell)) return stepOf(label).processes.includes('worker');

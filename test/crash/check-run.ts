@@ -9,7 +9,7 @@ import { CANARY, tasksOf, type Exchange, type Run } from './run-cell.ts';
 
 interface LedgerEntry {
   readonly upstreamKey: string;
-  /** The key that the HTTP request came with. */
+  /** The key of the HTTP request. */
   readonly headerKey?: string;
   readonly entry: string;
   readonly digest: string;
@@ -26,13 +26,13 @@ interface CallRow {
   readonly handle: string | null;
 }
 
-/** How many calls ended how, and everything that is not as it has to be. */
+/** The number of calls by state, and all violations. */
 export interface Verdict {
   readonly ends: Readonly<Record<string, number>>;
   readonly violations: readonly string[];
 }
 
-/** Asks the database, the ledger and what the clients read whether everything held. */
+/** Checks every promise against the database, the ledger and the clients' reads. */
 export async function checkRun(rig: Rig, run: Run): Promise<Verdict> {
   const ledger = readLedger(rig.ledgerFile);
   const calls = await callsOf(rig, run.exchanges);
@@ -80,14 +80,14 @@ async function databaseViolations(rig: Rig, run: Run, ledger: readonly LedgerEnt
   return found.map(({ invariant, cases }) => `${invariant}: ${JSON.stringify(cases)}`);
 }
 
-/** By what the call is about, whatever key it came with. */
+/** Matches calls by their content, under any key. */
 function ledgerViolations(calls: ReadonlyMap<string, CallRow>, ledger: readonly LedgerEntry[]): string[] {
   return [...calls.values()].flatMap(({ task_id: taskId, entry, state, reason, result }) => {
     const own = ledger.filter((arrival) => arrival.entry === entry);
     const twins = [...calls.values()].filter((call) => call.entry === entry).length;
     const found: string[] = [];
     if (own.length > twins) found.push(`it arrived ${own.length} times`);
-    // An upstream that looks at one of them only must know a repetition as well as one that looks at the other.
+    // An upstream that checks only one of the two must recognise a repetition as well as one that checks the other.
     if (own.some(({ headerKey, upstreamKey }) => headerKey !== upstreamKey)) {
       found.push('it arrived with one idempotency key in its header and another in its message');
     }
@@ -112,7 +112,7 @@ function clientViolations({ exchanges }: Run, calls: ReadonlyMap<string, CallRow
   return found;
 }
 
-/** What was decided on has come about, but for what the fault may honestly have made of it. */
+/** Every decision has taken effect, or the fault honestly explains the difference. */
 function endViolations(run: Run, calls: ReadonlyMap<string, CallRow>): string[] {
   const { cell, exchanges, fired } = run;
   const found = tasksOf(exchanges).flatMap(({ plan, taskId }) => {
@@ -125,7 +125,7 @@ function endViolations(run: Run, calls: ReadonlyMap<string, CallRow>): string[] 
   return found;
 }
 
-/** Nothing of the authority side is in what clients read, and no argument in what the product writes down elsewhere. */
+/** Clients read nothing of the authority side, and no log or history contains an argument. */
 async function leaks(rig: Rig, exchanges: readonly Exchange[]): Promise<string[]> {
   const wire = JSON.stringify(exchanges.map(({ reads }) => reads));
   const artefacts = await approvalArtefacts(

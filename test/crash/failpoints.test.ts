@@ -22,7 +22,7 @@ describe('failpoints', () => {
     return { calls, call };
   };
 
-  it('let everything through while nothing is armed, and what is not armed at all times', async () => {
+  it('let everything through while nothing is armed, and unarmed labels at all times', async () => {
     const through = createFailpoints(folder);
     const { call } = counted();
     expect(await through('E3', call, failing)).toBe('answer 1');
@@ -43,7 +43,7 @@ describe('failpoints', () => {
     expect(calls.count).toBe(1);
   });
 
-  it('hold a call up, and let it go on where a hang is all that happens', async () => {
+  it('hold a call up, and let it go on after a hang', async () => {
     const through = createFailpoints(folder);
     const began = performance.now();
     arm(folder, { ...ARMED, label: 'E3c', action: 'hang' });
@@ -51,7 +51,7 @@ describe('failpoints', () => {
     expect(performance.now() - began).toBeGreaterThanOrEqual(19);
   });
 
-  it('fail at the step that leads to a label, until the label has happened as often as it is armed for', async () => {
+  it('fail at the step that leads to a label, until the label has fired as often as it is armed for', async () => {
     const through = createFailpoints(folder);
     arm(folder, { ...ARMED, ledBy: 'E4a' });
     const led = () => through('E4', counted().call, failing);
@@ -60,7 +60,7 @@ describe('failpoints', () => {
     expect(await led()).toBe('answer 1');
   });
 
-  it('happen as often as they are armed for, however many processes meet them', async () => {
+  it('fire as often as they are armed for, however many processes meet them', async () => {
     arm(folder, { ...ARMED, times: 3 });
     const processes = Array.from({ length: 10 }, () => createFailpoints(folder));
     const answers = await Promise.all(processes.map((through) => through('E3', counted().call, failing)));

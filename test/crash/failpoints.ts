@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { endsProcess, positionOf, type Action, type Label, type StepName } from './steps.ts';
 
-/** What is to happen, where, and how often. */
+/** The fault to cause, its place, and how often. */
 export interface Armed {
-  /** Tells this arming from every other one. */
+  /** Distinguishes this arming from every other one. */
   readonly id: string;
   readonly label: Label;
   readonly action: Action;
@@ -13,16 +13,18 @@ export interface Armed {
   readonly times: number;
   /** How long a `hang` lasts, in milliseconds. */
   readonly hangMs: number;
-  /** An end of the process waits until this many calls stand at the label, but no longer than `gatherMs`. */
+  /** Before it ends, the process waits until this many calls stand at the label, but no longer than `gatherMs`. */
   readonly gather: number;
   readonly gatherMs: number;
-  /** Fails until the other label has happened as often as it is armed for: no call gets there otherwise. */
+  /**
+   * Fails until the other label has fired as often as it is armed for: calls reach that label only after this failure.
+   */
   readonly ledBy?: Label;
   /** Replaces the execution timeout of claims made meanwhile, in milliseconds. */
   readonly executionTimeoutMs?: number;
 }
 
-/** One time that it happened. */
+/** One firing of a failpoint. */
 export interface Fired {
   readonly label: Label;
   readonly action: Action;
@@ -50,7 +52,7 @@ export function firedOf(folder: string, id: string): Fired[] {
   return readdirSync(own).map((name) => JSON.parse(readFileSync(join(own, name), 'utf8')) as Fired);
 }
 
-/** What is armed now, in any process that was told of the folder. */
+/** The fault that is armed now, in any process that was given the folder. */
 export function armedIn(folder: string): Armed | undefined {
   try {
     return JSON.parse(readFileSync(armedFile(folder), 'utf8')) as Armed;
@@ -59,13 +61,13 @@ export function armedIn(folder: string): Armed | undefined {
   }
 }
 
-/** How a broken call looks to its caller: an error that is thrown, or an answer that says so. */
+/** How a broken call looks to its caller: an error that is thrown, or an answer that reports it. */
 export type Failing<T> = (position: 'a' | 'b') => T | Promise<T>;
 
-/** Lets a call of a port through, unless something is armed for it. */
+/** Lets a call of a port through, unless a fault is armed for it. */
 export type Through = <T>(step: StepName, call: () => Promise<T>, failing: Failing<T>) => Promise<T>;
 
-/** The failpoints of this process, steered by files in the folder, so that they can be armed while it runs. */
+/** The failpoints of this process, steered by files in the folder, so that they can be armed while the process runs. */
 export function createFailpoints(folder: string): Through {
   const gathering = createGathering(folder);
 
@@ -76,7 +78,7 @@ export function createFailpoints(folder: string): Through {
     if (endsProcess(label, armed.action)) {
       if (firedOf(folder, armed.id).length >= armed.times) return undefined;
       const atOnce = positionOf(label) === 'c';
-      // Whoever has its answer goes on with it until the process ends.
+      // A caller with its answer goes on with it until the process ends.
       if (atOnce) void gathering(armed);
       else await gathering(armed);
       return undefined;
@@ -95,7 +97,7 @@ export function createFailpoints(folder: string): Through {
   };
 }
 
-/** Takes one of the times that are left; never more of them than there are, however many processes try. */
+/** Takes one of the remaining firings; never more than there are, however many processes try. */
 function claim(folder: string, armed: Armed): boolean {
   const { id, label, action } = armed;
   const fired: Fired = { label, action, pid: process.pid, at: new Date().toISOString() };
@@ -137,7 +139,7 @@ function end(folder: string, armed: Armed): void {
     if (armed.action === 'kill') process.kill(process.pid, 'SIGKILL');
     throw new Error(`armed: ${armed.label}`);
   };
-  // Not before those who were told have gone on.
+  // Not before the callers with an answer have gone on.
   if (positionOf(armed.label) === 'c') setImmediate(die);
   else die();
 }

@@ -1,4 +1,4 @@
-// The gateway as it is built, with failpoints between it and its ports. Started as a process of its own.
+// The built gateway, with failpoints between it and its ports. Started as a separate process.
 import type * as Gateway from '../../apps/gateway/main.ts';
 import type * as Deployable from '../../apps/shared/deployable.ts';
 import { systemClock } from '../../apps/shared/clock.ts';

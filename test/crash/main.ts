@@ -40,14 +40,14 @@ const cellsNamed = (name: string, before: readonly Cell[] = []) => {
 
 const program = new Command('npm run test:crash --')
   .description(
-    'Breaks every commit and every network call of a tool call, before it, with its answer lost and after it, in every way, ' +
-      'under twenty calls at once, and asks afterwards whether everything held. Exit code 1 when something did not.',
+    'Breaks every commit and every network call of a tool call: before it, after it with a lost answer, and after it, in every way, ' +
+      'under twenty calls at once, and checks afterwards that every promise holds. Exit code 1 when one does not.',
   )
   .option('--repeat <times>', 'runs of each cell', count, 3)
   .option('--full', 'twenty runs of each cell')
   .option('--only <names...>', 'labels (E4b), steps (E4) or single cells (E4b/kill)', cellsNamed)
   .option('--shard <i/n>', 'one of several parts of the matrix', shard)
-  .option('--resume <file>', 'file of results, one JSON object a line: what is in it is not run again')
+  .option('--resume <file>', 'file of results, one JSON object a line: runs in it are skipped')
   .option('--rigs <count>', 'rigs side by side', count, 3)
   .option('--json', 'results as JSON lines on stdout instead of the matrix')
   .showHelpAfterError();

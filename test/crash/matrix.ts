@@ -1,7 +1,7 @@
 import { cellName, type Cell } from './cell.ts';
 import { ACTIONS, LABELS, stepOf, type Label } from './steps.ts';
 
-/** One run that is to be made. */
+/** One run to make. */
 export interface Task {
   readonly cell: Cell;
   /** From 1. */
@@ -21,12 +21,15 @@ export interface Result {
 
 export const CELLS: readonly Cell[] = LABELS.flatMap((label) => ACTIONS.map((action) => ({ label, action })));
 
-/** All repeats of a cell after all earlier repeats of every cell: whoever stops early has seen all of the matrix. */
+/**
+ * All repeats of a cell come after the earlier repeats of every cell, so that a run that stops early has covered the
+ * matrix.
+ */
 export function tasksFor(cells: readonly Cell[], repeats: number): Task[] {
   return Array.from({ length: repeats }, (_, index) => cells.map((cell) => ({ cell, repeat: index + 1 }))).flat();
 }
 
-/** Every `of`-th cell, from the `part`-th on, both from 1. */
+/** Every `of`-th cell, starting with the `part`-th, both counted from 1. */
 export function shardOf(cells: readonly Cell[], { part, of }: { part: number; of: number }): Cell[] {
   return cells.filter((_, index) => index % of === part - 1);
 }
@@ -44,7 +47,7 @@ export function isDone(task: Task, results: readonly Result[]): boolean {
   );
 }
 
-/** Label by action: how many runs there were, and in how many of them something did not hold. */
+/** Label by action: the number of runs, and the number of runs with violations. */
 export function matrixText(results: readonly Result[]): string {
   const cell = (wanted: Cell) => {
     const runs = results.filter((result) => cellName(result) === cellName(wanted));

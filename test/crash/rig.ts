@@ -30,37 +30,42 @@ permit (principal, action == Action::"tools/call", resource)
 when { resource.id == "${TOOL}" && context has approval && context.approval.verified
   && context.approval.template == "operator_approval" };
 `;
-/** Callers are people of their own: identical calls of two of them are two calls. */
+/** Each caller is a separate person: identical calls of two people are two calls. */
 export const CALLERS = ['agent-1', 'agent-2', 'agent-3', 'agent-4'] as const;
 const PEOPLE = [
   { name: 'alice', displayName: 'Alice', roles: ['approver'] },
   ...CALLERS.map((name) => ({ name, displayName: name, roles: ['agent'] })),
 ];
-/** Pauses short enough that a run takes seconds. Limits that no call reaches by itself, for a machine may stand still. */
+/**
+ * Pauses short enough that a run takes seconds. No call reaches the limits by itself, since a machine may stand still.
+ */
 const SETTINGS = {
   gateway: { executionTimeoutSeconds: 600, maxOpenPerCaller: 1_000 },
   worker: { resolutionPollMinSeconds: 1, resolutionPollMaxSeconds: 2, sweepIntervalMs: 200, abandonAfterSeconds: 120 },
   identity: { people: PEOPLE },
 };
 
-/** When a process died, and when another one was ready in its place. */
+/** When a process died, and when its replacement was ready. */
 export interface Outage {
   readonly part: Victim;
   readonly from: string;
   readonly to: string;
 }
 
-/** The product as separate processes over a database that syncs, a supervisor that restarts whoever dies, and a ledger. */
+/**
+ * The product as separate processes over a database that syncs, a supervisor that restarts dead processes, and a
+ * ledger.
+ */
 export class Rig {
   readonly folder = mkdtempSync(join(tmpdir(), 'countersign-crash-'));
   readonly failpoints = join(this.folder, 'failpoints');
   readonly ledgerFile = join(this.folder, 'ledger.jsonl');
   readonly stateDir = join(this.folder, 'state');
   readonly outages: Outage[] = [];
-  /** Faults that were no outage. */
+  /** Faults without an outage. */
   readonly faults: { readonly from: string; readonly to: string }[] = [];
   readonly callers: Caller[] = [];
-  /** Access token of somebody who may decide. */
+  /** Access token of a person who may decide. */
   approverToken = '';
   config!: Config;
   secrets!: DevelopmentSecrets;
@@ -148,7 +153,7 @@ export class Rig {
     );
   }
 
-  /** Resolves when every part runs and answers. Rejects when one of them cannot be brought back. */
+  /** Resolves when every part runs and answers. Rejects when one of them cannot be restarted. */
   async healed(): Promise<void> {
     await Promise.all(this.#ready.values());
   }
@@ -174,20 +179,20 @@ export class Rig {
     return readFileSync(this.#logFile(part), 'utf8');
   }
 
-  /** Everything that the product wrote down for operators. */
+  /** Everything that the product logged for operators. */
   written(): string {
     const logs = join(this.stateDir, 'logs');
     const files = [...PARTS.map((part) => this.#logFile(part)), ...readdirSync(logs).map((name) => join(logs, name))];
     return files.map((file) => readFileSync(file, 'utf8')).join('');
   }
 
-  /** What the engine keeps, as bytes. */
+  /** The engine's stored data, as bytes. */
   engineStore(): Buffer {
     const home = join(this.stateDir, 'temporal');
     return Buffer.concat(['temporal.db', 'temporal.db-wal'].map((name) => readFileSync(join(home, name))));
   }
 
-  /** May be called again: whoever was told to stop and whoever is done may be two. */
+  /** May be called twice: once by a signal handler and once at the normal end. */
   stop(): Promise<void> {
     this.#stopped ??= this.#stop();
     return this.#stopped;

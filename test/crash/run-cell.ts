@@ -9,7 +9,7 @@ import { arm, disarm, firedOf, type Fired } from './failpoints.ts';
 import { TOOL, type Rig } from './rig.ts';
 import { stepOf } from './steps.ts';
 
-/** One request of a client, what was decided on its call, and everything that the client read of it. */
+/** One request of a client, the decision on its call, and everything that the client read of it. */
 export interface Exchange {
   readonly caller: Caller;
   readonly plan: Plan;
@@ -18,12 +18,12 @@ export interface Exchange {
   taskId: string;
 }
 
-/** What happened in one run of a cell. */
+/** The events of one run of a cell. */
 export interface Run {
   readonly cell: Cell;
   readonly exchanges: readonly Exchange[];
   readonly fired: readonly Fired[];
-  /** Things that did not come true in time. */
+  /** Conditions that did not come true in time. */
   readonly overdue: readonly string[];
 }
 
@@ -49,15 +49,15 @@ const QUIET_MS = 60_000;
 const LOOK_MS = 1_000;
 const RACE_MS = 1_500;
 const LIMITS_MS = 500;
-/** A claim that is seen so often is one that nobody goes on with: more often than a healthy product needs. */
+/** An abandoned claim is recognised by this many looks: more than a healthy product needs. */
 const CLAIM_LOOKS = 16;
 
-/** A text that may be nowhere but in the arguments. */
+/** A text that may stand only in the arguments. */
 export const CANARY = 'canary-5f1d';
 
 /**
- * Twenty calls at once, decided on all at once, with the cell's fault in their way; then everything is made well and the
- * calls are followed to their ends.
+ * Makes twenty calls at once and decides on all at once, with the cell's fault in their way. Then heals everything and
+ * follows the calls to their ends.
  */
 export async function runCell(rig: Rig, cell: Cell, repeat: number): Promise<Run> {
   const id = `${cell.label}-${cell.action}-${repeat}-${Date.now()}`;
@@ -65,7 +65,7 @@ export async function runCell(rig: Rig, cell: Cell, repeat: number): Promise<Run
   const overdue: string[] = [];
   const { armedAt } = stepOf(cell.label);
   const armNow = () => arm(rig.failpoints, armingOf(cell, id));
-  const shortenExecutions = endsAtDeadline(cell) ? executionsThatNobodyEnds(rig) : () => Promise.resolve();
+  const shortenExecutions = endsAtDeadline(cell) ? abandonedExecutions(rig) : () => Promise.resolve();
   const shorten = () => Promise.all([shortenLeases(rig.database), shortenExecutions()]);
   const limits = setInterval(() => void shorten().catch(() => undefined), LIMITS_MS);
   try {
@@ -120,7 +120,7 @@ async function decide(rig: Rig, exchange: Exchange): Promise<void> {
       return void (await cancel());
     case 'race':
       await vote(rig, exchange, 'approve');
-      // Anywhere between the approval and the execution that follows it.
+      // Anywhere between the approval and the following execution.
       await pause(Math.random() * RACE_MS);
       return void (await cancel());
     case 'lapse':
@@ -129,15 +129,15 @@ async function decide(rig: Rig, exchange: Exchange): Promise<void> {
 }
 
 /**
- * Votes on the access request of this generation as soon as there is one. A vote of which the answer was lost counts: then
- * the next generation may be there before it is repeated.
+ * Votes on the access request of this generation as soon as it exists. A vote with a lost answer counts: then the next
+ * generation may exist before the vote is repeated.
  */
 async function vote(rig: Rig, { taskId }: Exchange, verdict: Verdict, generation = 1): Promise<void> {
   await patiently(
     async () => {
       const request = await requestOf({ database: rig.database, secrets: rig.secrets.secrets }, taskId);
       if (request.generation !== generation) return request.generation > generation;
-      // Both ways in are used: by message, and as the inbox does it.
+      // Votes come in both ways: by message, and through the inbox.
       const isMessage = verdict === 'approve' && generation === 1;
       const answer = await (isMessage ? voteByMessage : voteInTheInbox)(rig, { taskId, request, verdict });
       return answer.status < 500;
@@ -171,7 +171,7 @@ function voteInTheInbox({ config, approverToken }: Rig, { request, verdict }: Vo
   });
 }
 
-/** Brings the deadline near. It is the database's clock that ends the call. */
+/** Moves the deadline near. The database's clock ends the call. */
 async function letLapse(rig: Rig, { taskId }: Exchange): Promise<void> {
   await rig.database.query(
     `UPDATE gateway.gated_call SET request_deadline = clock_timestamp() + interval '300 ms'
@@ -180,8 +180,11 @@ async function letLapse(rig: Rig, { taskId }: Exchange): Promise<void> {
   );
 }
 
-/** Lets the deadline be now of executions that were seen again and again. Looks count, and no time: a machine may stand still. */
-function executionsThatNobodyEnds({ database }: Rig) {
+/**
+ * Moves the deadline of executions to now after several looks. The number of looks counts, not time, since a machine
+ * may stand still.
+ */
+function abandonedExecutions({ database }: Rig) {
   const looks = new Map<string, number>();
   return async (): Promise<void> => {
     const claimed = `SELECT id FROM gateway.gated_call WHERE state = 'claimed'`;
@@ -193,7 +196,7 @@ function executionsThatNobodyEnds({ database }: Rig) {
   };
 }
 
-/** Clients keep looking; the database says when there is nothing left to wait for. */
+/** Clients keep looking; the database says when nothing is left to wait for. */
 async function followToTheEnd(rig: Rig, exchanges: readonly Exchange[], overdue: string[]): Promise<void> {
   const ids = exchanges.map(({ taskId }) => taskId);
   let over = false;
@@ -219,11 +222,11 @@ async function read(exchange: Exchange): Promise<void> {
   exchange.reads.push(await exchange.caller.request('tasks/get', { taskId: exchange.taskId }));
 }
 
-/** Nothing is left to be done, anywhere. */
+/** No process has anything left to do. */
 async function becomeQuiet({ database }: Rig, overdue: string[]): Promise<void> {
   const open = async () => (await database.query<{ what: string }>(OPEN_WORK)).rows.map(({ what }) => what);
   await waitFor(async () => (await open()).length === 0, { timeoutMs: QUIET_MS, everyMs: 100 }).catch(async () => {
-    overdue.push(`left lying about: ${(await open()).join(', ')}`);
+    overdue.push(`left over: ${(await open()).join(', ')}`);
   });
 }
 

@@ -3,18 +3,18 @@ import type { Result, Task } from './matrix.ts';
 import { startRig, type Rig } from './rig.ts';
 import { runCell } from './run-cell.ts';
 
-/** Every check reads all that a rig has kept, so that a rig is replaced before that becomes much. */
+/** Every check reads all data of a rig, so a rig is replaced before it has much. */
 const RUNS_PER_RIG = 60;
 
 export interface MatrixOptions {
   /** Rigs side by side. */
   readonly rigs: number;
-  /** Fires when no more runs are to be made: what was started is stopped. */
+  /** Fires when no more runs are to be made: runs under way are stopped. */
   readonly signal: AbortSignal;
   readonly onResult: (result: Result) => void;
 }
 
-/** Makes all runs, on several rigs at once. A rig in which something did not hold is not used again. */
+/** Makes all runs, on several rigs at once. A rig with a violation is not used again. */
 export async function runMatrix(tasks: readonly Task[], options: MatrixOptions): Promise<void> {
   const left = [...tasks];
   const failed = new AbortController();
@@ -52,7 +52,7 @@ async function workThrough(left: Task[], { signal, onResult }: MatrixOptions): P
   }
 }
 
-/** One run, checked. What cannot be carried through is a violation, too. */
+/** One run, checked. A run that cannot be finished is a violation, too. */
 export async function runTask(rig: Rig, { cell, repeat }: Task): Promise<Result> {
   const began = performance.now();
   const about = { ...cell, repeat };

@@ -1,4 +1,5 @@
-// Loaded into a process of the product before anything else: puts a failpoint around each statement that is a step of its.
+// Loaded into a process of the product before everything else: puts a failpoint around each statement that is a step of
+// the matrix.
 import { Client, type QueryConfig } from 'pg';
 import { failpointFolder } from './build.ts';
 import { createFailpoints } from './failpoints.ts';
@@ -9,12 +10,12 @@ const steps = statementsOf(process.env['CRASH_VICTIM'] as Victim);
 type Query = (...args: unknown[]) => unknown;
 const query = Client.prototype.query as Query;
 
-/** What the driver says of a connection that is gone. */
+/** The driver's words for a lost connection. */
 function lost(): never {
   throw new Error('Connection terminated unexpectedly');
 }
 
-/** A pool asks with a function that is called back, everything else waits for a promise. */
+/** A pool queries with a callback, all other code with a promise. */
 Client.prototype.query = function breakable(this: Client, ...args: unknown[]) {
   const [statement, ...rest] = args as [QueryConfig | string, ...unknown[]];
   const step = typeof statement === 'string' ? undefined : steps.get(statement.name ?? '');

@@ -1,6 +1,6 @@
-// Runs in a process of its own, on the port named by the first argument: an MCP server over HTTP with one tool, `note`,
-// which agents know by the third. It shares no code with the product. Each call is on disk, in the file named by the second
-// argument, before it is answered.
+// Runs in a separate process, on the port in the first argument: an MCP server over HTTP with one tool, `note`, which
+// agents know by the third argument. It shares no code with the product. Each call is on disk, in the file named by the
+// second argument, before it is answered.
 import { createHash, randomUUID } from 'node:crypto';
 import { fsyncSync, openSync, writeSync } from 'node:fs';
 import express from 'express';

@@ -1,4 +1,4 @@
-// Runs in a process of its own: one call through a failpoint of the folder named by the argument.
+// Runs in a separate process: makes one call through a failpoint of the folder in the argument.
 import { writeSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import { createFailpoints } from './failpoints.ts';

@@ -9,13 +9,13 @@ let engine!: Engine;
 engineForOperators((started) => (engine = started));
 
 const service = () => engine.client.workflowService;
-/** How many answers of the tool have not come to the worker so far. */
+/** The number of tool answers that have not reached the worker so far. */
 const lost = () => engine.world.evidence().faults?.length ?? 0;
 
 type Step = Awaited<ReturnType<typeof runningStep>>;
 /**
- * A call at the stage, to whose step an operator did this beside giving it ten attempts. The engine gives up a step of which it
- * hears nothing for ten seconds: where the machine stood still for so long, there is another call.
+ * A call at the stage, after an operator did this to its step and gave it ten attempts. The engine gives up a step that
+ * is silent for ten seconds: if the machine stood still for so long, the test takes another call.
  */
 const operated = (stage: Stage, operate: (step: Step) => Promise<unknown>) =>
   patiently(async () => {
@@ -58,7 +58,7 @@ describe('the invocation of a tool', () => {
     const [done, failed] = await Promise.all(calls.map(byId));
     const { endExecution } = engine.world.fixture;
     const timers = await Promise.all(calls.map(timersOf));
-    // Their workflows wait for this; the results may come later all the same.
+    // Their workflows wait for this; the results may still come later.
     await Promise.all(calls.map((call) => endExecution(call, 20_000)));
     await service().respondActivityTaskCompletedById({ ...done });
     await service().respondActivityTaskFailedById({ ...failed });
@@ -88,7 +88,7 @@ describe('the invocation of a tool', () => {
     engine.world.releaseAll();
     await waitFor(() => lost() > before);
     await engine.world.fixture.endExecution(call);
-    // The engine keeps what is paused, beyond every time limit of the step too.
+    // The engine keeps a paused step, beyond every time limit of the step too.
     expect(await engine.world.ended(call)).toBe('outcome_unknown');
     await service().unpauseActivity(at);
     expect(await engine.closed(call)).toBe('COMPLETED');

@@ -35,12 +35,12 @@ describe(`${SIGNALS} signals`, () => {
         await waitFor(async () => (await handle(call).describe()).runId !== runId, { timeoutMs: 300_000 });
       }
       const reads = world.counts.reads - before;
-      // However long the machine takes for them: each run may read five times at once, and then once in five seconds.
+      // The machine may take any time for them: each run may read five times at once, and then once in five seconds.
       const mostReads = 60 + (performance.now() - began) / 5_000;
       goOn(engine, [call]);
       await engine.workflows.signal(call.gatedCallId);
       expect(await world.ended(call, 120_000)).toBe('executed');
-      // A step that the engine gave up while the machine stood still: the workflow waits for the end of the execution.
+      // The engine gave up a step while the machine stood still: the workflow waits for the end of the execution.
       await engine.closed(call, 300_000);
       const { events } = await engine.client.workflow.getHandle(handle(call).workflowId, runId).fetchHistory();
       const isGivenUp = events?.some((event) => event.activityTaskTimedOutEventAttributes) === true;

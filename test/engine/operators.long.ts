@@ -17,7 +17,7 @@ const OPERATIONS: Record<string, (call: WorldCall) => Promise<unknown>> = {
     const { events } = await engine.handle(call).fetchHistory();
     const task = events?.find((event) => event.workflowTaskCompletedEventAttributes);
     const workflowTaskFinishEventId = task?.eventId ?? null;
-    // Without a task there is nothing to go back to, and the engine refuses; so it is ended.
+    // Without a task there is no point to reset to, and the engine refuses; so the test ends the workflow.
     if (workflowTaskFinishEventId === null) return engine.handle(call).terminate('test');
     const workflowExecution = await executionOf(engine, call);
     const reset = { namespace: NAMESPACE, workflowExecution, reason: 'test', workflowTaskFinishEventId };
@@ -44,13 +44,13 @@ it('a workflow that waits although its call is granted, because its signal was l
 });
 
 describe.each(Object.entries(OPERATIONS))('a workflow that %s', (operation, operate) => {
-  it('at whatever stage: the call goes on, and is executed once', async () => {
+  it('at any stage: the call goes on, and is executed once', async () => {
     const calls = await Promise.all(STAGES.map((stage) => callAt(stage, engine)));
     const runs = await Promise.all(calls.map(runIdOf));
     await Promise.all(calls.map(operate));
     if (operation === 'is cancelled') await engine.workflows.signal((calls[0] as WorldCall).gatedCallId);
     else {
-      // The last one is over: its result is stored, and only the engine was not told yet.
+      // The last one is over: its result is stored, and only the engine does not know yet.
       for (const [index, call] of calls.slice(0, -1).entries()) {
         await waitFor(async () => ![undefined, runs[index]].includes(await runIdOf(call)));
       }

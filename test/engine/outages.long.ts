@@ -30,7 +30,7 @@ beforeAll(async () => {
   await engine.startWorker();
   await engine.startMaintenance();
 });
-// Two hooks: what the first one finds keeps nothing from being stopped.
+// Two hooks, so that a failure in the first one does not keep the servers from being stopped.
 afterAll(() => engine?.stop());
 afterAll(async () => {
   await proxy?.stop();
@@ -47,15 +47,15 @@ const killServer = async () => {
 const startServer = async () => {
   server = await findOrStartTemporal({ stateDir, ...temporalTools() });
 };
-/** What the gateway does when the access request service tells it that a call was decided on. */
+/** The gateway's reaction when the access request service reports a decision on a call. */
 const callback = ({ gatedCallId }: WorldCall) =>
   engine.world.fixture.calls.acceptCallback({
     ...{ webhookId: randomUUID(), bodyDigest: 'sha-256:callback', accessRequestId: `arq_${gatedCallId}` },
   });
 const atEveryStage = () => Promise.all(STAGES.map((stage) => callAt(stage, engine)));
 /**
- * Every caller reads its own task, again and again: for so long, and more than a hundred times. Answers how often one was asked
- * for, and how often it was there.
+ * Every caller reads its own task, again and again: for this long, and more than a hundred times. Answers how often a
+ * task was asked for, and how often it was there.
  */
 async function readThroughout(calls: readonly WorldCall[], ms: number) {
   const reads = { asked: 0, answered: 0 };
@@ -70,7 +70,7 @@ async function readThroughout(calls: readonly WorldCall[], ms: number) {
   return reads;
 }
 const allExecutedOnce = async (calls: readonly WorldCall[], { world } = engine) => {
-  // One after the other: many that ask all the time would take the machine from those who work.
+  // One after the other: many constant readers would starve the workers.
   for (const call of calls) expect(await world.ended(call, 180_000)).toBe('executed');
   expect(calls.map((call) => world.arrivalsOf(call))).toEqual(calls.map(() => 1));
 };
@@ -112,13 +112,13 @@ describe.each(['silent', 'shut'] as const)('a line to the server that is %s', (p
       expect(await engine.world.fixture.calls.cancel(given.gatedCallId)).toBe('cancelled');
       goOn(engine, [...waiting, opened]);
       expect(await callback(opened)).toBe('accepted');
-      // Longer than a request is waited for.
+      // Longer than a request waits.
       const awayMs = passage === 'silent' ? times(6_000, 600_000) : 6_000;
       const reads = await readThroughout([...waiting, opened, given], awayMs);
       expect(reads.asked).toBeGreaterThan(100);
       expect(reads.answered).toBe(reads.asked);
       expect(await engine.world.view(given)).toMatchObject({ state: 'cancelled' });
-      // Without its engine it has come no further, and nothing of it is lost.
+      // Without its engine the call made no progress, and nothing of it is lost.
       expect(await engine.world.view(opened)).toMatchObject({ state: 'pending' });
       proxy.let('open');
       await allExecutedOnce([...waiting, opened]);
@@ -147,8 +147,11 @@ it(
   LIMIT_MS,
 );
 
-describe('starts and signals that are carried out, and answered after everybody stopped waiting', () => {
-  /** Of its own, so that nobody else starts or signals a workflow; without a worker at first, so that none goes on. */
+describe('starts and signals that the engine carried out, and answered after their senders had stopped waiting', () => {
+  /**
+   * A separate engine, so that no other test starts or signals a workflow; without a worker at first, so that no
+   * workflow goes on.
+   */
   let own!: Engine;
   beforeAll(async () => {
     own = await startEngine({ address: server.address, reachedAt: proxy.address, time: ordinaryTime });
@@ -161,7 +164,7 @@ describe('starts and signals that are carried out, and answered after everybody 
     const answers = await Promise.all(asked.map((one) => one.then(() => 'answered', isGrpcDeadlineError)));
     expect(answers).toEqual(asked.map(() => true));
   };
-  /** By a line of its own: what came to the engine of a call. Its run, and how many signals. */
+  /** Reads over a separate line: which run of a call the engine has, and how many signals. */
   const written = async (call: WorldCall) => {
     const { events } = await own.handle(call).fetchHistory();
     const { originalExecutionRunId } = events?.[0]?.workflowExecutionStartedEventAttributes ?? {};
@@ -169,12 +172,12 @@ describe('starts and signals that are carried out, and answered after everybody 
     return { run: originalExecutionRunId, signals: signals?.length };
   };
 
-  it('have come once each, and repeated until they are answered they harm nothing', async () => {
+  it('arrive once each, and do no harm when repeated until they are answered', async () => {
     const hold = () => Promise.all(Array.from({ length: 5 }, () => own.world.hold()));
     const [started, signalled] = [await hold(), await hold()];
     const calls = [...started, ...signalled];
     await patiently(() => own.workflows.ping().then(() => true));
-    // Behind the same line is a worker with calls.
+    // The same line also carries a worker with calls.
     const beside = await atEveryStage();
 
     proxy.let('answers held');
@@ -185,7 +188,7 @@ describe('starts and signals that are carried out, and answered after everybody 
     expect(first.slice(0, 5)).toEqual(started.map(() => ({ run, signals: 0 })));
     expect(first.slice(5)).toEqual(signalled.map(() => ({ run, signals: 1 })));
 
-    // Each finds the workflow that the other one made.
+    // Each start finds the workflow that the other one made.
     await areLost([...started.map(signal), ...signalled.map(start)]);
     const once = first.map((had) => ({ ...had, signals: 1 }));
     expect(await Promise.all(calls.map(written))).toEqual(once);

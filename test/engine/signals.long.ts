@@ -15,27 +15,27 @@ beforeAll(async () => {
 });
 afterAll(() => engine?.stop());
 
-/** So many are on their way at once. */
+/** The number of signals under way at once. */
 const AT_ONCE = 50;
 /** Signals as an adversary mixes them: known ones, known ones with a cargo, unknown names. */
 const junk = (handle: WorkflowHandle) => (index: number) =>
   [
     () => handle.signal('changed'),
     () => handle.signal('changed', { verdict: 'approve', gatedCallId: randomUUID() }, 'x'.repeat(1_000)),
-    () => handle.signal(`${index % 2 === 0 ? '__temporal_' : ''}nobody-knows-${index}`, index),
+    () => handle.signal(`${index % 2 === 0 ? '__temporal_' : ''}unknown-${index}`, index),
   ][index % 3]?.() ?? Promise.resolve();
 
 describe.each([1_000])('%i duplicate, junk and reordered signals', (count) => {
   it('lead to few steps and a history within limits; the call is executed once', async () => {
     const { world } = engine;
-    // So many signals at once can make a history that the SDK does not go on from.
+    // So many signals at once can make a history that the SDK cannot go on from.
     const maintenance = await engine.startMaintenance();
     const call = await callAt('awaits its resolution', engine);
     const handle = engine.handle(call);
     const [before, began] = [world.counts.reads, performance.now()];
     await inParallel(count, AT_ONCE, junk(handle));
     const reads = world.counts.reads - before;
-    // However long the machine takes for them: five at once, and then one in five seconds.
+    // The machine may take any time for them: five at once, and then one in five seconds.
     const mostReads = 20 + (performance.now() - began) / 5_000;
     goOn(engine, [call]);
     await engine.workflows.signal(call.gatedCallId);
@@ -51,7 +51,7 @@ describe.each([1_000])('%i duplicate, junk and reordered signals', (count) => {
   });
 });
 
-it('signals before its first step do not keep a workflow from it', async () => {
+it('signals before its first step do not keep a workflow from taking it', async () => {
   const { world } = engine;
   const call = await callAt('waits since its start', engine);
   world.approve(call);
@@ -61,11 +61,11 @@ it('signals before its first step do not keep a workflow from it', async () => {
   expect(world.arrivalsOf(call)).toBe(1);
 });
 
-it('a signal that cannot even be read keeps no call from its execution', async () => {
+it('an unreadable signal keeps no call from its execution', async () => {
   const { world } = engine;
   const call = await callAt('awaits its resolution', engine);
   const { workflowId, runId } = await engine.handle(call).describe();
-  const unreadable = { metadata: { encoding: Buffer.from('binary/nobody-knows') }, data: Buffer.from('?') };
+  const unreadable = { metadata: { encoding: Buffer.from('binary/unknown') }, data: Buffer.from('?') };
   await engine.client.workflowService.signalWorkflowExecution({
     ...{ namespace: 'default', workflowExecution: { workflowId, runId }, signalName: 'changed' },
     input: { payloads: [unreadable] },
@@ -76,7 +76,7 @@ it('a signal that cannot even be read keeps no call from its execution', async (
   expect(world.arrivalsOf(call)).toBe(1);
 });
 
-it('the engine tells a workflow that waits from one whose tool is called and one that is gone', async () => {
+it('the engine distinguishes a workflow that waits, one whose tool is called, and one that is gone', async () => {
   const { world, workflows } = engine;
   const waits = await callAt('waits since its start', engine);
   const called = await callAt('is sent and has no answer', engine);
@@ -115,7 +115,7 @@ describe('starting', () => {
     await world.ended(call);
     await engine.closed(call);
     const { workflowId, runId } = await handle(call).describe();
-    // What the engine does by itself at the end of its retention.
+    // As the engine does by itself at the end of its retention.
     await engine.client.workflowService.deleteWorkflowExecution({
       ...{ namespace: 'default', workflowExecution: { workflowId, runId } },
     });

@@ -12,7 +12,7 @@ const DAY_MS = 86_400_000;
 const DAYS = 30;
 const EXECUTION_MS = 3_600_000;
 const REQUEST_TTL_MS = (DAYS + 5) * DAY_MS;
-/** A run of the workflow that has more events than this at its next step hands over to the next one. */
+/** A run of the workflow with more events than this at its next step hands over to the next one. */
 const EVENTS_PER_RUN = 2_000;
 
 let time!: TestWorkflowEnvironment;
@@ -28,19 +28,19 @@ afterAll(async () => {
   await time?.teardown();
 });
 
-/** So many days, and the workflow is asked for on each, and something done to it. */
+/** The number of days; on each day the test asks for the workflow and does something to it. */
 async function waitForDays(call: WorldCall, onEach: () => Promise<unknown> = async () => undefined): Promise<void> {
   const began = await time.currentTimeMs();
   for (let day = 1; day <= DAYS; day += 1) {
     await time.sleep(DAY_MS);
-    // Asked every day for the connection's sake as well: this server ends one that only ever pings.
+    // The daily question also keeps the connection alive: this server ends a connection that only pings.
     expect(await statusOf(engine.handle(call))).toBe('RUNNING');
     await onEach();
   }
   expect(await time.currentTimeMs()).toBeGreaterThanOrEqual(began + DAYS * DAY_MS);
   expect([await engine.world.stateOf(call), engine.world.arrivalsOf(call)]).toEqual(['pending', 0]);
 }
-/** It is approved after all, and executed once. Answers how many events each run of its workflow has. */
+/** The call is approved after all, and executed once. Answers the number of events of each run of its workflow. */
 async function approved(call: WorldCall, what: string): Promise<number[]> {
   const { world, workflows } = engine;
   world.approve(call);
@@ -82,7 +82,7 @@ it(`a call that waits for ${DAYS} days and is signalled all the time hands over 
   expect(Math.max(...runs)).toBeLessThan(EVENTS_PER_RUN + 2 * SIGNALS);
 }, 900_000);
 
-it('an execution of which nothing is known for long hands over as well: it is not sent again, and ends at its deadline', async () => {
+it('an execution with an unknown outcome hands over as well: it is not sent again, and ends at its deadline', async () => {
   const { world, workflows } = engine;
   const call = await world.hold();
   world.approve(call);
@@ -90,7 +90,7 @@ it('an execution of which nothing is known for long hands over as well: it is no
   await workflows.signal(call.gatedCallId);
   await waitFor(async () => world.arrivalsOf(call) === 1);
   const first = (await engine.handle(call).describe()).runId;
-  // The database has its own clock. To it the deadline stays far away, however often the workflow asks.
+  // The database has its own clock, by which the deadline stays far away, however often the workflow asks.
   await time.sleep(times(500, 1_000) * EXECUTION_MS);
   expect((await engine.handle(call).describe()).runId).not.toBe(first);
   expect([await world.stateOf(call), world.arrivalsOf(call)]).toEqual(['claimed', 1]);
@@ -110,7 +110,7 @@ async function neverSignalled(): Promise<WorldCall> {
   return callAt('waits since its start', engine);
 }
 
-/** The events of every run of the call's workflow, the first one first: each says which one it goes on from. */
+/** The events of every run of the call's workflow, the first one first: each names the run it continues. */
 async function runsOf(call: WorldCall): Promise<number[]> {
   const runs: number[] = [];
   const workflowId = gatedCallWorkflowId(call.gatedCallId);

@@ -23,15 +23,15 @@ const signalEach = async (calls: readonly WorldCall[]) => {
 };
 
 /**
- * How many calls are moved on at the same time. A worker without a cache loses a task now and then, the more it has in hand
- * the more often, and the engine gives it out again after ten seconds.
+ * The number of calls that are moved on at the same time. A worker without a cache sometimes loses a task, more often
+ * the more it has in hand, and the engine gives the task out again after ten seconds.
  */
 const AT_ONCE = times(1, 100);
 it.each([
   [0, times(10, 100)],
   [3, times(30, 100)],
 ])(
-  'a worker that keeps %i workflows in memory takes %i calls through that wait at the same time, each once',
+  'a worker that keeps %i workflows in memory executes %i waiting calls at the same time, each once',
   async (maxCachedWorkflows, count) => {
     const { world } = engine;
     await engine.startWorker({ maxCachedWorkflows });
@@ -53,14 +53,14 @@ it('workflow code that does not fit, deployed and rolled back, delays calls; a w
   const workflowsPath = packagePath('test', 'fixtures', 'engine', 'incompatible.workflow.ts');
   const bundle = await bundleWorkflowCode({ workflowsPath, logger: new DefaultLogger('WARN') });
   const right = await engine.startWorker();
-  // A tool that is still running when its worker stops is another matter; so not that stage.
+  // A tool that is still running when its worker stops is another matter; so this test leaves that stage out.
   const stages = STAGES.filter((stage) => !stage.startsWith('is ') && !stage.startsWith('has '));
   const calls = await Promise.all(stages.map((stage) => callAt(stage, engine)));
   await right.stop();
   const wrong = await engine.startWorker({ bundle, maxCachedWorkflows: 0 });
   const begun = await world.hold();
   await signalEach([...calls, begun]);
-  // The wrong code fails on those that have taken a step before, and leaves its own history to the other one.
+  // The wrong code fails on workflows that have taken a step before, and leaves its own history to the right code.
   await waitFor(
     async () => {
       const failed = await Promise.all(calls.slice(1).map((call) => has(call, 'workflowTaskFailedEventAttributes')));
@@ -75,11 +75,12 @@ it('workflow code that does not fit, deployed and rolled back, delays calls; a w
   await signalEach(calls);
   expect(await Promise.all(calls.map((call) => world.ended(call, 240_000)))).toEqual(calls.map(() => 'executed'));
 
-  // The one that began with the wrong code cannot go on with the right one. A worker says so, and leaves it as it is.
+  // A workflow that began with the wrong code cannot go on with the right one. A worker says so, and leaves it as it
+  // is.
   const { runId } = await engine.handle(begun).describe();
   await waitFor(
     async () => {
-      // As if a minute passed, and another one: each signal puts the next poll off, and begins the count of attempts anew.
+      // As if a minute passed, and another one: each signal puts the next poll off, and restarts the count of attempts.
       const { raw } = await engine.handle(begun).describe();
       const poll = 'UPDATE gateway.gated_call SET poll_at = clock_timestamp() WHERE id = $1';
       if ((raw.pendingWorkflowTask?.attempt ?? 0) >= 4) await engine.db.pool.query(poll, [begun.gatedCallId]);
@@ -98,7 +99,7 @@ it('workflow code that does not fit, deployed and rolled back, delays calls; a w
   expect(await engine.handle(begun).describe()).toMatchObject({ runId, status: { name: 'RUNNING' } });
   expect(await world.stateOf(begun)).toBe('pending');
 
-  // What the alarm tells an operator to do.
+  // The command that the alarm tells an operator to run.
   await engine.handle(begun).terminate('stuck');
   expect(await world.ended(begun, 240_000)).toBe('executed');
   expect(await engine.closed(begun)).toBe('COMPLETED');

@@ -8,11 +8,11 @@ const OWN = generateKeyPairSync('ec', { namedCurve: 'P-256' });
 const ALGORITHMS = ['ES256', 'ES384', 'ES512', 'RS256', 'PS256', 'EdDSA'] as const;
 type Algorithm = (typeof ALGORITHMS)[number];
 
-/** Somebody who has genuine tokens and every public key, keys of his own, and a server that offers them. */
+/** An attacker with genuine tokens, every public key, keys of their own, and a server that offers them. */
 export interface Attacker {
   readonly algorithms: readonly Algorithm[];
   readonly keys: Readonly<Record<Algorithm, { readonly sign: CryptoKey; readonly jwk: JWK }>>;
-  /** Where his server offers his keys. Nobody may ever come. */
+  /** The address where the attacker's server offers those keys. No request may ever come. */
   readonly jwksUrl: string;
   visits(): number;
   close(): Promise<void>;
@@ -35,14 +35,14 @@ export async function startAttacker(): Promise<Attacker> {
   return { algorithms: ALGORITHMS, keys, jwksUrl: `${server.url}/jwks`, visits: () => visits, close: server.close };
 }
 
-/** A genuine token, who may have signed it, and what else there is to mix it with. */
+/** A genuine token, its possible signers, and other tokens to mix it with. */
 export interface Target {
   readonly token: string;
   /** Another genuine one of the same kind. */
   readonly another: string;
   /** A genuine one of the other kind. */
   readonly otherKind: string;
-  /** The key that such tokens are signed with: for what its owner may sign, and not for this place. */
+  /** The key that signs such tokens: for purposes that its owner may sign for, but not for this place. */
   readonly signingKey: JWK;
   readonly attacker: Attacker;
   readonly chance: Chance;
@@ -84,7 +84,7 @@ export function sealed(header: string, payload: string): string {
   return `${text}.${b64(sign('sha256', Buffer.from(text), { key: OWN.privateKey, dsaEncoding: 'ieee-p1363' }))}`;
 }
 
-/** The public half of a key in every form that somebody may have used as a shared secret. */
+/** The public half of a key in every form that code could use as a shared secret. */
 export function secretsFrom(key: JWK): Buffer[] {
   const { kty, crv, x, y, kid, alg } = key;
   const publicKey = createPublicKey({ key: { kty, crv, x, y } as never, format: 'jwk' });

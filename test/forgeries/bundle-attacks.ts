@@ -7,7 +7,7 @@ const without = <One>([, ...rest]: readonly One[]): One[] => rest;
 
 /** Uses the denials of bundles for other items, in another order, or more than once. */
 export const BUNDLE_ATTACKS: Readonly<Record<string, UseAttack>> = {
-  'a bundle, with other items than were denied': ({ ground, genuine: { bundles }, last, chance }) => {
+  'a bundle, with items other than the denied ones': ({ ground, genuine: { bundles }, last, chance }) => {
     const { items, ...rest } = bundles.whole;
     const others = chance.oneOf<() => Item[]>([
       () => [...items, aTransfer()],
@@ -25,7 +25,7 @@ export const BUNDLE_ATTACKS: Readonly<Record<string, UseAttack>> = {
     const { items, ...rest } = bundles.whole;
     return submitting(ground, { ...rest, items: chance.oneOf([shuffled(items), [...items].reverse()]) });
   },
-  'a bundle, for somebody else': ({ ground, genuine: { bundles }, chance }) => {
+  'a bundle, for another person': ({ ground, genuine: { bundles }, chance }) => {
     const body = chance.oneOf([bundles.whole, bundles.each]);
     const other = chance.oneOf([{ subject: { type: 'identity', id: 'mallory' } }, { context: { agent: 'another' } }]);
     return submitting(ground, { ...body, ...other });
@@ -48,7 +48,7 @@ export const BUNDLE_ATTACKS: Readonly<Record<string, UseAttack>> = {
       ]),
     });
   },
-  'a bundle, with a denial that was used': ({ ground, genuine: { bundles }, last, chance }) => {
+  'a bundle, with a used denial': ({ ground, genuine: { bundles }, last, chance }) => {
     const { items, ...rest } = bundles.each;
     const mixed = { ...rest, items: [...items, ...last.bundles.each.items.slice(0, 1)] };
     return submitting(ground, chance.oneOf([mixed, last.bundles.whole, last.bundles.each]));

@@ -5,11 +5,14 @@ import { aTransfer, bundleOf, bundleOfDenials } from '../support/bundles.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { aQuestion, type Approval, type Denial, type Ground, type Post, type Question } from './ground.ts';
 
-/** What was really denied, approved or signed. Nothing of it was used yet, so only what an attacker changes can be what is refused. */
+/**
+ * Genuine denials, approvals and signatures. None has been used yet, so a refusal can only be due to the attacker's
+ * change.
+ */
 export interface Genuine {
   readonly denied: { readonly question: Question; readonly denial: Denial };
   readonly approved: { readonly question: Question; readonly approval: Approval };
-  /** Denials of several things: one about all, and one for each. The key of the PDP has signed them. */
+  /** Denials of several items: one about all, and one for each. The key of the PDP has signed them. */
   readonly bundles: {
     readonly whole: Awaited<ReturnType<typeof bundleOf>>;
     readonly each: Awaited<ReturnType<typeof bundleOfDenials>>;
@@ -51,7 +54,7 @@ export function sending(ground: Ground, message: Message, of: { secret?: string;
   return { to: message.to, headers: signedHeaders(webhook, { id: message.id, body, at: of.at ?? new Date() }), body };
 }
 
-/** Has everything made by those who may make it. */
+/** Has everything made by the parties that may make it. */
 export async function makeGenuine(ground: Ground): Promise<Genuine> {
   const signed = { urls: ground.config.urls, key: ground.secrets.pdpSigningKey };
   const three = () => [aTransfer(), aTransfer(), aTransfer()];
@@ -72,7 +75,7 @@ export async function makeGenuine(ground: Ground): Promise<Genuine> {
   };
 }
 
-/** Shows that each is taken for genuine; throws when one is not, since then no refusal would show anything. */
+/** Shows that each is taken for genuine. Throws when one is not, since then a refusal would prove nothing. */
 export async function useGenuine(ground: Ground, genuine: Genuine): Promise<void> {
   const { denied, approved, bundles, callback, decision } = genuine;
   await Promise.all([
@@ -88,7 +91,7 @@ export async function useGenuine(ground: Ground, genuine: Genuine): Promise<void
 async function deny(ground: Ground): Promise<Genuine['denied']> {
   const question = aQuestion();
   let text = '';
-  // On a machine that is busy a denial may come too late to be put on record; the gateway would ask again, too.
+  // On a busy machine a denial may come too late to be recorded; the gateway would ask again, too.
   const context = await waitFor(async () => {
     ({ text } = await ground.post(asking(ground, question)));
     const { context: said } = JSON.parse(text) as { context: { evaluation_id: string; access_request?: Denial } };
@@ -100,7 +103,7 @@ async function deny(ground: Ground): Promise<Genuine['denied']> {
   return { question, denial: { evaluation_id, expires_at, binding_token } };
 }
 
-/** An open request, with the decision on it that nobody has sent yet. */
+/** An open request, with the decision on it that has not been sent yet. */
 async function open(ground: Ground) {
   const { question, denial } = await deny(ground);
   const text = await mustAccept(ground, submitting(ground, { ...question, denial }));
@@ -128,7 +131,7 @@ async function mustAccept(ground: Ground, genuine: Post): Promise<string> {
   const { accepted, status, text } = await ground.post(genuine);
   if (!accepted)
     throw new Error(
-      `a genuine ${genuine.to} was refused, so that no refusal shows anything: ${status} ${text}\n${ground.complaints()}`,
+      `a genuine ${genuine.to} was refused, so refusals prove nothing: ${status} ${text}\n${ground.complaints()}`,
     );
   return text;
 }

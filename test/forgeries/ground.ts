@@ -25,7 +25,7 @@ export interface Post {
   readonly body: string | Uint8Array<ArrayBuffer>;
 }
 
-/** A question of the gateway, as the PDP is asked it. */
+/** A question of the gateway, in the form that the PDP gets. */
 export type Question = ReturnType<typeof aQuestion>;
 
 export interface Denial {
@@ -44,13 +44,13 @@ export interface Approval {
 export interface Ground {
   readonly config: Config;
   readonly secrets: Secrets;
-  /** Posts to an endpoint; `accepted` is whether what came was taken for genuine. */
+  /** Posts to an endpoint; `accepted` says whether the endpoint took the message for genuine. */
   post(what: Post): Promise<{ readonly accepted: boolean; readonly status: number; readonly text: string }>;
   /** A status of the approval service, as the gateway reads it. */
   status(requestId: string): Promise<{ readonly result?: { readonly approval: Approval } }>;
-  /** How much has come of everything that was ever taken for genuine. */
+  /** The number of results of everything that was ever taken for genuine. */
   stored(): Promise<{ readonly requests: number; readonly votes: number; readonly callbacks: number }>;
-  /** The last that the parts complained of. */
+  /** The latest complaints in the logs of the parts. */
   complaints(): string;
   stop(): Promise<void>;
 }
@@ -66,7 +66,7 @@ const ADDRESSES = {
 const COUNTS = `SELECT (SELECT count(*)::int FROM approvals.access_request) AS requests,
   (SELECT count(*)::int FROM approvals.vote) AS votes, (SELECT count(*)::int FROM gateway.callback_inbox) AS callbacks`;
 
-/** A write of the example policies, which needs an approval; no two are alike. */
+/** A write of the example policies, which needs an approval; each is different. */
 export function aQuestion(args: Readonly<Record<string, string>> = { path: `/srv/${randomUUID()}`, content: 'hello' }) {
   const tool = 'files__write_file';
   return {
@@ -77,7 +77,7 @@ export function aQuestion(args: Readonly<Record<string, string>> = { path: `/srv
   };
 }
 
-/** Starts everything. Whoever starts it stops it. */
+/** Starts everything. The caller stops it. */
 export async function startGround(): Promise<Ground> {
   const folder = mkdtempSync(join(tmpdir(), 'forgeries-'));
   const { secrets } = await loadDevelopmentSecrets(folder);
@@ -128,8 +128,8 @@ const TRIES = 4;
 const PAUSE_MS = 500;
 
 /**
- * A connection that was kept may be closed just when it is used again, and on a busy machine a part may wait in vain for its
- * database: then it is asked once more. What may have come of the first try is counted at the end.
+ * A kept connection may close just when it is used again, and on a busy machine a part may wait in vain for its
+ * database: then the question is sent once more. The effects of the first try are counted at the end.
  */
 async function answerTo(send: () => Promise<Response>): Promise<{ ok: boolean; status: number; text: string }> {
   for (let tried = 1; ; tried += 1) {

@@ -4,12 +4,12 @@ import { startGround } from './ground.ts';
 import { ATTACK_NAMES, runForgeries, type ForgeryFigures } from './run-forgeries.ts';
 
 const HELP = `Sends forged and mutated binding tokens to the approval service, proofs of approvals to the decision point, callbacks to the gateway and
-signed decisions to the approval service: ${ATTACK_NAMES.length} attacks in turn, against the real parts over a real database. None may be taken for
-genuine, nothing may come of any, and no answer may be a fault of the service. What the forgeries are made of is used after each 250 of them, and has
-to be taken: it was good all the time. Exit code 1 when one of these does not hold.
+signed decisions to the approval service: ${ATTACK_NAMES.length} attacks in turn, against the real parts over a real database. The parts may not take one for
+genuine, may not act on one, and may not answer with a fault of the service. After each 250 forgeries, the genuine originals are used and have
+to be accepted: they were valid all the time. Exit code 1 when one of these does not hold.
 
   npm run test:forgeries                             100,000 forgeries
-  npm run test:forgeries -- --count 5000             so many
+  npm run test:forgeries -- --count 5000             this many
   npm run test:forgeries -- --seed monday            with the choices of this seed; without it the seed is chosen, and printed
   npm run test:forgeries -- --json                   figures as JSON on stdout
 `;
@@ -50,8 +50,8 @@ function words({ tried, seconds, attacks, answers, controls, faults, ...figures 
   return [
     `${tried} forgeries of ${Object.keys(attacks).length} kinds in ${seconds.toFixed(0)} s, seed ${figures.seed}`,
     `answers: ${kinds.map(([kind, times]) => `${kind} ×${times}`).join(', ')}`,
-    `${controls} genuine things between them, all taken`,
-    faults.length === 0 ? 'none was taken for genuine, and nothing came of any' : faults.join('\n'),
+    `${controls} genuine messages between them, all accepted`,
+    faults.length === 0 ? 'no forgery was taken for genuine, and none had an effect' : faults.join('\n'),
     '',
   ].join('\n');
 }

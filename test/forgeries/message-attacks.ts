@@ -6,12 +6,12 @@ import type { Ground, Post } from './ground.ts';
 export interface MessageTarget {
   readonly ground: Ground;
   readonly message: Message;
-  /** One of the same kind that was taken for genuine before. */
+  /** A message of the same kind that was taken for genuine before. */
   readonly last: Message;
   readonly chance: Chance;
 }
 
-/** Makes of a signed message one that nobody may take for genuine. */
+/** Turns a signed message into one that no service may take for genuine. */
 export type MessageAttack = (of: MessageTarget) => Post;
 
 const headersOf = (post: Post, changes: Readonly<Record<string, string>>): Post => ({
@@ -25,7 +25,7 @@ const without = ({ headers, ...post }: Post, name: string): Post => ({
   headers: Object.fromEntries(Object.entries(headers).filter(([each]) => each !== name)),
 });
 
-/** What an attacker would rather have said. */
+/** The content that an attacker would prefer. */
 function wanted({ message: { body }, chance }: MessageTarget): Record<string, unknown> {
   return chance.oneOf<Record<string, unknown>>([
     { ...body, task: { id: `arq_${randomUUID()}`, status: 'approved' }, requestId: `arq_${randomUUID()}` },
@@ -34,7 +34,7 @@ function wanted({ message: { body }, chance }: MessageTarget): Record<string, un
   ]);
 }
 
-/** Seconds, beyond the five minutes that are allowed; those ahead with room for a message that is long on its way. */
+/** Seconds, beyond the five minutes that are allowed; those ahead leave room for a message that is long on its way. */
 const AT_ODDS = [-301, -3_600, -86_400, 360, 3_600, 86_400 * 365];
 
 /** Texts that some readers take for the same time. */
@@ -117,7 +117,7 @@ export const MESSAGE_ATTACKS: Readonly<Record<string, MessageAttack>> = {
     const version = of.chance.oneOf(['v0', 'v2', 'v1a', 'V1', 'v1 ', ' ', '']);
     return headersOf(post, { 'webhook-signature': signatureOf(post).replace('v1', version) });
   },
-  'many signatures of which none fits'(of) {
+  'many signatures without a valid one'(of) {
     const wrong = Array.from({ length: 1 + of.chance.below(8) }, () => `v1,${randomBytes(32).toString('base64')}`);
     const versions = of.chance.oneOf([[], ['v1a,AAAA'], [signatureOf(genuine(of)).replace('v1', 'v1a')]]);
     return headersOf(genuine(of), { 'webhook-signature': [...versions, ...wrong].join(' ') });

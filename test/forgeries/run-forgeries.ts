@@ -8,9 +8,12 @@ import { MESSAGE_ATTACKS } from './message-attacks.ts';
 import { TOKEN_ATTACKS } from './token-attacks.ts';
 import { USE_ATTACKS } from './use-attacks.ts';
 
-/** Requests on the way at once. */
+/** Requests under way at once. */
 const AT_ONCE = 16;
-/** So many forgeries are made of the same genuine things, which are used afterwards: they were good all the time. */
+/**
+ * The number of forgeries from one set of genuine originals, which are used afterwards to show that they were valid all
+ * the time.
+ */
 const PER_ROUND = 250;
 /** More faults than these say nothing new. */
 const FAULTS_SHOWN = 3;
@@ -38,19 +41,19 @@ export interface ForgeryFigures {
   readonly seed: string;
   readonly tried: number;
   readonly seconds: number;
-  /** How often each attack was tried. */
+  /** The number of tries of each attack. */
   readonly attacks: Readonly<Record<string, number>>;
-  /** How often each status was the answer to a forgery. */
+  /** The number of each status among the answers to forgeries. */
   readonly answers: Readonly<Record<string, number>>;
   /** Genuine things that were taken for genuine, six in each round. */
   readonly controls: number;
-  /** What was taken for genuine and is not, or was answered as it must not be; empty when all is well. */
+  /** Forgeries that were taken for genuine or got a forbidden answer; empty when all is well. */
   readonly faults: readonly string[];
 }
 
 /**
- * Tries forgeries in turn until there were `count`, or until a round in which one was taken. Throws when something genuine is
- * refused, since then no refusal shows anything.
+ * Tries forgeries in turn until there were `count`, or until a round in which one was taken. Throws when a genuine
+ * message is refused, since then no refusal proves anything.
  */
 export async function runForgeries(
   ground: Ground,
@@ -80,7 +83,7 @@ export async function runForgeries(
       };
       await Promise.all(Array.from({ length: AT_ONCE }, work));
       tried = upTo;
-      // What was taken is used up: then nothing genuine could be shown to be good any more.
+      // An accepted original is used up: then no genuine message could be shown to be valid any more.
       if (tally.faults.length > 0) return figures();
       await useGenuine(ground, genuine);
       last = genuine;
@@ -106,7 +109,7 @@ async function tryOne({ name, make }: Attack, of: Made, { attacks, answers, faul
     : status >= 500
       ? 'a fault of ours'
       : status === 429
-        ? 'held back, which shows nothing'
+        ? 'held back, which proves nothing'
         : undefined;
   if (fault === undefined || faults.length >= FAULTS_SHOWN) return;
   const body = typeof post.body === 'string' ? post.body : Buffer.from(post.body).toString('latin1');
@@ -115,7 +118,10 @@ async function tryOne({ name, make }: Attack, of: Made, { attacks, answers, faul
   );
 }
 
-/** Each round opened nine requests, two by way of another control and six in bundles; voted twice; and had one callback. Nothing else may be there. */
+/**
+ * Each round opened nine requests, two by way of another control and six in bundles; voted twice; and had one callback.
+ * Nothing else may be there.
+ */
 async function leftovers(
   ground: Ground,
   { before, rounds, attacker }: { before: Awaited<ReturnType<Ground['stored']>>; rounds: number; attacker: Attacker },
@@ -128,7 +134,7 @@ async function leftovers(
   };
   const differs = (['requests', 'votes', 'callbacks'] as const).filter((name) => after[name] !== expected[name]);
   return [
-    ...differs.map((name) => `${after[name]} ${name} are stored, and ${expected[name]} came of what is genuine`),
+    ...differs.map((name) => `${after[name]} ${name} are stored, and genuine messages explain ${expected[name]}`),
     ...(attacker.visits() > 0 ? [`the keys of the attacker were fetched ${attacker.visits()} times`] : []),
   ];
 }

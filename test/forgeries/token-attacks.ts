@@ -13,7 +13,7 @@ import {
   type Target,
 } from './attacker.ts';
 
-/** Makes of a genuine token one that nobody may take for genuine; what it makes need not be text. */
+/** Turns a genuine token into one that no service may take for genuine; the result need not be text. */
 export type TokenAttack = (of: Target) => unknown;
 
 const KIDS: readonly unknown[] = [
@@ -40,7 +40,7 @@ const oneAs = ({ chance }: Target, name: string, values: readonly unknown[]): Cl
 const now = () => Math.floor(Date.now() / 1_000);
 const headerOf = (token: string): Claims => decodeProtectedHeader(token);
 
-/** Claims that would be worth something to an attacker. */
+/** Claims that an attacker would want. */
 function wanted({ token, chance, attacker }: Target): Claims {
   const claims = claimsOf(token);
   return chance.oneOf<Claims>([
@@ -127,14 +127,14 @@ const algorithms: Readonly<Record<string, TokenAttack>> = {
 const keys: Readonly<Record<string, TokenAttack>> = {
   'signed anew by the attacker': (of) => signedByAttacker(of, {}),
   'signed anew by the attacker, other claims': (of) => signedByAttacker(of, wanted(of)),
-  'his key in the header': (of) =>
+  'the attacker’s key in the header': (of) =>
     signedByAttacker(of, {}, { jwk: of.attacker.keys.ES256.jwk, ...of.chance.oneOf([{}, { kid: 'own-ES256' }]) }),
-  'his keys at an address in the header': (of) =>
+  'the attacker’s keys at an address in the header': (of) =>
     signedByAttacker(of, wanted(of), {
       ...of.chance.oneOf([{ jku: of.attacker.jwksUrl }, { x5u: of.attacker.jwksUrl }]),
       kid: 'own-ES256',
     }),
-  'his certificate in the header'(of) {
+  'the attacker’s certificate in the header'(of) {
     const { kty, crv, x, y } = of.attacker.keys.ES256.jwk;
     const der = createPublicKey({ key: { kty, crv, x, y } as never, format: 'jwk' }).export({
       type: 'spki',
@@ -142,16 +142,16 @@ const keys: Readonly<Record<string, TokenAttack>> = {
     });
     return signedByAttacker(of, {}, { x5c: [der.toString('base64')] });
   },
-  'his key under an odd id': (of) => {
+  'the attacker’s key under an odd id': (of) => {
     const header = JSON.stringify({ ...headerOf(of.token), kid: of.chance.oneOf(KIDS) });
     return sealed(header, JSON.stringify(claimsOf(of.token)));
   },
-  'himself as the issuer': (of) => signedByAttacker(of, { iss: of.attacker.jwksUrl }, { kid: 'own-ES256' }),
-  'issuers that are none': (of) =>
+  'the attacker as the issuer': (of) => signedByAttacker(of, { iss: of.attacker.jwksUrl }, { kid: 'own-ES256' }),
+  'issuers that are no issuers': (of) =>
     signedByAttacker(of, oneAs(of, 'iss', [undefined, null, '', [claimsOf(of.token)['iss']], {}, 0])),
 };
 
-/** Signed by who may sign such tokens, and for another place, another time or another purpose. */
+/** Signed by a party that may sign such tokens, but for another place, another time or another purpose. */
 const misused: Readonly<Record<string, TokenAttack>> = {
   'the other kind of token': ({ otherKind }) => otherKind,
   'for another audience'(of) {
@@ -167,7 +167,7 @@ const misused: Readonly<Record<string, TokenAttack>> = {
     return signedByOwner(of, { exp, iat: exp - 600 });
   },
   'that never ends': (of) => signedByOwner(of, oneAs(of, 'exp', [undefined, null, '', 'never', {}])),
-  'that is not good yet': (of) => signedByOwner(of, { nbf: now() + 3_600 }),
+  'that is not valid yet': (of) => signedByOwner(of, { nbf: now() + 3_600 }),
   'with a header that has to be understood': (of) =>
     signedByOwner(of, {}, { crit: ['https://elsewhere.test/x'], 'https://elsewhere.test/x': 1 }),
   'under another key id': (of) => signedByOwner(of, {}, { kid: `another-${of.chance.below(1_000)}` }),

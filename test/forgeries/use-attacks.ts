@@ -5,10 +5,10 @@ import type { Chance } from '../histories/chance.ts';
 import { asking, submitting, type Genuine } from './genuine.ts';
 import { aQuestion, type Ground, type Post, type Question } from './ground.ts';
 
-/** Uses what is genuine for something that it was not made for. */
+/** Uses genuine messages for purposes that they were not made for. */
 export type UseAttack = (of: { ground: Ground; genuine: Genuine; last: Genuine; chance: Chance }) => Post;
 
-/** The question with one thing in it that is not what was asked about. */
+/** The question with one changed member. */
 function otherwise(question: Question, chance: Chance): object {
   const { subject, action, resource, context } = question;
   const args = { ...context.arguments, path: '/etc/passwd' };
@@ -33,7 +33,7 @@ function otherwise(question: Question, chance: Chance): object {
   ]);
 }
 
-/** JSON in which members stand twice: what an attacker wants comes last, which is what parsers keep. */
+/** JSON with duplicate members: the attacker's value comes last, and parsers keep the last. */
 const twice = (first: object, last: object) => `${JSON.stringify(first).slice(0, -1)},${JSON.stringify(last).slice(1)}`;
 
 export const USE_ATTACKS: Readonly<Record<string, UseAttack>> = {
@@ -56,7 +56,7 @@ export const USE_ATTACKS: Readonly<Record<string, UseAttack>> = {
       ...otherwise(denied.question, chance),
       denial: { ...denied.denial, binding_token: undefined },
     }),
-  'a denial by an id alone that is another’s, used or made up': ({ ground, genuine: { denied }, last, chance }) =>
+  'a denial by an id alone that is another call’s, used or made up': ({ ground, genuine: { denied }, last, chance }) =>
     submitting(ground, {
       ...denied.question,
       denial: {

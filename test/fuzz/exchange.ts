@@ -1,19 +1,19 @@
 import { Agent, request, type IncomingMessage } from 'node:http';
 import type { HttpRequest, Plan } from './requests.ts';
 
-/** An answer as it came. */
+/** An answer as it arrived. */
 export interface Answer {
   readonly status: number;
   readonly contentType: string;
   readonly text: string;
 }
 
-/** What a client has no business to read: places in the code, pages of the framework, names of parts. */
+/** Details that a client must not see: places in the code, pages of the framework, names of parts. */
 const INSIDE = /\bat .*:\d+:\d+|node_modules|<html|<!DOCTYPE|ZodError|Prisma|postgres|ECONNREFUSED|canary/i;
-/** Longest answer that is kept. */
+/** The longest answer that is kept. */
 const MAX_CHARACTERS = 1_000_000;
 
-/** Connections that are used again, as clients do. */
+/** Connections that are reused, as clients do. */
 export const createAgent = (atOnce: number): Agent => new Agent({ keepAlive: true, maxSockets: atOnce });
 
 /**
@@ -56,11 +56,11 @@ async function read(answer: IncomingMessage): Promise<Answer> {
   return { status: answer.statusCode ?? 0, contentType: answer.headers['content-type'] ?? '', text };
 }
 
-/** What is wrong with an answer, whatever was asked; `undefined` when it is one that a gateway may give. */
+/** The fault of an answer to any request; `undefined` when a gateway may give this answer. */
 export function faultOf(answer: Answer, { isAuthorized }: { isAuthorized: boolean }): string | undefined {
   const { status, contentType, text } = answer;
   if (status >= 500) return 'a fault of the server';
-  if (INSIDE.test(text)) return 'an answer with something of the inside';
+  if (INSIDE.test(text)) return 'an answer with internal details';
   if (status < 400 && !isAuthorized) return 'served without a good token';
   if (/"message":"Internal error"/.test(text)) return 'an unexpected error';
   if (text !== '' && /json/.test(contentType) && !isJson(text)) return 'an answer that is not the JSON it says it is';
@@ -75,7 +75,7 @@ function isJson(text: string): boolean {
   }
 }
 
-/** In one word what kind of answer it is, for counting. */
+/** The kind of an answer in one word, for counting. */
 export function kindOf(answer: Answer | undefined): string {
   if (answer === undefined) return 'left';
   const code = /"error":\{"code":(-?\d+)/.exec(answer.text)?.[1];

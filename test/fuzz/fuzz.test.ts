@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => gateway?.stop());
 
-it(`random requests are answered, none with a fault of the server or with anything of its inside (${REQUESTS})`, async () => {
+it(`answers random requests without a fault of the server or internal details (${REQUESTS})`, async () => {
   const call = (name: string) => ({ name, arguments: { a: 1 } });
   const { body } = await gateway.send('tools/call', call('files__die'));
   const bearer = async (claims: object) =>
@@ -35,6 +35,6 @@ it(`random requests are answered, none with a fault of the server or with anythi
   const { sent, answers, fault } = await runFuzz(target, { requests: REQUESTS, seed: 1 });
   expect(fault).toBeUndefined();
   expect(sent).toBeGreaterThanOrEqual(REQUESTS);
-  // What is refused at the door alone would show nothing.
+  // Requests that the door refuses would prove nothing.
   for (const kind of ['200 complete', '200 task', '200 -32602', '400 -32020']) expect(answers[kind]).toBeGreaterThan(1);
 });

@@ -11,12 +11,12 @@ export interface EventLoopDelay {
   readonly p50: number;
   readonly p99: number;
   readonly max: number;
-  /** How often it was looked. */
+  /** The number of measurements. */
   readonly looks: number;
 }
 
 export interface GatewayProcess extends FuzzTarget {
-  /** Of the gateway's process, since the last time it was asked for. */
+  /** Of the gateway's process, since the last question. */
   delay(): Promise<EventLoopDelay>;
   stop(): Promise<void>;
 }
@@ -24,7 +24,10 @@ export interface GatewayProcess extends FuzzTarget {
 /** Tasks that requests can name. */
 const TASKS = 8;
 
-/** The whole product, each deployable a process of its own; the gateway's tells how long its event loop let timers wait. */
+/**
+ * The whole product, each deployable as a separate process; the gateway reports how long its event loop let timers
+ * wait.
+ */
 export async function startGatewayProcess(): Promise<GatewayProcess> {
   const folder = mkdtempSync(join(tmpdir(), 'countersign-fuzz-'));
   const delays = join(folder, 'delays');

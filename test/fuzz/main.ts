@@ -3,13 +3,13 @@ import { startGatewayProcess, type EventLoopDelay } from './gateway-process.ts';
 import { runFuzz, type FuzzFigures } from './run-fuzz.ts';
 
 const MAX_DELAY_MS = 50;
-const HELP = `Sends random requests to the MCP endpoint of a gateway that is a process of its own: messages that fit their method, and the same
-with changes to members, text, encoding, headers, token, method and size. Whatever comes, the gateway goes on, answers nothing of 5xx, shows nothing of
-its inside and serves nobody without a good token; and its event loop lets timers wait less than ${MAX_DELAY_MS} ms in 99 of 100 looks.
-Exit code 1 when one of these does not hold. The smallest requests that show it are printed then, with what repeats them.
+const HELP = `Sends random requests to the MCP endpoint of a gateway in a separate process: messages that fit their method, and the same
+with changes to members, text, encoding, headers, token, method and size. For every request, the gateway goes on, answers no 5xx, shows no internal
+details and serves no caller without a good token; and its event loop lets timers wait less than ${MAX_DELAY_MS} ms in 99 of 100 looks.
+Exit code 1 when one of these does not hold. Then the command prints the smallest requests that show the fault, and how to repeat it.
 
   npm run test:fuzz                                  100,000 requests
-  npm run test:fuzz -- --requests 5000               so many
+  npm run test:fuzz -- --requests 5000               this many
   npm run test:fuzz -- --seed 7                      the requests of this seed; without it the seed is chosen, and printed
   npm run test:fuzz -- --seed 7 --path 12:3          those that a failed run named
   npm run test:fuzz -- --json                        figures as JSON on stdout
@@ -64,7 +64,7 @@ function words({ seed: chosen, sent, seconds, answers, delay, fault }: Figures):
     `answers: ${kinds.map(([kind, count]) => `${kind} ×${count}`).join(', ')}`,
     `event loop let timers wait: p50 ${ms(delay.p50)}, p99 ${ms(delay.p99)} (allowed: ${MAX_DELAY_MS} ms), longest ${ms(delay.max)}`,
     fault === undefined
-      ? 'no answer of 5xx, no end of the process, nothing shown that may not be'
+      ? 'no 5xx, the process still runs, no internal details shown'
       : `found, and repeated by --seed ${chosen} --path ${fault.path}:\n${fault.what}`,
     '',
   ].join('\n');

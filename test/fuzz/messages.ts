@@ -2,17 +2,17 @@ import fc from 'fast-check';
 import { REVISION } from '../support/gateway-wire.ts';
 import { HARD_TEXTS, oddValue } from './values.ts';
 
-/** What there is behind a gateway that is fuzzed. */
+/** The tools and tasks behind a fuzzed gateway. */
 export interface Known {
   /** Calls of its tools, of which policy allows some, holds some and refuses some. */
   readonly calls: readonly { readonly name: string; readonly arguments: Readonly<Record<string, unknown>> }[];
   readonly taskIds: readonly string[];
-  /** Values of the header `Authorization`: with each of the first the caller may come in, with each of the others nobody may. */
+  /** Values of the header `Authorization`: the gateway accepts the caller with each of `good`, and refuses each of `bad`. */
   readonly good: readonly string[];
   readonly bad: readonly string[];
 }
 
-/** A JSON-RPC message as its method wants it. */
+/** A JSON-RPC message as its method requires it. */
 export interface Message {
   readonly jsonrpc: '2.0';
   readonly id?: string | number;
@@ -54,7 +54,9 @@ const meta = fc.record(
 const text = fc.constantFrom(...HARD_TEXTS);
 const noParams = fc.constant({});
 
-/** For each method parameters that fit it. Of those that the gateway does not know, some exist elsewhere in the protocol. */
+/**
+ * Parameters that fit each method. Of the methods that the gateway does not know, some exist elsewhere in the protocol.
+ */
 function paramsByMethod({ calls, taskIds }: Known): Readonly<Record<string, fc.Arbitrary<Record<string, unknown>>>> {
   const taskId = fc.constantFrom(...taskIds, 'tsk_00000000000000000000000000000000');
   const call = fc.constantFrom(...calls);
@@ -107,13 +109,13 @@ function paramsByMethod({ calls, taskIds }: Known): Readonly<Record<string, fc.A
   };
 }
 
-/** What policy is asked about, and what has a state, comes most often. */
+/** Methods that ask policy or have a state come most often. */
 const WEIGHTS: Readonly<Record<string, number>> = {
   ...{ 'tools/call': 40, 'tasks/get': 20, 'tasks/update': 15, 'tasks/cancel': 10, 'subscriptions/listen': 15 },
   ...{ 'tools/list': 8, 'server/discover': 5, initialize: 5 },
 };
 
-/** Messages of the present revision, and now and then without the `_meta` of a request, as earlier ones had them. */
+/** Messages of the present revision, and sometimes without the `_meta` of a request, as earlier revisions had them. */
 export function messages(known: Known): fc.Arbitrary<Message> {
   const ofMethod = Object.entries(paramsByMethod(known)).map(([method, params]) => ({
     weight: WEIGHTS[method] ?? 1,

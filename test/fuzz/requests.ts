@@ -4,7 +4,7 @@ import { ACCEPTS, REVISION } from '../support/gateway-wire.ts';
 import { messages, type Known, type Message } from './messages.ts';
 import { change, changed, HARD_TEXTS, jsonOf, type Change } from './values.ts';
 
-/** One request, as what it was made from: a message that fits, and all that was done to it. */
+/** One request, described by the valid message that it started from and every change made to it. */
 export interface Plan {
   readonly message: Message;
   readonly changes: readonly Change[];
@@ -16,7 +16,7 @@ export interface Plan {
   readonly authorization: string;
   readonly method: string;
   readonly query: string;
-  /** Whether the client waits for the answer, or goes when it has sent half of the body or all of it. */
+  /** Whether the client waits for the answer, or leaves after it has sent half of the body or all of it. */
   readonly leaves: 'never' | 'half way' | 'at once';
 }
 
@@ -30,7 +30,7 @@ interface HeaderChange {
   readonly value: string;
 }
 
-/** What goes over the wire. */
+/** The bytes on the wire. */
 export interface HttpRequest {
   readonly method: string;
   readonly path: string;
@@ -82,14 +82,14 @@ const textChange: fc.Arbitrary<TextChange> = fc.oneof(
   },
 );
 
-/** Mostly small; some as large as a long document; few about the size that is refused. */
+/** Mostly small; some as large as a long document; a few about the size that the gateway refuses. */
 const padding = fc.oneof(
   { weight: 980, arbitrary: fc.constant(0) },
   { weight: 19, arbitrary: fc.nat(100_000) },
   { weight: 1, arbitrary: fc.integer({ min: 4_000_000, max: 4_400_000 }) },
 );
 
-/** Most are right but for one or two things, so that what is deep inside is reached as well. */
+/** Most requests are valid but for one or two changes, so that code deep inside is reached as well. */
 const few = <T>(arbitrary: fc.Arbitrary<T>): fc.Arbitrary<T[]> =>
   fc.oneof({ weight: 3, arbitrary: fc.constant([]) }, { weight: 1, arbitrary: fc.array(arbitrary, { maxLength: 3 }) });
 
@@ -144,7 +144,7 @@ export function requestOf(plan: Plan, mcpUrl: string): HttpRequest {
 const padded = ({ message, padding: bytes }: Plan): unknown =>
   bytes === 0 ? message : { ...message, params: { ...message.params, padding: 'x'.repeat(bytes) } };
 
-/** What a client would repeat in a header; nothing when no header can hold it. */
+/** The value that a client would repeat in a header; undefined when no header can hold it. */
 const headerText = (value: unknown): string => (typeof value === 'string' && /^[!-~]{1,200}$/.test(value) ? value : '');
 
 function textWith(plan: TextChange, json: string): string {

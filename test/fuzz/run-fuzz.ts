@@ -3,14 +3,14 @@ import { createAgent, exchange, faultOf, kindOf } from './exchange.ts';
 import type { Known } from './messages.ts';
 import { plans, requestOf, type Plan } from './requests.ts';
 
-/** Requests on the way at once. */
+/** Requests under way at once. */
 const AT_ONCE = 16;
 
-/** A gateway that is fuzzed. */
+/** A gateway under fuzzing. */
 export interface FuzzTarget {
   readonly mcpUrl: string;
   readonly known: Known;
-  /** Whether its process is there. */
+  /** Whether its process is running. */
   isRunning(): boolean;
   /** Starts it again. */
   revive(): Promise<void>;
@@ -19,7 +19,7 @@ export interface FuzzTarget {
 export interface FuzzOptions {
   readonly requests: number;
   readonly seed: number;
-  /** Where in the seed's sequence to begin: with it a failure is repeated at once. */
+  /** Where in the seed's sequence to begin: this repeats a failure at once. */
   readonly path?: string | undefined;
   readonly onProgress?: (sent: number) => void;
 }
@@ -29,11 +29,11 @@ export interface FuzzFigures {
   readonly sent: number;
   /** How often each kind of answer came. */
   readonly answers: Readonly<Record<string, number>>;
-  /** The smallest requests that show the first fault which was found, how to repeat it, and what was wrong. */
+  /** The smallest requests that show the first fault, how to repeat it, and the fault itself. */
   readonly fault?: { readonly path: string; readonly what: string };
 }
 
-/** Sends random requests until there are enough, or until one is answered as it must not be; then looks for a smaller one. */
+/** Sends random requests until there are enough, or until one gets a forbidden answer; then looks for a smaller one. */
 export async function runFuzz(target: FuzzTarget, options: FuzzOptions): Promise<FuzzFigures> {
   const { requests, seed, path, onProgress } = options;
   const answers = new Map<string, number>();
@@ -82,6 +82,6 @@ export async function runFuzz(target: FuzzTarget, options: FuzzOptions): Promise
   }
 }
 
-/** Tokens are good for an hour, and say nothing about the fault. */
+/** Tokens are valid for an hour, and do not matter to the fault. */
 const describe = (plan: Plan) =>
   JSON.stringify({ ...plan, authorization: plan.authorization.slice(0, 12) }).slice(0, 2_000);

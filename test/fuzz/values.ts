@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 
-/** Texts over which parsers, maps, stores and headers stumble. */
+/** Texts that break parsers, maps, stores and headers. */
 export const HARD_TEXTS: readonly string[] = [
   '',
   ' ',
@@ -20,7 +20,7 @@ export const HARD_TEXTS: readonly string[] = [
   'tsk_00000000000000000000000000000000',
 ];
 
-/** Stands for JSON that no value gives when it is written, such as a number that is too long. */
+/** Stands for JSON that no value serializes to, such as a number that is too long. */
 const LITERAL = 'literal:';
 const literal = (text: string) => `${LITERAL}${text}`;
 
@@ -30,7 +30,7 @@ const hardLiterals = fc.oneof(
   fc.integer({ min: 1, max: 5_000 }).map((depth) => '{"a":'.repeat(depth) + '1' + '}'.repeat(depth)),
 );
 
-/** Any JSON value, and those that are hard on whoever reads them. */
+/** Any JSON value, and values that are hard on readers. */
 export const oddValue: fc.Arbitrary<unknown> = fc.oneof(
   { weight: 4, arbitrary: fc.jsonValue({ maxDepth: 3 }) },
   { weight: 3, arbitrary: fc.constantFrom<unknown>(...HARD_TEXTS, null, true, 0, -1, 1.5, 2 ** 53, 1e308, [], {}) },
@@ -47,10 +47,10 @@ export const jsonOf = (value: unknown): string =>
 
 /** One change to a JSON value. */
 export interface Change {
-  /** Which of all its members and items, in reading order; counted round when there are fewer. */
+  /** The index among all its members and items, in reading order; it wraps when there are fewer. */
   readonly place: number;
   readonly how: 'replace' | 'remove' | 'add beside';
-  /** Of the member that is added. */
+  /** Of the added member. */
   readonly name: string;
   readonly value: unknown;
 }
@@ -83,6 +83,6 @@ function placesIn(value: unknown): [container: Container, key: string][] {
   return Object.keys(container).flatMap((key) => [[container, key], ...placesIn(container[key])]);
 }
 
-/** As a member of its own, also where assignment would change what the object inherits. */
+/** As an own member, also where assignment would change the prototype. */
 const define = (container: Container, key: string, value: unknown) =>
   Object.defineProperty(container, key, { value, enumerable: true, configurable: true, writable: true });

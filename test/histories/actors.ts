@@ -18,7 +18,7 @@ export interface Cast {
   readonly scheduler: Scheduler;
   readonly chance: Chance;
   readonly mutation: Mutation;
-  /** What each agent calls. */
+  /** The call of each agent. */
   readonly openings: readonly Opening[];
   readonly trace: string[];
 }
@@ -31,10 +31,10 @@ interface OutboxRow {
   readonly subject_id: string;
 }
 
-/** Activities fail here all the time. */
+/** Activities fail all the time here. */
 const SILENT = new DefaultLogger('ERROR', () => undefined);
 
-/** Everyone who does something to the calls of one history. Each beginning is a process of its own, which may crash. */
+/** The actors that touch the calls of one history. Each beginning is a separate process, which may crash. */
 export function createActors(cast: Cast) {
   const { pool, scheduler, chance, mutation, openings } = cast;
   const tasks = new Map<string, { readonly taskId: string; readonly caller: number }>();
@@ -57,13 +57,13 @@ export function createActors(cast: Cast) {
       if ((tasks.get(gatedCallId)?.caller ?? caller) !== caller) findings.push('two agents share a call');
       tasks.set(gatedCallId, { taskId, caller });
     },
-    /** An end that a client was told of stays, and nobody is told to wait behind a deadline. */
+    /** An end that a client was told of stays, and no client is told to wait past a deadline. */
     async shown({ taskId, gatedCallId, state }) {
       seen.add(taskId);
       const earlier = ended.get(taskId);
       if (earlier !== undefined && earlier !== state) findings.push(`a task was ${earlier}, then ${state}`);
       if (isTerminal(state)) ended.set(taskId, state);
-      else if (await isAnyDue(pool, [gatedCallId])) findings.push(`a task is shown as ${state} behind its deadline`);
+      else if (await isAnyDue(pool, [gatedCallId])) findings.push(`a task is shown as ${state} past its deadline`);
     },
   };
   const anyId = () => (tasks.size === 0 ? undefined : chance.oneOf([...tasks.keys()]));
@@ -75,7 +75,7 @@ export function createActors(cast: Cast) {
       (fiber) => run(createInstance({ ...surroundings, watch }, fiber)),
       (end) => {
         if ('value' in end) results.set(key, end.value);
-        // Failures with a name are for whoever repeats; others are for whoever mends the product.
+        // Failures with a name are for callers, who repeat the call; others are for developers, who fix the product.
         else if (!(end.error instanceof CountersignError)) findings.push(`${key}: ${String(end.error)}`);
       },
     );
@@ -104,7 +104,7 @@ export function createActors(cast: Cast) {
   );
   const settle = onCall('settle', ({ activities }, gatedCallId) => activities.settle({ gatedCallId }));
   const cancel = onCall('cancel', ({ calls }, gatedCallId) => calls.cancel(gatedCallId));
-  /** Clients ask for the tasks they were given. */
+  /** Clients ask for the tasks that they were given. */
   function read(): void {
     if (seen.size === 0) return;
     const taskId = chance.oneOf([...seen]);

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 
-/** Choices that are the same whenever the seed is. */
+/** Choices that are the same for the same seed. */
 export interface Chance {
-  /** A whole number from 0 up to, and without, this one. */
+  /** A whole number from 0 up to, but not including, this one. */
   below(count: number): number;
   happens(probability: number): boolean;
   oneOf<T>(list: readonly T[]): T;
-  /** One of the values, the more often the larger its weight. */
+  /** One of the values; a larger weight makes it more likely. */
   weighted<T>(list: readonly (readonly [weight: number, value: T])[]): T;
 }
 

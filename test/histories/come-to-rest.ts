@@ -8,7 +8,7 @@ interface Healing {
   readonly scheduler: Scheduler;
   readonly chance: Chance;
   readonly decide: (verdict: 'granted' | 'denied') => void;
-  /** Whether the agent repeats its call while that has no task yet. */
+  /** Whether the agent repeats its call while it has no task yet. */
   readonly isRepeated: boolean;
 }
 
@@ -16,7 +16,7 @@ const MOST_ROUNDS = 20;
 const MOST_STEPS = 1_000;
 const READS_AFTERWARDS = 3;
 
-/** Lets what is under way end, then does what a healthy engine, outbox and sweeper do, until every call has ended. */
+/** Lets pending work end, then does the work of a healthy engine, outbox and sweeper, until every call has ended. */
 export async function comeToRest(healing: Healing): Promise<void> {
   const { actors } = healing;
   await finish(healing.scheduler);
@@ -31,7 +31,7 @@ export async function comeToRest(healing: Healing): Promise<void> {
     }
     if (open === 0 && (await actors.outbox()).length === 0) break;
   }
-  // What was read of an end is read again.
+  // A second read after the end must show the same.
   for (let reads = 0; reads < READS_AFTERWARDS; reads += 1) {
     actors.read();
     await finish(healing.scheduler);
@@ -59,7 +59,10 @@ async function driveOn(healing: Healing, id: string): Promise<void> {
   await complete(healing, actors.sweep());
 }
 
-/** Either the agent repeats its call and the lease of whoever died has run out, or the sweeper gives the creation up. */
+/**
+ * Either the agent repeats its call after the lease of the dead process has run out, or the sweeper gives the creation
+ * up.
+ */
 async function finishOpening(healing: Healing, id: string): Promise<void> {
   const { actors, isRepeated } = healing;
   await actors.wait('the lease runs out', id);
@@ -77,18 +80,18 @@ async function execute(healing: Healing, id: string): Promise<void> {
 
 const kindOf = (result: unknown) => (result as { kind?: string } | undefined)?.kind;
 
-/** Runs what was begun to its end and answers its result. */
+/** Runs a started operation to its end and answers its result. */
 async function complete({ actors, scheduler }: Healing, key: string | undefined): Promise<unknown> {
   await finish(scheduler);
   return key === undefined ? undefined : actors.resultOf(key);
 }
 
-/** Lets everything that waits happen, the first first. */
+/** Lets all waiting calls happen, in order. */
 async function finish(scheduler: Scheduler): Promise<void> {
   for (let left = MOST_STEPS; left > 0; left -= 1) {
     const waiting = await scheduler.settled();
     if (waiting > 0) await scheduler.release(0, 'done');
     else if (scheduler.isIdle()) return;
   }
-  throw new Error('something goes on and on');
+  throw new Error('something never ends');
 }

@@ -11,14 +11,14 @@ import { createOutside, type Temper } from './outside.ts';
 import { INSTANTS, type Instant } from './passing-time.ts';
 import { createScheduler, type Fate, type Scheduler } from './scheduler.ts';
 
-/** What one history left behind, for the invariants, and what did not fit in it. */
+/** The data that one history left for the invariants, and its contradictions. */
 export interface HistoryResult {
   readonly seed: string;
   readonly arrivals: readonly Arrival[];
   readonly requests: readonly ServiceRequest[];
   readonly seenTaskIds: readonly string[];
   readonly findings: readonly string[];
-  /** Everything that happened, in order. */
+  /** All events, in order. */
   readonly trace: readonly string[];
   /** The states in which its calls ended. */
   readonly ends: readonly string[];
@@ -28,9 +28,9 @@ const FATES: readonly Fate[] = ['fails', 'done, told failed', 'crash before', 'c
 const MOST_UNDER_WAY = 6;
 
 /**
- * One tool call from its first request to its end, with everything at random that may happen on the way: steps of the
- * workflow any number of times and in any order, clients that repeat and cancel, deadlines, crashes, lost answers. Then
- * all is well again, and everything has to come to rest. The same seed gives the same history.
+ * One tool call from its first request to its end, with every random event on the way: steps of the workflow any number
+ * of times and in any order, clients that repeat and cancel, deadlines, crashes, lost answers. Then all faults end, and
+ * every call has to come to rest. The same seed gives the same history.
  */
 export async function runHistory(pool: Pool, seed: string, mutation: Mutation = {}): Promise<HistoryResult> {
   const chance = createChance(seed);
@@ -81,12 +81,12 @@ interface Stage {
   readonly chance: Chance;
   readonly temper: Temper;
   readonly isDisturbed: boolean;
-  /** How likely something that is under way goes on, rather than something else beginning. */
+  /** The probability that a pending operation goes on, rather than another one beginning. */
   readonly goesOn: number;
   readonly decide: (verdict: 'granted' | 'denied') => void;
 }
 
-/** One thing more happens: mostly something that is under way goes on, else something begins. */
+/** One more event: usually a pending operation goes on, sometimes another one begins. */
 async function step({ actors, scheduler, chance, temper, isDisturbed, goesOn, decide }: Stage): Promise<void> {
   const waiting = await scheduler.settled();
   if (waiting > 0 && (waiting >= MOST_UNDER_WAY || chance.happens(goesOn))) {

@@ -32,7 +32,7 @@ const SETTINGS: ActivityDeps['settings'] = {
   outcomeProbes: {},
 };
 
-/** Where a mutant takes another way than the product. */
+/** The points where a mutant deviates from the product. */
 export interface Mutation {
   readonly accessRequests?: (port: AccessRequestService) => AccessRequestService;
   readonly calls?: (port: GatedCalls) => GatedCalls;
@@ -42,7 +42,7 @@ export interface Mutation {
 }
 type Handlers = ReturnType<typeof outboxHandlers>;
 
-/** What one process of the product is made of, each call of a port a step of this fiber. */
+/** The parts of one process of the product; each call of a port is a step of this fiber. */
 export type Instance = ReturnType<typeof createInstance>;
 
 export interface Surroundings {
@@ -54,7 +54,7 @@ export interface Surroundings {
   readonly mutation: Mutation;
 }
 
-/** Told of what the gateway's store did in the same moment, even if whoever asked for it is gone afterwards. */
+/** The engine learns the store's change in the same moment, even if the process that made it is gone afterwards. */
 export interface Watch {
   opened(opening: Opening, opened: Opened): Promise<void>;
   shown(view: GatedCallView): Promise<void>;
@@ -76,7 +76,7 @@ export function createInstance({ pool, outside, onWorkflow, watch, mutation }: S
     requestForms: NO_FORMS,
     requirements: ALL_MET,
     clocksAgree: () => true,
-    // Steps are taken at any moment here, also where no workflow would be: that tells nothing of a restore.
+    // Steps happen at any moment here, also where no workflow would exist: that is no sign of a restore.
     restores: { ...NEVER_RESTORED, report: async () => undefined },
     log: pino({ enabled: false }),
     settings: SETTINGS,
@@ -99,7 +99,7 @@ export function createInstance({ pool, outside, onWorkflow, watch, mutation }: S
     activities: createActivities(deps),
     handlers: mutation.handlers?.(handlers) ?? handlers,
     due: stepwise(createDueCalls(pool), fiber),
-    /** A row of the outbox that was handled. */
+    /** An outbox row that was handled. */
     drop: (rowId: string) =>
       fiber.step(
         'delete',
@@ -125,7 +125,7 @@ function watched(calls: GatedCalls, watch: Watch): GatedCalls {
   };
 }
 
-/** The same functions, each a step. */
+/** The same functions, each as a step. */
 function stepwise<T extends object>(functions: T, fiber: Fiber): T {
   const wrapped = Object.entries(functions).map(([name, work]) => [
     name,
@@ -135,7 +135,10 @@ function stepwise<T extends object>(functions: T, fiber: Fiber): T {
   return Object.fromEntries(wrapped) as T;
 }
 
-/** Whoever joins a call that is still being opened would wait by the clock; here the client hangs up, and may come again. */
+/**
+ * A caller that joins a call that is still being opened would wait by the clock; here the client hangs up, and may come
+ * again.
+ */
 function patient(store: LifecycleStore, fiber: Fiber): LifecycleStore {
   return {
     ...store,

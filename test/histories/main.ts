@@ -3,13 +3,13 @@ import { createTestDatabase } from '../support/database.ts';
 import { withOwnServers } from '../support/own-servers.ts';
 import { CONNECTIONS, replay, runHistories, wordsOf } from './run-histories.ts';
 
-const HELP = `Lives of gated calls in which everything happens at random that may happen, on a real database and with the
-product's own steps; all invariants are asked afterwards. The same seed gives the same histories.
+const HELP = `Lives of gated calls with random faults and events, on a real database and with the
+product's own steps; all invariants are checked afterwards. The same seed gives the same histories.
 
   npm run test:histories                          2,000 histories, with a seed of this day
-  npm run test:histories -- --count 100000        so many
+  npm run test:histories -- --count 100000        this many
   npm run test:histories -- --seed monday         others
-  npm run test:histories -- --replay monday-17    one, with everything that happened in it
+  npm run test:histories -- --replay monday-17    one, with all its events
   npm run test:histories -- --json                figures as JSON on stdout
 `;
 

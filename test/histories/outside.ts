@@ -17,25 +17,25 @@ interface KnownRequest {
   readonly approval: Approval;
 }
 
-/** How well-behaved the world is: a probability for each thing that does not go the plain way. */
+/** How well-behaved the world is: the probability of each deviation from the plain way. */
 export interface Temper {
-  /** That a port call fails, or its caller dies. */
+  /** A port call fails, or its caller dies. */
   readonly fault: number;
-  /** That the policy answers something else than "allow". */
+  /** The policy answers something other than "allow". */
   readonly otherDecision: number;
-  /** That a tool fails, cannot be reached, or answers late or never. */
+  /** A tool fails, cannot be reached, or answers late or never. */
   readonly otherInvocation: number;
 }
 
-/** The policy decision point, the access request service and the tools, with what they saw. */
+/** The policy decision point, the access request service and the tools, with their observations. */
 export interface Outside {
   readonly arrivals: Arrival[];
   readonly requests: Map<string, KnownRequest>;
-  /** What must not have happened, seen from outside. */
+  /** Events that must not have happened, seen from outside. */
   readonly findings: string[];
-  /** Somebody decides on one of the requests that are open. */
+  /** An approver decides on one of the open requests. */
   decide(verdict: 'granted' | 'denied'): void;
-  /** Everything is well from now on. */
+  /** Everything works from now on. */
   calmDown(): void;
   pdp(fiber: Fiber): Pick<PolicyDecisionPoint, 'evaluate'>;
   accessRequests(fiber: Fiber): AccessRequestService;
@@ -145,7 +145,7 @@ interface Invocation {
   readonly grants: () => number;
 }
 
-/** Sent, and answered later: in between, anything may happen to whoever waits. */
+/** The call is sent, and answered later: in between, anything may happen to the waiting caller. */
 async function invoke(
   fiber: Fiber,
   { call, arrivals, chance, oddity, grants, findings }: Invocation,
@@ -156,14 +156,14 @@ async function invoke(
   const arrive = async () => {
     if (fate === 'not sent' || fate === 'lost on the way') return;
     // Each approval is for one call.
-    if (arrivals.length >= grants()) findings.push('a tool ran though nobody had approved that');
+    if (arrivals.length >= grants()) findings.push('a tool ran without an approval of that call');
     arrivals.push(arrivalOf(call));
   };
   try {
     await fiber.step('send to the tool', arrive, 'ERR_UPSTREAM_UNAVAILABLE');
     await fiber.step(`hear from the tool: ${fate}`, async () => undefined, 'ERR_UPSTREAM_UNAVAILABLE');
   } catch (error) {
-    // The port tells this one apart by its answer, and never throws it.
+    // The port reports this failure in its answer, and never throws it.
     if (error instanceof CountersignError) return { kind: 'no_answer', cause: 'reset' };
     throw error;
   }

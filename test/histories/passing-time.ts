@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 
-/** What an hour of waiting would bring, at once: every instant is moved, none is waited for. */
+/** An hour of waiting, at once: every instant is moved, and no test waits for one. */
 export const INSTANTS = {
   'the request deadline passes': `UPDATE gateway.gated_call
     SET request_deadline = clock_timestamp(), latest_deadline = clock_timestamp() WHERE id = $1 AND ended_at IS NULL`,
@@ -10,7 +10,7 @@ export const INSTANTS = {
       WHERE id = $1 AND ended_at IS NULL AND approval_expires_at > clock_timestamp()`,
   'the execution deadline passes': `UPDATE gateway.gated_call SET execution_deadline = clock_timestamp()
     WHERE id = $1 AND ended_at IS NULL AND execution_deadline > clock_timestamp()`,
-  // The submission was there before the decision, and still is.
+  // The submission existed before the decision, and still does.
   'six seconds pass': `WITH earlier AS (UPDATE gateway.submission SET created_at = created_at - interval '6 s' WHERE gated_call_id = $1)
     UPDATE gateway.decision d SET evaluated_at = evaluated_at - interval '6 s' WHERE gated_call_id = $1
       AND NOT EXISTS (SELECT 1 FROM gateway.execution_claim e WHERE e.decision_id = d.id)`,
@@ -19,7 +19,7 @@ export const INSTANTS = {
 
 export type Instant = keyof typeof INSTANTS;
 
-/** Only with the fences down can rows be made older. */
+/** Only without the fences can rows be made older. */
 export async function pass(pool: Pool, instant: Instant, gatedCallId: string): Promise<void> {
   const client = await pool.connect();
   try {

@@ -4,10 +4,10 @@ import { checkInvariants, type Violation } from '../invariants/check-invariants.
 import { runHistory, type HistoryResult } from './history.ts';
 import type { Mutation } from './instance.ts';
 
-/** Histories between two checks of the whole database, and how many of them run at the same time. */
+/** The number of histories between two checks of the whole database, and how many of them run at the same time. */
 const BATCH = 40;
 const AT_ONCE = 8;
-/** One for each, and a few for the clocks that are moved. */
+/** One connection for each, and a few for moving the clocks. */
 export const CONNECTIONS = 2 * AT_ONCE;
 
 export interface HistoriesOptions {
@@ -19,7 +19,7 @@ export interface HistoriesOptions {
 }
 
 export interface Failure {
-  /** Gives the same history again. None when only the histories together show it. */
+  /** Gives the same history again. Undefined when only the histories together show the failure. */
   readonly seed: string | undefined;
   readonly findings: readonly string[];
   readonly violations: readonly Violation[];
@@ -35,7 +35,9 @@ export interface HistoriesFigures {
   readonly failure?: Failure;
 }
 
-/** Runs histories until one fails or all are done. The database is emptied on the way: it is the checker's alone. */
+/**
+ * Runs histories until one fails or all are done. The database is emptied on the way, so only this program may use it.
+ */
 export async function runHistories(pool: Pool, options: HistoriesOptions): Promise<HistoriesFigures> {
   const { count, seed, mutation = {}, onProgress } = options;
   const began = performance.now();
@@ -61,23 +63,23 @@ export async function runHistories(pool: Pool, options: HistoriesOptions): Promi
   return figures();
 }
 
-/** The figures for people, and of a failure all that is needed to have it again. */
+/** The figures for people, and for a failure everything that is needed to repeat it. */
 export function wordsOf({ failure, ...figures }: HistoriesFigures): string {
   const ends = Object.entries(figures.ends).map(([state, count]) => `${state} ${count}`);
   const { findings = [], violations = [], trace = [], seed } = failure ?? {};
   const lines = [
     `${figures.histories} histories in ${figures.seconds.toFixed(1)} s, ${figures.arrivals} arrivals at tools`,
     `calls ended as: ${ends.sort().join(', ') || 'not counted'}`,
-    `what must not be: ${findings.length + violations.length}`,
+    `violations: ${findings.length + violations.length}`,
     ...findings,
-    ...violations.map(({ invariant, cases }) => `not so any more: ${invariant}: ${JSON.stringify(cases)}`),
+    ...violations.map(({ invariant, cases }) => `no longer holds: ${invariant}: ${JSON.stringify(cases)}`),
     ...(seed === undefined ? [] : [`again with: npm run test:histories -- --replay ${seed}`]),
     ...trace.map((line) => `  ${line}`),
   ];
   return `${lines.join('\n')}\n`;
 }
 
-/** Runs one history alone, in an empty database, and asks everything. */
+/** Runs one history alone, in an empty database, and checks every invariant. */
 export async function replay(pool: Pool, seed: string, mutation: Mutation = {}): Promise<Failure> {
   await empty(pool);
   const result = await runHistory(pool, seed, mutation);
@@ -94,7 +96,7 @@ function checkTogether(pool: Pool, results: readonly HistoryResult[]): Promise<V
   });
 }
 
-/** The first history of the batch that fails when it is run alone. */
+/** The first history of the batch that fails when it runs alone. */
 async function findFailure(
   pool: Pool,
   of: { results: readonly HistoryResult[]; violations: readonly Violation[]; mutation: Mutation },
@@ -118,7 +120,7 @@ async function inParallel<T, R>(inputs: readonly T[], work: (input: T) => Promis
   return results;
 }
 
-/** Truncating is fenced, too. */
+/** The fences refuse TRUNCATE, too. */
 async function empty(pool: Pool): Promise<void> {
   await pool.query(
     `SET session_replication_role = replica;

@@ -2,20 +2,20 @@ import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promi
 import { CountersignError, type ErrorCode } from '../../workflows/domain/errors.ts';
 
 /**
- * What becomes of one call of a port: it may be done or not, and whoever made it may hear the truth, hear that it failed,
- * or not be there any more.
+ * The fate of one call of a port: it may be done or not, and its caller may hear the truth, hear that it failed, or be
+ * gone.
  */
 export type Fate = 'done' | 'fails' | 'done, told failed' | 'crash before' | 'crash after';
 
-/** Stands for a process that is gone. Nothing in the product knows this error, so nothing can act on it. */
+/** Stands for a process that is gone. The product does not know this error, so it cannot act on it. */
 class ProcessGone extends Error {}
 
-/** One thing under way, from its start to its end or its process's. */
+/** One operation, from its start to its end or to the end of its process. */
 export interface Fiber {
   readonly name: string;
-  /** A call of a port: it waits until the scheduler lets it happen, in whichever way. */
+  /** A call of a port: it waits until the scheduler lets it happen, with any fate. */
   step<T>(label: string, work: () => Promise<T>, failure: ErrorCode): Promise<T>;
-  /** Ends it here, as if its client had hung up. */
+  /** Ends the operation here, as if its client had hung up. */
   leave(): never;
 }
 
@@ -33,8 +33,8 @@ interface FiberState {
 export type Scheduler = ReturnType<typeof createScheduler>;
 
 /**
- * Lets one port call happen at a time, of all that wait at any moment, so that an order of things is a list of choices and
- * can be had again. Everything in between is code that waits for nothing else.
+ * Lets one of all waiting port calls happen at a time, so that an order of events is a list of choices and can be
+ * repeated. The code in between waits for nothing else.
  */
 export function createScheduler(note: (line: string) => void) {
   const waiting: Waiting[] = [];
@@ -65,7 +65,7 @@ export function createScheduler(note: (line: string) => void) {
       });
   }
 
-  /** The process is gone, and with it whatever else it had under way. */
+  /** The process is gone, and with it everything else it was doing. */
   async function end(fiber: FiberState, reject: (error: Error) => void) {
     fiber.isGone = true;
     reject(new ProcessGone());
@@ -74,7 +74,7 @@ export function createScheduler(note: (line: string) => void) {
 
   return {
     faults,
-    /** Begins something. How it ends is known to whoever began it; a failure of the product is a finding, a crash is not. */
+    /** Begins an operation. Its beginner learns how it ends; a failure of the product is a finding, a crash is not. */
     start<T>(
       name: string,
       run: (fiber: Fiber) => Promise<T>,
@@ -96,7 +96,7 @@ export function createScheduler(note: (line: string) => void) {
           state.isOver = true;
         });
     },
-    /** Waits until everything that runs has come to a port call, and says how many of those wait. */
+    /** Waits until every running operation has come to a port call, and answers how many of those wait. */
     async settled(): Promise<number> {
       await nextTurn();
       return waiting.length;
@@ -107,8 +107,8 @@ export function createScheduler(note: (line: string) => void) {
       if (one === undefined) return;
       await one.release(fate);
       await nextTurn();
-      // Some failures are tried again after a pause by the clock. Nothing else happens meanwhile, or the order of things
-      // would be the clock's.
+      // Some failures are tried again after a pause by the clock. Nothing else happens meanwhile, or the clock would
+      // decide the order of events.
       while (!one.fiber.isOver && !waiting.some(({ fiber }) => fiber === one.fiber)) await pause(1);
     },
     labelAt: (index: number) => waiting[index]?.label,

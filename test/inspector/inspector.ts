@@ -2,24 +2,24 @@ import { spawn } from 'node:child_process';
 import type { ForeignPrograms } from '../support/foreign.ts';
 
 const RUN_LIMIT_MS = 60_000;
-/** What the Inspector calls the protocol with a handshake, and the one without. */
+/** The Inspector's names for the protocol with a handshake, and without one. */
 export const ERAS = ['legacy', 'modern'] as const;
 export type Era = (typeof ERAS)[number];
 
-/** What a run of its command line came to. */
+/** The result of one run of its command line. */
 export interface Said {
   readonly exitCode: number | null;
-  /** What it wrote for programs, on each of the two streams. */
+  /** Its output for programs, on each of the two streams. */
   readonly result?: Record<string, unknown>;
   readonly error?: { readonly code: string; readonly message: string };
-  /** Everything that it wrote for people and programs. */
+  /** All its output for people and programs. */
   readonly text: string;
 }
 
 /** Has the Inspector connect, ask one method and leave. `args` are options of its command line. */
 export type Ask = (method: string, ...args: string[]) => Promise<Said>;
 
-/** Its command line against a server, with nothing that it may have kept of others: `home` is an empty folder. */
+/** Its command line against a server, without state from other runs: `home` is an empty folder. */
 export function inspectorOf(
   programs: ForeignPrograms,
   { url, token, era, home }: { url: string; token: string; era: Era; home: string },

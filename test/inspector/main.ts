@@ -24,7 +24,7 @@ const {
 const say = (line: string) => process.stderr.write(`${line}\n`);
 const print = (line = '') => process.stdout.write(`${line}\n`);
 
-/** Takes all steps of an era, prints what came of each, and answers whether all succeeded. */
+/** Takes all steps of an era, prints the outcome of each, and answers whether all succeeded. */
 async function runEra(scene: Scene): Promise<boolean> {
   const steps = STEPS.filter(({ era = scene.era }) => era === scene.era);
   let succeeded = 0;
@@ -47,7 +47,7 @@ async function runAll(stack: Stack, home: string): Promise<boolean> {
   let isGood = true;
   for (const era of ERAS.filter((one) => one === (chosen ?? one))) {
     const ask = inspectorOf(programs, { url, token: await stack.token('agent'), era, home });
-    // Upstreams are connected while the gateway answers already.
+    // The gateway answers already while it connects to upstreams.
     await waitFor(async () => (await ask('tools/list')).text.includes('everything__echo'));
     isGood = (await runEra({ era, ask, stack })) && isGood;
   }

@@ -11,10 +11,10 @@ export interface Scene {
   readonly stack: Stack;
 }
 
-/** One thing that the Inspector is to be able to do. It throws when the answer is not what it has to be. */
+/** One task that the Inspector must be able to do. It throws when the answer is wrong. */
 export interface Step {
   readonly name: string;
-  /** None: it is the same in both. */
+  /** Undefined: it is the same in both. */
   readonly era?: Era;
   run(scene: Scene): Promise<void>;
 }
@@ -45,7 +45,7 @@ function expectEnd(said: Said, exitCode: number, words = /./): void {
   assert.match(wordsOf(said), words);
 }
 
-/** The names, or the addresses, of what a list has. */
+/** The names, or the addresses, of the members of a list. */
 function membersOf({ exitCode, result, text }: Said, list: string, name: string): unknown[] {
   assert.equal(exitCode, DONE, text);
   return (result?.[list] as Record<string, unknown>[]).map((member) => member[name]);
@@ -60,7 +60,7 @@ async function decide({ stack }: Scene, verdict: 'approve' | 'deny'): Promise<vo
   assert.equal((await stack.decide(request, { verdict })).status, 200);
 }
 
-/** Makes a call that the Inspector itself follows to its end, and decides meanwhile. */
+/** Makes a call that the Inspector itself follows to its end, and decides on it meanwhile. */
 async function heldCall(scene: Scene, path: string, verdict: 'approve' | 'deny'): Promise<Said> {
   const ended = scene.ask('tools/call', ...write(path));
   await decide(scene, verdict);
@@ -88,7 +88,7 @@ async function getByPlainTools(scene: Scene): Promise<void> {
 
 const READS: readonly Step[] = [
   {
-    name: 'initialize: agrees on the revision, and reads what there is for it',
+    name: 'initialize: agrees on the revision, and reads its lists',
     async run({ ask, era }) {
       const { exitCode, result, text } = await ask('initialize');
       assert.equal(exitCode, DONE, text);
@@ -97,7 +97,7 @@ const READS: readonly Step[] = [
     },
   },
   {
-    name: 'tools/list: has the tools of upstreams and our own, and nothing to say about the schemas of those',
+    name: 'tools/list: lists the tools of upstreams and our own, without complaints about the schemas of ours',
     async run({ ask }) {
       const said = await ask('tools/list', '--strict');
       const expected = ['files__write_file', 'everything__echo', 'request_access', 'get_request_status'];
@@ -188,5 +188,5 @@ const CALLS: readonly Step[] = [
   { name: 'request_access and get_request_status: from the request to the result', run: getByPlainTools },
 ];
 
-/** All that is tried, in order. */
+/** All steps, in order. */
 export const STEPS: readonly Step[] = [...READS, ...CALLS];

@@ -6,18 +6,18 @@ import { LIVENESS } from './liveness.ts';
 import { RECORDS } from './records.ts';
 import { REQUESTS } from './requests.ts';
 
-/** Everything that is never so, whatever crashes, repeats, races or is restarted. */
+/** Statements that always hold, after any crash, repetition, race or restart. */
 export const INVARIANTS: readonly Invariant[] = [...EFFECTS, ...EXECUTION, ...RECORDS, ...REQUESTS, ...LIVENESS];
 
 export interface Violation {
   readonly invariant: string;
-  /** The cases found, as the query gives them; the first few of many. */
+  /** The violating cases, as the query returns them; the first few of many. */
   readonly cases: readonly Record<string, unknown>[];
 }
 
 const CASES_KEPT = 5;
 
-/** Asks every invariant for which there is evidence. Answers what does not hold; nothing when all is well. */
+/** Checks every invariant for which there is evidence. Answers the violations, or an empty list. */
 export async function checkInvariants(database: Pool | PoolClient, evidence: Evidence = {}): Promise<Violation[]> {
   const given = await prepare(database, evidence);
   const violations: Violation[] = [];
@@ -48,7 +48,10 @@ interface OwnRequest {
   readonly generation: number;
 }
 
-/** The evidence as text, together with what the product's own access request service knows, all under this installation's key. */
+/**
+ * The evidence as text, together with the state of the product's own access request service, all under this
+ * installation's key.
+ */
 async function prepare(database: Pool | PoolClient, evidence: Evidence): Promise<string> {
   const { keyed, arrivals = [], requests = [], ...same } = evidence;
   if (keyed === undefined)
@@ -68,10 +71,10 @@ async function prepare(database: Pool | PoolClient, evidence: Evidence): Promise
   return JSON.stringify({ ...same, arrivals: arrived, requests: [...own, ...others] });
 }
 
-/** Throws with all that does not hold, in words. */
+/** Throws an error that names every violation. */
 export async function expectInvariants(database: Pool | PoolClient, evidence: Evidence = {}): Promise<void> {
   const violations = await checkInvariants(database, evidence);
   if (violations.length === 0) return;
   const words = violations.map(({ invariant, cases }) => `${invariant}: ${JSON.stringify(cases)}`);
-  throw new Error(`not so any more:\n${words.join('\n')}`);
+  throw new Error(`no longer holds:\n${words.join('\n')}`);
 }

@@ -21,7 +21,7 @@ const view = (state: GatedCallState, second: number): GatedCallView => ({
 
 const ENDS = ['executed', 'execution_error', 'outcome_unknown', 'denied', 'cancelled', 'failed'] as const;
 const asRead = (value: unknown) => JSON.parse(JSON.stringify(value)) as Read;
-/** What a client reads of a call that comes to this end. */
+/** The reads of a client, for a call that comes to this end. */
 const honest = (end: GatedCallState): Read[] => [
   asRead(renderCreatedTask(view('pending', 1), RENDERING)),
   asRead(renderTask(view('granted', 2), RENDERING)),
@@ -31,8 +31,8 @@ const honest = (end: GatedCallState): Read[] => [
 ];
 const check = (reads: readonly Read[], state: string) => checkReads({ taskId: 'tsk_1', reads, state });
 
-describe('what a client read of a task', () => {
-  it.each(ENDS)('is in order when it is what the gateway shows of a call that ends as %s', (end) => {
+describe('a client’s reads of a task', () => {
+  it.each(ENDS)('pass when the gateway shows a call that ends as %s', (end) => {
     expect(check(honest(end), end)).toEqual([]);
   });
 
@@ -46,15 +46,15 @@ describe('what a client read of a task', () => {
     ['gives two dispositions', meta({ 'net.openid.authzen/disposition': 'denied-not-executed' })],
     ['gives another disposition', meta({ 'io.modelcontextprotocol/tool-approval-disposition': 'outcome-unknown' })],
     ['says in words that the tool did not run', (last) => ({ ...last, statusMessage: 'The tool did not run.' })],
-    ['is of a time before', (last) => ({ ...last, lastUpdatedAt: '2026-11-22T00:00:00.000Z' })],
-    ['changed after it was an end', (last) => ({ ...last, result: { ...(last['result'] as object), content: [] } })],
+    ['is from before', (last) => ({ ...last, lastUpdatedAt: '2026-11-22T00:00:00.000Z' })],
+    ['changed after the end', (last) => ({ ...last, result: { ...(last['result'] as object), content: [] } })],
     ['still waits', (last) => ({ ...last, _meta: { 'io.modelcontextprotocol/authorization': {} } })],
-  ])('is reported when an answer %s', (_, change) => {
+  ])('are reported when an answer %s', (_, change) => {
     const reads = honest('executed');
     expect(check([...reads.slice(0, -1), change(reads.at(-1) ?? {})], 'executed')).not.toEqual([]);
   });
 
-  it('is reported when the database knows another end', () => {
+  it('are reported when the database knows another end', () => {
     expect(check(honest('executed'), 'denied')).not.toEqual([]);
   });
 });

@@ -1,7 +1,7 @@
-/** One answer that a client read of a task: to `tools/call` the first, to `tasks/get` the others. */
+/** One answer that a client read about a task: to `tools/call` first, to `tasks/get` afterwards. */
 export type Read = Readonly<Record<string, unknown>>;
 
-/** Everything that one client read of one task, in order, and how the call stands in the database at the end. */
+/** Every read of one task by one client, in order, and the final state of the call in the database. */
 export interface History {
   readonly taskId: string;
   readonly reads: readonly Read[];
@@ -13,7 +13,7 @@ const DISPOSITION = 'io.modelcontextprotocol/tool-approval-disposition';
 const DISPOSITION_ALIAS = 'net.openid.authzen/disposition';
 const AUTHORIZATION = 'io.modelcontextprotocol/authorization';
 
-/** What a client must read of a call in each of its last states: status, disposition, whether the result is an error. */
+/** The required reading of a call in each of its last states: status, disposition, whether the result is an error. */
 const SHOWN: Readonly<Record<string, readonly [status: string, disposition?: string, isError?: boolean]>> = {
   executed: ['completed', 'approved-executed', false],
   execution_error: ['completed', 'execution-error', true],
@@ -24,7 +24,7 @@ const SHOWN: Readonly<Record<string, readonly [status: string, disposition?: str
 };
 const ALLOWED = [...Object.values(SHOWN), ['working'] as const];
 
-/** What the words of an answer must say of the tool, by its disposition or else its status. */
+/** The words about the tool that an answer must contain, by its disposition or else its status. */
 const WORDS: Readonly<Record<string, RegExp>> = {
   'approved-executed': /\bran once\b/,
   'execution-error': /\bran once\b|\bdid not run\b/,
@@ -35,7 +35,7 @@ const WORDS: Readonly<Record<string, RegExp>> = {
   working: /\bhas not run\b|\bnot known yet\b/,
 };
 
-/** What is not as it has to be in what a client read of one task. */
+/** The contradictions in one client's reads of one task. */
 export function checkReads({ taskId, reads, state }: History): string[] {
   const found: string[] = [];
   if (reads.some((read) => read['taskId'] !== taskId)) found.push('an answer was about another task');
@@ -58,7 +58,7 @@ function dispositionOf(read: Read | undefined): string | undefined {
   return resultOf(read)?._meta?.[DISPOSITION] as string | undefined;
 }
 
-/** Its words, those of the result included, say this of the tool and none of the other things that can be said. */
+/** Whether its words, those of the result included, contain this statement about the tool and no other one. */
 function saysWhatItIs(read: Read): boolean {
   const said = [read['statusMessage'], ...(resultOf(read)?.content ?? []).map(({ text }) => text)].join(' ');
   const own = WORDS[dispositionOf(read) ?? String(read['status'])];
@@ -82,7 +82,7 @@ function agreesWithItself(read: Read): boolean {
   );
 }
 
-/** Time of the last change never goes back, and what was an end stays exactly that. */
+/** The time of the last change never goes back, and an end never changes. */
 function wentBack(reads: readonly Read[]): boolean {
   return reads.some((read, index) => {
     const before = reads[index - 1];

@@ -1,6 +1,6 @@
 import type { Invariant } from './invariant.ts';
 
-/** What the claim and the permit rest on, and what an end says about them. */
+/** The basis of claims and permits, and the statements of an end about them. */
 export const EXECUTION: readonly Invariant[] = [
   {
     name: 'a claim rests on an allow decision for exactly this call, at most five seconds old',
@@ -35,7 +35,7 @@ export const EXECUTION: readonly Invariant[] = [
     sql: 'SELECT decision_id FROM gateway.execution_claim GROUP BY decision_id HAVING count(*) > 1',
   },
   {
-    name: 'a call has a claim exactly in the states that need one, and it is the one it names',
+    name: 'a call has a claim exactly in the states that need one, and names that claim',
     sql: `SELECT g.id, g.state, g.claim_id, e.claim_id FROM gateway.gated_call g
       LEFT JOIN gateway.execution_claim e ON e.gated_call_id = g.id
       WHERE (g.state IN ('claimed','executed','execution_error','outcome_unknown')) <> (e.claim_id IS NOT NULL)
@@ -53,12 +53,12 @@ export const EXECUTION: readonly Invariant[] = [
       WHERE (i.began_at >= e.claimed_at AND i.began_at < g.execution_deadline) IS NOT TRUE`,
   },
   {
-    name: 'a result is there only by a permit that was used',
+    name: 'a result exists only with a used permit',
     sql: `SELECT r.gated_call_id FROM gateway.call_result r LEFT JOIN gateway.invocation i USING (gated_call_id)
       WHERE i.gated_call_id IS NULL OR i.not_sent_at IS NOT NULL`,
   },
   {
-    name: 'an executed call has a result that is no error',
+    name: 'an executed call has a result that is not an error',
     sql: `SELECT g.id FROM gateway.gated_call g LEFT JOIN gateway.call_result r ON r.gated_call_id = g.id
       WHERE g.state = 'executed' AND g.forgotten_at IS NULL AND r.is_error IS DISTINCT FROM false`,
   },
@@ -77,7 +77,7 @@ export const EXECUTION: readonly Invariant[] = [
         OR r.gated_call_id IS NOT NULL OR g.ended_at < g.execution_deadline)`,
   },
   {
-    name: 'what came too late is kept beside a call that was settled without it, and changes nothing',
+    name: 'a late answer is kept beside its settled call, and changes nothing',
     sql: `SELECT l.gated_call_id FROM gateway.late_evidence l LEFT JOIN gateway.gated_call g ON g.id = l.gated_call_id
       LEFT JOIN gateway.call_event e ON e.gated_call_id = g.id AND e.to_state = g.state AND e.cause = 'result'
       WHERE (l.recorded_at >= g.ended_at) IS NOT TRUE OR e.gated_call_id IS NOT NULL`,

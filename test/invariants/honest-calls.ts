@@ -6,7 +6,7 @@ import { gatedCallFixture, TEST_SEALS } from '../support/gated-calls.ts';
 import { waitFor } from '../support/wait-for.ts';
 import type { Arrival, Evidence } from './invariant.ts';
 
-/** Ids of calls that came to their states in the product's own ways, and what was seen of them outside. */
+/** Ids of calls that reached their states in the product's own ways, and the observations outside of the database. */
 export interface HonestCalls {
   readonly preparing: string;
   readonly pending: string;
@@ -92,7 +92,7 @@ export async function makeHonestCalls(pool: Pool): Promise<HonestCalls> {
   };
 }
 
-/** The access request behind a pending call, in the product's own service, approved by two. */
+/** The access request behind a pending call, in the product's own service, approved by two people. */
 async function approvedRequest(pool: Pool, of: { id: string; call_digest: string }): Promise<void> {
   const { id, call_digest } = of;
   const request = newAccessRequest({ id, callDigest: call_digest, stages: [aStage({ quorum: 2 })] });

@@ -1,44 +1,46 @@
-/** One arrival of a call at a tool, as a ledger of its own noted it before the tool answered. */
+/** One arrival of a call at a tool, which a separate ledger noted before the tool answered. */
 export interface Arrival {
   readonly upstreamKey: string;
-  /** Digest of tool and arguments as they arrived, as the domain makes it, without any key. */
+  /** Digest of the tool and arguments on arrival, in the domain's form, without any key. */
   readonly argumentsDigest?: string;
   /** Instant (RFC 3339) by the clock of the machine that the database runs on. */
   readonly at: string;
 }
 
-/** One request at an access request service that is not the product's own, as that service sees it. */
+/** One request at an external access request service, as that service sees it. */
 export interface ServiceRequest {
   readonly accessRequestId: string;
-  /** Whether somebody could still be asked to decide on it. */
+  /** Whether an approver could still be asked to decide on it. */
   readonly live: boolean;
 }
 
-/** What was seen outside of the database. An invariant that needs something that is not given is not asked. */
+/** Observations outside of the database. An invariant whose evidence is missing is skipped. */
 export interface Evidence {
-  /** Everything that arrived at tools, and nothing else: a missing arrival is a violation, too. */
+  /** Every arrival at tools: a missing arrival is a violation, too. */
   readonly arrivals?: readonly Arrival[];
   readonly requests?: readonly ServiceRequest[];
-  /** When something was down, killed or held up. Instants (RFC 3339). */
+  /** When a process was down, killed or held up. Instants (RFC 3339). */
   readonly faults?: readonly { readonly from: string; readonly to: string }[];
   /** Every task id that was given to a client. */
   readonly seenTaskIds?: readonly string[];
-  /** How this installation keys digests: without it nothing outside can be matched with what is stored under a key. */
+  /**
+   * How this installation keys digests: without it, no outside observation can be matched with data stored under a key.
+   */
   readonly keyed?: (text: string) => string;
-  /** Everything has been well for this long: whatever should have moved on by then has. Milliseconds. */
+  /** How long everything has worked: delayed work must be done by now. Milliseconds. */
   readonly quietForMs?: number;
 }
 
-/** Something that is never so. The query finds every case in which it is. */
+/** A statement that always holds. The query finds every violation. */
 export interface Invariant {
-  /** What holds, as a sentence. */
+  /** The statement, as a sentence. */
   readonly name: string;
-  /** Gives no row while it holds. May read the tables of `EVIDENCE`. */
+  /** Returns no row while the statement holds. May read the tables of `EVIDENCE`. */
   readonly sql: string;
   readonly needs?: keyof Evidence;
 }
 
-/** The evidence as tables, for every query alike: `arrival`, `service_request`, `fault`, `seen_task`, `quiet`. */
+/** The evidence as tables, which every query can read: `arrival`, `service_request`, `fault`, `seen_task`, `quiet`. */
 export const EVIDENCE = `
   WITH given AS (SELECT $1::jsonb AS body),
   arrival AS (

@@ -4,7 +4,7 @@ import { casesAgainst, checkInvariants, expectInvariants, INVARIANTS } from './c
 import { makeHonestCalls, type HonestCalls } from './honest-calls.ts';
 import { plantedViolations, type Planted } from './planted.ts';
 
-describe('the invariants, asked of the database', () => {
+describe('the invariants, checked on the database', () => {
   let db: TestDatabase;
   let honest: HonestCalls;
   let planted: Readonly<Record<string, Planted>>;
@@ -15,24 +15,24 @@ describe('the invariants, asked of the database', () => {
   });
   afterAll(() => db.drop());
 
-  it('all hold while the product goes its own ways', async () => {
+  it('all hold while the product takes its own ways', async () => {
     expect(await checkInvariants(db.pool, honest.evidence)).toEqual([]);
   });
 
-  it('have a name each, and a violation to be tried with', () => {
+  it('have a name each, and one planted violation', () => {
     const names = INVARIANTS.map(({ name }) => name);
     expect(new Set(names).size).toBe(names.length);
     expect(Object.keys(planted).sort()).toEqual([...names].sort());
   });
 
   it.each(INVARIANTS.map((invariant) => [invariant.name, invariant] as const))(
-    'find it when not: %s',
+    'find the planted violation of: %s',
     async (name, invariant) => {
       const { sql = [], evidence } = planted[name] ?? {};
       const client = await db.pool.connect();
       try {
         await client.query('BEGIN');
-        // No trigger and no foreign key stands in the way of whoever may set this.
+        // With this setting, no trigger and no foreign key prevents the planted change.
         await client.query('SET LOCAL session_replication_role = replica');
         for (const statement of sql) await client.query(statement);
         expect(await casesAgainst(client, invariant, { ...honest.evidence, ...evidence })).not.toEqual([]);
@@ -43,13 +43,13 @@ describe('the invariants, asked of the database', () => {
     },
   );
 
-  it('are told in words when they do not hold', async () => {
+  it('are named in the error when they do not hold', async () => {
     await expect(expectInvariants(db.pool, { ...honest.evidence, faults: [] })).rejects.toThrow(
       'an outcome is unknown only where a fault fell between the permit and the end',
     );
   });
 
-  it('are not asked where there is no evidence', async () => {
+  it('are skipped where there is no evidence', async () => {
     const asked = INVARIANTS.filter(({ needs }) => needs === undefined);
     expect(asked.length).toBeGreaterThan(20);
     expect(await checkInvariants(db.pool)).toEqual([]);

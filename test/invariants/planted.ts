@@ -2,7 +2,7 @@ import { TEST_SEALS } from '../support/gated-calls.ts';
 import type { HonestCalls } from './honest-calls.ts';
 import type { Evidence } from './invariant.ts';
 
-/** One thing that must never be: statements that make it so with all fences down, or evidence that says so. */
+/** One violation: statements that create it with all fences down, or evidence of it. */
 export interface Planted {
   readonly sql?: readonly string[];
   readonly evidence?: Partial<Evidence>;
@@ -18,16 +18,16 @@ const call = (id: string, change: string) => `UPDATE gateway.gated_call SET ${ch
 const rowsOf = (table: string, id: string, change: string) =>
   `UPDATE gateway.${table} SET ${change} WHERE gated_call_id = '${id}'`;
 const less = (table: string, id: string) => `DELETE FROM gateway.${table} WHERE gated_call_id = '${id}'`;
-/** A further row like the one that is there, but for these members. */
+/** Another row like the existing one, except for these members. */
 const twin = (table: string, where: string, members: string) =>
   `INSERT INTO ${table} SELECT (jsonb_populate_record(t, ${members})).* FROM ${table} t WHERE ${where}`;
 const twinOf = (table: string, id: string, members = `'{}'`) =>
   twin(`gateway.${table}`, `t.gated_call_id = '${id}'`, members);
-/** The open outbox rows have a generated key, so a further one is written out. */
+/** The open outbox rows have a generated key, so another row is written out. */
 const outboxRow = (subject: string, at: string) =>
   `INSERT INTO gateway.outbox (kind, subject_id, available_at) VALUES ('signal_workflow', '${subject}', ${at})`;
 
-/** A further access request that is open, but for these members like the one with the first id. */
+/** Another open access request, which equals the one with the first id except for these members. */
 const openRequest = (members: string) =>
   twin(
     'approvals.access_request',
@@ -44,14 +44,14 @@ function arrivals({ evidence }: HonestCalls): Record<string, Planted> {
   const withoutPermit = { upstreamKey: 'never given', at: first.at };
   return {
     'a call arrives at its tool at most once': { evidence: { arrivals: [...all, first] } },
-    'nothing arrives without a permit that was given before': { evidence: { arrivals: [...all, withoutPermit] } },
-    'what arrives is what was bound': {
+    'no call arrives without an earlier permit': { evidence: { arrivals: [...all, withoutPermit] } },
+    'a call arrives with its bound tool and arguments': {
       evidence: { arrivals: all.map((arrival) => ({ ...arrival, argumentsDigest: 'sha-256:other' })) },
     },
     'an executed call arrived': { evidence: { arrivals: all.slice(1) } },
-    'a tool whose failure is told was reached': { evidence: { arrivals: all.slice(0, 1) } },
+    'a tool with a reported failure was reached': { evidence: { arrivals: all.slice(0, 1) } },
     'an outcome is unknown only where a fault fell between the permit and the end': { evidence: { faults: [] } },
-    'every task that a client was given is there, with its access request while it is open': {
+    'every task given to a client exists, with its access request while it is open': {
       evidence: { seenTaskIds: ['tsk_never_made'] },
     },
   };
@@ -61,11 +61,11 @@ function effects(c: HonestCalls): Record<string, Planted> {
   const turned = (state: string) => ({ sql: [...KEEP_NO_CHECKS, call(c.executed, `state = '${state}'`)] });
   return {
     ...arrivals(c),
-    'nothing arrives of a call that is cancelled': turned('cancelled'),
-    'nothing arrives of a call that is denied': turned('denied'),
-    'nothing arrives of a call that is failed': turned('failed'),
-    'nothing arrives without a claim': { sql: [less('execution_claim', c.executed)] },
-    'what is said not to have been sent did not arrive': {
+    'a cancelled call does not arrive at its tool': turned('cancelled'),
+    'a denied call does not arrive at its tool': turned('denied'),
+    'a failed call does not arrive at its tool': turned('failed'),
+    'no call arrives without a claim': { sql: [less('execution_claim', c.executed)] },
+    'a call reported as not sent did not arrive': {
       sql: [rowsOf('invocation', c.unknown, 'not_sent_at = clock_timestamp()')],
     },
   };
@@ -93,7 +93,7 @@ function execution(c: HonestCalls): Record<string, Planted> {
         `UPDATE gateway.execution_claim SET decision_id = (SELECT decision_id FROM gateway.execution_claim LIMIT 1)`,
       ],
     },
-    'a call has a claim exactly in the states that need one, and it is the one it names': {
+    'a call has a claim exactly in the states that need one, and names that claim': {
       sql: [call(c.claimed, 'claim_id = gen_random_uuid()')],
     },
     'a call is claimed and permitted once': {
@@ -109,15 +109,15 @@ function execution(c: HonestCalls): Record<string, Planted> {
     'a permit is given after the claim and before the execution deadline': {
       sql: [call(c.unknown, 'execution_deadline = created_at')],
     },
-    'a result is there only by a permit that was used': { sql: [less('invocation', c.executed)] },
-    'an executed call has a result that is no error': { sql: [less('call_result', c.executed)] },
+    'a result exists only with a used permit': { sql: [less('invocation', c.executed)] },
+    'an executed call has a result that is not an error': { sql: [less('call_result', c.executed)] },
     'an execution error has a result that says so, or nothing was sent': {
       sql: [rowsOf('call_result', c.failedTool, 'is_error = false')],
     },
     'an unknown outcome has a permit, no result, and lasted until the execution deadline': {
       sql: [call(c.unknown, `execution_deadline = ${SOON}`)],
     },
-    'what came too late is kept beside a call that was settled without it, and changes nothing': {
+    'a late answer is kept beside its settled call, and changes nothing': {
       sql: [rowsOf('late_evidence', c.unknown, `recorded_at = ${LONG_AGO}`)],
     },
     'a claimed call is kept until its execution is over': {
@@ -131,7 +131,7 @@ function records(c: HonestCalls): Record<string, Planted> {
     'a call ends once, and its end is its last event': {
       sql: [twinOf('call_event', c.cancelled, `jsonb_build_object('seq', 100 + t.seq)`)],
     },
-    'every version of a call has one event, and the last one is its state': {
+    'every version of a call has one event, and the last event has its state': {
       sql: [`DELETE FROM gateway.call_event WHERE gated_call_id = '${c.granted}' AND seq = 2`],
     },
     'every event follows the one before it by the table of transitions': {
@@ -144,10 +144,10 @@ function records(c: HonestCalls): Record<string, Planted> {
       sql: [rowsOf('outcome_record', c.executed, `body = body || ' '`)],
     },
     'an ended call is kept for its result to be read': { sql: [call(c.denied, 'retain_until = ended_at')] },
-    'nothing is forgotten before its time, and then all of it': {
+    'a call is forgotten after its retention time, and then completely': {
       sql: [call(c.executed, 'forgotten_at = clock_timestamp()')],
     },
-    'a caller has one open call for the same tool and arguments, and shares it with nobody': {
+    'a caller has one open call for the same tool and arguments, and shares it with no other caller': {
       sql: [
         'DROP INDEX gateway.gated_call_open',
         call(c.pending, `dedup_key = 'same'`),
@@ -164,14 +164,14 @@ function requests(c: HonestCalls): Record<string, Planted> {
       sql: [call(c.granted, 'generation = 2')],
     },
     'a claim is made in the generation the call is in': { sql: [call(c.claimed, 'generation = 2')] },
-    'nothing is decided or approved in a generation that has not begun': {
+    'no decision or approval belongs to a generation that has not begun': {
       sql: [rowsOf('approval', c.granted, 'generation = 2')],
     },
     'a call past the first generation was granted in each one before': {
       sql: [twinOf('submission', c.pending, nextSubmission)],
     },
     'a granted call has an approval of its generation': { sql: [less('approval', c.granted)] },
-    'a call waits for input as long as something that it asks is open': {
+    'a call waits for input as long as one of its questions is open': {
       sql: [call(c.granted, "takes_input = true, state = 'input_required'")],
     },
     'a call whose task can be read has an access request': {
@@ -186,8 +186,8 @@ function requests(c: HonestCalls): Record<string, Planted> {
         requests: [`arq_${c.granted}`, 'arq_next'].map((accessRequestId) => ({ accessRequestId, live: true })),
       },
     },
-    'nobody is asked to decide on what no call waits for': {
-      evidence: { requests: [{ accessRequestId: 'arq_nobody', live: true }] },
+    'no approver is asked about a request that no call waits for': {
+      evidence: { requests: [{ accessRequestId: 'arq_stray', live: true }] },
     },
     'an access request is about the call that it was made for': {
       sql: [`UPDATE approvals.access_request SET call_digest = 'sha-256:other'`],
@@ -195,10 +195,10 @@ function requests(c: HonestCalls): Record<string, Planted> {
     'an approver decides on the call that the access request is about': {
       sql: [`UPDATE approvals.vote SET call_digest = 'sha-256:other'`],
     },
-    'an access request is approved by as many approvers as it needs, and denied by none of them': {
+    'an access request is approved by as many approvers as it needs, without a denial': {
       sql: [`DELETE FROM approvals.vote WHERE approver_subject = 'bob'`],
     },
-    'nobody decides on a request of their own': {
+    'no person decides on their own request': {
       sql: [`UPDATE approvals.vote SET approver_subject = 'agent', cast_by = 'agent' WHERE approver_subject = 'bob'`],
     },
     'every verdict that came by webhook came in one message': { sql: ['DELETE FROM approvals.decision_webhook_inbox'] },
@@ -210,17 +210,17 @@ function liveness(c: HonestCalls): Record<string, Planted> {
     'an open call has a deadline': { sql: [call(c.claimed, 'execution_deadline = NULL')] },
     'a call past its deadline has ended': { sql: [call(c.pending, `request_deadline = ${LONG_AGO}`)] },
     'a granted call goes on while its approval is valid': { sql: [call(c.granted, `last_updated_at = ${LONG_AGO}`)] },
-    'nobody keeps the right to submit for longer than it lasts': {
+    'no process keeps the right to submit for longer than its lease': {
       sql: [rowsOf('submission', c.preparing, `lease_until = ${LONG_AGO}`)],
     },
-    'what is due of an access request is carried out': {
+    'due steps of an access request are carried out': {
       sql: [openRequest(`jsonb_build_object('remind_at', ${LONG_AGO})`)],
     },
-    'the resolver of an open stage has answered, or the question to it is there': {
+    'the resolver of an open stage has answered, or the question to it exists': {
       sql: [openRequest(`'{"stages": [{"automatic": "risk"}]}'`)],
     },
-    'what is to be done outside gets done': { sql: [outboxRow(c.pending, LONG_AGO)] },
-    'what is to be done outside is about a call that is there': {
+    'outside work is carried out': { sql: [outboxRow(c.pending, LONG_AGO)] },
+    'outside work is about an existing call': {
       sql: [outboxRow('00000000-0000-0000-0000-000000000000', SOON)],
     },
   };

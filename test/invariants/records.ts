@@ -12,7 +12,7 @@ export const RECORDS: readonly Invariant[] = [
         OR max(e.seq) <> g.state_version OR (g.state IN ${ENDS}) <> (g.ended_at IS NOT NULL)`,
   },
   {
-    name: 'every version of a call has one event, and the last one is its state',
+    name: 'every version of a call has one event, and the last event has its state',
     sql: `SELECT g.id FROM gateway.gated_call g LEFT JOIN gateway.call_event e ON e.gated_call_id = g.id
       GROUP BY g.id HAVING count(e.seq) <> g.state_version OR min(e.seq) <> 1 OR max(e.seq) <> g.state_version
         OR max(e.to_state) FILTER (WHERE e.seq = g.state_version) IS DISTINCT FROM g.state`,
@@ -42,7 +42,7 @@ export const RECORDS: readonly Invariant[] = [
     sql: 'SELECT id FROM gateway.gated_call WHERE ended_at IS NOT NULL AND retain_until <= ended_at',
   },
   {
-    name: 'nothing is forgotten before its time, and then all of it',
+    name: 'a call is forgotten after its retention time, and then completely',
     sql: `SELECT g.id FROM gateway.gated_call g LEFT JOIN gateway.data_key k ON k.gated_call_id = g.id
       WHERE CASE WHEN g.forgotten_at IS NULL THEN k.call_key IS NULL
         ELSE g.ended_at IS NULL OR g.forgotten_at < g.retain_until OR k.call_key IS NOT NULL
@@ -53,12 +53,12 @@ export const RECORDS: readonly Invariant[] = [
           OR EXISTS (SELECT 1 FROM gateway.late_evidence l WHERE l.gated_call_id = g.id) END`,
   },
   {
-    name: 'a caller has one open call for the same tool and arguments, and shares it with nobody',
+    name: 'a caller has one open call for the same tool and arguments, and shares it with no other caller',
     sql: `SELECT dedup_key FROM gateway.gated_call WHERE ended_at IS NULL GROUP BY dedup_key HAVING count(*) > 1
       UNION ALL SELECT dedup_key FROM gateway.gated_call GROUP BY dedup_key HAVING count(DISTINCT owner_key) > 1`,
   },
   {
-    name: 'every task that a client was given is there, with its access request while it is open',
+    name: 'every task given to a client exists, with its access request while it is open',
     needs: 'seenTaskIds',
     sql: `SELECT t.task_id FROM seen_task t LEFT JOIN gateway.gated_call g USING (task_id)
       LEFT JOIN gateway.submission s ON s.gated_call_id = g.id AND s.generation = 1

@@ -1,6 +1,6 @@
 import type { Invariant } from './invariant.ts';
 
-/** Generations, the access requests behind them, and who decided on those. */
+/** Generations, their access requests, and the people who decided on those. */
 export const REQUESTS: readonly Invariant[] = [
   {
     name: 'generations are counted from one without a gap, each with its submission',
@@ -13,7 +13,7 @@ export const REQUESTS: readonly Invariant[] = [
       WHERE e.generation <> g.generation`,
   },
   {
-    name: 'nothing is decided or approved in a generation that has not begun',
+    name: 'no decision or approval belongs to a generation that has not begun',
     sql: `SELECT d.gated_call_id FROM gateway.decision d LEFT JOIN gateway.submission s USING (gated_call_id, generation)
       JOIN gateway.gated_call g ON g.id = d.gated_call_id AND g.forgotten_at IS NULL
       WHERE s.id IS NULL OR (d.kind <> 'requestable' AND d.evaluated_at < s.created_at)
@@ -32,7 +32,7 @@ export const REQUESTS: readonly Invariant[] = [
       WHERE g.state IN ('granted','input_required','claimed') AND a.gated_call_id IS NULL`,
   },
   {
-    name: 'a call waits for input as long as something that it asks is open',
+    name: 'a call waits for input as long as one of its questions is open',
     sql: `SELECT g.id FROM gateway.gated_call g LEFT JOIN gateway.question q ON q.gated_call_id = g.id AND q.answered_at IS NULL
       WHERE g.ended_at IS NULL GROUP BY g.id HAVING (g.state = 'input_required') <> (count(q.key) > 0)`,
   },
@@ -53,7 +53,7 @@ export const REQUESTS: readonly Invariant[] = [
       WHERE r.live GROUP BY s.gated_call_id HAVING count(*) > 1`,
   },
   {
-    name: 'nobody is asked to decide on what no call waits for',
+    name: 'no approver is asked about a request that no call waits for',
     needs: 'quietForMs',
     sql: `SELECT r.key FROM service_request r LEFT JOIN gateway.submission s ON s.access_request_key = r.key
       LEFT JOIN gateway.gated_call g ON g.id = s.gated_call_id
@@ -72,7 +72,7 @@ export const REQUESTS: readonly Invariant[] = [
       WHERE v.call_digest <> r.call_digest`,
   },
   {
-    name: 'an access request is approved by as many approvers as it needs, and denied by none of them',
+    name: 'an access request is approved by as many approvers as it needs, without a denial',
     sql: `SELECT r.id FROM approvals.access_request r LEFT JOIN approvals.vote v ON v.access_request_id = r.id
       WHERE r.status = 'approved' AND NOT EXISTS (SELECT FROM approvals.break_glass b WHERE b.access_request_id = r.id)
       GROUP BY r.id
@@ -81,7 +81,7 @@ export const REQUESTS: readonly Invariant[] = [
         OR count(*) FILTER (WHERE v.verdict = 'deny' AND (r.stages -> v.stage - 1 ->> 'veto')::boolean) > 0`,
   },
   {
-    name: 'nobody decides on a request of their own',
+    name: 'no person decides on their own request',
     sql: `SELECT r.id FROM approvals.vote v JOIN approvals.access_request r ON r.id = v.access_request_id
       WHERE ARRAY[v.approver_subject, v.cast_by] && r.parties`,
   },

@@ -6,7 +6,7 @@ import { createStoredRow } from './stored-row.ts';
 export interface Comparison {
   readonly rows: number;
   readonly tried: number;
-  /** The first operation whose answer or effect is another in the database; none when they agree. */
+  /** The first operation whose answer or effect differs in the database; undefined when they agree. */
   readonly difference?: {
     readonly row: Row;
     readonly operation: string;
@@ -16,8 +16,8 @@ export interface Comparison {
 }
 
 /**
- * Tries the model's operations on the database in every row that can be reached: everything in the first generation, and
- * in the second all that leads to a new row, and of the rest one in so many. Nothing of it is committed.
+ * Tries the model's operations on the database in every reachable row: all operations in the first generation, and in
+ * the second all that lead to a new row, plus a sample of the rest. No change is committed.
  */
 export async function compareWithModel(pool: Pool, { oneIn = 10 } = {}): Promise<Comparison> {
   const client = await pool.connect();
@@ -61,7 +61,7 @@ export async function compareWithModel(pool: Pool, { oneIn = 10 } = {}): Promise
   return { rows, tried, ...(difference !== undefined && { difference }) };
 }
 
-/** A function that raises where the model has an answer differs from it. */
+/** A function that raises where the model has an answer differs from the model. */
 async function answerOf(work: () => Promise<unknown>): Promise<unknown> {
   try {
     return await work();

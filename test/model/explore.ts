@@ -11,14 +11,14 @@ interface Known {
   readonly world: World;
   readonly label: string;
   readonly from: number;
-  /** Worlds from which this one is reached without any person's doing. */
+  /** Worlds from which this one is reached without a person's action. */
   readonly before: number[];
 }
 
-/** More than the protocol has by far: a mutant that makes the world boundless is stopped. */
+/** Far more than the protocol has: a mutant that makes the world boundless is stopped. */
 const MOST_STATES = 2_000_000;
 
-/** Visits every world that can be reached, breadth first, so that a violation is told by one of the shortest paths to it. */
+/** Visits every reachable world, breadth first, so that the path to a violation is one of the shortest. */
 export function explore(rules: Partial<Rules> = {}, { isAlone = false } = {}): Exploration {
   const known: Known[] = [{ world: BEGINNING, label: '', from: -1, before: [] }];
   const numbers = new Map([[keyOf(BEGINNING), 0]]);
@@ -44,7 +44,7 @@ export function explore(rules: Partial<Rules> = {}, { isAlone = false } = {}): E
   return { states: known.length, violation: { what: 'a call can never come to rest', path: pathTo(known, stuck) } };
 }
 
-/** What must never be, seen from one step. */
+/** Violations that one step shows. */
 function violationOf(before: World, { row, ...after }: World): string | undefined {
   const { state, result } = row;
   const isClaimedNow = before.row.claim === 0 && row.claim !== 0;
@@ -56,8 +56,8 @@ function violationOf(before: World, { row, ...after }: World): string | undefine
       'a call arrives and is said not to have run',
     ],
     [after.effects > 0 && row.permit === 0, 'a call arrives without a permit'],
-    [after.effects > 0 && result === 'not_sent', 'a call arrives and is said not to have been sent'],
-    [after.effects === 0 && (result === 'ok' || result === 'error'), 'a result is told of a call that never arrived'],
+    [after.effects > 0 && result === 'not_sent', 'a call arrives and is reported as not sent'],
+    [after.effects === 0 && (result === 'ok' || result === 'error'), 'a call that never arrived has a result'],
     [row.permit !== 0 && row.claim === 0, 'a permit is given without a claim'],
     [row.claim !== 0 && row.claim !== row.generation, 'a claim is of another generation'],
     [row.claim !== 0 && ['cancelled', 'denied', 'failed'].includes(state), 'a claimed call ends as if it had not been'],
@@ -69,27 +69,27 @@ function violationOf(before: World, { row, ...after }: World): string | undefine
       'an end changes',
     ],
     [row.permit !== before.row.permit && row.executionOver, 'a permit is given after the execution deadline'],
-    [isForgotten({ row, ...after }), 'an access request is left open that nobody will take back'],
-    [state === 'outcome_unknown' && row.permit === 0, 'an outcome is unknown although nothing can have been sent'],
+    [isForgotten({ row, ...after }), 'an access request is left open and is never taken back'],
+    [state === 'outcome_unknown' && row.permit === 0, 'an outcome is unknown although the call cannot have been sent'],
     [after.isAskedTwice, 'one submission opens two access requests'],
     [
       state === 'granted' && requestOf({ row, ...after }, row.generation) !== 'granted',
-      'a call is granted that nobody has granted',
+      'a call is granted without a grant of its request',
     ],
   ];
   return found.find(([holds]) => holds)?.[1];
 }
 
-/** The call is over, and nobody on the way with its access request, nor in the outbox, will see to that. */
+/** The call is over, and no gateway, worker or outbox row will take its access request back. */
 function isForgotten({ row, requests, gateways, workers, isCancelQueued }: World): boolean {
   const isUnderWay = [...gateways, ...workers].some(({ at }) => at === 'submitting' || at === 'submitted');
   return hasEnded(row) && requests.includes('open') && !isUnderWay && !isCancelQueued;
 }
 
-/** At rest: the call has ended, and nobody is asked to decide on it any more. */
+/** At rest: the call has ended, and no approver is asked to decide on it any more. */
 const isAtRest = ({ row, requests }: World) => hasEnded(row) && !requests.includes('open');
 
-/** A world from which no way leads to rest, whatever clocks, workers and the sweeper do. */
+/** A world from which no path of clocks, workers and the sweeper leads to rest. */
 function firstStuck(known: readonly Known[]): number | undefined {
   const reaches = new Uint8Array(known.length);
   const queue: number[] = [];
@@ -116,9 +116,9 @@ function pathTo(known: readonly Known[], number: number): string[] {
 }
 
 /**
- * The world in a few characters: very many are compared. Worlds are one that differ only in which gateway or which worker
- * is which, or in what nobody will look at any more: deadlines behind the claim, decisions that no worker holds, a lease
- * of what has its handle, a caller who comes too late to open anything.
+ * The world in a few characters, because there are very many to compare. Worlds are equal when they differ only in
+ * which gateway or worker is which, or in values that no step reads any more: deadlines after the claim, decisions that
+ * no worker holds, a lease of a submission with its handle, a caller who comes too late to open a call.
  */
 function keyOf({ row, gateways, workers, requests, ...rest }: World): string {
   const isOpening = row.state === 'none' || row.state === 'preparing';

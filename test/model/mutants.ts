@@ -1,6 +1,6 @@
 import type { Rules } from './protocol.ts';
 
-/** Protocols that differ from the product's in one rule, each of which lets something happen that must never be. */
+/** Protocols that differ from the product's in one rule. Each of them permits a violation. */
 export const MODEL_MUTANTS = {
   'a cancelled call can be claimed': { claimIgnoresState: true },
   'a claim needs no decision': { claimIgnoresDecision: true },
@@ -13,7 +13,7 @@ export const MODEL_MUTANTS = {
   'a claimed call can be cancelled': { cancelIgnoresClaim: true },
   'the execution deadline ends a call as denied': { deadlineDenies: true },
   'the execution deadline is not carried out': { deadlineNeverFalls: true },
-  'nobody carries deadlines out': { nobodySweeps: true },
+  'no sweeper carries out deadlines': { noSweeper: true },
   'an approval of an earlier generation grants the next one': { grantIgnoresGeneration: true },
   'a retried submission has a new key': { newKeyOnRetry: true },
   'the service is told before the generation is consumed': { contactsBeforeConsuming: true },

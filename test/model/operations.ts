@@ -15,7 +15,7 @@ const ALWAYS: readonly Operation[] = [
   { kind: 'decisionsGetOld' },
 ];
 
-/** Everything that can be tried on a row, wise or not. */
+/** Every operation that can be tried on a row, sensible or not. */
 export function operationsOn(row: Row): Operation[] {
   if (row.state === 'none') return [{ kind: 'open' }];
   const known = ([1, 2] as const).filter((generation) => generation <= row.generation);
@@ -41,15 +41,15 @@ export interface Branch {
 }
 
 /**
- * Rows that are tried separately. Behind an end, what leads to a claim is looked at no more, so one row stands for all
- * that differ in that alone.
+ * Rows that are tried separately. After an end, the path to a claim no longer matters, so one row stands for all that
+ * differ only in it.
  */
 function keyOf(row: Row): string {
   const { approval, decisions, requestOver, ...rest } = row;
   return JSON.stringify(hasEnded(row) ? rest : [rest, approval, decisions, requestOver]);
 }
 
-/** Every row that can be reached, as a tree of shortest paths. */
+/** Every reachable row, as a tree of shortest paths. */
 export function rowTree(): { root: Branch; rows: number } {
   const root: Branch = { row: NO_ROW, next: [] };
   const queue = [root];

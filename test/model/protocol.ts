@@ -1,27 +1,27 @@
 import { apply, hasEnded, type Attempt, type Generation, type Operation, type RowRules } from './row.ts';
 import { ATTEMPTS, handleOf, requestOf, withGateway, withRequest, withWorker, type World } from './world.ts';
 
-/** Everything a mutant may do otherwise. */
+/** Every deviation that a mutant can have. */
 export interface Rules extends RowRules {
   readonly newKeyOnRetry: boolean;
-  readonly nobodySweeps: boolean;
+  readonly noSweeper: boolean;
   readonly callbackIsTrusted: boolean;
   readonly contactsBeforeConsuming: boolean;
   readonly permitFollowsTheSend: boolean;
   readonly lateDenialLeavesRequest: boolean;
 }
 
-/** One thing that may happen next, and the world after it. */
+/** One possible next step, and the world after it. */
 export interface Move {
   readonly label: string;
   readonly world: World;
-  /** Only a person does it: nothing may depend on it for coming to an end. */
+  /** Only a person takes this step: no end may depend on it. */
   readonly isVoluntary?: boolean;
 }
 
 type Mutation = Partial<Rules>;
 
-/** Everything that may happen next. `isAlone`: with one gateway and one worker, where two would only take time. */
+/** All possible next steps. `isAlone`: with one gateway and one worker, where two would only take time. */
 export function movesOf(world: World, rules: Mutation = {}, isAlone = false): Move[] {
   const moves = [
     ...(isAlone ? [0] : [0, 1]).flatMap((index) => gatewayMoves(world, index, rules)),
@@ -31,7 +31,7 @@ export function movesOf(world: World, rules: Mutation = {}, isAlone = false): Mo
   return moves.filter((move) => move.world !== world);
 }
 
-/** An end while somebody may still be asked to decide has the access request taken back. */
+/** An end while an approver may still be asked to decide takes the access request back. */
 function endedBy(world: World, operation: Operation, rules: Mutation): World {
   const after = operate(world, operation, rules).world;
   return world.row.state === 'granted' || rules.lateDenialLeavesRequest === true ? after : cancelled(world, after);
@@ -42,13 +42,13 @@ function operate(world: World, operation: Operation, rules: Mutation): { world: 
   return { world: row === world.row ? world : { ...world, row }, answer };
 }
 
-/** The same key finds the same request; a key that is made anew does not. */
+/** The same key finds the same request; a new key does not. */
 function submit(world: World, generation: Generation, rules: Mutation): World {
   if (requestOf(world, generation) === 'none') return withRequest(world, generation, 'open');
   return rules.newKeyOnRetry === true ? { ...world, isAskedTwice: true } : world;
 }
 
-/** Whoever attaches a handle to a call that was given up has the request taken back. */
+/** A gateway or worker that attaches a handle to a call that was given up has the request taken back. */
 function attach(world: World, generation: Generation, rules: Mutation): World {
   const isNew = !handleOf(world, generation);
   const after = operate(world, { kind: 'attach', generation }, rules).world;
@@ -158,7 +158,9 @@ function decisionMoves(world: World, attempt: Attempt, rules: Mutation): Move[] 
   ];
 }
 
-/** The generation is consumed and the next submission written before the service hears of it, by whoever looks next. */
+/**
+ * The process that looks next consumes the generation and writes the next submission before the service hears of it.
+ */
 function asksAgain(world: World, generation: Generation, { to, rules }: { to: To; rules: Mutation }): World {
   const next = endedBy(world, { kind: 'requestAgain', generation }, rules);
   if (rules.contactsBeforeConsuming !== true || generation === 2) return to('idle', next, 1);
@@ -166,7 +168,7 @@ function asksAgain(world: World, generation: Generation, { to, rules }: { to: To
   return to('submitted', told, 2);
 }
 
-/** From the claim to the end. What a worker did not hear of, it does not repeat. */
+/** From the claim to the end. A worker does not repeat a step that it has no answer for. */
 function executionMoves(world: World, attempt: Attempt, rules: Mutation): Move[] {
   const { at } = world.workers[attempt - 1] ?? world.workers[0];
   const to: To = (next, after = world) => withWorker(after, attempt, { at: next, generation: 1 });
@@ -204,7 +206,7 @@ function surroundings(world: World, rules: Mutation): Move[] {
   if (row.leased) may('the lease runs out', operate(world, { kind: 'releaseSubmission' }, rules).world);
   if (row.state === 'preparing')
     may('the sweeper gives it up', cancelled(world, operate(world, { kind: 'cancel' }, rules).world));
-  if (rules.nobodySweeps !== true)
+  if (rules.noSweeper !== true)
     may('the sweeper looks', cancelled(world, operate(world, { kind: 'expire' }, rules).world));
   for (const generation of [1, 2] as const) {
     if (requestOf(world, generation) !== 'open') continue;
@@ -233,7 +235,10 @@ function cancelled(before: World, after: World): World {
     : after;
 }
 
-/** Without a handle nobody knows whether the request exists: the same key tells, and opens nothing twice. */
+/**
+ * Without a handle it is unknown whether the request exists: a submission with the same key tells, and opens no second
+ * one.
+ */
 function takenBack(world: World, rules: Mutation): World {
   const { generation } = world.row;
   const known = handleOf(world, generation) ? world : submit(world, generation, rules);

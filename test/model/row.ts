@@ -2,14 +2,14 @@ import { type GatedCallState, isTerminal } from '../../workflows/domain/gated-ca
 
 export type Generation = 1 | 2;
 export type Attempt = 1 | 2;
-/** What there is in each of the two generations that the model has. */
+/** The state of each of the two generations that the model has. */
 export type PerGeneration<T> = readonly [T, T];
 
 /** All of a gated call's rows that a fence looks at, with instants reduced to whether they have passed. */
 export interface Row {
   readonly state: GatedCallState | 'none';
   readonly generation: Generation;
-  /** Whether somebody has the right to submit the current generation. */
+  /** Whether a process holds the right to submit the current generation. */
   readonly leased: boolean;
   readonly handles: PerGeneration<boolean>;
   /** The approval of the current generation. */
@@ -20,7 +20,7 @@ export interface Row {
   readonly executionOver: boolean;
   /** Generation of the claim. */
   readonly claim: 0 | Generation;
-  /** Which attempt has the permit to send. */
+  /** The attempt that holds the permit to send. */
   readonly permit: 0 | Attempt;
   readonly result: 'none' | 'ok' | 'error' | 'not_sent';
 }
@@ -39,7 +39,7 @@ export const NO_ROW: Row = {
   result: 'none',
 };
 
-/** One call of a function of the database, or the passing of an instant. */
+/** One call of a database function, or the passing of an instant. */
 export type Operation =
   | { readonly kind: 'open' | 'takeSubmission' | 'releaseSubmission' }
   | { readonly kind: 'attach' | 'grant' | 'grantOver' | 'allow'; readonly generation: Generation }
@@ -50,7 +50,7 @@ export type Operation =
   | { readonly kind: 'cancel' | 'deny' | 'fail' | 'expire' }
   | { readonly kind: 'requestDeadlinePasses' | 'approvalRunsOut' | 'executionDeadlinePasses' | 'decisionsGetOld' };
 
-/** What the database answers, and what there is afterwards. */
+/** The database's answer, and the state afterwards. */
 export interface Step {
   readonly row: Row;
   readonly answer: string;
@@ -62,7 +62,7 @@ const at = (generation: Generation) => (generation - 1) as 0 | 1;
 const put = <T>(all: PerGeneration<T>, generation: Generation, value: T): PerGeneration<T> =>
   generation === 1 ? [value, all[1]] : [all[0], value];
 
-/** Places where a mutant takes another way than the protocol. */
+/** The points where a mutant deviates from the protocol. */
 export interface RowRules {
   readonly claimIgnoresState: boolean;
   readonly claimIgnoresDecision: boolean;
@@ -83,7 +83,7 @@ const moved = (row: Row, change: Partial<Row>): Step => {
   return { row: next, answer: next.state };
 };
 
-/** The database: each operation may be tried at any time, and the answer says what came of it. */
+/** The database: each operation may be tried at any time, and the answer reports its result. */
 export function apply(row: Row, operation: Operation, rules: Partial<RowRules> = {}): Step {
   switch (operation.kind) {
     case 'open':
@@ -171,7 +171,7 @@ function claim(
   { generation, decidedIn }: { generation: Generation; decidedIn: Generation },
   rules: Partial<RowRules>,
 ): Step {
-  // The claim's id follows from call and generation, so whoever repeats it finds its own.
+  // The claim's id follows from call and generation, so a worker that repeats the claim finds its own.
   if (row.claim === generation) return kept(row, row.state === 'claimed' ? 'mine' : 'lost');
   const state =
     rules.claimIgnoresState === true ? row.state !== 'none' && row.approval !== 'none' : row.state === 'granted';

@@ -35,16 +35,16 @@ const ROW = `
   LEFT JOIN gateway.call_result r ON r.gated_call_id = g.id
   WHERE g.id = $1::uuid`;
 
-/** Instants pass when the test says so. Only with the triggers off may a row be made older. */
+/** The test moves instants into the past. Only with the triggers off may a row be made older. */
 const unfenced = (statement: string) =>
   `SET LOCAL session_replication_role = replica; ${statement}; SET LOCAL session_replication_role = origin`;
 
 /**
- * One gated call in the database, on which the model's operations are carried out by the product's own stores. All of it
- * is on one connection, so that a savepoint takes everything back; hence nothing is remembered here but ids made once.
+ * One gated call in the database, on which the product's own stores carry out the model's operations. Everything uses
+ * one connection, so that a savepoint takes all changes back; hence this class remembers only ids.
  */
 export function createStoredRow(client: PoolClient) {
-  // The stores ask a pool for nothing but `query`, and a connection has the same.
+  // The stores use only `query` of a pool, and a connection has the same.
   const { calls, lifecycle } = gatedCallFixture(client as unknown as Pool);
   const opening = anOpening();
   const [first, second, firstKey, secondKey] = Array.from({ length: 4 }, () => randomUUID());
@@ -82,7 +82,10 @@ export function createStoredRow(client: PoolClient) {
     return outcome;
   }
 
-  /** The decision stays fresh for the test, which takes longer than the five seconds, and is dated now when it is used. */
+  /**
+   * The test takes longer than the five seconds for which a decision is fresh, so the decision stays fresh and gets its
+   * date when it is used.
+   */
   async function allow(generation: Generation): Promise<void> {
     const call = await lifecycle.load(id);
     const decisionId = await lifecycle.recordDecision(
@@ -115,7 +118,7 @@ export function createStoredRow(client: PoolClient) {
     return 'done';
   };
 
-  /** Answers what the model answers. */
+  /** Answers in the words of the model. */
   async function perform(operation: Operation): Promise<string> {
     switch (operation.kind) {
       case 'open':
@@ -172,7 +175,7 @@ export function createStoredRow(client: PoolClient) {
     }
   }
 
-  /** What there is now, as the model sees it; taken back to the savepoint afterwards, if there is one to go to. */
+  /** The current state, as the model sees it; then returns to the savepoint, if there is one. */
   async function read(savepoint?: string): Promise<Row> {
     await (prepared ??= client.query(`PREPARE model_row AS ${ROW}`));
     const statement = `EXECUTE model_row ('${id}')`;

@@ -16,18 +16,18 @@ export interface Gateway {
 
 type RequestStatus = 'none' | 'open' | 'granted' | 'denied' | 'cancelled';
 
-/** The database and everyone around it, with what they remember. */
+/** The database and every process and person around it, with their memories. */
 export interface World {
   readonly row: Row;
   readonly gateways: readonly [Gateway, Gateway];
   readonly workers: readonly [Worker, Worker];
-  /** What the access request service knows, by the submission's key. */
+  /** The state of the access request service, by the submission's key. */
   readonly requests: PerGeneration<RequestStatus>;
-  /** The service was asked twice for what is one submission. */
+  /** The service was asked twice for one submission. */
   readonly isAskedTwice: boolean;
   /** The outbox holds a cancellation of the access request. */
   readonly isCancelQueued: boolean;
-  /** Arrivals at the tool; two stands for more. */
+  /** Arrivals at the tool; two stands for two or more. */
   readonly effects: 0 | 1 | 2;
 }
 

@@ -9,12 +9,12 @@ const change =
 /** Faults in the functions of the database. */
 export const DATABASE_MUTANTS: readonly Mutant[] = [
   {
-    name: 'the permit is given whenever it is asked for',
+    name: 'every request for a permit gets one',
     checks: ['histories', 'races'],
     inDatabase: change('begin_invocation', ['RETURN FOUND;', 'RETURN true;']),
   },
   {
-    name: 'the permit is given behind the execution deadline',
+    name: 'a permit is given after the execution deadline',
     checks: ['model', 'histories'],
     inDatabase: change('begin_invocation', [' OR c.execution_deadline <= clock_timestamp()', '']),
   },
@@ -116,7 +116,7 @@ export const DATABASE_MUTANTS: readonly Mutant[] = [
     },
   },
   {
-    name: 'a task is shown behind its deadline as if it had none',
+    name: 'a task past its deadline is shown as if it had none',
     checks: ['histories'],
     inDatabase: async (pool) => {
       const { rows } = await pool.query<{ view: string }>(`SELECT pg_get_viewdef('gateway.task'::regclass) AS view`);

@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util';
 import { withOwnServers } from '../support/own-servers.ts';
 import { MUTANTS, tryMutant, type Verdict } from './run-mutants.ts';
 
-const HELP = `Plants one fault after the other in the product and lets the checks look for it. Each has to be found.
+const HELP = `Plants one fault after the other in the product and runs the checks on it. The checks have to find each fault.
 
   npm run test:mutants                       all of them
   npm run test:mutants -- --only permit      those with this word in their name
@@ -14,7 +14,7 @@ const { values } = parseArgs({
 });
 
 function line({ mutant, killedBy, after, because, seconds }: Verdict): string {
-  return `${mutant.padEnd(62)} ${(killedBy ?? 'nobody').padEnd(10)} ${String(after).padStart(6)}  ${seconds.toFixed(1).padStart(6)} s  ${because}\n`;
+  return `${mutant.padEnd(62)} ${(killedBy ?? 'survived').padEnd(10)} ${String(after).padStart(6)}  ${seconds.toFixed(1).padStart(6)} s  ${because}\n`;
 }
 
 async function main(): Promise<void> {

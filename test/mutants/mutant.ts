@@ -1,21 +1,24 @@
 import type { Pool } from 'pg';
 import type { Mutation } from '../histories/instance.ts';
 
-/** What can tell that something is wrong. */
+/** The checks that can find a fault. */
 export type Check = 'histories' | 'races' | 'model';
 
-/** The product with one fault in it, of a kind that somebody could make. */
+/** The product with one fault of a kind that a developer could make. */
 export interface Mutant {
   readonly name: string;
-  /** Tried in this order; the first that notices is named. */
+  /** Tried in this order; the verdict names the first check that finds the fault. */
   readonly checks: readonly Check[];
   /** Makes the fault in a database that is thrown away afterwards. */
   readonly inDatabase?: (pool: Pool) => Promise<void>;
-  /** Makes it around the ports of a process. A new one for each run, because it may remember things. */
+  /** Makes the fault around the ports of a process. Each run gets a new one, because it may have state. */
   readonly inProcess?: () => Mutation;
 }
 
-/** Replaces text in a function of the database. Throws when it is not there: a mutant that changes nothing proves nothing. */
+/**
+ * Replaces text in a function of the database. Throws when the text is missing: a mutant that changes nothing proves
+ * nothing.
+ */
 export async function replaceInFunction(pool: Pool, name: string, ...changes: readonly (readonly [string, string])[]) {
   const { rows } = await pool.query<{ definition: string }>('SELECT pg_get_functiondef($1::regproc) AS definition', [
     name,
@@ -27,7 +30,7 @@ export async function replaceInFunction(pool: Pool, name: string, ...changes: re
   await pool.query(changed);
 }
 
-/** Takes the second fences away, where a mutant is to show what the first one is for. */
+/** Removes the second fences, where a mutant has to show the purpose of the first one. */
 export async function allowTransition(pool: Pool, from: string, to: string): Promise<void> {
   await pool.query(
     `INSERT INTO gateway.transition (from_state, to_state, is_end)

@@ -41,7 +41,7 @@ function contactBeforeConsuming(deps: ActivityDeps): ActivityDeps {
   };
 }
 
-/** Two servers answer by turns, and one of them shows a task for ever as it was first read. */
+/** Two servers answer in turns, and one of them always shows a task as it first read it. */
 function takingTurns() {
   const shown = new Map<string, GatedCallView>();
   let turn = 0;
@@ -84,7 +84,7 @@ export const PROCESS_MUTANTS: readonly Mutant[] = [
     }),
   },
   {
-    name: 'nobody carries deadlines out or gives creations up',
+    name: 'no sweeper carries out deadlines or gives creations up',
     checks: ['histories'],
     inProcess: () => ({ sweeps: false }),
   },
@@ -107,7 +107,7 @@ export const PROCESS_MUTANTS: readonly Mutant[] = [
     },
   },
   {
-    name: 'an answer that was lost is asked for again',
+    name: 'a lost answer is asked for again',
     checks: ['histories'],
     inProcess: () => ({
       deps: (deps) => ({

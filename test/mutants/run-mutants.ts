@@ -11,11 +11,11 @@ export const MUTANTS: readonly Mutant[] = [...DATABASE_MUTANTS, ...PROCESS_MUTAN
 
 export interface Verdict {
   readonly mutant: string;
-  /** None: it survived. */
+  /** Undefined: it survived. */
   readonly killedBy?: Check;
-  /** Histories, races or operations until then. */
+  /** The number of histories, races or operations until then. */
   readonly after: number;
-  /** What gave it away. */
+  /** The finding that revealed the fault. */
   readonly because: string;
   readonly seconds: number;
 }
@@ -24,7 +24,7 @@ const MOST_HISTORIES = 2_000;
 const RACES_PER_TRY = 200;
 const MOST_RACES = 1_000;
 
-/** Sets the checks on one mutant until one of them notices. */
+/** Runs the checks on one mutant until one of them finds the fault. */
 export async function tryMutant(mutant: Mutant, seed = 'mutants'): Promise<Verdict> {
   const began = performance.now();
   const seconds = () => (performance.now() - began) / 1_000;
@@ -64,6 +64,6 @@ const CHECKS: Readonly<Record<Check, (pool: Pool, mutant: Mutant, seed: string) 
   },
   async model(pool) {
     const { tried, difference } = await compareWithModel(pool);
-    return { after: tried, because: difference && `the database answers otherwise to ${difference.operation}` };
+    return { after: tried, because: difference && `the database answers differently to ${difference.operation}` };
   },
 };

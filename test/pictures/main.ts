@@ -7,12 +7,12 @@ import { startStack, type Stack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { taker, type Taker } from './taker.ts';
 
-// Starts the product, has an agent make calls that wait, and takes the pictures that the documents show.
+// Starts the product, has an agent make calls that wait, and takes the pictures for the documents.
 
 const FOLDER = packagePath('docs', 'pictures');
 const FILE_SERVER = packagePath('node_modules', '@modelcontextprotocol', 'server-filesystem', 'dist', 'index.js');
 
-/** What the agent wants to do, the newest call last. The picture of a request shows that one. */
+/** The agent's calls, the newest one last. The picture of a request shows the newest. */
 const CALLS = [
   { name: 'files__create_directory', arguments: { path: 'team/archive' } },
   {

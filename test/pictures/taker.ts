@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { Browser } from 'playwright-core';
 
-/** What documents show: a common width, and as much of the page as fits on a screen. */
+/** The size of pictures in documents: a common width, and as much of the page as fits on a screen. */
 const SCREEN = { width: 1280, height: 900 };
 const MARGIN = 24;
 

@@ -22,10 +22,10 @@ export const isSameDrawing = (one: Drawing, other: Drawing): boolean =>
   one.width === other.width && one.height === other.height && one.pixels.equals(other.pixels);
 
 /**
- * What stands between the pixels and the page that people see: blocks are as high as their content, so that what a
- * person scrolls to is compared too; every block begins at a whole pixel and has neither round corners nor shadows, so
- * that what is equal is drawn equally; and the notice above a block is left out, as the block has to tell calls apart by
- * itself.
+ * The differences between the pixels and the page that people see. Blocks are as high as their content, so the
+ * comparison includes the part that a person scrolls to. Every block begins at a whole pixel and has neither round
+ * corners nor shadows, so that equal blocks are drawn equally. The notice above a block is left out, because the block
+ * has to show the difference by itself.
  */
 const FOR_COMPARISON = `
   * { border-radius: 0 !important; }
@@ -36,7 +36,7 @@ const FOR_COMPARISON = `
   main, .card { padding-top: 1rem; padding-bottom: 1rem; }
 `;
 
-/** Draws arguments in Chromium by the component, the layout and the sheet of the product. */
+/** Draws arguments in Chromium with the component, the layout and the sheet of the product. */
 export class DrawingBoard {
   readonly #context: BrowserContext;
   readonly #tab: Tab;
@@ -58,12 +58,12 @@ export class DrawingBoard {
     return this.#context.close();
   }
 
-  /** The blocks of these canonical texts, in their order; dense, as those of long ones are. */
+  /** The blocks of these canonical texts, in order; dense, as those of long texts are. */
   draw(texts: readonly string[], isDense: boolean): Promise<Drawing[]> {
     return this.#drawAll(texts.map((one, key) => blockOf(one, key, isDense)));
   }
 
-  /** What stands on the page of each of these canonical texts, without the code points beside what looks like something else. */
+  /** The text on the page of each of these canonical texts, without the code points beside lookalikes. */
   async read(texts: readonly string[], isDense: boolean): Promise<string[]> {
     await this.#tab.setContent(pageOf(texts.map((one, key) => blockOf(one, key, isDense))));
     return this.#tab.evaluate(() =>

@@ -13,7 +13,10 @@ const characters = [
   ...[...ALIKE, ...FOREIGN].flatMap(([, one = '']) => one),
 ];
 
-/** Each hostile character at the start, within and at the end of a name and a text; and what imitates JSON, escapes and markup. */
+/**
+ * Each hostile character at the start, within and at the end of a name and a text; and imitations of JSON, escapes and
+ * markup.
+ */
 const SETS: readonly Json[] = [
   ...characters.map((one) => ({ [`${one}k${one}y${one}`]: [`${one}a${one}b${one}`, one], path: `/srv/${one}` })),
   {},
@@ -50,7 +53,7 @@ describe('arguments on the page of a request', () => {
     const board = await DrawingBoard.open(browser, 390, 'light');
     const canonical = SETS.map((one) => canonicalJson(one));
     const shown = await board.read(canonical, isDense);
-    // A line break within a text is drawn behind its escape.
+    // The page draws a line break within a text behind its escape.
     expect(shown.map((one) => canonicalJson(JSON.parse(one.replaceAll('\n', '')) as Json))).toEqual(canonical);
   });
 });

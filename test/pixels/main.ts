@@ -5,7 +5,7 @@ const HELP = `Draws pairs of calls that differ, as approvers see them, in a real
 the arguments. No two may look the same. Exit code 1 when two do, or when one call is not drawn the same twice.
 
   npm run test:pixels                        5,000 pairs
-  npm run test:pixels -- --pairs 200         so many
+  npm run test:pixels -- --pairs 200         this many
   npm run test:pixels -- --seed monday       those of this seed; without it the seed is chosen, and printed
   npm run test:pixels -- --json              figures as JSON on stdout
 `;
@@ -27,7 +27,7 @@ function words({ kinds, alike, unsteady, ...figures }: PixelFigures): string {
   return [
     `${figures.pairs} pairs, ${figures.drawings} drawings in ${figures.seconds.toFixed(0)} s, seed ${figures.seed}`,
     ...counts.map(([kind, count]) => `  ${kind}: ${count}`),
-    `drawn otherwise the second time: ${unsteady}`,
+    `drawn differently the second time: ${unsteady}`,
     `alike without a mark: ${alike.length}`,
     ...alike
       .slice(0, 20)

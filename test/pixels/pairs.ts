@@ -3,7 +3,7 @@ import { canonicalJson, type Json } from '../../workflows/domain/canonical-json.
 import { createChance, type Chance } from '../histories/chance.ts';
 import { ALIKE, BLANKS, CONTROLS, FOREIGN, MARKS, UNSEEN } from './characters.ts';
 
-/** Two calls that differ, by the RFC 8785 texts of their arguments, and how. */
+/** Two different calls, by the RFC 8785 texts of their arguments, and their difference. */
 export interface Pair {
   readonly kind: string;
   readonly left: string;
@@ -21,16 +21,16 @@ const insert =
     put(text, at, chance.oneOf(list));
 
 const CHANGES: Readonly<Record<string, Change>> = {
-  'a character more': insert([...'abl1I0O.,;/-_ "\\\'{}[]:']),
-  'a character less': (text, at) => put(text, at, '', 1),
+  'an extra character': insert([...'abl1I0O.,;/-_ "\\\'{}[]:']),
+  'a missing character': (text, at) => put(text, at, '', 1),
   'another character': (text, at, chance) => put(text, at, chance.oneOf([...'abl1I0Oz./- ']), 1),
-  'two characters the other way round': (text, at) => put(text, at, (text[at + 1] ?? '') + (text[at] ?? ''), 2),
-  'a blank more': insert(BLANKS),
-  'a blank that is another': (text, at, chance) => put(text, text.indexOf(' ', at), chance.oneOf(BLANKS), 1),
-  'a blank less': (text, at) => put(text, text.indexOf(' ', at), '', 1),
+  'two characters swapped': (text, at) => put(text, at, (text[at + 1] ?? '') + (text[at] ?? ''), 2),
+  'an extra blank': insert(BLANKS),
+  'another kind of blank': (text, at, chance) => put(text, text.indexOf(' ', at), chance.oneOf(BLANKS), 1),
+  'a missing blank': (text, at) => put(text, text.indexOf(' ', at), '', 1),
   'a blank at the end': (text, _at, chance) => (chance.happens(0.5) ? `${text} ` : ` ${text}`),
   'a blank before the last character': (text) => put(text, text.length - 1, ' '),
-  'what does not show': insert(UNSEEN),
+  'an invisible character': insert(UNSEEN),
   'a control character': insert(CONTROLS),
   'a control character, and its escape in letters': (text, at, chance) =>
     put(text, at, chance.oneOf(['\\u001b', '\\r', '\\n', '\\u202e', '\\u00a0', 'U+0441', 'U+200B'])),
@@ -44,7 +44,7 @@ const CHANGES: Readonly<Record<string, Change>> = {
     ),
 };
 
-/** A text as tools get it: a command, a path without an end, prose, code, other languages. */
+/** A text as tools get it: a command, an unfinished path, prose, code, other languages. */
 function someText(chance: Chance): string {
   const several = (count: number, list: readonly string[]) =>
     Array.from({ length: count }, () => chance.oneOf(list)).join(' ');
@@ -58,7 +58,7 @@ function someText(chance: Chance): string {
   ])();
 }
 
-/** The text within the arguments that a tool gets. */
+/** The text within a tool's arguments. */
 function around(text: string, chance: Chance): Json {
   return chance.weighted<Json>([
     [4, { command: text, cwd: '/srv' }],
@@ -69,7 +69,7 @@ function around(text: string, chance: Chance): Json {
   ]);
 }
 
-/** Two texts of which one has in the place of a character what the other has not. */
+/** Two texts that differ in one character. */
 function exchanged(pairs: readonly (readonly string[])[], chance: Chance): [string, string] {
   const [one = '', ...others] = chance.oneOf(pairs);
   const text = someText(chance);
@@ -78,14 +78,14 @@ function exchanged(pairs: readonly (readonly string[])[], chance: Chance): [stri
   return [put(text, at, one.repeat(times)), put(text, at, others.join('').repeat(times))];
 }
 
-/** Two texts of which one has a blank before what is drawn wider than a blank, wherever a line may end. */
+/** Two texts, one of which has a blank before a character wider than a blank, wherever a line may end. */
 function blankBeforeWide(chance: Chance): [string, string] {
   const wide = chance.oneOf([...UNSEEN, ...CONTROLS, ...ALIKE.map(([, other = '']) => other), ...FOREIGN.flat()]);
   const start = chance.happens(0.5) ? someText(chance).trimEnd() : 'd'.repeat(4 + chance.below(110));
   return [`${start}${wide}x`, `${start} ${wide}x`];
 }
 
-/** A text and what normalization makes of it. */
+/** A text and its normalized form. */
 function normalized(chance: Chance): [string, string] {
   const letter = chance.oneOf([...'éñüçåǖếй가ㅤΆ', 'ﬁ', '²', 'Ω', 'Å', '豈', '¼']);
   const form = chance.oneOf(['NFC', 'NFD', 'NFKC', 'NFKD'] as const);
@@ -168,15 +168,15 @@ function draw(chance: Chance): { readonly kind: string; readonly values: readonl
         return texts(kind, [text, change(text, chance.below(text.length), chance)]);
       },
     ],
-    [3, () => texts('look-alikes', exchanged(ALIKE, chance))],
+    [3, () => texts('lookalikes', exchanged(ALIKE, chance))],
     [3, () => texts('other letters and signs', exchanged(FOREIGN, chance))],
     [1, () => texts('normalization', normalized(chance))],
-    [2, () => texts('a blank before what is wide', blankBeforeWide(chance))],
+    [2, () => texts('a blank before a wide character', blankBeforeWide(chance))],
     [2, () => ({ kind: 'numbers, names and nesting', values: structures(chance) })],
   ])();
 }
 
-/** So many pairs of calls that differ in what would run, each time the same by seed. */
+/** This many pairs of calls that differ in the executed arguments, the same for the same seed. */
 export function pairsOf(seed: string, count: number): Pair[] {
   const chance = createChance(seed);
   const pairs: Pair[] = [];
@@ -189,5 +189,5 @@ export function pairsOf(seed: string, count: number): Pair[] {
   return pairs;
 }
 
-/** A change may have cut a character in two: such a text has no canonical form, and no call has it. */
+/** A change may have cut a character in two: such a text has no canonical form, so no call has it. */
 const hasHalfCharacter = (value: Json): boolean => /\\ud[89a-f]/.test(JSON.stringify(value));

@@ -5,7 +5,7 @@ import { launchBrowser } from '../support/chromium.ts';
 import { DrawingBoard, isSameDrawing, WIDTHS, type Drawing } from './drawing.tsx';
 import { runPixels } from './run-pixels.ts';
 
-/** Fewer than `npm run test:pixels` draws, and always the same. */
+/** Fewer pairs than `npm run test:pixels` draws, and always the same. */
 const PAIRS = 20;
 
 describe('arguments, as an approver sees them', () => {
@@ -16,7 +16,7 @@ describe('arguments, as an approver sees them', () => {
   afterAll(() => browser.close());
 
   const lengths = Array.from({ length: 76 }, (_, at) => at + 4);
-  /** The even ones of these texts that are drawn as the one behind them is. */
+  /** The texts at even places that look like the following text. */
   const alikeIn = (texts: readonly string[], drawings: readonly Drawing[]) =>
     texts.filter((_, at) => {
       const [one, other] = [drawings[at], drawings[at + 1]];
@@ -28,7 +28,7 @@ describe('arguments, as an approver sees them', () => {
     );
 
   it.each(WIDTHS.flatMap((width) => [[width, 'as usual', false] as const, [width, 'dense', true] as const]))(
-    'tell a blank before the last character from none, wherever lines of %i px end, %s',
+    'show a blank before the last character, wherever lines of %i px end, %s',
     async (width, _form, isDense) => {
       const board = await DrawingBoard.open(browser, width, 'light');
       const texts = commands(['/', ' /']);
@@ -36,16 +36,13 @@ describe('arguments, as an approver sees them', () => {
     },
   );
 
-  it.each(WIDTHS)(
-    'tell a blank before what is wider than a blank from none, wherever filled lines of %i px end',
-    async (width) => {
-      const board = await DrawingBoard.open(browser, width, 'light');
-      const texts = commands(['\u{1d68a}x', ' \u{1d68a}x']);
-      expect(alikeIn(texts, await board.draw(texts, true))).toEqual([]);
-    },
-  );
+  it.each(WIDTHS)('show a blank before a wider character, wherever filled lines of %i px end', async (width) => {
+    const board = await DrawingBoard.open(browser, width, 'light');
+    const texts = commands(['\u{1d68a}x', ' \u{1d68a}x']);
+    expect(alikeIn(texts, await board.draw(texts, true))).toEqual([]);
+  });
 
-  it('tell it in names too, where a browser would end a line by itself', async () => {
+  it('show it in names too, where a browser would end a line by itself', async () => {
     const board = await DrawingBoard.open(browser, 390, 'light');
     const names = ['-', '?', '\u2014'].flatMap((sign) =>
       lengths

@@ -4,10 +4,10 @@ import { startAuditApp, type AuditUnderTest } from '../apps/audit/audit-app.ts';
 import { ApprovalsUnderTest } from '../support/approvals.ts';
 import { launchBrowser } from '../support/chromium.ts';
 
-/** What a sheet of A4 has room for, in pixels. */
+/** The size of a sheet of A4, in pixels. */
 const SHEET = 1_123;
 
-/** How high everything in an element is, and how much of it is to be seen. */
+/** The height of an element's content, and of its visible part. */
 const heights = (page: Page, selector: string) =>
   page
     .locator(selector)
@@ -16,7 +16,7 @@ const heights = (page: Page, selector: string) =>
       whole: element.scrollHeight,
       seen: element.clientHeight,
     }));
-/** Chromium writes the objects of a PDF, of which each sheet is one, in letters. */
+/** Chromium writes the objects of a PDF, of which each sheet is one, as text. */
 const sheetsOf = (pdf: Buffer) => pdf.toString('latin1').match(/\/Type \/Page\b/g)?.length ?? 0;
 
 describe('on paper', () => {

@@ -5,19 +5,22 @@ import { pairsOf, type Pair } from './pairs.ts';
 const VIEWS = WIDTHS.flatMap((width) => THEMES.map((theme) => ({ width, theme })));
 /** Pairs on one page. */
 const AT_ONCE = 40;
-/** Of so many pages one is drawn in the form that long arguments have. */
+/** One of this many pages is drawn in the form that long arguments have. */
 const DENSE_EVERY = 4;
-/** Pairs that one browser draws. A browser keeps something of every picture, so a run of thousands needs several. */
+/** Pairs that one browser draws. A browser keeps some memory for every picture, so a run of thousands needs several. */
 const PER_BROWSER = 400;
 
 export interface PixelOptions {
   readonly pairs: number;
   readonly seed: string;
-  /** Told after each page how many pairs have been drawn in all widths and themes, and how often two looked alike. */
+  /**
+   * Called after each page with the number of pairs that have been drawn in all widths and themes, and the number that
+   * looked alike.
+   */
   readonly onProgress?: (drawn: number, alike: number) => void;
 }
 
-/** A pair that looks the same somewhere. */
+/** A pair that looks the same at some width and theme. */
 export interface Alike extends Pair {
   readonly width: number;
   readonly theme: string;
@@ -30,13 +33,13 @@ export interface PixelFigures {
   readonly drawings: number;
   readonly kinds: Readonly<Record<string, number>>;
   readonly alike: readonly Alike[];
-  /** Calls that were drawn twice and differ from themselves: then nothing is proven by pairs that differ. */
+  /** Calls that were drawn twice and differ from themselves: then pairs that differ prove nothing. */
   readonly unsteady: number;
 }
 
 /**
  * Draws both calls of each pair as approvers see them, at every width and in every theme, and compares the pixels. One
- * call of each page is drawn twice: what is equal has to be drawn equally.
+ * call of each page is drawn twice, to check that equal calls are drawn equally.
  */
 export async function runPixels({ pairs: count, seed, onProgress }: PixelOptions): Promise<PixelFigures> {
   const began = performance.now();
@@ -68,7 +71,7 @@ export async function runPixels({ pairs: count, seed, onProgress }: PixelOptions
 
 type Boards = readonly { readonly width: number; readonly theme: string; readonly board: DrawingBoard }[];
 
-/** A board for every width and theme, in a browser of their own, which ends with the work. */
+/** A board for every width and theme, in separate browsers, which end with the work. */
 async function withBoards(work: (boards: Boards) => Promise<void>): Promise<void> {
   const browser = await launchBrowser();
   try {

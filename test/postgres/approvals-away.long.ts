@@ -21,7 +21,7 @@ const answered = <Answer extends { readonly status: number }>(ask: () => Promise
     return answer;
   });
 
-/** One request for each submission, approved by one vote; nothing else. */
+/** One request for each submission, approved by one vote, and no other rows. */
 async function eachWasOpenedAndApprovedOnce(count: number): Promise<void> {
   const { rows } = await service.database.pool.query(
     `SELECT status, votes, count(*)::int AS requests FROM (SELECT r.status, (SELECT count(*)::int FROM approvals.vote v
@@ -60,7 +60,7 @@ describe('the access request service over a database that fails now and then', (
     await eachWasOpenedAndApprovedOnce(count);
   }, 600_000);
 
-  it('counts each vote once while its queries fail at random, some after they were made', async () => {
+  it('counts each vote once while its queries fail at random, some of them after they took effect', async () => {
     const count = times(40, 500);
     const shaky = unreliable(service.database.pool, { before: 0.05, after: 0.1 });
     const store = createAccessRequestStore(shaky.pool);

@@ -26,7 +26,7 @@ afterAll(async () => {
   await postgres.stop();
 });
 
-/** Every way into the service, and what it answers. */
+/** Every entry point of the service, and its answer. */
 async function everyDoor(): Promise<Record<string, { status: number; type: string; retryAfter: string | null }>> {
   const body = await service.submission();
   const doors = {
@@ -67,11 +67,11 @@ describe('the access request service without its database', () => {
       return status === 200 ? body.task : undefined;
     });
     expect(back).toMatchObject({ id: request.id, status: 'pending' });
-    const nobody = await untilAnswered(() => service.status('nobody'));
-    expect(nobody.body.type).toBe(`${URN}unknown_task`);
+    const unknown = await untilAnswered(() => service.status('unknown'));
+    expect(unknown.body.type).toBe(`${URN}unknown_task`);
   });
 
-  it('tells the same to those for whom no connection is left, and serves others as soon as there is one', async () => {
+  it('gives the same answer to callers without a connection, and serves them as soon as there is one', async () => {
     await withOperator(databaseUrl, async (operator) => {
       await operator.query('BEGIN; LOCK TABLE approvals.access_request IN ACCESS EXCLUSIVE MODE');
       const answers = await Promise.all(Array.from({ length: 60 }, () => service.status(request.id)));

@@ -32,7 +32,7 @@ afterAll(async () => {
   await postgres.stop();
 });
 
-/** What every address answers: status, type and when to ask again. */
+/** The answer of every address: status, type and when to ask again. */
 const everyDoor = (accept: string) =>
   Promise.all(
     doors.map(async (path) => {
@@ -42,7 +42,7 @@ const everyDoor = (accept: string) =>
   );
 const eachIs = (answer: readonly unknown[]) => doors.map(() => answer);
 
-/** What every address comes to answer to programs: one that is told to try again does so. */
+/** The final answer of every address to programs: a program that is told to try again does so. */
 async function expectEveryDoor(answer: readonly unknown[]): Promise<void> {
   let found: unknown;
   const isSo = async () => isDeepStrictEqual((found = await everyDoor('application/json')), eachIs(answer));
@@ -52,7 +52,7 @@ async function expectEveryDoor(answer: readonly unknown[]): Promise<void> {
 const SHOWN = [200, 'application/json', null];
 
 describe('the audit application without its database', () => {
-  it('tells everybody when to ask again, and shows the records when the server is back', async () => {
+  it('tells every caller when to ask again, and shows the records when the server is back', async () => {
     await expectEveryDoor(SHOWN);
     await postgres.crash();
     expect(await everyDoor('application/json')).toEqual(eachIs([503, 'application/problem+json', '5']));
@@ -65,7 +65,7 @@ describe('the audit application without its database', () => {
     await expectEveryDoor(SHOWN);
   });
 
-  it('tells the same to those who wait too long for a lock, and does not call a fault of its own trouble that passes', async () => {
+  it('gives the same answer to callers that wait too long for a lock, and does not call its own faults temporary', async () => {
     await withOperator(url, async (operator) => {
       await operator.query('BEGIN; LOCK TABLE gateway.outcome_record IN ACCESS EXCLUSIVE MODE');
       expect(await everyDoor('application/json')).toEqual(eachIs([503, 'application/problem+json', '5']));

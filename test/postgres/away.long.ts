@@ -27,7 +27,7 @@ beforeEach(() => {
 });
 afterEach(() => pool.end());
 
-/** So many whole lives, then the end of what disturbs them; each call has run once, and the invariants hold. */
+/** Runs this many whole lives and then ends the fault; each call has run once, and the invariants hold. */
 async function everyCallRunsOnce(count: number, calm: () => Promise<unknown>, over: Pool = pool): Promise<void> {
   const world = lives(over);
   const held: Held[] = [];
@@ -84,7 +84,7 @@ describe('while calls run', () => {
     expect(ended).toBeGreaterThan(10);
   }, 900_000);
 
-  it('queries that fail at random, some after they were made, lose nothing and repeat nothing', async () => {
+  it('queries that fail at random, some of them after they took effect, lose nothing and repeat nothing', async () => {
     const shaky = unreliable(pool, { before: 0.02, after: 0.05 });
     await everyCallRunsOnce(times(150, 2_000), () => Promise.resolve(), shaky.pool);
     expect(shaky.failures()).toBeGreaterThan(20);
@@ -94,7 +94,7 @@ describe('while calls run', () => {
 describe('a server that only reads', () => {
   afterEach(() => setting(url, 'default_transaction_read_only', undefined));
 
-  it('shows every task, refuses what would be written as something to repeat, and goes on afterwards', async () => {
+  it('shows every task, tells callers to repeat writes, and goes on afterwards', async () => {
     const { open, drive, view: look, calls } = lives(pool);
     const view = (taskId: string) => repeated(() => look(taskId));
     const [waiting, dueSoon] = [await open(), await open()];
@@ -106,7 +106,7 @@ describe('a server that only reads', () => {
     const until = performance.now() + times(500, 60_000);
     while (performance.now() < until) {
       expect(await view(waiting.taskId)).toMatchObject({ state: 'pending' });
-      // Past its deadline: its end cannot be put on record, so it has not happened.
+      // Past its deadline. Its end cannot be recorded, so it has not happened.
       expect(await view(dueSoon.taskId)).toMatchObject({ state: 'pending' });
     }
     await expect(calls.cancel(waiting.gatedCallId)).rejects.toMatchObject(AWAY);
@@ -126,7 +126,7 @@ describe('a server that only reads', () => {
 });
 
 describe('a server without a connection left', () => {
-  it('is waited for within bounds, and is back at once when there are some again', async () => {
+  it('makes callers wait within bounds, and serves them at once when there are connections again', async () => {
     const { open, view } = lives(pool);
     const { taskId } = await open();
     const taken: Client[] = [];
@@ -143,10 +143,10 @@ describe('a server without a connection left', () => {
         )
           break;
         taken.push(client);
-        // Or the pool ends its connection, which nobody used for as long as this takes.
+        // Or the pool ends its connection, which stays unused for as long as this takes.
         await repeated(() => view(taskId));
       }
-      // Who has connections keeps them.
+      // Callers with connections keep them.
       expect(await repeated(() => view(taskId))).toMatchObject({ state: 'pending' });
       const late = lives(fresh);
       const looks = async (count: number) => {
@@ -155,7 +155,7 @@ describe('a server without a connection left', () => {
       };
       await expect(late.view(taskId)).rejects.toMatchObject(AWAY);
       await Promise.all(taken.splice(0).map((client) => client.end()));
-      // The server takes its time to notice that they are gone, one after the other.
+      // The server needs time to notice that they are gone, one after the other.
       await waitFor(() => looks(50).then(Boolean, () => false));
     } finally {
       await Promise.all(taken.map((client) => client.end()));
@@ -163,7 +163,7 @@ describe('a server without a connection left', () => {
     }
   });
 
-  it('more callers than connections wait for their turn, and none of them for ever', async () => {
+  it('more callers than connections wait their turn, within bounds', async () => {
     const narrow = createPool(url, { ...systemTime, applicationName: 'narrow', max: 2 });
     try {
       const { open, view } = lives(narrow);
@@ -191,17 +191,20 @@ describe('a network', () => {
     await proxy.close();
   });
 
-  it.each(['refuse', 'blackhole'] as const)('that does %s connections holds nobody for ever', async (weather) => {
-    const { open, drive, view } = lives(behind);
-    const call = await open();
-    proxy.weather = weather;
-    if (weather === 'refuse') proxy.dropAll();
-    await expect(view(call.taskId)).rejects.toMatchObject(AWAY);
-    const driving = drive(call);
-    proxy.weather = 'pass';
-    await driving;
-    expect(await repeated(() => view(call.taskId))).toMatchObject({ state: 'executed' });
-  });
+  it.each(['refuse', 'blackhole'] as const)(
+    'that does %s connections makes no caller wait for ever',
+    async (weather) => {
+      const { open, drive, view } = lives(behind);
+      const call = await open();
+      proxy.weather = weather;
+      if (weather === 'refuse') proxy.dropAll();
+      await expect(view(call.taskId)).rejects.toMatchObject(AWAY);
+      const driving = drive(call);
+      proxy.weather = 'pass';
+      await driving;
+      expect(await repeated(() => view(call.taskId))).toMatchObject({ state: 'executed' });
+    },
+  );
 
   it('that is slow, and breaks off after some bytes, again and again, lets every call through once', async () => {
     proxy.delayMs = 5;

@@ -13,7 +13,7 @@ import { waitFor } from '../support/wait-for.ts';
 import { systemTime } from '../support/time.ts';
 
 const obstacle = whyNoSmallDisks();
-/** Where it cannot be tried it is skipped, and its name says why. */
+/** The test is skipped where it cannot run, and its name says why. */
 const onSmallDisk = (name: string, test: () => Promise<void>) =>
   obstacle === undefined ? it(name, test) : it.skip(`${name} (not tried here: ${obstacle})`, test);
 let postgres!: SmallDiskPostgres;
@@ -32,9 +32,9 @@ afterAll(async () => {
   await postgres?.stop();
 });
 
-/** Opens calls until the server cannot any more; answers why. */
+/** Opens calls until the server fails; answers why. */
 async function openUntilRefused(world: ReturnType<typeof lives>): Promise<unknown> {
-  // Nothing that a server could make smaller.
+  // Content that a server cannot compress.
   const content = () => randomBytes(50_000).toString('base64');
   for (let count = 0; count < 5_000; count += 1) {
     const opening = anOpening({ args: { path: String(count), content: content() } });
@@ -42,14 +42,14 @@ async function openUntilRefused(world: ReturnType<typeof lives>): Promise<unknow
       () => undefined,
       (error: unknown) => error,
     );
-    // A machine that stood still is refused as well.
+    // A machine that stood still leads to a refusal as well.
     if (refused !== undefined && /No space left on device/.test(postgres.log)) return refused;
   }
   throw new Error('the disk never got full');
 }
 
 onSmallDisk(
-  'a full disk refuses what is new as something to repeat, shows every task, and keeps results until there is room',
+  'a full disk refuses new calls as something to repeat, shows every task, and keeps results until there is room',
   async () => {
     let reachedTheTool = 0;
     let mayAnswer = () => undefined as void;
@@ -57,7 +57,7 @@ onSmallDisk(
       mayAnswer = resolve;
     });
     const world = lives(pool, {
-      // How long a server needs to come back from a full disk is not the subject.
+      // The time that a server needs to recover from a full disk does not matter here.
       executionTimeoutMs: 600_000,
       atTheTool: async () => {
         reachedTheTool += 1;
@@ -90,7 +90,7 @@ onSmallDisk(
 );
 
 onSmallDisk(
-  'a write-ahead log without room ends the server; what was confirmed is there when it is back, and goes on',
+  'a write-ahead log without room ends the server; confirmed data is there when it is back, and calls go on',
   async () => {
     const world = lives(pool);
     const held = await world.open();

@@ -16,7 +16,7 @@ import { ordinaryTime } from '../support/time.ts';
 const AWAY = { code: 'ERR_DATABASE_UNAVAILABLE' };
 let db: TestDatabase;
 let fixture: ReturnType<typeof gatedCallFixture>;
-/** The same for who gives up as soon as the product does. */
+/** The same for a client that gives up as soon as the product does. */
 let hasty: ReturnType<typeof gatedCallFixture>;
 let hastyPool: Pool;
 beforeAll(async () => {
@@ -34,7 +34,7 @@ afterAll(async () => {
   }
 });
 
-/** A session that is nobody's of ours, in a transaction that takes its time. */
+/** A session outside of the product, in a transaction that takes its time. */
 async function withStray<T>(act: (stray: PoolClient) => Promise<T>): Promise<T> {
   const stray = await db.pool.connect();
   try {
@@ -42,7 +42,7 @@ async function withStray<T>(act: (stray: PoolClient) => Promise<T>): Promise<T> 
     await stray.query("SET LOCAL idle_in_transaction_session_timeout = 0; SET LOCAL deadlock_timeout = '20s'");
     return await act(stray);
   } finally {
-    // Whatever state it is in, it is not used again.
+    // The connection may be in any state, so it is not used again.
     stray.release(true);
   }
 }
@@ -71,7 +71,7 @@ describe('a stray session that holds the row of a call while its approval ends',
     ['changes nothing, and commits', 'nothing', 'COMMIT'],
     ['changes the row, and rolls back', 'the row', 'ROLLBACK'],
     ['changes the row, and commits', 'the row', 'COMMIT'],
-  ] as const)('%s: nobody claims afterwards, and the task is shown all the time', async (_case, change, end) => {
+  ] as const)('%s: no worker can claim afterwards, and the task is shown all the time', async (_case, change, end) => {
     const call = await fixture.granted();
     const claim = await claimOf(call.gatedCallId);
     const soon = `UPDATE gateway.gated_call SET approval_expires_at = clock_timestamp() + interval '1200 ms' WHERE id = $1
@@ -80,7 +80,7 @@ describe('a stray session that holds the row of a call while its approval ends',
     await withStray(async (stray) => {
       await stray.query('SELECT 1 FROM gateway.gated_call WHERE id = $1 FOR UPDATE', [call.gatedCallId]);
       await stray.query(CHANGES[change], change === 'nothing' ? [] : [call.gatedCallId]);
-      // It waits longer for the row than one may: that is no answer, so it asks again.
+      // The worker waits too long for the row, which is no answer, so it asks again.
       const claimed = repeated(() => hasty.lifecycle.claim(claim));
       const expired = repeated(() => hasty.lifecycle.expire(call.gatedCallId));
       await expect(hasty.lifecycle.claim(claim)).rejects.toMatchObject(AWAY);
@@ -100,12 +100,12 @@ describe('a stray session that holds the row of a call while its approval ends',
 });
 
 describe('a claim that falls victim', () => {
-  /** A claim that fell victim to a deadlock; undefined when the other one did. */
+  /** A claim that fell victim to a deadlock; undefined when the other session did. */
   async function crossed() {
     const { gatedCallId } = await fixture.granted();
     const claim = await claimOf(gatedCallId);
     return withStray(async (stray) => {
-      // The claim locks the call and then the decision that it refers to; this goes the other way.
+      // The claim locks the call and then its decision; this session locks them in the opposite order.
       await stray.query('SELECT 1 FROM gateway.decision WHERE id = $1 FOR UPDATE', [claim.decisionId]);
       const claiming = fixture.lifecycle.claim(claim).catch((error: unknown) => error);
       await waitFor(() => waitingForLocks(1));
@@ -122,16 +122,16 @@ describe('a claim that falls victim', () => {
     });
   }
 
-  it('to a deadlock is no lost claim: it is made again', async () => {
+  it('to a deadlock is not lost: it is made again', async () => {
     let claim = await crossed();
-    // The claim looks once whether it is in a deadlock, a second after it began to wait. Where the machine stood still then, the
-    // stray session found it, and nobody but that fell victim.
+    // The claim checks once for a deadlock, a second after it began to wait. If the machine stood still then, the stray
+    // session found the deadlock and was its only victim.
     while (claim === undefined) claim = await crossed();
     expect((await fixture.lifecycle.load(claim.gatedCallId)).state).toBe('granted');
     expect(await fixture.claim(claim.gatedCallId, claim.claimId)).toBe('won');
   });
 
-  it('to a row that is held for too long is no lost claim: it is made again', async () => {
+  it('to a row that is held for too long is not lost: it is made again', async () => {
     const call = await fixture.granted();
     const claim = await claimOf(call.gatedCallId);
     await withStray(async (stray) => {
@@ -150,7 +150,7 @@ describe('a crowd', () => {
       const claim = await claimOf(call.gatedCallId);
       const cancel = () => repeated(() => fixture.calls.cancel(call.gatedCallId));
       const half = Array.from({ length: 500 }, cancel);
-      // In the middle, so that either may win. The pool hands connections out in the order of asking.
+      // The claim asks in the middle, so that either may win. The pool hands connections out in the order of asking.
       const claimed = repeated(() => fixture.lifecycle.claim(claim));
       const states = await Promise.all([...half, ...Array.from({ length: 500 }, cancel)]);
       const { state } = await fixture.lifecycle.load(call.gatedCallId);
@@ -160,7 +160,7 @@ describe('a crowd', () => {
     }
   }, 600_000);
 
-  it('of 200 identical calls of one caller gets one task and one request, and of two callers two', async () => {
+  it('of 200 identical calls of one caller gets one task and one request, and of two callers two of each', async () => {
     const { calls, ensureSubmitted, requests } = lives(db.pool);
     const caller = { ...CALLER, subject: randomUUID() };
     const args = { path: randomUUID(), content: 'x' };
@@ -189,11 +189,11 @@ describe('a crowd', () => {
       const call = await fixture.pending();
       const grant = () => fixture.lifecycle.grant(call.gatedCallId, 1, anApproval());
       const began = performance.now();
-      // In half of them it is the claim that races, in the others the approval before it.
+      // In half of the rounds the claim races, in the others the approval before it.
       if (index % 2 === 0) await grant();
       const decided = await claimOf(call.gatedCallId);
       const deadline = `UPDATE gateway.gated_call SET request_deadline = clock_timestamp() + $2 * interval '1 ms' WHERE id = $1`;
-      // However slow the machine, the rivals are there about then.
+      // By then the rivals are there, even on a slow machine.
       await db.pool.query(deadline, [call.gatedCallId, Math.random() * (15 + performance.now() - began)]);
       const claim = async () => {
         await soon();
@@ -212,7 +212,7 @@ describe('a crowd', () => {
     const rounds = times(300, 10_000);
     await inParallel(rounds, 6, round);
     expect([...states.values()].reduce((sum, count) => sum + count, 0)).toBe(rounds);
-    // It was a race: each of them won some.
+    // It was a race: each of them won at least once.
     expect([...states.keys()].sort()).toEqual(['cancelled', 'claimed', 'denied']);
   }, 900_000);
 });
@@ -238,12 +238,12 @@ describe('callbacks', () => {
     expect((await fixture.lifecycle.load(call.gatedCallId)).state).toBe('pending');
   });
 
-  it('that come after the end, or for a request nobody knows, are accepted and do nothing', async () => {
+  it('that come after the end, or for an unknown request, are accepted and do nothing', async () => {
     const call = await fixture.pending();
     await fixture.calls.cancel(call.gatedCallId);
     const before = await signals(call.gatedCallId);
     expect(await deliver(randomUUID(), `arq_${call.gatedCallId}`)).toBe('accepted');
-    expect(await deliver(randomUUID(), 'arq_of_nobody')).toBe('accepted');
+    expect(await deliver(randomUUID(), 'arq_unknown')).toBe('accepted');
     expect(await signals(call.gatedCallId)).toBe(before);
     expect((await fixture.lifecycle.load(call.gatedCallId)).state).toBe('cancelled');
   });

@@ -39,7 +39,7 @@ describe('a connection that breaks around a commit', () => {
   };
 
   describe.each(COMMITS)('that of %s', (_commit, statement) => {
-    it.each(WHEN)('(%s it is made): the call runs once all the same, and its result is known', async (when) => {
+    it.each(WHEN)('(%s it is made): the call still runs once, and its result is known', async (when) => {
       const { open, drive, view, ledger, requests } = lives(pool);
       const cut = proxy.cut({ statement, when });
       const call = await open();
@@ -59,7 +59,7 @@ describe('a connection that breaks around a commit', () => {
       }
     });
 
-    it('three times in a row before it is made: the same', async () => {
+    it('three times in a row before it is made: the call still runs once, and its result is known', async () => {
       const { open, drive, view, ledger, requests } = lives(pool);
       const cut = proxy.cut({ statement, when: 'before', times: 3 });
       const call = await open();
@@ -71,7 +71,7 @@ describe('a connection that breaks around a commit', () => {
   });
 
   it.each(WHEN)(
-    'that of a further request (%s it is made): there is one more, and the call runs once',
+    'that of a further request (%s it is made): there is exactly one more, and the call runs once',
     async (when) => {
       const { open, drive, view, ledger, requests } = lives(pool, { approvals: 2 });
       const cut = proxy.cut({ statement: 'request-again', when });
@@ -85,7 +85,7 @@ describe('a connection that breaks around a commit', () => {
     },
   );
 
-  it.each(WHEN)('that of a cancellation (%s it is made): who repeats it is told how it stands', async (when) => {
+  it.each(WHEN)('that of a cancellation (%s it is made): a repeated cancellation reports the state', async (when) => {
     const { open, drive, view, calls, ledger } = lives(pool);
     const call = await open();
     const cut = proxy.cut({ statement: 'cancel', when });
@@ -98,7 +98,7 @@ describe('a connection that breaks around a commit', () => {
     expect(await count('outcome_record', call.gatedCallId)).toBe(1);
   });
 
-  it('that of the opening, for one who opens and sees nothing of it: it is his own call that he finds', async () => {
+  it('that of the opening, for a caller that does not notice it: the caller finds its own call', async () => {
     const { calls } = lives(pool);
     const opening = anOpening();
     const cut = proxy.cut({ statement: 'open-gated-call', when: 'after' });
@@ -112,7 +112,7 @@ describe('a connection that breaks around a commit', () => {
     ['before', 'unwanted', 'opened'],
     ['after', 'opened', 'joined'],
   ] as const)(
-    'that of the opening (%s it is made), for one who has gone by then: it is %s, and who comes back has it %s',
+    'that of the opening (%s it is made), for a caller that has left by then: the call is %s, and a returning caller has it %s',
     async (when, found, later) => {
       const { calls } = lives(pool);
       const opening = anOpening();

@@ -34,31 +34,37 @@ describe('a connection that breaks around the commit of a vote', () => {
   it.each([
     ['before', 'counted'],
     ['after', 'repeated'],
-  ] as const)('(%s it is made): who votes again is told how it stands, and has one vote', async (when, outcome) => {
-    const request = await service.open();
-    const cut = proxy.cut({ statement: 'approvals-cast-vote', when });
-    await expect(store.castVote(voteOn(request))).rejects.toThrow();
-    await cut;
-    expect(await store.castVote(voteOn(request))).toBe(outcome);
-    expect(await votesOn(request.id)).toEqual([{ verdict: 'approve' }]);
-    expect((await store.find(request.id))?.status).toBe('approved');
-  });
+  ] as const)(
+    '(%s it is made): a voter who votes again learns the state of the request, and has one vote',
+    async (when, outcome) => {
+      const request = await service.open();
+      const cut = proxy.cut({ statement: 'approvals-cast-vote', when });
+      await expect(store.castVote(voteOn(request))).rejects.toThrow();
+      await cut;
+      expect(await store.castVote(voteOn(request))).toBe(outcome);
+      expect(await votesOn(request.id)).toEqual([{ verdict: 'approve' }]);
+      expect((await store.find(request.id))?.status).toBe('approved');
+    },
+  );
 
   it.each([
     ['before', 'counted'],
     ['after', 'repeated'],
-  ] as const)('(%s it is made) that came in a message: the same message again says so', async (when, outcome) => {
-    const request = await service.open();
-    const message = { source: 'decisions', webhookId: `msg_${randomUUID()}`, bodyDigest: 'sha-256:a' };
-    const cut = proxy.cut({ statement: 'approvals-accept-decision', when });
-    await expect(store.acceptDecision(message, voteOn(request))).rejects.toThrow();
-    await cut;
-    expect(await store.acceptDecision(message, voteOn(request))).toBe(outcome);
-    expect(await votesOn(request.id)).toHaveLength(1);
-  });
+  ] as const)(
+    '(%s it is made) that came in a message: the repeated message gets the same answer',
+    async (when, outcome) => {
+      const request = await service.open();
+      const message = { source: 'decisions', webhookId: `msg_${randomUUID()}`, bodyDigest: 'sha-256:a' };
+      const cut = proxy.cut({ statement: 'approvals-accept-decision', when });
+      await expect(store.acceptDecision(message, voteOn(request))).rejects.toThrow();
+      await cut;
+      expect(await store.acceptDecision(message, voteOn(request))).toBe(outcome);
+      expect(await votesOn(request.id)).toHaveLength(1);
+    },
+  );
 });
 
-describe('three who vote at the same instant on a request that needs two', () => {
+describe('three approvers who vote at the same instant on a request that needs two', () => {
   it.each([
     [['approve', 'approve', 'approve'], ['approved']],
     [
@@ -66,7 +72,7 @@ describe('three who vote at the same instant on a request that needs two', () =>
       ['approved', 'denied'],
     ],
     [['approve', 'deny', 'deny'], ['denied']],
-  ] as const)('%j: what two of them settle stays', async (verdicts, ends) => {
+  ] as const)('%j: the decision that settles it is final', async (verdicts, ends) => {
     await inParallel(times(10, 200), 3, async () => {
       const request = { ...newAccessRequest({ stages: [aStage({ quorum: 2 })] }), generation: 1 };
       await store.create(request);
@@ -79,7 +85,7 @@ describe('three who vote at the same instant on a request that needs two', () =>
       const votes = await votesOn(request.id);
       expect(votes).toHaveLength(counted);
       const approvals = votes.filter(({ verdict }) => verdict === 'approve').length;
-      // Approved by two and no denial among them; denied by one denial, and nothing counts after the end.
+      // Approved by two without a denial, or denied by one denial; a vote after the end does not count.
       if (status === 'approved') expect([approvals, votes.length]).toEqual([2, 2]);
       else expect(votes.length - approvals).toBe(1);
     });

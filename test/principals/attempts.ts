@@ -8,7 +8,7 @@ import { waitFor } from '../support/wait-for.ts';
 export const METHODS = ['tasks/get', 'tasks/update', 'tasks/cancel', 'subscriptions/listen'] as const;
 export type Method = (typeof METHODS)[number];
 
-/** Tasks as they are to somebody to whom they do not belong, or not any more. */
+/** Tasks as seen by a caller to whom they do not belong, or no longer belong. */
 export const KINDS = ['open', 'ended', 'purged', 'unknown'] as const;
 export type Kind = (typeof KINDS)[number];
 
@@ -18,7 +18,7 @@ export interface Ground {
   readonly taskIds: Readonly<Record<Kind, readonly string[]>>;
   /** The access token of each caller, and which tasks are not the caller's. */
   readonly callers: Readonly<Record<string, { readonly token: string; readonly kinds: readonly Kind[] }>>;
-  /** Everything that is stored about calls: equal when nothing was changed. */
+  /** All stored data about calls: equal when no row was changed. */
   stored(): Promise<string>;
 }
 
@@ -29,12 +29,14 @@ export interface Attempt {
 }
 
 export interface Attempted extends Attempt {
-  /** The whole answer, as it was served. */
+  /** The whole answer, as served. */
   readonly answer: string;
   readonly milliseconds: number;
 }
 
-/** As many of every sort as of every other, but for tasks that do not exist: as many as of all others. In random order. */
+/**
+ * As many of each sort as of every other, but for tasks that do not exist: as many as of all others. In random order.
+ */
 export function planAttempts({ callers }: Pick<Ground, 'callers'>, count: number, seed: number): Attempt[] {
   const others = KINDS.filter((kind) => kind !== 'unknown');
   const sorts = METHODS.flatMap((method) =>
@@ -52,7 +54,7 @@ export function planAttempts({ callers }: Pick<Ground, 'callers'>, count: number
   return shuffled;
 }
 
-/** Makes one attempt. The request is the same but for the id, down to its length. */
+/** Makes one attempt. The requests differ only in the id, and have the same length. */
 export async function attempt(ground: Ground, { caller, method, kind }: Attempt, nth: number): Promise<Attempted> {
   const ids = ground.taskIds[kind];
   const taskId = ids[nth % ids.length] ?? '';
@@ -67,11 +69,11 @@ export async function attempt(ground: Ground, { caller, method, kind }: Attempt,
   return { caller, method, kind, answer: [...lines, text].join('\n'), milliseconds };
 }
 
-/** What opening and ending tasks takes. */
+/** The steps for opening and ending tasks. */
 export interface Owner {
   open(nth: number): Promise<string>;
   cancel(taskId: string): Promise<void>;
-  /** Resolves when nothing is left to be done for tasks that were opened and ended. */
+  /** Resolves when no work is left for tasks that were opened and ended. */
   rest(): Promise<unknown>;
   readonly database: Pool;
 }
@@ -82,7 +84,7 @@ export async function prepareTasks({ open, cancel, rest, database }: Owner, each
   for (let nth = 0; nth < 3 * each; nth += 1) opened.push(await open(nth));
   const [ended, purged] = [opened.slice(each, 2 * each), opened.slice(2 * each)];
   for (const taskId of [...ended, ...purged]) await cancel(taskId);
-  // What is still to be done for a task needs what is forgotten with it.
+  // Pending work on a task needs the data that is forgotten with it.
   await rest();
   await database.query('UPDATE gateway.gated_call SET retain_until = now() WHERE task_id = ANY ($1)', [purged]);
   await waitFor(async () => {

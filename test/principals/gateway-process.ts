@@ -10,7 +10,7 @@ import { prepareTasks, storedIn, type Ground } from './attempts.ts';
 const EACH = 20;
 const PATIENCE = { timeoutMs: 300_000 };
 
-/** The whole product, each deployable a process of its own, with nobody at work but who attempts something. */
+/** The whole product, each deployable as a separate process; the attempts are its only work. */
 export async function startGround(): Promise<Ground & { stop(): Promise<void> }> {
   const stack = await startStack({
     parts: 'apart',
@@ -50,7 +50,7 @@ export async function startGround(): Promise<Ground & { stop(): Promise<void> }>
         token: await resigned(stack.development, owner, { sub: 'another' }),
         kinds: all,
       },
-      'the owner, when it is not kept any more': { token: owner, kinds: ['purged', 'unknown'] },
+      'the owner, after the task is forgotten': { token: owner, kinds: ['purged', 'unknown'] },
     },
     stored: () => storedIn(database),
     stop: () => stack.stop(),

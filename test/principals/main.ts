@@ -2,17 +2,17 @@ import { parseArgs } from 'node:util';
 import { startGround } from './gateway-process.ts';
 import { LIMIT, runPrincipals, type Difference, type PrincipalFigures } from './run-principals.ts';
 
-const HELP = `Asks about tasks of others, one request after the other and in random order: tasks that are open, that have ended, that are not kept
-any more, and that do not exist; by somebody else, by the same person through another client, and by the owner when they are gone; with tasks/get,
-tasks/update, tasks/cancel and subscriptions/listen. Every answer of a method has to be the same, byte for byte, nothing that is stored may change,
-and latency may not tell tasks that exist from those that do not. Exit code 1 when one of these does not hold.
+const HELP = `Asks about tasks of other callers, one request after the other and in random order. The tasks are open, ended, no longer kept, or do not exist. The
+requests come from another person, from the same person through another client, and from the owner of tasks that are gone. They use tasks/get,
+tasks/update, tasks/cancel and subscriptions/listen. All answers of a method have to be the same, byte for byte, no stored data may change, and
+latency may not distinguish tasks that exist from those that do not. Exit code 1 when one of these does not hold.
 
-Latencies are compared by rank (Mann-Whitney) with those of requests about tasks which do not exist, from the same run. What is printed is how often
-who sees one of each would guess right (0.5: by chance), and by how many standard deviations that is off: more than ${LIMIT} counts as told apart, which
-chance alone does once in 2,000 runs.
+The command compares latencies by rank (Mann-Whitney) with those of requests about tasks that do not exist, from the same run. It prints how often an
+observer of one latency of each would guess right (0.5: by chance), and the distance from chance in standard deviations: more than ${LIMIT} means that
+the two can be distinguished, which chance alone does once in 2,000 runs.
 
   npm run test:principals                            10,000 attempts, about a minute
-  npm run test:principals -- --attempts 2000         so many
+  npm run test:principals -- --attempts 2000         this many
   npm run test:principals -- --seed 7                in the order of this seed
   npm run test:principals -- --json                  figures as JSON on stdout
 `;
@@ -53,14 +53,14 @@ function words({ answers, unequal, differences, ...figures }: PrincipalFigures):
   return [
     `${figures.attempts} attempts, seed ${figures.seed}`,
     several.length === 0
-      ? 'the same bytes for every task that is not the caller’s, whether there is one or not'
+      ? 'the same bytes for every task that is not the caller’s, whether it exists or not'
       : `different answers: ${several.map(([method, count]) => `${method} ${count}`).join(', ')}\n${unequal?.join('\n')}`,
-    figures.hasChanged ? 'WHAT IS STORED HAS CHANGED' : 'nothing that is stored has changed',
-    `latency, against that of tasks which do not exist (median ${figures.medianMs.toFixed(2)} ms; ${figures.unseenMs.toFixed(3)} ms more would have been seen):`,
+    figures.hasChanged ? 'STORED DATA HAS CHANGED' : 'no stored data has changed',
+    `latency, against that of tasks that do not exist (median ${figures.medianMs.toFixed(2)} ms; ${figures.unseenMs.toFixed(3)} ms more would have been noticed):`,
     ...differences.map((one) => {
       const { what, requests, share, deviation } = one;
       const figure = `${share.toFixed(3)} guessed right, ${deviation.toFixed(1)} standard deviations off`;
-      return `  ${what.padEnd(22)}${String(requests).padStart(6)} requests  ${figure}${isTold(one) ? '  TOLD APART' : ''}`;
+      return `  ${what.padEnd(22)}${String(requests).padStart(6)} requests  ${figure}${isTold(one) ? '  DISTINGUISHABLE' : ''}`;
     }),
     '',
   ].join('\n');

@@ -4,7 +4,7 @@ import { KINDS, prepareTasks, storedIn, type Ground } from './attempts.ts';
 import { compare, deviation, share, smallestSeen } from './rank-test.ts';
 import { LIMIT, runPrincipals } from './run-principals.ts';
 
-describe('tasks of others', () => {
+describe('tasks of other callers', () => {
   let gateway!: Awaited<ReturnType<typeof startRealGateway>>;
   let ground!: Ground;
   beforeAll(async () => {
@@ -23,7 +23,7 @@ describe('tasks of others', () => {
           return String(body.result?.['taskId']);
         },
         cancel: async (taskId) => void (await gateway.send('tasks/cancel', { taskId })),
-        // There is no worker that would do anything.
+        // There is no worker that could act.
         rest: async () => undefined,
       },
       2,
@@ -32,7 +32,10 @@ describe('tasks of others', () => {
       mcpUrl: gateway.mcpUrl,
       taskIds,
       callers: {
-        'somebody else': { token: await token({ sub: 'bob', client_id: 'agent-8' }), kinds: KINDS },
+        'another person through another client': {
+          token: await token({ sub: 'bob', client_id: 'agent-8' }),
+          kinds: KINDS,
+        },
         'another client': { token: await token({ client_id: 'agent-8' }), kinds: KINDS },
         'no client': { token: await token({ client_id: undefined }), kinds: KINDS },
         'another person': { token: await token({ sub: 'bob' }), kinds: KINDS },
@@ -43,14 +46,14 @@ describe('tasks of others', () => {
   });
   afterAll(() => gateway?.stop());
 
-  it('are to everybody else what no tasks are, down to the byte, and stay as they are (200 attempts) [TASK-111, SESSION-004]', async () => {
+  it('get the same answers as tasks that do not exist, to the byte, and do not change (200 attempts) [TASK-111, SESSION-004]', async () => {
     const { answers, unequal, hasChanged } = await runPrincipals(ground, { attempts: 200, seed: 1 });
     expect(unequal).toBeUndefined();
     expect(answers).toEqual({ 'tasks/get': 1, 'tasks/update': 1, 'tasks/cancel': 1, 'subscriptions/listen': 1 });
     expect(hasChanged).toBe(false);
   });
 
-  it('are another matter to their owner, so the attempts above show what they say', async () => {
+  it('get other answers for their owner, so the attempts above prove their point', async () => {
     const token = await gateway.authority.token({ aud: gateway.mcpUrl });
     // Not open ones: a subscription to them does not end.
     const callers = { owner: { token, kinds: ['ended', 'unknown'] as const } };
@@ -63,17 +66,17 @@ describe('tasks of others', () => {
 });
 
 describe('latencies', () => {
-  /** As latencies are: many small ones, few long ones. The same in every run. */
+  /** Shaped like latencies: many small ones, few long ones. The same in every run. */
   const sample = (count: number, by: (value: number) => number = (value) => value) =>
     Array.from({ length: count }, (_, index) => by(1 + ((index * 7919) % count) / count + (index % 50 === 0 ? 20 : 0)));
 
-  it('of one source are not told apart, also with ties', () => {
+  it('of one source are not distinguished, also with ties', () => {
     const same = compare(sample(1_000), sample(1_000));
     expect([deviation(same), share(same)]).toEqual([0, 0.5]);
     expect(deviation(compare(Array(50).fill(1).concat(2), Array(50).fill(1).concat(2)))).toBe(0);
   });
 
-  it('of which one is a little longer are, in either direction', () => {
+  it('are distinguished when one sample is a little longer, in either direction', () => {
     const longer = sample(1_000, (value) => value + 0.1);
     expect(deviation(compare(longer, sample(1_000)))).toBeGreaterThan(LIMIT);
     expect(deviation(compare(sample(1_000), longer))).toBeLessThan(-LIMIT);
@@ -84,7 +87,7 @@ describe('latencies', () => {
     expect([pairs, wins, variance]).toEqual([6, 4, 3]);
   });
 
-  it('have a difference that is just seen', () => {
+  it('have a difference that is just noticed', () => {
     const seen = smallestSeen(sample(1_000), LIMIT);
     expect(seen).toBeGreaterThan(0.01);
     expect(seen).toBeLessThan(0.5);

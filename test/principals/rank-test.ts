@@ -1,15 +1,15 @@
-/** How two samples of one kind of measurement lie to each other. Medians in the unit of the samples. */
+/** How two samples of one kind of measurement compare. Medians in the unit of the samples. */
 export interface Comparison {
-  /** How many pairs there are of one of each sample. */
+  /** The number of pairs with one value of each sample. */
   readonly pairs: number;
-  /** In how many of the pairs the one of the first sample is larger; ties count half. */
+  /** The number of pairs in which the value of the first sample is larger; ties count half. */
   readonly wins: number;
-  /** Of `wins`, when both samples come from one and the same source. */
+  /** The variance of `wins` when both samples come from the same source. */
   readonly variance: number;
 }
 
 /**
- * Compares ranks, so that neither the form of the distributions nor a few long pauses count for anything. With samples of one
+ * Compares ranks, so that neither the form of the distributions nor a few long pauses matter. With samples of one
  * source, `wins` is about half of the pairs. @see Mann and Whitney 1947
  */
 export function compare(first: readonly number[], second: readonly number[]): Comparison {
@@ -36,19 +36,27 @@ export function compare(first: readonly number[], second: readonly number[]): Co
   };
 }
 
-/** Comparisons within kinds that are not alike, taken together: each first sample was held against its own second one. */
+/**
+ * Combines comparisons of kinds that differ from each other: each first sample was compared with its own second one.
+ */
 export function together(comparisons: readonly Comparison[]): Comparison {
   const sum = (member: keyof Comparison) => comparisons.reduce((total, one) => total + one[member], 0);
   return { pairs: sum('pairs'), wins: sum('wins'), variance: sum('variance') };
 }
 
-/** By how many standard deviations the first sample is larger than chance makes it. About ±1 for samples of one source. */
+/** By how many standard deviations the first sample exceeds chance. About ±1 for samples of one source. */
 export const deviation = ({ pairs, wins, variance }: Comparison): number => (wins - pairs / 2) / Math.sqrt(variance);
 
-/** The part of the pairs in which the first is larger: how often who sees one of each guesses right. A half: by chance. */
+/**
+ * The share of pairs in which the first value is larger: how often an observer of one value of each guesses right. A
+ * half: by chance.
+ */
 export const share = ({ pairs, wins }: Comparison): number => wins / pairs;
 
-/** How much larger each of a sample like this would have to be for its deviation from the rest of it to reach `limit`. */
+/**
+ * How much larger each value of a sample like this would have to be for its deviation from the rest of it to reach
+ * `limit`.
+ */
 export function smallestSeen(sample: readonly number[], limit: number): number {
   const [one, other] = [sample.filter((_, index) => index % 2 === 0), sample.filter((_, index) => index % 2 === 1)];
   const isSeen = (shift: number) =>

@@ -11,14 +11,14 @@ import {
 import { compare, deviation, share, smallestSeen, together, type Comparison } from './rank-test.ts';
 
 /**
- * A latency is told from another one when it is this many standard deviations away from what chance gives. With latencies of
- * one source that happens once in 16,000 comparisons, so once in 2,000 runs of the seven that are made.
+ * Two latencies count as distinguishable when they are this many standard deviations away from chance. With latencies
+ * of one source that happens once in 16,000 comparisons, so once in 2,000 runs with seven comparisons each.
  */
 export const LIMIT = 4;
-/** Compilers count for much in the first requests. */
+/** Compilation takes a large share of the first requests. */
 const WARM_UP_SHARE = 0.05;
 
-/** Latency of requests about tasks of others against that of requests about tasks which do not exist. */
+/** Latency of requests about tasks of other callers against that of requests about tasks that do not exist. */
 export interface Difference {
   readonly what: Method | Kind;
   readonly requests: number;
@@ -29,19 +29,22 @@ export interface Difference {
 export interface PrincipalFigures {
   readonly seed: number;
   readonly attempts: number;
-  /** How many different answers each method gave. */
+  /** The number of different answers of each method. */
   readonly answers: Readonly<Record<Method, number>>;
-  /** The first two answers of one method that are not the same. */
+  /** The first two answers of one method that differ. */
   readonly unequal?: readonly [string, string];
-  /** Whether anything that is stored is otherwise than before. */
+  /** Whether any stored data has changed. */
   readonly hasChanged: boolean;
   readonly differences: readonly Difference[];
-  /** Milliseconds by which `tasks/get` could be slower without being noticed here. */
+  /** By how many milliseconds `tasks/get` could be slower without being noticed here. */
   readonly unseenMs: number;
   readonly medianMs: number;
 }
 
-/** Makes attempts one after the other on tasks of others, and looks for anything by which they could be told from no tasks. */
+/**
+ * Makes attempts one after the other on tasks of other callers, and looks for any difference from tasks that do not
+ * exist.
+ */
 export async function runPrincipals(
   ground: Ground,
   { attempts: count, seed, onProgress }: { attempts: number; seed: number; onProgress?: (made: number) => void },
@@ -81,7 +84,10 @@ function answersOf(made: readonly Attempted[]): Pick<PrincipalFigures, 'answers'
 const latencies = (made: readonly Attempted[], method: Method, kind: Kind) =>
   made.filter((one) => one.method === method && one.kind === kind).map(({ milliseconds }) => milliseconds);
 
-/** By method over all kinds, and by kind over all methods: methods differ from each other, so each is compared with itself. */
+/**
+ * By method over all kinds, and by kind over all methods: methods differ from each other, so each is compared with
+ * itself.
+ */
 function differencesIn(made: readonly Attempted[]): Difference[] {
   const others = KINDS.filter((kind) => kind !== 'unknown');
   const of = (method: Method, kinds: readonly Kind[]) =>

@@ -2,11 +2,11 @@ import { parseArgs } from 'node:util';
 import { withOwnServers } from '../support/own-servers.ts';
 import { runQuorum, type QuorumFigures } from './run-quorum.ts';
 
-const HELP = `Three approvers vote at the same moment on a request that two of them settle: in two browsers, with a token and by webhook,
+const HELP = `Three approvers vote at the same moment on a request that needs two of them: in two browsers, with a token and by webhook,
 some of them twice. Each request has to end once, approved, by two people who count once.
 
   npm run test:quorum                     1,000 requests
-  npm run test:quorum -- --requests 50    so many
+  npm run test:quorum -- --requests 50    this many
   npm run test:quorum -- --json           figures as JSON on stdout
 `;
 

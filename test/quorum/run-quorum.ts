@@ -11,18 +11,19 @@ const PEOPLE = ['alice', 'bob', 'carol'] as const;
 export interface QuorumFigures {
   readonly requests: number;
   readonly seconds: number;
-  /** Votes that were sent, and what they were answered. */
+  /** The votes sent, and their answers. */
   readonly sent: number;
   readonly answers: Readonly<Record<string, number>>;
   readonly statuses: Readonly<Record<string, number>>;
   readonly callbacks: number;
-  /** What is not as it has to be: exactly one resolution, by exactly two people, told once. */
+  /** Violations of: exactly one resolution, by exactly two people, reported once. */
   readonly contradictions: readonly string[];
 }
 
 /**
- * For each request that two of three have to approve, all three do so in the same moment: one in two browsers and with a token,
- * one in a browser and by webhook, one by webhook and with a token. Repeats count once, and what comes late counts for nothing.
+ * For each request that two of three have to approve, all three do so at the same moment: one in two browsers and with
+ * a token, one in a browser and by webhook, one by webhook and with a token. Repeated votes count once, and late votes
+ * do not count.
  */
 export async function runQuorum(requests: number): Promise<QuorumFigures> {
   const service = new ApprovalsUnderTest();
@@ -60,7 +61,7 @@ async function race(service: ApprovalsUnderTest, requests: number): Promise<Quor
   return { requests, seconds, sent: requests * voters.length, answers, ...found, contradictions };
 }
 
-/** Every way in which the three vote; each answers the status that it got. */
+/** Every way in which the three vote; each answers the status of its response. */
 async function votersOf(service: ApprovalsUnderTest): Promise<((request: Opened) => Promise<number>)[]> {
   const inbox = async (name: string) => {
     const browser = await service.signIn(name);
@@ -117,10 +118,11 @@ async function contradictionsIn(service: ApprovalsUnderTest, requests: number) {
     statuses,
     callbacks: told.size,
     contradictions: [
-      ...(rows.length === requests ? [] : [`${rows.length} requests are there instead of ${requests}`]),
+      ...(rows.length === requests ? [] : [`there are ${rows.length} requests instead of ${requests}`]),
       ...wrong.map((row) => `${row.id} is ${row.status} with ${row.votes} votes of ${row.people} people`),
       ...untold.map(
-        ({ id, queued }) => `the end of ${id} is told ${told.get(id) ?? 0} times, and ${queued} times more`,
+        ({ id, queued }) =>
+          `the end of ${id} was reported ${told.get(id) ?? 0} times, and ${queued} more reports are queued`,
       ),
     ],
   };

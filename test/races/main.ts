@@ -4,10 +4,10 @@ import { withOwnServers } from '../support/own-servers.ts';
 import { CONNECTIONS, runRaces, type RaceFigures } from './run-races.ts';
 
 const HELP = `For each gated call, an approval that is claimed, a cancellation and a deadline come within ten milliseconds.
-Exactly one of them may win, and whatever anybody was told has to fit that.
+Exactly one of them may win, and every answer has to agree with that.
 
   npm run test:races                    10,000 calls
-  npm run test:races -- --calls 500     so many
+  npm run test:races -- --calls 500     this many
   npm run test:races -- --json          figures as JSON on stdout
 `;
 
@@ -30,9 +30,9 @@ function words({ winners, ...figures }: RaceFigures): string {
   const lines = [
     `${figures.calls} calls in ${figures.seconds.toFixed(1)} s, ${figures.callsPerSecond.toFixed(0)} per second`,
     `won by the claim ${winners.claim}, by the cancellation ${winners.cancel}, by the deadline ${winners.expiry}`,
-    `contradictions in what the rivals were told: ${figures.contradictions.length}`,
+    `contradictions in the answers to the rivals: ${figures.contradictions.length}`,
     ...figures.contradictions.slice(0, 10),
-    `run again, because the database did not answer somebody in time: ${figures.unanswered.length}`,
+    `run again, because the database did not answer a rival in time: ${figures.unanswered.length}`,
     ...figures.unanswered.slice(0, 10),
     `invariants that do not hold: ${figures.violations.length}`,
     ...figures.violations.map(({ invariant, cases }) => `${invariant}: ${JSON.stringify(cases)}`),

@@ -7,7 +7,7 @@ import { claimIdOf } from '../../workflows/domain/gated-call/call-binding.ts';
 import type { Arrival } from '../invariants/invariant.ts';
 import { anApproval, gatedCallFixture } from '../support/gated-calls.ts';
 
-/** How far before or after the same moment each of the rivals comes. */
+/** How far before or after the common moment each of the rivals comes. */
 const SPREAD_MS = 5;
 /** Between the preparation and that moment. */
 const LEAD_MS = 12;
@@ -17,12 +17,12 @@ export type Winner = 'claim' | 'cancel' | 'expiry';
 
 export interface RaceResult {
   readonly winner: Winner;
-  /** What does not fit together in the answers that the rivals got. */
+  /** The contradictions in the answers that the rivals got. */
   readonly contradictions: readonly string[];
   readonly arrival?: Arrival;
 }
 
-/** The database left somebody without an answer, and why: what became of that call, only the invariants tell. */
+/** Why the database left a rival without an answer: the outcome of that call shows only in the invariants. */
 export interface Unanswered {
   readonly unanswered: string;
 }
@@ -33,8 +33,8 @@ const WINNERS: Readonly<Record<string, Winner>> = { claimed: 'claim', cancelled:
 
 /**
  * One gated call for which two workers, a cancellation and a deadline compete within ten milliseconds, by the product's
- * own stores. In every other call the workers have recorded the approval before; in the others that is part of the race.
- * In one of ten, somebody keeps the row locked until the deadline is over, so that everybody waits for it.
+ * own stores. In every other call the workers have recorded the approval before; in the others that is part of the
+ * race. In one of ten, a stray session keeps the row locked until the deadline is over, so that all rivals wait for it.
  */
 export function createRace(pool: Pool): Race {
   const fixture = gatedCallFixture(pool, { maxOpenPerCaller: 1_000_000 });
@@ -69,7 +69,7 @@ export function createRace(pool: Pool): Race {
     return { permits: given.length, arrival };
   }
 
-  /** Everybody is ready; from now on it is a matter of milliseconds. */
+  /** All rivals are ready; from now on milliseconds matter. */
   async function compete(
     gatedCallId: string,
     decisionId: string | undefined,
@@ -101,7 +101,7 @@ export function createRace(pool: Pool): Race {
       until(moment + offset()).then(() => fixture.calls.cancel(gatedCallId)),
       until(deadline).then(() => lifecycle.expire(gatedCallId)),
     ] as const;
-    // Nobody may still be on the way when the answers are read.
+    // All rivals must have finished before the answers are read.
     await Promise.allSettled([...rivals, held?.released]);
     const [first, second, cancelled, expired] = rivals;
     return Promise.all([first.catch(heard), second.catch(heard), cancelled.catch(heard), expired.catch(heard)]);
@@ -126,9 +126,9 @@ export function createRace(pool: Pool): Race {
     });
 }
 
-/** A machine that stands still may keep somebody waiting for longer than an answer of the database is waited for. */
+/** A machine that stands still may keep a rival waiting for longer than it waits for an answer of the database. */
 const isUnanswered = (error: unknown) => errorCode(error) === 'ERR_DATABASE_UNAVAILABLE';
-/** An answer, or in words what was raised instead: that is an answer too. */
+/** An answer, or the error in words, which is an answer too. */
 const heard = (error: unknown) => {
   if (isUnanswered(error)) throw error;
   return `raised: ${errorCode(error) ?? String(error)}`;
@@ -137,12 +137,12 @@ const heard = (error: unknown) => {
 const offset = () => (Math.random() * 2 - 1) * SPREAD_MS;
 const until = (at: number) => pause(Math.max(0, at - Date.now()));
 
-/** What took longer says nothing of the pace: the machine stood still. */
+/** A longer time says nothing about the pace: the machine stood still. */
 const STOOD_STILL_MS = 250;
 
 /**
- * How late timers fire here, and how long an approval takes to be recorded: a running average of each. A deadline falls
- * by the clock however busy this machine is, so without this the others would seldom be there before it.
+ * How late timers fire here, and how long recording an approval takes: a running average of each. A deadline falls by
+ * the clock even on a busy machine, so without this correction the others would seldom come before it.
  */
 function createPace() {
   const averaged = () => {
@@ -157,11 +157,11 @@ function createPace() {
 interface Course {
   /** The approval ends, or else the request. */
   readonly isApprovalsDeadline: boolean;
-  /** A stray session has the row when the deadline passes, and changes nothing. */
+  /** A stray session holds the row when the deadline passes, and changes nothing. */
   readonly isHeldUp: boolean;
 }
 
-/** Resolves when the row is held; the promise that it gives, when it is free again. */
+/** Resolves when the row is held; the promise in its result resolves when the row is free again. */
 async function holdRow(pool: Pool, gatedCallId: string, to: number): Promise<{ released: Promise<unknown> }> {
   const client = await pool.connect();
   await client.query('BEGIN');
@@ -186,7 +186,7 @@ interface Answers {
   readonly isHeldUp: boolean;
 }
 
-/** Nobody may have been told of another winner than the one that the row names afterwards. */
+/** No rival may have been told of a winner other than the one that the row names afterwards. */
 function contradictionsOf({ state, claims, cancelled, expired, permits, isHeldUp }: Answers): string[] {
   const won = claims.filter((claim) => claim === 'won').length;
   const mine = claims.filter((claim) => claim === 'mine').length;
@@ -196,8 +196,11 @@ function contradictionsOf({ state, claims, cancelled, expired, permits, isHeldUp
     [won !== (state === 'claimed' ? 1 : 0), `${won} claims won a call that is ${state}`],
     [isHeldUp && state === 'claimed', 'a claim that waited for the row past the deadline won'],
     [mine > 0 && state !== 'claimed', `a claim was found again on a call that is ${state}`],
-    [cancelled !== state, `the cancellation was told ${cancelled}, and the call is ${state}`],
-    [!['pending', 'granted', state].includes(expired), `the deadline was told ${expired}, and the call is ${state}`],
+    [cancelled !== state, `the cancellation was answered with ${cancelled}, and the call is ${state}`],
+    [
+      !['pending', 'granted', state].includes(expired),
+      `the deadline was answered with ${expired}, and the call is ${state}`,
+    ],
     [permits !== (state === 'claimed' ? 1 : 0), `${permits} permits were given to a call that is ${state}`],
   ];
   return found.filter(([holds]) => holds).map(([, words]) => words);

@@ -3,29 +3,32 @@ import { checkInvariants, type Violation } from '../invariants/check-invariants.
 import type { Arrival } from '../invariants/invariant.ts';
 import { createRace, type Winner } from './race.ts';
 
-/** Races at the same time. Each has four rivals and perhaps a stray session, each with a connection of its own. */
+/** Races at the same time. Each has four rivals and sometimes a stray session, each with its own connection. */
 export const RACES_AT_ONCE = 12;
 export const CONNECTIONS = 5 * RACES_AT_ONCE;
 
 export interface RaceFigures {
-  /** Those in which everybody was answered. */
+  /** The races in which every rival was answered. */
   readonly calls: number;
   readonly winners: Readonly<Record<Winner, number>>;
   readonly seconds: number;
   readonly callsPerSecond: number;
-  /** What rivals were told that does not fit what happened. */
+  /** Answers to rivals that contradict the outcome. */
   readonly contradictions: readonly string[];
-  /** Why the database did not answer somebody in time, for each race in whose place another one was run. */
+  /** Why the database did not answer a rival in time, for each race that was replaced by another one. */
   readonly unanswered: readonly string[];
   readonly violations: readonly Violation[];
 }
 
-/** Of so many races, one may be left without an answer: a machine that stands still for a while keeps all at once waiting. */
+/**
+ * One of this many races may be left without an answer: a machine that stands still for a while keeps all races of that
+ * time waiting.
+ */
 const ANSWERED_FOR_EACH_UNANSWERED = 5;
 
 /**
- * Runs this many races and then asks every invariant.
- * @throws when the database leaves too many of them without an answer.
+ * Runs this many races and then checks every invariant. @throws when the database leaves too many of them without an
+ * answer.
  */
 export async function runRaces(pool: Pool, calls: number): Promise<RaceFigures> {
   const race = createRace(pool);

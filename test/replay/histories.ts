@@ -5,17 +5,17 @@ import { join } from 'node:path';
 import type { ReplayHistoriesIterable } from '@temporalio/worker';
 import { packagePath } from '../../apps/shared/config/files.ts';
 
-/** What the engine wrote down of workflows, recorded by `npm run replay:record`. */
+/** The engine's histories of workflows, recorded by `npm run replay:record`. */
 export const HISTORIES = packagePath('test', 'replay', 'histories');
 
 type History = Extract<ReplayHistoriesIterable, Iterable<unknown>> extends Iterable<{ history: infer H }> ? H : never;
 
-/** The engine's own messages, which its SDK does not hand out. */
+/** The engine's own messages, which its SDK does not export. */
 const { temporal } = createRequire(packagePath('node_modules', '@temporalio', 'worker', 'package.json'))(
   '@temporalio/proto',
 ) as { temporal: { api: { history: { v1: { History: { fromObject(json: unknown): History } } } } } };
 
-/** The history behind its JSON form, as it can be replayed. */
+/** The history of its JSON form, ready for replay. */
 const historyOf = (json: unknown): History => temporal.api.history.v1.History.fromObject(json);
 
 export interface Recorded {
@@ -31,7 +31,10 @@ export function recordedHistories(): Recorded[] {
   });
 }
 
-/** What the present workflows say of these histories: nothing, or why they cannot go on from them. */
+/**
+ * Replays these histories with the present workflows. Answers the error for each one that they cannot continue, and
+ * otherwise undefined.
+ */
 export async function replay(
   histories: readonly Recorded[],
   workflowBundle: WorkflowBundle,

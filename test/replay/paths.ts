@@ -7,7 +7,7 @@ import { callAt, goOn, STAGES, type Stage } from '../support/engine-stages.ts';
 import type { Engine } from '../support/engine.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-/** Leads one call down one way through the workflow, and answers it when there is nothing more to come. */
+/** Leads one call along one path through the workflow, and answers the call when its path is complete. */
 export type Path = (engine: Engine) => Promise<WorldCall>;
 
 const signal = (engine: Engine, { gatedCallId }: WorldCall) => engine.workflows.signal(gatedCallId);
@@ -16,7 +16,7 @@ const over = async (engine: Engine, call: WorldCall): Promise<WorldCall> => {
   await engine.closed(call);
   return call;
 };
-/** Says so before the first step, and signals the workflow. */
+/** Gives this resolution before the first step, and signals the workflow. */
 const told =
   (says: Partial<Says>, isApproved = true): Path =>
   async (engine) => {
@@ -68,7 +68,7 @@ const reset = async ({ client, handle }: Engine, call: WorldCall) => {
 const away = () => new CountersignError('ERR_DATABASE_UNAVAILABLE', 'the database does not answer');
 const [STARTED, RESOLUTION, DECISION, CLAIMED, SENT, STORED] = STAGES;
 
-/** Every way through the workflow, by the name of the file that its history is kept in. */
+/** Every path through the workflow, by the name of its history's file. */
 export const PATHS: Readonly<Record<string, Path>> = {
   'granted-before-the-first-step': told({}),
   'granted-while-it-waited-since-its-start': at(STARTED, nothing),

@@ -15,8 +15,8 @@ import { HISTORIES } from './histories.ts';
 import { PATHS } from './paths.ts';
 
 /**
- * Leads calls down every path of the workflow on a real server, and keeps what the engine wrote down of each run.
- * `npm run replay:record [-- name…]` makes those with these names anew, or all.
+ * Leads calls along every path of the workflow on a real server, and keeps the engine's history of each run. `npm run
+ * replay:record [-- name…]` records those with these names anew, or all.
  */
 async function record(names: readonly string[]): Promise<void> {
   const wanted = (name: string) => names.length === 0 || names.includes(name);
@@ -37,7 +37,7 @@ async function record(names: readonly string[]): Promise<void> {
   }
 }
 
-/** To the server a worker that no byte comes from any more is dead. */
+/** To the server, a worker that sends no more bytes is dead. */
 async function workerDied(engine: Engine, address: string): Promise<WorldCall> {
   const proxy = await WireProxy.start(address);
   const first = await engine.startWorker({ address: proxy.address });
@@ -52,7 +52,7 @@ async function workerDied(engine: Engine, address: string): Promise<WorldCall> {
   return call;
 }
 
-/** Signals beyond number make a run long, though few of them lead to a step. */
+/** Many signals make a run long, though few of them lead to a step. */
 async function handedOver(engine: Engine): Promise<WorldCall> {
   const call = await callAt('awaits its resolution', engine);
   for (let sent = 0; sent < 2_000; sent += 50) {
@@ -82,7 +82,7 @@ async function keep({ client }: Engine, name: string, call: WorldCall): Promise<
   }
 }
 
-/** What would tell of the machine it was recorded on, and what stands there instead. */
+/** Details of the recording machine, and their replacements. */
 const OF_THE_MACHINE: Readonly<Record<string, string>> = { identity: 'recorder', stackTrace: '' };
 
 /** One event a line. */

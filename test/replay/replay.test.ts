@@ -14,18 +14,18 @@ beforeAll(async () => {
   bundle = await bundleWorkflows();
 });
 
-it('every way through the workflow is recorded', () => {
+it('every path through the workflow is recorded', () => {
   const names = new Set(recorded.map(({ name }) => name.split('.')[0]));
   expect([...names].sort()).toEqual([...Object.keys(PATHS), 'handed-over', 'worker-died'].sort());
   expect(recorded.length).toBeGreaterThan(30);
 });
 
-it('the present workflow goes on from whatever was recorded', async () => {
+it('the present workflow continues every recorded history', async () => {
   const said = await replay(recorded, bundle);
   expect(said).toEqual(Object.fromEntries(recorded.map(({ name }) => [name, undefined])));
 });
 
-describe('a history that the present workflow would not have made is found out', () => {
+describe('a history that the present workflow would not produce is detected', () => {
   const without = (part: string) => (events: Recorded['history']['events']) =>
     events.filter((event) => !(part in event));
   const renamed = (events: Recorded['history']['events']) =>

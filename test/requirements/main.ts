@@ -1,15 +1,15 @@
 import { parseArgs } from 'node:util';
 import { findFaults, findProofs, LEVELS, readGaps, readRows, type Level, type Row } from './rows.ts';
 
-const HELP = `Prints what has to be, on the side of MCP and on that of AuthZEN, and which test proves it: it has the id in its title.
+const HELP = `Prints the requirements of MCP and AuthZEN, and the tests that prove each: such a test has the id in its title.
 
   npm run requirements                     every row, then how many are proved, by prefix and in all
-  npm run requirements -- --open           only those that have to be and that no test proves, with the reason
+  npm run requirements -- --open           only MUST rows that no test proves, with the reason
   npm run requirements -- --prefix AZ,PRJ  only rows of these prefixes
-  npm run requirements -- --check          what is wrong with rows, gaps and titles; fails when anything is
+  npm run requirements -- --check          the faults of rows, gaps and titles; fails when there are any
 `;
 
-// A reader that has seen enough, such as `head`, closes the pipe.
+// A reader that stops early, such as `head`, closes the pipe.
 process.stdout.on('error', () => process.exit());
 const print = (line: string) => process.stdout.write(`${line}\n`);
 const prefixOf = ({ id }: Row) => id.slice(0, id.indexOf('-'));
@@ -24,7 +24,7 @@ function printRow(
   if (reason !== undefined) print(`${' '.repeat(17)}gap: ${reason}`);
 }
 
-/** How many of the rows are proved, level by level, and of those that have to be. */
+/** The number of proved rows, level by level, and of all MUST rows. */
 function share(rows: readonly Row[], proofs: ReadonlyMap<string, unknown>): string {
   const count = (name: string, ids: readonly string[]) =>
     ids.length === 0 ? [] : [`${name} ${ids.filter((id) => proofs.has(id)).length} of ${ids.length}`];
@@ -38,7 +38,7 @@ function share(rows: readonly Row[], proofs: ReadonlyMap<string, unknown>): stri
   return [
     ...levels,
     ...count(
-      'have to be',
+      'every MUST',
       idsOf((level) => level.startsWith('MUST')),
     ),
   ].join(', ');

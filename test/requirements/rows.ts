@@ -4,7 +4,7 @@ import { parse } from 'yaml';
 import * as z from 'zod';
 import { packagePath } from '../../apps/shared/config/files.ts';
 
-/** `MUST°`: no such word stands in the source, but what it says is meant so, or two parties have to agree on it. */
+/** `MUST°`: the source has no such word, but its sentence means it, or two parties have to agree on it. */
 export const LEVELS = ['MUST', 'MUST°', 'SHOULD', 'MAY'] as const;
 export type Level = (typeof LEVELS)[number];
 
@@ -15,7 +15,7 @@ export interface Row {
   readonly statement: string;
 }
 
-/** Why rows are proved by no test. */
+/** Why no test proves these rows. */
 export interface Gap {
   readonly reason: string;
   readonly rows: readonly string[];
@@ -43,10 +43,10 @@ export function readRows(): Row[] {
 
 export const readGaps = (): Gap[] => gapsFile.parse(read(here('gaps.yaml')));
 
-/** A title, at the head of a list of arguments, with ids in brackets; not one of a test that is left out. */
+/** A title as the first argument of a call, with ids in brackets; skipped tests do not count. */
 const TITLE = new RegExp(`(?<![.](?:skip|todo))\\(\\s*(['"\`])((?:(?!\\1).)*${IDS}(?:(?!\\1).)*)\\1`, 'g');
 
-/** For each row the tests that say in their title that they prove it, each as file and title. */
+/** For each row, the tests whose title says that they prove it, as file and title. */
 export function findProofs(): Map<string, string[]> {
   const proofs = new Map<string, string[]>();
   for (const file of readdirSync(packagePath('test'), { recursive: true, encoding: 'utf8' }).toSorted()) {
@@ -60,23 +60,23 @@ export function findProofs(): Map<string, string[]> {
   return proofs;
 }
 
-/** What is wrong with rows, gaps and titles, each in a sentence that names the row; empty when all is in order. */
+/** The faults of rows, gaps and titles, each as a sentence that names the row; empty when there are none. */
 export function findFaults(rows = readRows(), gaps = readGaps(), proofs = findProofs()): string[] {
   const ids = new Set(rows.map(({ id }) => id));
   const known = gaps.flatMap((gap) => gap.rows);
   const twice = (list: readonly string[]) => list.filter((id, index) => list.indexOf(id) !== index);
   return [
-    ...twice(rows.map(({ id }) => id)).map((id) => `${id} stands twice in the rows: remove one`),
-    ...twice(known).map((id) => `${id} stands twice in gaps.yaml: remove one`),
-    ...known.filter((id) => !ids.has(id)).map((id) => `${id} is in gaps.yaml and is no row: correct or remove it`),
+    ...twice(rows.map(({ id }) => id)).map((id) => `${id} is listed twice in the rows: remove one`),
+    ...twice(known).map((id) => `${id} is listed twice in gaps.yaml: remove one`),
+    ...known.filter((id) => !ids.has(id)).map((id) => `${id} is in gaps.yaml but is not a row: correct or remove it`),
     ...[...proofs]
       .filter(([id]) => !ids.has(id))
-      .map(([id, by]) => `${id} is no row, and a title has it: ${by.join('; ')}`),
+      .map(([id, by]) => `${id} is in a title but is not a row: ${by.join('; ')}`),
     ...known
       .filter((id) => proofs.has(id))
       .map((id) => `${id} is proved, so remove it from gaps.yaml: ${proofs.get(id)?.join('; ')}`),
     ...rows
       .filter(({ id, level }) => level.startsWith('MUST') && !proofs.has(id) && !known.includes(id))
-      .map(({ id, statement }) => `${id} is not proved and no known gap: ${statement}`),
+      .map(({ id, statement }) => `${id} is neither proved nor a known gap: ${statement}`),
   ];
 }

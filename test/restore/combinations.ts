@@ -1,8 +1,8 @@
 import type { Combination } from './drill.ts';
 
 /**
- * Ways in which database and engine come back, and who notices. ARCHITECTURE.md says why. A database from a template notices as
- * one that was loaded does, with any engine.
+ * The ways to restore database and engine, and who notices. ARCHITECTURE.md explains why. The product notices a
+ * database from a template as it does a loaded one, with any engine.
  */
 export const COMBINATIONS: readonly Combination[] = [
   { database: 'rows', engine: 'kept', noticedBy: 'product' },

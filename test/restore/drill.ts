@@ -9,16 +9,19 @@ import { untruths } from './untruths.ts';
 export interface Combination {
   readonly database: DatabaseCopy;
   readonly engine: EngineCopy;
-  /** Who notices: the product by itself, or nothing, so that a person has to say it before gateway and worker are started. */
+  /**
+   * Who notices the restore: the product by itself; or no process, so that a person must report it before gateway and
+   * worker start.
+   */
   readonly noticedBy: 'product' | 'person' | 'nothing to notice';
 }
 
 export interface DrillResult {
   readonly combination: string;
   readonly calls: number;
-  /** What became of the calls in the end, counted. */
+  /** The final states of the calls, counted. */
   readonly ends: Readonly<Record<string, number>>;
-  /** What was not as it has to be. */
+  /** The violations. */
   readonly problems: readonly string[];
 }
 
@@ -28,8 +31,9 @@ type Held = DrillCall & { readonly moment: Moment };
 type Say = (what: string) => void;
 
 /**
- * Brings a call to every moment of its life, takes a backup, lets all of them end, and puts the backup back. Then all approvers
- * vote again, before and after `countersign reconcile`. No tool may be called twice, and no record may say what was not so.
+ * Brings a call to every moment of its life, takes a backup, lets all of them end, and restores the backup. Then all
+ * approvers vote again, before and after `countersign reconcile`. No tool may be called twice, and no record may be
+ * false.
  */
 export async function drill(combination: Combination, moments: readonly Moment[], say: Say): Promise<DrillResult> {
   const on = await install();
@@ -74,7 +78,9 @@ async function untilBackup(on: Installation, combination: Combination, moments: 
     for (const call of held.filter(({ moment }) => moment.phase === phase)) {
       await call.moment.before?.(on, call);
       const isThere = async () => (await on.stateOf(call.taskId)) === call.moment.state;
-      await patiently(isThere, PATIENCE).catch(() => problems.push(`${call.moment.name}: the moment did not come`));
+      await patiently(isThere, PATIENCE).catch(() =>
+        problems.push(`${call.moment.name}: the call did not reach this moment`),
+      );
     }
   }
   await on.stop();
@@ -94,7 +100,7 @@ async function halfOpened(on: Installation, path: string): Promise<string> {
   return found.task_id;
 }
 
-/** Lets every call go on from its moment to its end, and looks whether the drill does what it is meant to. */
+/** Lets every call go on from its moment to its end, and checks that the drill itself works. */
 async function untilTheEnd(on: Installation, held: readonly Held[], problems: string[]): Promise<void> {
   await on.start();
   for (const call of held) await call.moment.after?.(on, call);
@@ -113,16 +119,19 @@ async function untilTheEnd(on: Installation, held: readonly Held[], problems: st
 interface Frozen {
   readonly combination: Combination;
   readonly held: readonly Held[];
-  /** Raised before. */
+  /** Alarms raised before do not count. */
   readonly alarms: number;
   readonly say: Say;
 }
 
-/** The operator does not reconcile, and all approvers vote again: nothing is executed and nothing ends, log and `doctor` say why. */
+/**
+ * The operator does not reconcile, and all approvers vote again: no call runs and no call ends, and log and `doctor`
+ * say why.
+ */
 async function whileFrozen(on: Installation, { combination, held, alarms, say }: Frozen, problems: string[]) {
   say('votes again, and reconciles nothing');
   await patiently(async () => on.alarms() > alarms, PATIENCE).catch(() => problems.push('no alarm was raised'));
-  if ((await on.doctor()) !== 'fail') problems.push('doctor says nothing of the restore');
+  if ((await on.doctor()) !== 'fail') problems.push('doctor does not report the restore');
   const records = await recordsOf(on);
   const writes = held.map(({ path }) => on.writes(path));
   await voteOnAll(on);
@@ -139,10 +148,10 @@ async function whileFrozen(on: Installation, { combination, held, alarms, say }:
       () => false,
       () => true,
     );
-    if (!isRefused) problems.push('an engine that was emptied is taken for a witness');
+    if (!isRefused) problems.push('an emptied engine counts as a witness');
   }
   await on.reconcile(combination.engine === 'kept' ? 'kept' : 'lost');
-  if ((await on.doctor()) !== 'ok') problems.push('doctor finds fault with a database that was reconciled');
+  if ((await on.doctor()) !== 'ok') problems.push('doctor reports a fault for a reconciled database');
 }
 
 const recordsOf = async (on: Installation) =>
@@ -152,7 +161,7 @@ async function voteOnAll(on: Installation): Promise<void> {
   for (const request of await on.pendingRequests()) await on.approve(request);
 }
 
-/** All approvers vote on every pending request, until no call is open. Then a new call is executed as ever. */
+/** All approvers vote on every pending request, until no call is open. Then a new call runs as usual. */
 async function afterwards(on: Installation, problems: string[]): Promise<void> {
   const done = async () => {
     await voteOnAll(on);
@@ -165,7 +174,7 @@ async function afterwards(on: Installation, problems: string[]): Promise<void> {
     );
     return open.length === 0;
   };
-  await patiently(done, PATIENCE).catch(() => problems.push('calls are open that nothing moves on'));
+  await patiently(done, PATIENCE).catch(() => problems.push('open calls do not move on'));
   const path = join(on.stack.files, 'afterwards.txt');
   const taskId = await on.open(path);
   await patiently(async () => {

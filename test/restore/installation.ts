@@ -11,10 +11,10 @@ import { outboxesAreEmpty } from '../support/outboxes.ts';
 import { DEPLOYABLES, startStack, type Part, type Stack } from '../support/stack.ts';
 import { patiently } from '../support/wait-for.ts';
 
-/** Machines may be slow, and after a restart much is to be done at once. */
+/** Machines may be slow, and a restart leaves much work at once. */
 export const PATIENCE = { timeoutMs: 180_000, everyMs: 250 };
 
-/** On top of the example policies, once the calls are open: a second approval where the path says so. */
+/** Added to the example policies once the calls are open: a second approval where the path says so. */
 const TWICE = `
   @id("second-signature") @requestable("second_signature") @title("Write twice approved")
   forbid (principal, action == Action::"tools/call", resource)
@@ -28,7 +28,7 @@ const TWICE = `
 
 export type Installation = Awaited<ReturnType<typeof install>>;
 
-/** The product on servers of its own, with a template that two people have to agree to, and what drills do with it. */
+/** The product on its own servers, with a template that needs two people, and the operations of drills on it. */
 export async function install() {
   const stages = [{ name: 'two', approvers: { people: ['alice', 'bob'] }, quorum: 2 }];
   const stack = await startStack({
@@ -58,7 +58,7 @@ function parts(stack: Stack) {
     start: () => Promise.all(DEPLOYABLES.map((part) => stack.startPart(part))),
     kill: (part: Part) => stack.kill(part),
     startPart: (part: Part) => stack.startPart(part),
-    /** From now on, what says `twice` in its path needs two approvals. */
+    /** From now on, a call with `twice` in its path needs two approvals. */
     async demandTwo(): Promise<void> {
       writeFileSync(join(stack.folder, 'policies', 'test.cedar'), TWICE);
       await stack.kill('pdp');
@@ -73,10 +73,10 @@ function calls(stack: Stack) {
     (await stack.rpcOnce(await stack.token('agent'), method, params)).body.result;
   const write = (path: string) => ({ name: 'files__write_file', arguments: { path, content: path } });
   return {
-    /** Makes the call, again as long as it is told to; answers the task. */
+    /** Makes the call, and repeats it as long as it is told to; answers the task. */
     open: (path: string): Promise<string> =>
       patiently(async () => (await rpc('tools/call', write(path)))?.['taskId'] as string | undefined, PATIENCE),
-    /** Makes the call once, and does not mind a failure. */
+    /** Makes the call once, and ignores a failure. */
     tryToOpen: async (path: string) => void (await rpc('tools/call', write(path))),
     cancel: (taskId: string) => patiently(() => rpc('tasks/cancel', { taskId }), PATIENCE),
     statusOf: async (taskId: string) => (await rpc('tasks/get', { taskId }))?.['status'] as string | undefined,
@@ -94,7 +94,7 @@ function votes(stack: Stack) {
     async approve(request: OpenRequest): Promise<void> {
       for (const approver of ['alice', 'bob']) await vote(request, approver, 'approve');
     },
-    /** What approvers are asked to decide on now. */
+    /** The open requests that approvers are asked about. */
     async pendingRequests(): Promise<OpenRequest[]> {
       const text = `SELECT id, generation, call_digest AS "callDigest" FROM approvals.access_request WHERE status = 'pending'`;
       return (await (await stack.database()).query<OpenRequest>(text)).rows;
@@ -107,7 +107,7 @@ function rows(stack: Stack) {
     (await (await stack.database()).query<Row>(text, values)).rows;
   return {
     query,
-    /** Waits until nothing is left to be done outside. What a process that was killed had in hand is taken up at once. */
+    /** Waits until no outside work is left. The work of a process that was killed is taken up at once. */
     async nothingIsLeft(): Promise<void> {
       for (const schema of ['gateway', 'approvals'])
         await query(
@@ -118,12 +118,12 @@ function rows(stack: Stack) {
     /** The state of the call for this path, by its task. */
     stateOf: async (taskId: string) =>
       (await query<{ state: string }>('SELECT state FROM gateway.gated_call WHERE task_id = $1', [taskId]))[0]?.state,
-    /** Lets no permit be given until the answer is called. */
+    /** Holds all permits back until the answer is called. */
     async withholdPermits(): Promise<() => Promise<void>> {
       const client: PoolClient = await (await stack.database()).connect();
       await client.query('BEGIN; LOCK TABLE gateway.invocation IN EXCLUSIVE MODE');
       return async () => {
-        // A statement of a process that is gone would be carried out as soon as it gets the lock.
+        // A statement of a dead process would still run as soon as it gets the lock.
         await client.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
           WHERE wait_event_type = 'Lock' AND application_name LIKE 'countersign%'`);
         await client.query('COMMIT');
@@ -152,7 +152,7 @@ function commands(stack: Stack) {
       const { stdout } = await cli('reconcile', '--after-restore', '--temporal', temporal, '--json');
       return JSON.parse(stdout) as Record<string, number>;
     },
-    /** What `doctor` says of restores: `ok` or `fail`. */
+    /** The result of `doctor` for restores: `ok` or `fail`. */
     async doctor(): Promise<string | undefined> {
       const { stdout } = await cli('doctor', '--json').catch((error: unknown) => error as { stdout: string });
       const { findings } = JSON.parse(stdout) as { findings: Finding[] };

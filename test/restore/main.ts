@@ -3,10 +3,10 @@ import { COMBINATIONS } from './combinations.ts';
 import { drill, nameOf, type DrillResult } from './drill.ts';
 import { MOMENTS } from './moments.ts';
 
-const HELP = `Brings a call to each of ${MOMENTS.length} moments of its life, takes a backup, lets all calls end, and puts the backup back: the database by
+const HELP = `Brings a call to each of ${MOMENTS.length} moments of its life, takes a backup, lets all calls end, and restores the backup: the database by
 its rows, from a template, by its files or by a recovery; Temporal kept, restored or emptied. Then all approvers vote again,
-before and after \`countersign reconcile\`. No tool may be called twice, no record may say what was not so, and what needs a
-person is said by log and \`doctor\`. Exit code 1 otherwise. Starts Postgres and Temporal of its own, and takes half an hour.
+before and after \`countersign reconcile\`. No tool may be called twice, no record may be false, and log and \`doctor\` must
+report every restore that needs a person. Exit code 1 otherwise. Starts its own Postgres and Temporal, and takes half an hour.
 
   npm run test:restore                          every combination
   npm run test:restore -- --only rows/kept      one of: ${COMBINATIONS.map(nameOf).join(', ')}
@@ -29,7 +29,7 @@ function words({ combination, calls, ends, problems }: DrillResult): string {
 if (help === true) process.stdout.write(HELP);
 else {
   const chosen = COMBINATIONS.filter((one) => only === undefined || only.includes(nameOf(one)));
-  if (chosen.length === 0) throw new Error(`no combination is called ${only?.join(', ')}; see --help`);
+  if (chosen.length === 0) throw new Error(`there is no combination ${only?.join(', ')}; see --help`);
   const results: DrillResult[] = [];
   for (const [index, one] of chosen.entries()) {
     const say = (what: string) => process.stderr.write(`${index + 1}/${chosen.length} ${nameOf(one)}: ${what} …\n`);

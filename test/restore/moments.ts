@@ -2,7 +2,7 @@ import { requestOf } from '../support/sealed-calls.ts';
 import { patiently } from '../support/wait-for.ts';
 import { PATIENCE, type Installation } from './installation.ts';
 
-/** When a part of the work before the backup is done: what comes later stops more of the product. */
+/** The order of the work before the backup: later parts stop more of the product. */
 export const PHASES = ['opened', 'at work', 'twice', 'held at the tool', 'without permits', 'without policy'] as const;
 type Phase = (typeof PHASES)[number];
 
@@ -11,20 +11,20 @@ export interface DrillCall {
   readonly taskId: string;
 }
 
-/** A call at a certain moment of its life when the backup is made, and what becomes of it afterwards. */
+/** A call at a certain moment of its life when the backup is made, and its fate afterwards. */
 export interface Moment {
   readonly name: string;
-  /** When it is brought to where the backup finds it. */
+  /** When the drill brings the call to this moment. */
   readonly phase: Phase;
-  /** The state that the backup has. */
+  /** The state in the backup. */
   readonly state: string;
-  /** How often its tool was called when all had ended. Absent: what is done to it afterwards competes with its execution. */
+  /** The number of calls of its tool by the end. Absent: an event afterwards competes with its execution. */
   readonly writes?: 0 | 1;
   before?(on: Installation, call: DrillCall): Promise<void>;
   after?(on: Installation, call: DrillCall): Promise<void>;
 }
 
-/** The access request of the call's present generation, once there is one. */
+/** The access request of the call's present generation, once it exists. */
 async function requestFor({ stack }: Installation, { taskId }: DrillCall, generation = 1) {
   const { secrets } = stack.development;
   return patiently(async () => {
@@ -61,7 +61,7 @@ const endExecution = async (on: Installation, { taskId }: DrillCall) => {
 
 const OPENED = 'opened, then executed';
 
-/** Every moment that a backup can find a call at, with everything that may become of it afterwards. */
+/** Every moment at which a backup can find a call, with every possible fate afterwards. */
 export const MOMENTS: readonly Moment[] = [
   {
     ...{ name: OPENED, phase: 'opened', state: 'preparing', writes: 1 },

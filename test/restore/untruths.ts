@@ -10,12 +10,12 @@ interface Row {
   readonly reason: string | null;
 }
 
-/** What the record of a call answers to "did it run?", and how often its tool may have been called then. */
+/** The record's answer to "did it run?", and the permitted numbers of calls of the tool for it. */
 const WRITES: Readonly<Record<string, readonly number[]>> = { yes: [1], no: [0], unknown: [0, 1] };
 
 /**
- * Holds what database and records say against what the tools saw, and adds what is not so to the problems. Answers how the
- * calls ended, counted.
+ * Compares database and records with the observations of the tools, and adds each contradiction to the problems.
+ * Answers how the calls ended, counted.
  */
 export async function untruths(
   on: Installation,
@@ -43,7 +43,7 @@ export async function untruths(
   return ends;
 }
 
-/** What is never so, but for calls that were ended because nothing tells how far they had come. */
+/** Invariants hold, except for calls that were ended because their progress is unknown. */
 async function violations(on: Installation, rows: readonly Row[]): Promise<string[]> {
   const excused = new Set(rows.filter(({ reason }) => reason === 'restored').map(({ id }) => id));
   const found: string[] = [];

@@ -9,40 +9,40 @@ export interface Load {
   readonly altogether: number;
 }
 
-/** What the policy decision point and the access request service had to bear when everything came back at once. */
+/** The load on the policy decision point and the access request service after everything came back at once. */
 export interface Herd {
   readonly evaluations: Load;
   readonly accessRequests: Load;
-  /** Those of them that were about calls which go on waiting. */
+  /** The requests about calls that go on waiting. */
   readonly looks: Load;
 }
 
 /**
- * The worker polls fifty calls in a round (`POLLS` of `jobs/poll-resolutions.ts`), each with one request, and the
- * next round begins a second after the end of it. Two, for what timers and a busy machine make of a second.
+ * The worker polls fifty calls in a round (`POLLS` of `jobs/poll-resolutions.ts`), each with one request, and the next
+ * round begins a second after the end of it. Two, because timers and a busy machine stretch a second.
  */
 const LOOKS_IN_A_SECOND = 2 * 50;
 /**
- * Only a call that was approved takes steps, each of which asks both services once: so calls that only wait cost policy
- * nothing, however many they are. A workflow takes a first step and answers five signals at once (`SIGNALS_AT_ONCE`), then it
- * pauses; a healthy one needs a single step. How many signals are sent (`OUTBOX_CONCURRENCY`) and how many steps are taken (a
- * hundred in a worker) at the same time bounds no rate, because each may be short; it is why no more than a hundred are
- * approved, so that all of them may fall into one second.
+ * Only an approved call takes steps, and each step asks both services once. Calls that only wait cost policy nothing,
+ * in any number. A workflow takes a first step and answers five signals at once (`SIGNALS_AT_ONCE`), then it pauses; a
+ * healthy one needs a single step. The limits on concurrent signals (`OUTBOX_CONCURRENCY`) and on concurrent steps (a
+ * hundred in a worker) bound no rate, because each may be short. Therefore at most a hundred calls are approved, so
+ * that all of their requests may fall into one second.
  */
 const STEPS_OF_AN_APPROVED_CALL = 6;
-/** The call that is made at the end: asked about once, and submitted once. */
+/** The call that is made at the end: evaluated once, and submitted once. */
 const NEW_CALLS = 1;
 
 const fileOf = (stack: Stack) => join(stack.folder, 'requests.jsonl');
 
-/** Variables with which a part of the stack notes the requests that it gets. */
+/** Environment variables that make a part of the stack note the requests that it gets. */
 export const notingRequests = (stack: Stack): Record<string, string> => ({
   ...preloading('note-requests.mjs'),
   COUNTERSIGN_TEST_REQUESTS: fileOf(stack),
 });
 
 /**
- * What was noted so far. Decisions of approvers are no part of it: they came from outside.
+ * The requests noted so far. Decisions of approvers do not count: they came from outside.
  *
  * @param approved Ids of the access requests that were approved meanwhile.
  */
@@ -68,7 +68,7 @@ const loadOf = (requests: readonly { at: number }[]): Load => ({
   altogether: requests.length,
 });
 
-/** The most of these instants that lie within a second, wherever it begins. */
+/** The largest number of these instants within one second, wherever it begins. */
 function mostInASecond(instants: readonly number[]): number {
   let [most, first] = [0, 0];
   instants.forEach((at, index) => {
@@ -78,13 +78,13 @@ function mostInASecond(instants: readonly number[]): number {
   return most;
 }
 
-/** What more was asked of the services than the product's limits let happen, in words. */
+/** The requests to the services beyond the product's limits, in words. */
 export function stampedes({ evaluations, accessRequests, looks }: Herd, approved: number): string[] {
   const steps = approved * STEPS_OF_AN_APPROVED_CALL + NEW_CALLS;
   const beyond = (what: string, count: number, limit: number) =>
-    count > limit ? [`${what}: ${count}, and ${limit} are the most there may be`] : [];
+    count > limit ? [`${what}: ${count}, but at most ${limit} are allowed`] : [];
   return [
-    // Whoever must not ask at all must not ask slowly either.
+    // The total is checked too: a call that must send no request must not send it slowly either.
     ...beyond('evaluations', evaluations.altogether, steps),
     ...beyond('looks in one second', looks.mostInASecond, LOOKS_IN_A_SECOND + NEW_CALLS),
     ...beyond('access requests in one second', accessRequests.mostInASecond, LOOKS_IN_A_SECOND + steps),

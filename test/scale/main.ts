@@ -3,11 +3,11 @@ import type { Load } from './herd.ts';
 import { runScale, type ScaleFigures } from './run-scale.ts';
 
 const HELP = `Opens many calls that wait for an approval, kills everything at once (the product, Postgres, Temporal), starts it again
-and looks at what works when. Prints what a waiting call takes of memory and disk, and how many requests policy and the
-access request service got in one second. Exit code 1 when something is not as it should be, or takes more than a minute.
+and measures how soon each part works. Prints the memory and disk space of a waiting call, and the number of requests to policy and the
+access request service in one second. Exit code 1 when a check fails, or recovery takes more than a minute.
 
   npm run test:scale                        10,000 calls, of which 100 are approved after the restart; about ten minutes
-  npm run test:scale -- --calls 1000        so many
+  npm run test:scale -- --calls 1000        this many
   npm run test:scale -- --json              figures as JSON on stdout
 `;
 
@@ -48,7 +48,7 @@ function words(figures: ScaleFigures): string {
     load('access request service, requests', figures.herd.accessRequests),
     load('of those, for calls that wait', figures.herd.looks),
     `recovered within ${RECOVERED_WITHIN_SECONDS} s: ${isRecovered(figures) ? 'yes' : 'NO'}`,
-    `what is not as it should be: ${figures.problems.length}`,
+    `problems: ${figures.problems.length}`,
     ...figures.problems.slice(0, 20),
   ].join('\n')}\n`;
 }

@@ -15,12 +15,12 @@ import { herdOf, notingRequests, stampedes, type Herd } from './herd.ts';
 export interface ScaleOptions {
   /** Calls that wait for an approval. */
   readonly calls: number;
-  /** So many of them are approved after the restart. */
+  /** The number of them that are approved after the restart. */
   readonly approved: number;
   readonly onProgress: (what: string) => void;
 }
 
-/** Bytes on disk and of memory, of everything there is. */
+/** Bytes on disk and of memory, of all parts together. */
 export interface Footprint {
   readonly postgresDisk: number;
   readonly temporalDisk: number;
@@ -33,17 +33,17 @@ export interface ScaleFigures {
   readonly openedPerSecond: number;
   readonly empty: Footprint;
   readonly waiting: Footprint;
-  /** From the start of everything after it was killed, in seconds. */
+  /** Seconds since everything was started again. */
   readonly ready: number;
   readonly firstRead: number;
   readonly approvedExecuted: number;
   readonly newCallOpened: number;
   /** Counted from then on, too. */
   readonly herd: Herd;
-  /** What became of calls that should not have. */
+  /** Calls with a wrong outcome. */
   readonly faults: readonly string[];
   readonly violations: readonly Violation[];
-  /** All of that, and a stampede, in words. Nothing when all is well. */
+  /** All violations, and a stampede, in words. Empty when there are none. */
   readonly problems: readonly string[];
 }
 
@@ -53,7 +53,7 @@ const AGENTS = Array.from({ length: 16 }, (_, index) => ({
   roles: ['agent'],
 }));
 
-/** Opens the calls, kills everything at once, starts it again, and looks at what works when. */
+/** Opens the calls, kills everything at once, starts it again, and measures how soon each part works. */
 export async function runScale({ calls, approved, onProgress }: ScaleOptions): Promise<ScaleFigures> {
   onProgress('starting the product, as `npm start` does');
   const stack = await startStack({
@@ -83,7 +83,7 @@ export async function runScale({ calls, approved, onProgress }: ScaleOptions): P
   }
 }
 
-/** What has not ended then is counted among the faults. */
+/** A call that has not ended by then counts as a fault. */
 const PATIENCE_MS = 300_000;
 
 const pathOf = (stack: Stack, index: number) => join(stack.files, `scale-${index}.txt`);
@@ -105,7 +105,7 @@ async function openCalls(stack: Stack, { calls, onProgress }: Pick<ScaleOptions,
   return { taskIds, perSecond };
 }
 
-/** Told to try again on a busy machine, an agent does: it finds what was opened. */
+/** An agent that is told to try again on a busy machine does so, and finds the call that it opened. */
 const openedAt = (stack: Stack, token: string, call: ReturnType<typeof writeOf>) =>
   patiently(() => openGatedCall(stack.config.urls.mcp, token, call), { everyMs: 1_000 });
 
@@ -145,7 +145,7 @@ async function statusOf(stack: Stack, taskIds: readonly string[], index: number)
   return typeof status === 'string' ? status : `no task: ${JSON.stringify(body)}`;
 }
 
-/** The approved ones ran once, all others still wait and did not run. */
+/** The approved calls ran once, all others still wait and did not run. */
 async function faultsAmong(stack: Stack, taskIds: readonly string[], approved: number): Promise<string[]> {
   const writes = new Map<string, number>();
   for (const call of stack.upstreamCalls()) {
@@ -161,7 +161,7 @@ async function faultsAmong(stack: Stack, taskIds: readonly string[], approved: n
   return faults;
 }
 
-/** Nothing was sent when everything was killed, so no outcome may be unknown. */
+/** No call was sent when everything was killed, so no outcome may be unknown. */
 async function violationsIn(stack: Stack, seenTaskIds: readonly string[]): Promise<Violation[]> {
   const of = await sealedDatabase(stack);
   await outboxesAreEmpty(of.database, { timeoutMs: PATIENCE_MS });
@@ -176,7 +176,7 @@ function problemsOf({ herd, faults, violations }: Found, approved: number): stri
   return [
     ...stampedes(herd, approved),
     ...faults,
-    ...violations.map(({ invariant, cases }) => `not so any more: ${invariant}: ${JSON.stringify(cases)}`),
+    ...violations.map(({ invariant, cases }) => `no longer holds: ${invariant}: ${JSON.stringify(cases)}`),
   ];
 }
 

@@ -10,7 +10,7 @@ export function documents(): Record<string, string> {
   };
 }
 
-/** Every setting, section by section. What is no section stands first. */
+/** Every setting, section by section. Settings outside of a section come first. */
 export function sections(): { readonly name: string; readonly about: string; readonly rows: readonly Row[] }[] {
   const all = Object.entries(schemaOfSettings().properties ?? {});
   const isSection = (node: Node) => node.type === 'object';

@@ -22,7 +22,7 @@ export interface Node {
 /** Zod writes this limit for every integer. */
 const LARGEST_INTEGER = Number.MAX_SAFE_INTEGER;
 
-/** The JSON Schema of what people write: settings with defaults are optional. Every editor knows draft 7. */
+/** The JSON Schema of the file that people write: settings with defaults are optional. Every editor knows draft 7. */
 export const schemaOfSettings = (): Node => z.toJSONSchema(configSchema, { io: 'input', target: 'draft-7' }) as Node;
 
 /**

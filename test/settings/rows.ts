@@ -4,14 +4,14 @@ import type { Node } from './editor-schema.ts';
 export interface Row {
   /** `gateway.coaz.serverId`; `<name>` stands for a key, `[]` for each element of a list. */
   readonly path: string;
-  /** What can be written: type, unit and range. */
+  /** The allowed values: type, unit and range. */
   readonly value: string;
   readonly fallback: string;
   /** Empty when the schema has none. */
   readonly description: string;
 }
 
-/** What keys of records are, where they are no names. */
+/** The meaning of record keys, where they are not names. */
 const KEYS: Readonly<Record<string, string>> = {
   tools: 'tool',
   requirements: 'text',
@@ -54,12 +54,12 @@ function childrenOf(node: Node, path: string): [string, Node, boolean][] {
 const keyOf = (path: string) => KEYS[path] ?? 'name';
 const isNode = (value: Node | boolean | undefined): value is Node => typeof value === 'object';
 
-/** A text, or a file that has it. */
+/** A text, or a file that contains it. */
 const isSecret = ({ anyOf = [] }: Node) =>
   anyOf.some(({ properties = {} }) => Object.keys(properties).join() === 'file') &&
   anyOf.some(({ type }) => type === 'string');
 
-/** In words: type and range. */
+/** Type and range, in words. */
 function valueOf(node: Node): string {
   if (isSecret(node)) return 'text, or `{ file: <path> }`';
   if (node.const !== undefined) return code(node.const);

@@ -13,7 +13,7 @@ interface Fault {
   readonly happen: (stack: Stack, database: Pool) => Promise<void>;
 }
 
-/** Gateway and worker are only held up: what they hold is watched for as long as this lasts. */
+/** Gateway and worker are only held up, because this program watches their memory and files for the whole run. */
 const FAULTS: readonly Fault[] = [
   ...KILLED.map((part) => ({
     name: `${part} killed`,
@@ -41,7 +41,7 @@ const FAULTS: readonly Fault[] = [
   },
 ];
 
-/** Any of the faults. Answers its name, and from when to when it lasted. */
+/** Any of the faults. Answers its name, its start and its end. */
 export async function anyFault(stack: Stack, database: Pool): Promise<{ name: string; from: string; to: string }> {
   const fault = FAULTS[randomInt(FAULTS.length)] as Fault;
   const from = new Date().toISOString();

@@ -4,7 +4,7 @@ import { requestOf, type SealedDatabase } from '../support/sealed-calls.ts';
 import type { Stack } from '../support/stack.ts';
 import { patiently } from '../support/wait-for.ts';
 
-/** What becomes of a call: somebody approves or denies it, its agent gives it up, or both at the same moment. */
+/** The fate of a call: an approver approves or denies it, its agent gives it up, or both at the same moment. */
 const FATES = ['approve', 'approve', 'approve', 'approve', 'deny', 'cancel', 'race'] as const;
 export type Fate = (typeof FATES)[number];
 
@@ -20,7 +20,7 @@ export interface Life {
 const PATIENCE = { timeoutMs: 120_000, everyMs: 500 };
 const DISPOSITION = 'io.modelcontextprotocol/tool-approval-disposition';
 
-/** One call from its request to its end, whatever happens meanwhile. */
+/** One call from its request to its end, through any fault. */
 export async function live(stack: Stack, of: SealedDatabase, call: { index: number; agent: string }): Promise<Life> {
   const { index, agent } = call;
   const path = join(stack.files, `soak-${index}.txt`);
@@ -44,7 +44,7 @@ export async function live(stack: Stack, of: SealedDatabase, call: { index: numb
   return { path, fate, taskId, end };
 }
 
-/** Sends one message until it is answered for good. */
+/** Sends one message until it has a final answer. */
 async function decide(stack: Stack, request: OpenRequest, verdict: 'approve' | 'deny'): Promise<void> {
   const id = `msg_${request.id}`;
   await patiently(async () => {
@@ -67,12 +67,12 @@ const ENDS: Readonly<Record<Fate, readonly string[]>> = {
 };
 const WRITES: Readonly<Record<string, readonly number[]>> = {
   'approved-executed': [1],
-  // The tool step was lost: it may have arrived, once. Or provably nothing was sent.
+  // The tool step was lost: the call may have arrived, once. Or provably it was not sent.
   'outcome-unknown': [0, 1],
   'execution-error': [0],
 };
 
-/** What is wrong with this life, if anything is: with its end, or with how often the tool was called. */
+/** The fault of this life, if there is one: its end, or the number of calls of its tool. */
 export function wrongWith({ fate, end, path }: Life, writes: number): string | undefined {
   const isRight = ENDS[fate].includes(end) && (WRITES[end] ?? [0]).includes(writes);
   return isRight ? undefined : `${path}: ${fate}, then ${end}, with ${writes} writes`;

@@ -2,17 +2,16 @@ import { parseArgs } from 'node:util';
 import { runSoak, type SoakFigures } from './run-soak.ts';
 import { hasGrown, type Drift } from './resources.ts';
 
-const HELP = `Makes five calls a second that are approved, denied, cancelled, or both at once, while every thirty seconds something is
-killed, held up or cut off. Afterwards each call has ended as it may, its tool was called as often as that says, and gateway and
-worker, which lived through everything, hold about as much as at the beginning. Exit code 1 when something is otherwise.
+const HELP = `Makes five calls a second that are approved, denied, cancelled, or both at once. Every thirty seconds it kills, holds up or
+cuts off a part. Afterwards each call has a permitted end, its tool was called as often as the end says, and gateway and
+worker, which lived through everything, hold about as much as at the beginning. Exit code 1 otherwise.
 
   npm run test:soak                              ten minutes
   npm run test:soak -- --minutes 1440            a day
   npm run test:soak -- --rate 2 --faults 10      two calls a second, a fault every ten seconds
   npm run test:soak -- --json                    figures as JSON on stdout
 
-Memory, files and connections are held to their limits from ten minutes on: a process that is warming up grows without
-losing anything.
+Limits on memory, files and connections apply from ten minutes on: a process that is warming up grows without a leak.
 `;
 
 const {
@@ -47,7 +46,7 @@ function words(figures: SoakFigures): string {
     `${figures.calls} calls: ${list(figures.ends)}`,
     `faults: ${list(figures.faults)}`,
     ...figures.drifts.map(held),
-    `calls that went otherwise than they may: ${figures.wrong.length}`,
+    `calls with a forbidden outcome: ${figures.wrong.length}`,
     ...figures.wrong.slice(0, 10),
     `invariants that do not hold: ${figures.violations.length}`,
     ...figures.violations.map(({ invariant, cases }) => `${invariant}: ${JSON.stringify(cases)}`),

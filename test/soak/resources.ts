@@ -4,19 +4,19 @@ import { preloading } from '../support/preload.ts';
 import { residentBytes } from '../support/resident-bytes.ts';
 import type { Part, Stack } from '../support/stack.ts';
 
-/** What a process holds: resident bytes, open files, connections to the database. */
+/** The resources of a process: resident bytes, open files, connections to the database. */
 export interface Held {
   readonly memory: number;
   readonly files: number;
   readonly connections: number;
 }
-/** Those parts that live through everything: what they do not give back is lost for good. */
+/** The parts that live through the whole run: resources that they do not free are lost for good. */
 export const SURVIVORS = ['gateway', 'worker'] as const satisfies readonly Part[];
 type Survivor = (typeof SURVIVORS)[number];
 
 /**
- * What a part holds in the last quarter of its time, against the second one; in the first it is getting warm. In its calm
- * moments, because calls that pile up behind a fault need sockets and memory for as long as that lasts.
+ * The resources of a part in the last quarter of its time, against the second one; in the first it warms up. Only calm
+ * moments count, because calls that pile up behind a fault need sockets and memory until it ends.
  */
 export interface Drift {
   readonly part: Survivor;
@@ -27,19 +27,20 @@ export interface Drift {
 
 const GROWTH = 0.1;
 /**
- * What may come and go beside that. Memory: the engine's native core and the allocator keep for a while what a burst of calls
- * needed; in ten minutes a leak of some 30 KiB per call is more. Files: the sockets of as many callers as pile up for a
- * moment. Connections: a pool of ten and its listener, for it may have been empty behind a restart of the database.
+ * Normal variation beside that. Memory: the engine's native core and the allocator keep the memory of a burst of calls
+ * for a while; in ten minutes a leak of some 30 KiB per call exceeds it. Files: the sockets of as many callers as pile
+ * up for a moment. Connections: a pool of ten and its listener, because the pool may have been empty after a restart of
+ * the database.
  */
 const ALLOWANCE: Held = { memory: 24 * 1_024 * 1_024, files: 32, connections: 11 };
 
-/** Whether a part does not give back what it took. Says something of ten minutes or more: one fault fills a shorter quarter. */
+/** Whether a part does not free its resources. Meaningful from ten minutes on: one fault fills a shorter quarter. */
 export const hasGrown = ({ what, before, after }: Drift): boolean => after > before * (1 + GROWTH) + ALLOWANCE[what];
 
-/** With these the survivors have to be started: garbage that nobody had a reason to collect looks like what is held. */
+/** The survivors have to be started with these options: garbage that was never collected looks like held memory. */
 export const OBSERVABLE = preloading('collect-garbage.mjs');
 
-/** Looks at the survivors now and then. Linux only, as the rest of what measures memory. */
+/** Samples the survivors at intervals. Linux only, as all memory measurements here. */
 export function watchResources(stack: Stack, database: Pool) {
   const samples: Record<Survivor, Held[]> = { gateway: [], worker: [] };
   return {

@@ -21,7 +21,7 @@ export interface SoakFigures {
   readonly calls: number;
   readonly ends: Readonly<Record<string, number>>;
   readonly faults: Readonly<Record<string, number>>;
-  /** Lives that went otherwise than they may. */
+  /** Lives with a forbidden outcome. */
   readonly wrong: readonly string[];
   readonly violations: readonly Violation[];
   readonly drifts: readonly Drift[];
@@ -32,12 +32,12 @@ const AGENTS = Array.from({ length: 8 }, (_, index) => ({
   displayName: `Agent ${index + 1}`,
   roles: ['agent'],
 }));
-/** Calls on their way at the same moment. Beyond it, none is begun until one has ended. */
+/** Calls under way at the same moment. Beyond it, a call begins only after another has ended. */
 const MOST_AT_ONCE = 300;
 const SAMPLE_MS = 5_000;
 const PROGRESS_MS = 60_000;
 
-/** Makes calls at a steady pace for so long while one thing after the other fails, then looks at all of it. */
+/** Makes calls at a steady pace for this long during one fault after another, then checks all of them. */
 export async function runSoak(options: SoakOptions): Promise<SoakFigures> {
   options.onProgress('starting the product, each part a process, as in production');
   const stack = await startStack({
@@ -104,7 +104,7 @@ async function makeCalls(
   return { lives, wrong };
 }
 
-/** Held against what the tool noted, and read once more: an end never changes. */
+/** Compared with the tool's notes, and read once more: an end never changes. */
 async function wrongAmong(stack: Stack, lives: readonly Life[]): Promise<string[]> {
   const writes = new Map<unknown, number>();
   for (const { arguments: args } of stack.upstreamCalls()) {

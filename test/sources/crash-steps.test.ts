@@ -8,14 +8,17 @@ const sources = sourceFiles(['apps', 'activities'])
   .map((file) => readFileSync(packagePath(file), 'utf8'))
   .join('\n');
 
-/** How a statement can be named in the sources: whole, or by what follows the prefix of its store or schema. */
+/**
+ * The possible spellings of a statement's name in the sources: the whole name, or the part behind the prefix of its
+ * store or schema.
+ */
 const spellings = (name: string) => {
   const rest = name.slice(name.indexOf('-') + 1);
   return [`'${name}'`, `'${rest}'`, `\${schema}-${rest.replace(/^outbox-/, '${table}-')}\``];
 };
 
 it.each(VICTIMS.flatMap((victim) => [...statementsOf(victim)].map(([name, step]) => [step, victim, name] as const)))(
-  '%s of the %s breaks a statement that the product has: %s',
+  '%s of the %s breaks an existing statement of the product: %s',
   (_step, _victim, name) => {
     expect(spellings(name).filter((one) => sources.includes(one))).not.toEqual([]);
   },

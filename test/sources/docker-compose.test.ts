@@ -33,7 +33,7 @@ const DEPLOYABLES = ['gateway', 'worker', 'pdp', 'approvals', 'audit'];
 const WITH_PORT = DEPLOYABLES.filter((name) => name !== 'worker');
 
 describe('docker-compose.yml', () => {
-  it('is what the compose specification allows', () => {
+  it('is valid under the compose specification', () => {
     // The specification's own schema, in the copy that the compose linter carries.
     const { $schema: _, ...schema } = JSON.parse(read('node_modules/dclint/schemas/compose.schema.json'));
     const ajv = new Ajv({ strict: false, allErrors: true });
@@ -71,7 +71,7 @@ describe('docker-compose.yml', () => {
     expect(service(name).healthcheck?.test.join(' ')).toContain(`http://127.0.0.1:${port}/healthz`);
   });
 
-  it('publishes ports on the loopback interface only, and those of databases and the engine not at all', () => {
+  it('publishes ports on the loopback interface only, and no ports of databases and the engine', () => {
     for (const each of Object.values(compose.services)) {
       for (const port of each.ports ?? []) expect(port).toMatch(/^127\.0\.0\.1:/);
     }
@@ -79,7 +79,7 @@ describe('docker-compose.yml', () => {
       expect(service(name).ports).toBeUndefined();
   });
 
-  it('lets the worker alone reach the engine', () => {
+  it('lets only the worker reach the engine', () => {
     const reach = DEPLOYABLES.filter((name) => service(name).networks?.includes('engine'));
     expect(reach).toEqual(['worker']);
   });

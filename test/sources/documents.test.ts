@@ -18,7 +18,7 @@ const headingLinksOf = (folder: string, name: string) =>
     file: path === '' ? join(packagePath(folder), name) : join(packagePath(folder), path),
     heading,
   }));
-/** As code hosts make them: letters, digits and dashes. */
+/** Anchors as code hosts make them: letters, digits and dashes. */
 const anchorsIn = (file: string) =>
   [...readFileSync(file, 'utf8').matchAll(/^#+ (.+)$/gm)].map(([, title = '']) =>
     title
@@ -27,16 +27,16 @@ const anchorsIn = (file: string) =>
       .replaceAll(' ', '-'),
   );
 
-it('the documents lead to many places', () => {
+it('the documents have many links', () => {
   expect(documents.flatMap(([folder, name]) => linksOf(folder, name)).length).toBeGreaterThan(50);
 });
 
-it.each(documents)('each link of %s/%s leads to something that is there', (folder, name) => {
+it.each(documents)('each link of %s/%s leads to an existing file', (folder, name) => {
   const dead = linksOf(folder, name).filter((path = '') => !existsSync(join(packagePath(folder), path)));
   expect(dead).toEqual([]);
 });
 
-it.each(documents)('each link of %s/%s to a heading leads to one that is there', (folder, name) => {
+it.each(documents)('each link of %s/%s to a heading leads to an existing one', (folder, name) => {
   const dead = headingLinksOf(folder, name).filter(({ file, heading }) => !anchorsIn(file).includes(heading));
   expect(dead).toEqual([]);
 });
@@ -64,20 +64,17 @@ it.each(documents.filter(([folder]) => folder !== 'test'))(
 
 it.each(readdirSync(packagePath('docs', 'pictures')))('docs/pictures/%s is 1280 pixels wide, and small', (name) => {
   const bytes = readFileSync(packagePath('docs', 'pictures', name));
-  // The width stands behind the signature and the head of the first chunk.
+  // The width follows the signature and the head of the first chunk.
   expect([bytes.toString('latin1', 1, 4), bytes.readUInt32BE(16)]).toEqual(['PNG', 1280]);
   expect(bytes.length).toBeLessThan(150 * 1024);
 });
 
-it.each(documents)(
-  'each annotation of policies that %s/%s names is one that the decision point reads',
-  (folder, name) => {
-    const text = read(folder, name);
-    // Behind `@`, packages have a slash, and addresses something before it.
-    const named = [...text.matchAll(/(?<=[`\s,])@([a-z_]+)(?![\w/-])/g)].map(([, annotation = '']) => annotation);
-    expect(named.filter((annotation) => !ANNOTATIONS.has(annotation))).toEqual([]);
-  },
-);
+it.each(documents)('the decision point reads each annotation of policies that %s/%s names', (folder, name) => {
+  const text = read(folder, name);
+  // A slash follows `@` in packages, and a character precedes it in addresses.
+  const named = [...text.matchAll(/(?<=[`\s,])@([a-z_]+)(?![\w/-])/g)].map(([, annotation = '']) => annotation);
+  expect(named.filter((annotation) => !ANNOTATIONS.has(annotation))).toEqual([]);
+});
 
 it('the documents name every annotation of policies', () => {
   const text = read('policies', 'README.md');
@@ -93,11 +90,11 @@ const rowsBelow = (heading: string): string[] => {
 const proofsIn = (row: string) =>
   [...row.matchAll(/\]\(([^)]+)\) “([^”]+)”/g)].map(([, file = '', title = '']) => ({ file, title }));
 
-it('there is a list of what callers get for faults', () => {
+it('the list of faults says what callers get', () => {
   expect(rowsBelow('What the caller gets').length).toBeGreaterThan(20);
 });
 
-it.each(rowsBelow('What the caller gets'))('there is each test that is named for: %s', (row) => {
+it.each(rowsBelow('What the caller gets'))('each test exists that is named for: %s', (row) => {
   const proofs = proofsIn(row);
   expect(proofs).not.toEqual([]);
   const missing = proofs.filter(({ file, title }) => {

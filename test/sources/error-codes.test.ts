@@ -5,17 +5,17 @@ import { ERROR_FACTS, type ErrorCode } from '../../workflows/domain/errors.ts';
 import { sourceFiles } from '../support/source-files.ts';
 
 const CODES = Object.keys(ERROR_FACTS) as ErrorCode[];
-/** They name every code, and raise none. */
+/** These files name every code, and raise none. */
 const OF_THE_LIST = ['workflows/domain/errors.ts', 'apps/gateway/wire/errors.ts'];
 const sources = sourceFiles(['apps', 'activities', 'workflows']).filter((file) => !OF_THE_LIST.includes(file));
-/** Without comments, and without the places that only look at the code of an error that came. */
+/** Without comments, and without the places that only check the code of a caught error. */
 const raising = sources.map((file) =>
   readFileSync(packagePath(file), 'utf8')
     .replace(/\/\*.*?\*\/|(?<!:)\/\/[^\n]*/gs, '')
     .replace(/(?:[=!]==|\bcase)\s*'ERR_[A-Z_]+'/g, ''),
 );
 
-it.each(CODES)('the list of error codes has %s, which code raises', (code) => {
+it.each(CODES)('the code raises %s, which the list of error codes has', (code) => {
   expect(raising.some((text) => text.includes(`'${code}'`))).toBe(true);
 });
 

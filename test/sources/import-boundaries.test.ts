@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
-/** A small tree in the shape of the product: what each file exports is of no interest, only whom it imports. */
+/** A small tree in the shape of the product: only the imports of each file matter, not its exports. */
 const TARGETS = [
   'workflows/domain/errors.ts',
   'workflows/messages.ts',
@@ -30,7 +30,7 @@ const TARGETS = [
   'test/support/database.ts',
 ];
 
-/** rule → [importing file, what it imports] */
+/** rule → [importing file, imported file] */
 const VIOLATIONS: readonly (readonly [rule: string, from: string, to: string, typeOnly?: 'type'])[] = [
   ['domain-imports-nothing', 'workflows/domain/a-package.ts', 'zod'],
   ['domain-imports-nothing', 'workflows/domain/a-node-module.ts', 'node:crypto'],
@@ -64,7 +64,7 @@ const VIOLATIONS: readonly (readonly [rule: string, from: string, to: string, ty
   ['product-imports-no-test', 'apps/gateway/with-a-test.ts', 'test/support/database.ts'],
   ['product-imports-no-development-package', 'apps/gateway/with-a-test-tool.ts', '@jest/globals'],
   ['no-cycle', 'apps/gateway/ring-a.ts', 'apps/gateway/ring-b.ts'],
-  ['resolvable', 'apps/gateway/nowhere.ts', 'a-package-that-nobody-has'],
+  ['resolvable', 'apps/gateway/nowhere.ts', 'a-package-that-does-not-exist'],
 ];
 
 const ALLOWED: readonly (readonly [from: string, to: string, typeOnly?: 'type'])[] = [
@@ -127,7 +127,7 @@ describe('import rules', () => {
     expect(found.filter((each) => each.from === from)).toEqual([]);
   });
 
-  it('report nothing that was not planted', () => {
+  it('report no import that was not planted', () => {
     const planted = new Set(VIOLATIONS.map(([, from]) => from));
     expect(found.filter((each) => !planted.has(each.from))).toEqual([]);
   });
@@ -142,7 +142,7 @@ async function plant(file: string, text: string): Promise<void> {
   await writeFile(join(tree, file), text);
 }
 
-/** A module that imports one thing, and uses it so that the import stays when types are stripped. */
+/** A module with one import, which it uses so that the import stays when types are stripped. */
 function importing(from: string, to: string, typeOnly?: 'type'): string {
   const isPath = to.endsWith('.ts');
   const specifier = isPath ? `${'../'.repeat(from.split('/').length - 1)}${to}` : to;
@@ -158,7 +158,7 @@ async function cruise(): Promise<{
   const folders = ['apps', 'activities', 'workflows', 'prisma', 'test'];
   const args = [program, '--config', '.dependency-cruiser.mjs', '--output-type', 'json', ...folders];
   return new Promise((resolve, reject) => {
-    // The tool ends with the number of violations as its exit code; its report says whether it worked.
+    // The tool exits with the number of violations; its report says whether it worked.
     execFile(process.execPath, args, { cwd: tree, maxBuffer: 64 * 1024 * 1024 }, (error, stdout, stderr) => {
       if (stdout.startsWith('{')) resolve(JSON.parse(stdout));
       else reject(new Error(`dependency-cruiser gave no report: ${stderr}`, { cause: error }));

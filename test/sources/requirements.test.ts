@@ -1,12 +1,12 @@
 import { expect, it } from '@jest/globals';
 import { findFaults, readRows, type Row } from '../requirements/rows.ts';
 
-it('every row that has to be is proved by a test or is a known gap, and titles and gaps name rows that there are', () => {
+it('a test proves every MUST row, or a known gap lists it, and titles and gaps name existing rows', () => {
   expect(readRows().length).toBeGreaterThan(800);
   expect(findFaults()).toEqual([]);
 });
 
-it('whatever can be wrong with rows, gaps and titles is found', () => {
+it('every kind of fault in rows, gaps and titles is found', () => {
   const row = (id: string): Row => ({ id, level: 'MUST', statement: 'It is.' });
   const rows = [...'ABCD'].map((letter) => row(`${letter}-1`));
   const gaps = [{ reason: 'known', rows: ['A-1', 'B-1', 'X-1'] }];
@@ -21,11 +21,11 @@ it('whatever can be wrong with rows, gaps and titles is found', () => {
       ]),
     ),
   ).toEqual([
-    'A-1 stands twice in the rows: remove one',
-    'B-1 stands twice in gaps.yaml: remove one',
-    'X-1 is in gaps.yaml and is no row: correct or remove it',
-    'Y-1 is no row, and a title has it: a.test.ts: it is',
+    'A-1 is listed twice in the rows: remove one',
+    'B-1 is listed twice in gaps.yaml: remove one',
+    'X-1 is in gaps.yaml but is not a row: correct or remove it',
+    'Y-1 is in a title but is not a row: a.test.ts: it is',
     'A-1 is proved, so remove it from gaps.yaml: a.test.ts: it is',
-    'D-1 is not proved and no known gap: It is.',
+    'D-1 is neither proved nor a known gap: It is.',
   ]);
 });

@@ -17,11 +17,11 @@ const described = [
 ];
 
 describe('the settings', () => {
-  it.each(Object.entries(documents()))('are in %s as `npm run settings` writes them', (path, content) => {
+  it.each(Object.entries(documents()))('stand in %s as `npm run settings` writes them', (path, content) => {
     expect(read(path)).toBe(content);
   });
 
-  it('are as many as a reader expects, from every section', () => {
+  it('are many, from every section', () => {
     expect(described.length).toBeGreaterThan(200);
     expect(sections().map(({ name }) => name)).toEqual(expect.arrayContaining(['gateway', 'approvals', 'identity']));
   });
@@ -54,7 +54,7 @@ const examples = ['.', 'docs', 'policies'].flatMap((folder) =>
     ),
 );
 
-it('docs/configuration.md names each variable that the environment is read for', () => {
+it('docs/configuration.md names each variable that the product reads from the environment', () => {
   const code = read('apps', 'shared', 'config', 'env.ts');
   const names = [...code.matchAll(/variables\['(\w+)'\]/g)].map(([, name = '']) => name);
   const ours = names.filter((name) => !['PATH', 'XDG_CACHE_HOME'].includes(name));

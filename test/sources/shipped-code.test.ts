@@ -12,12 +12,12 @@ function filesIn(folder: string): string[] {
     .map((entry) => join(entry.parentPath, entry.name));
 }
 
-describe('what is shipped', () => {
-  it('has the bundle of workflows in it', () => {
+describe('the shipped code', () => {
+  it('contains the bundle of workflows', () => {
     expect(filesIn('dist')).toContain(packagePath('dist', 'workflow-bundle.js'));
   });
 
-  it.each(WHOLE)('knows nothing of the ways in which tests break it: %s', (folder) => {
+  it.each(WHOLE)('contains nothing of the ways in which tests break it: %s', (folder) => {
     const files = filesIn(folder);
     expect(files.length).toBeGreaterThan(0);
     expect(files.filter((file) => /fail-?point/i.test(readFileSync(file, 'utf8')))).toEqual([]);

@@ -24,7 +24,7 @@ async function tablesWith(text: string): Promise<string[]> {
   return found;
 }
 
-it('shows nothing of arguments, caller, submission, handle, approval or result to whoever reads the tables', async () => {
+it('shows nothing of arguments, caller, submission, handle, approval or result to a reader of the tables', async () => {
   const fixture = gatedCallFixture(db.pool);
   const opening = anOpening({
     caller: { ...CALLER, subject: `${CANARY}-subject` },
@@ -48,6 +48,6 @@ it('shows nothing of arguments, caller, submission, handle, approval or result t
   const result = { isError: false, text: `{"content":["${CANARY}-result"]}` };
   expect(await fixture.lifecycle.settleResult({ ...permit, cause: 'result' }, result)).toBe('executed');
   expect(await tablesWith(CANARY)).toEqual([]);
-  // The search finds what is there.
+  // The search finds text that is there.
   expect(await tablesWith(call.taskId)).toEqual(expect.arrayContaining(['gated_call', 'outcome_record']));
 });

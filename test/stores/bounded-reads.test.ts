@@ -33,7 +33,7 @@ it('reads no more rows for one call when many others are open', async () => {
     await others.pending(anOpening({ caller: { ...CALLER, subject: randomUUID() } }));
   }
   const many = await rowsReadByEachStep();
-  // Another plan may read a handful more, whenever statistics come in. What grows with the others grows by hundreds.
+  // Another plan may read a handful more when statistics arrive. Reads that grow with the other calls grow by hundreds.
   for (const [step, rows] of Object.entries(many)) expect([step, rows - (few[step] ?? 0) < 10]).toEqual([step, true]);
   expect(Math.max(...Object.values(many))).toBeLessThan(MANY / 10);
 });
@@ -68,7 +68,7 @@ async function rowsReadByEachStep(): Promise<Record<string, number>> {
     await lifecycle.grant(gatedCallId, 1, anApproval());
     return claim(gatedCallId, randomUUID());
   });
-  // A decision that grew old on its way was made anew, where the machine stood still: that read more.
+  // If the machine stood still, an expired decision was made anew, which read more rows.
   const decisions = "SELECT FROM gateway.decision WHERE gated_call_id = $1 AND kind = 'allow'";
   return (await pool.query(decisions, [gatedCallId])).rowCount === 1 ? read : rowsReadByEachStep();
 }

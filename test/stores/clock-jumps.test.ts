@@ -38,7 +38,7 @@ const ends = async (calls: Record<string, Call>) =>
       }),
     ),
   );
-/** What a worker does with time: once everything that is due has ended, it stops. */
+/** The worker's work that depends on time; it stops once all due calls have ended. */
 async function sweep(): Promise<void> {
   const due = createDueCalls(db.pool);
   const { expire, end } = fixture.lifecycle;
@@ -62,7 +62,7 @@ async function execute(call: Call, claimId: string): Promise<string> {
   return fixture.lifecycle.settleResult({ ...call, invocationId, cause: 'result' }, RESULT);
 }
 
-it('a database clock that jumps an hour ahead and back ends calls early, and has none run late or again', async () => {
+it('a database clock that jumps an hour ahead and back ends calls early, and runs no call late or again', async () => {
   const sent = { ...(await fixture.claimed()), ...permit() };
   await fixture.lifecycle.beginInvocation(sent);
   const claimed = await fixture.claimed();
@@ -72,7 +72,7 @@ it('a database clock that jumps an hour ahead and back ends calls early, and has
   const decidedBefore = await fixture.allow(granted.gatedCallId);
 
   await setClock(HOUR_MS);
-  // The next moment, before anything was swept.
+  // The next moment, before any sweep.
   expect(await claim(granted, decidedBefore)).toBe('lost');
   expect(await execute(claimed, claimed.claimId)).toBe('no permit');
   await sweep();
@@ -85,7 +85,7 @@ it('a database clock that jumps an hour ahead and back ends calls early, and has
     begun: { state: 'denied', reason: 'request_expired' },
   });
   expect((await long.lifecycle.load(patient.gatedCallId)).state).toBe('pending');
-  // Its answer comes while nobody waits for it any more: evidence, and nothing else.
+  // Its answer arrives after the call has ended: it is evidence, and nothing else.
   const of = { gatedCallId: sent.gatedCallId, invocationId: sent.invocationId, cause: 'result' } as const;
   expect(await fixture.lifecycle.settleResult(of, RESULT)).toBe('outcome_unknown');
   const decidedAhead = await long.granted(undefined, until(3 * HOUR_MS));
@@ -97,16 +97,16 @@ it('a database clock that jumps an hour ahead and back ends calls early, and has
 
   await setClock(0);
   await sweep();
-  // What has ended stays so.
+  // Ended calls stay ended.
   expect(await ends(calls)).toEqual(ended);
   expect(await claim(granted, decidedBefore)).toBe('lost');
   expect(await fixture.lifecycle.settleResult(of, RESULT)).toBe('outcome_unknown');
   expect(await execute(ranAhead, firstClaim)).toBe('no permit');
-  // A decision that seems to be of an hour from now is not fresh for an hour: the policy is asked again.
+  // A decision that seems to be from an hour ahead is not fresh for an hour: the policy is asked again.
   expect(await claim(decidedAhead, allowedAhead)).toBe('stale');
   expect(await fixture.claim(decidedAhead.gatedCallId, secondClaim)).toBe('won');
   expect(await execute(decidedAhead, secondClaim)).toBe('executed');
-  // Whoever waited through both goes on, and so does the same call made anew.
+  // A call that waited through both jumps goes on, and so does the same call made anew.
   await long.lifecycle.grant(patient.gatedCallId, 1, until(HOUR_MS));
   const third = randomUUID();
   expect(await fixture.claim(patient.gatedCallId, third)).toBe('won');
@@ -117,10 +117,10 @@ it('a database clock that jumps an hour ahead and back ends calls early, and has
   expect(await execute(anew, fourth)).toBe('executed');
   const permits = 'SELECT count(*)::int AS n FROM gateway.invocation';
   expect((await db.pool.query<{ n: number }>(permits)).rows[0]?.n).toBe(5);
-  // Whoever lived through the jump has instants that do not follow each other. Nothing else is wrong.
+  // A call that lived through the jump has instants that do not follow each other. It has no other violation.
   const outOfOrder = [expect.objectContaining({ gated_call_id: decidedAhead.gatedCallId })];
   expect(await checkInvariants(db.pool)).toEqual([
     { invariant: 'every event follows the one before it by the table of transitions', cases: outOfOrder },
-    { invariant: 'nothing is decided or approved in a generation that has not begun', cases: outOfOrder },
+    { invariant: 'no decision or approval belongs to a generation that has not begun', cases: outOfOrder },
   ]);
 });

@@ -63,7 +63,7 @@ describe('a change of the sealing key', () => {
     expect(await rewrapDataKeys(own.db.pool, both, 2)).toBe(0);
   });
 
-  it('goes on past one that cannot be opened, and says so when there is no other', async () => {
+  it('goes on past a call that cannot be opened, and reports it when there is no other', async () => {
     const [broken, whole] = [await own.fixture.pending(), await own.fixture.pending()];
     await own.db.pool.query(`UPDATE gateway.data_key SET record_key = 'x' WHERE gated_call_id = $1`, [
       broken.gatedCallId,
@@ -73,7 +73,7 @@ describe('a change of the sealing key', () => {
     expect((await storeWith([NEXT]).load(whole.gatedCallId)).state).toBe('pending');
   });
 
-  it('can be held against the keys that open calls need', async () => {
+  it('can be checked against the keys that open calls need', async () => {
     await own.fixture.pending();
     const [missing, ...others] = await missingSealingKeys(own.db.pool, ['next']);
     expect([missing, others]).toEqual([{ keyId: 'test', calls: expect.any(Number) }, []]);

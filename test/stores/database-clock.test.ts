@@ -12,7 +12,7 @@ describe('the clock of the database', () => {
   });
   afterAll(() => db.drop());
 
-  /** What the doctor finds, once the answer did not take too long to tell the time by it: a machine may stand still. */
+  /** The doctor's finding, once the answer was fast enough to compare clocks: a machine may stand still. */
   const readInTime = <Found extends { readonly message: string } | undefined>(look: () => Promise<Found>) =>
     waitFor(async () => {
       const found = await look();
@@ -22,7 +22,7 @@ describe('the clock of the database', () => {
   it('is read in milliseconds', async () => {
     const before = Date.now();
     const at = await readDatabaseClock(db.pool);
-    // Both are of this machine; the database's has microseconds.
+    // Both clocks are of this machine; the database's has microseconds.
     expect(at).toBeGreaterThanOrEqual(before);
     expect(at).toBeLessThan(Date.now() + 1);
   });
@@ -32,12 +32,12 @@ describe('the clock of the database', () => {
     ['warn', -10_000, /^(9|10)[.]\d s ahead of this machine's$/],
     ['warn', 10_000, /^(9|10)[.]\d s behind this machine's$/],
     ['fail', 600_000, /^(599|600)[.]\d s behind this machine's$/],
-  ])('is %s to the doctor whose machine is ahead of it by %d ms', async (status, ourAheadMs, message) => {
+  ])('is %s to a doctor whose machine is ahead of it by %d ms', async (status, ourAheadMs, message) => {
     const found = await readInTime(() => checkClock(db.pool, { now: () => Date.now() + ourAheadMs }));
     expect(found).toMatchObject({ name: 'database clock', status, message: expect.stringMatching(message) });
   });
 
-  it('is among what the doctor says about a database', async () => {
+  it("is part of the doctor's report on a database", async () => {
     const names: string[][] = [];
     const clock = await readInTime(async () => {
       const found = await checkDatabase(db.url, IN_DEVELOPMENT);

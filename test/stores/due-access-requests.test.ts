@@ -18,7 +18,7 @@ const open = async (changes: Parameters<typeof newAccessRequest>[0]) => {
   await store().create(request);
   return request;
 };
-/** Lets time pass for the stage that is open. */
+/** Lets time pass for the open stage. */
 const pass = (id: string, seconds: number) =>
   db.pool.query(
     `UPDATE approvals.access_request SET stage_opened_at = stage_opened_at - make_interval(secs => $2),
@@ -27,7 +27,7 @@ const pass = (id: string, seconds: number) =>
     [id, seconds],
   );
 const carryOut = async () => (await store().carryOutDue(100)).length;
-/** The row as it stands, with no deadline carried out by the look. */
+/** The row as stored, without carrying out a deadline. */
 const row = async (id: string) =>
   (await db.pool.query('SELECT status, stage FROM approvals.access_request WHERE id = $1', [id])).rows[0];
 const notices = async (id: string) =>
@@ -52,8 +52,8 @@ const questions = async (id: string) =>
     )
   ).rows.map(({ subject_id: subject }) => subject.slice(id.length));
 
-describe('what is due of an access request', () => {
-  it('reminds of the stage that is open, once each time, and denies at its end [ARAP-STS-05]', async () => {
+describe('due steps of an access request', () => {
+  it('remind of the open stage, once each time, and deny at its end [ARAP-STS-05]', async () => {
     const { id } = await open({ stages: [aStage({ remindAfterSeconds: [60, HOUR], withinSeconds: 2 * HOUR })] });
     expect(await carryOut()).toBe(0);
     await pass(id, 60);
@@ -70,7 +70,7 @@ describe('what is due of an access request', () => {
     ]);
   });
 
-  it('opens the next stage where one that escalates runs out of time, and reminds of that', async () => {
+  it('open the next stage where one that escalates runs out of time, and remind of that', async () => {
     const { id } = await open({
       isNotified: true,
       stages: [
@@ -94,14 +94,14 @@ describe('what is due of an access request', () => {
     ]);
   });
 
-  it('ends the request at its own deadline, also where a reminder is due', async () => {
+  it('end the request at its own deadline, also where a reminder is due', async () => {
     const { id } = await open({ requestTtlMs: 1, stages: [aStage({ remindAfterSeconds: [60] })] });
     await pass(id, 60);
     expect(await carryOut()).toBe(1);
     expect([await row(id), await notices(id)]).toEqual([{ status: 'expired', stage: 1 }, []]);
   });
 
-  it('counts the time of a stage from its opening', async () => {
+  it('count the time of a stage from its opening', async () => {
     const timed = { remindAfterSeconds: [60], withinSeconds: HOUR };
     const request = await open({ stages: [aStage({ name: 'first', ...timed }), aStage({ name: 'second', ...timed })] });
     await pass(request.id, 30);
@@ -113,7 +113,7 @@ describe('what is due of an access request', () => {
     expect(await row(request.id)).toEqual({ status: 'denied', stage: 2 });
   });
 
-  it('reminds once, whichever order the reminders have and however many processes look at once', async () => {
+  it('remind once, in any order of reminders and for any number of processes', async () => {
     const { id } = await open({ stages: [aStage({ remindAfterSeconds: [HOUR, 60] })] });
     await pass(id, 60);
     const carried = await Promise.all(Array.from({ length: 8 }, carryOut));
@@ -122,7 +122,7 @@ describe('what is due of an access request', () => {
     expect(await remindsAfter(id)).toBe(HOUR);
   });
 
-  it('sends the last reminder alone where several were missed', async () => {
+  it('send only the last reminder where several were missed', async () => {
     const { id } = await open({ stages: [aStage({ remindAfterSeconds: [10, 20, 30, HOUR] })] });
     await pass(id, 60);
     await carryOut();
@@ -130,7 +130,7 @@ describe('what is due of an access request', () => {
     expect((await store().find(id))?.remindedAt).toBeDefined();
   });
 
-  it('reminds of no request that is over', async () => {
+  it('remind of no request that is over', async () => {
     const { id } = await open({ stages: [aStage({ remindAfterSeconds: [60] })] });
     await store().cancel(id, { note: { by: { client: 'mcp-gateway' } } });
     const ended = `ALTER TABLE approvals.access_request DISABLE TRIGGER USER; UPDATE approvals.access_request
@@ -139,7 +139,7 @@ describe('what is due of an access request', () => {
     expect([await carryOut(), await notices(id)]).toEqual([0, []]);
   });
 
-  it('leaves a request to whichever process holds it, and waits for none', async () => {
+  it('leave a request to the process that holds it, and wait for no other process', async () => {
     const { id } = await open({ stages: [aStage({ remindAfterSeconds: [60] })] });
     await pass(id, 60);
     const other = await db.pool.connect();
@@ -154,7 +154,7 @@ describe('what is due of an access request', () => {
     expect([await carryOut(), (await notices(id)).length]).toEqual([1, 1]);
   });
 
-  it('lets no request that fails hold up another, and names it with its failure', async () => {
+  it('are not held up by a request that fails, and name it with its failure', async () => {
     const failing = await open({ isNotified: true, stages: [aStage({ withinSeconds: 60 })] });
     const late = await open({ stages: [aStage({ withinSeconds: 60 })] });
     const reminded = await open({ stages: [aStage({ remindAfterSeconds: [60] })] });
@@ -173,7 +173,7 @@ describe('what is due of an access request', () => {
     expect(await row(failing.id)).toMatchObject({ status: 'denied' });
   });
 
-  it('reads the rows that are due alone, however many wait', async () => {
+  it('read only the rows that are due, however many wait', async () => {
     await db.pool.query('TRUNCATE approvals.access_request CASCADE');
     await open({ stages: [aStage({ remindAfterSeconds: [HOUR] })] });
     await db.pool.query(WAITING_REQUESTS);
@@ -193,14 +193,14 @@ describe('what is due of an access request', () => {
   });
 });
 
-/** Two thousand copies of the one request that there is. */
+/** Two thousand copies of the one existing request. */
 const WAITING_REQUESTS = `
   INSERT INTO approvals.access_request SELECT copy.* FROM approvals.access_request original, generate_series(1, 2000) AS n,
     jsonb_populate_record(original, jsonb_build_object('id', 'arq_' || n, 'idempotency_key', n, 'evaluation_id', n,
       'token_jti', n)) AS copy`;
 
 describe('the question to the resolver of a stage', () => {
-  it('is written with the opening of the stage, and for no stage that asks none', async () => {
+  it('is written with the opening of the stage, and not for a stage without a resolver', async () => {
     const request = await open({
       stages: [
         aStage({ name: 'people', withinSeconds: 60, then: 'escalate' }),
@@ -217,7 +217,7 @@ describe('the question to the resolver of a stage', () => {
     expect([await row(request.id), await questions(request.id)]).toEqual([{ status: 'pending', stage: 3 }, ['/2']]);
   });
 
-  it('is written where a stage escalates to one that asks it, and where the first stage does', async () => {
+  it('is written where a stage escalates to one with a resolver, and where the first stage has one', async () => {
     const [first, second] = [aStage({ name: 'a', automatic: 'risk' }), aStage({ name: 'b', automatic: 'other' })];
     const { id } = await open({ stages: [{ ...first, withinSeconds: 60, then: 'escalate' }, second] });
     expect(await questions(id)).toEqual(['/1']);
@@ -226,7 +226,7 @@ describe('the question to the resolver of a stage', () => {
     expect(await questions(id)).toEqual(['/1', '/2']);
   });
 
-  it('is not there where the stage was not opened after all', async () => {
+  it('does not exist where the stage was not opened after all', async () => {
     const request = newAccessRequest({ stages: [aStage({ automatic: 'risk' })] });
     await store().create(request);
     await store().create({ ...request, id: 'arq_of_the_same_denial', idempotencyKey: 'another' });

@@ -3,11 +3,11 @@ import { createDuePolls } from '../../activities/stores/due-calls.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { anApproval, gatedCallFixture } from '../support/gated-calls.ts';
 
-/** Longer than these tests take, however slow the machine: none is polled again within another. */
+/** Longer than these tests take on any machine: no call is polled again within another test. */
 const MIN_MS = 600_000;
 const MAX_MS = 3_600_000;
 
-describe('polls for resolutions of which no word came', () => {
+describe('polls for resolutions without a callback', () => {
   let db: TestDatabase;
   let fixture: ReturnType<typeof gatedCallFixture>;
   let polls: ReturnType<typeof createDuePolls>;
@@ -65,11 +65,11 @@ describe('polls for resolutions of which no word came', () => {
     expect(await polls.take(1_000)).toEqual([call.gatedCallId]);
     const { pause, ago } = await nextLook(call.gatedCallId, before);
     expect(pause).toBeGreaterThanOrEqual(Math.floor(pauseMs * 0.8));
-    // Meanwhile it has waited a little longer, and is looked for so much later.
+    // Meanwhile the call has waited a little longer, and its next poll is later by that time.
     expect(pause).toBeLessThanOrEqual(pauseMs + 2 * ago);
   });
 
-  it('are taken by one of those who take at the same time, each call once, the longest overdue first', async () => {
+  it('are taken by one of several concurrent processes, each call once, the longest overdue first', async () => {
     const calls: string[] = [];
     for (let count = 0; count < 60; count += 1) calls.push((await fixture.pending()).gatedCallId);
     const first = await polls.take(10);
@@ -78,7 +78,7 @@ describe('polls for resolutions of which no word came', () => {
     expect([...first, ...taken.flat()].sort()).toEqual([...calls].sort());
   });
 
-  it('leave the clock of the state, and what clients see of it, as it is', async () => {
+  it("do not change the clock of the state, or the client's view of it", async () => {
     const call = await fixture.pending();
     const row = async () =>
       (
@@ -111,7 +111,7 @@ describe('polls for resolutions of which no word came', () => {
     expect(await polls.take(1_000)).toEqual([call.gatedCallId]);
   });
 
-  it('wake a workflow by way of the outbox, which holds what it could not deliver', async () => {
+  it('wake a workflow through the outbox, which keeps undelivered rows', async () => {
     const call = await fixture.pending();
     const signals = async () =>
       (
@@ -123,7 +123,7 @@ describe('polls for resolutions of which no word came', () => {
     const before = await now();
     await polls.enqueueSignal(call.gatedCallId);
     expect(await signals()).toBe(1);
-    // It is on its way: another poll now would only add another signal.
+    // A signal is under way: another poll now would only add another one.
     expect((await nextLook(call.gatedCallId, before)).pause).toBeGreaterThan(55_000);
   });
 });

@@ -36,7 +36,7 @@ function aDenial(of: Partial<BoundDenial> = {}): BoundDenial {
 }
 
 describe('the record of requestable denials', () => {
-  it('has what was denied and what it binds, but no arguments', async () => {
+  it('contains the denied request and its binding, but no arguments', async () => {
     const denial = aDenial();
     await store.record(denial);
     const row = await database.prisma.evaluation.findUniqueOrThrow({ where: { evaluationId: denial.evaluationId } });
@@ -59,7 +59,7 @@ describe('the record of requestable denials', () => {
     expect(JSON.stringify(row)).not.toContain('hunter2');
   });
 
-  it('records many at once, each as it is', async () => {
+  it('records many at once, each unchanged', async () => {
     const denials = Array.from({ length: 60 }, () => aDenial());
     await Promise.all(denials.map(store.record));
     const kept = await database.prisma.evaluation.findMany({
@@ -100,7 +100,7 @@ describe('the record of requestable denials', () => {
     await expect(find('eval_1')).rejects.toMatchObject({ code: 'ERR_DATABASE_UNAVAILABLE' });
   });
 
-  it('refuses an identifier that was used before', async () => {
+  it('refuses a used identifier', async () => {
     const denial = aDenial();
     await store.record(denial);
     await expect(store.record({ ...denial, tokenId: randomUUID() })).rejects.toThrow(/duplicate key/);
@@ -125,7 +125,7 @@ describe('the record of requestable denials', () => {
     const kept = async (ids: readonly string[]) =>
       Promise.all(ids.map(async (id) => (await store.find(id)) !== undefined));
 
-    it('when it is older than it is kept, the oldest first, so many at a time', async () => {
+    it('when it is older than the retention time, the oldest first, a limited number at a time', async () => {
       const ids = [await denied(5 * HOUR), await denied(4 * HOUR), await denied(3 * HOUR - 60_000)];
       expect(await store.forget(3 * HOUR, 1)).toBe(1);
       expect(await kept(ids)).toEqual([false, true, true]);
@@ -134,7 +134,7 @@ describe('the record of requestable denials', () => {
       expect(await store.forget(3 * HOUR, 100)).toBe(0);
     });
 
-    it('never while a request may be made on it, whatever is configured', async () => {
+    it('never while a request may be made on it, under any configuration', async () => {
       const ids = [await denied(0), await denied(HOUR)];
       await store.forget(0, 100);
       expect(await kept(ids)).toEqual([true, true]);

@@ -163,7 +163,7 @@ describe('execution fences', () => {
     expect(await own.fixture.lifecycle.settleNotSent(call.gatedCallId, invocationId)).toBe('executed');
   });
 
-  it('never cancels what is claimed', async () => {
+  it('never cancels a claimed call', async () => {
     const call = await own.fixture.claimed();
     expect(await own.fixture.calls.cancel(call.gatedCallId)).toBe('claimed');
   });
@@ -176,7 +176,7 @@ describe('execution fences', () => {
     expect(await own.fixture.lifecycle.grant(call.gatedCallId, 2, anApproval())).toBe('pending');
   });
 
-  it('refuses a transition outside of the table, whoever writes it', async () => {
+  it('refuses a transition outside of the table, from any writer', async () => {
     const call = await own.fixture.pending();
     const jump = (to: string) =>
       own.db.pool.query(`UPDATE gateway.gated_call SET state = $2 WHERE id = $1`, [call.gatedCallId, to]);
@@ -212,7 +212,7 @@ describe('execution fences', () => {
     });
   });
 
-  it('keeps the names and the time of a permit that was not used yet', async () => {
+  it('keeps the names and the time of an unused permit', async () => {
     const call = await own.fixture.claimed();
     await permit(call, randomUUID());
     for (const change of ['invocation_id = gen_random_uuid()', "upstream_key = 'other'", 'began_at = now()']) {

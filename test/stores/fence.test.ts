@@ -21,7 +21,7 @@ async function lift(): Promise<void> {
 }
 afterEach(lift);
 
-describe('a database whose rows were written by others', () => {
+describe('a database with rows written by other processes', () => {
   const rewritten = 'CREATE TEMP TABLE copy AS SELECT * FROM gateway.fence; DELETE FROM gateway.fence;';
   const restores: Record<string, string> = {
     'in one transaction': `${rewritten} INSERT INTO gateway.fence SELECT * FROM copy`,
@@ -43,14 +43,14 @@ describe('a database whose rows were written by others', () => {
   });
 
   it.each(['VACUUM (FREEZE) gateway.fence', 'VACUUM FULL gateway.fence', 'CLUSTER gateway.fence USING fence_pkey'])(
-    'is none after %s',
+    'is not frozen after %s',
     async (text) => {
       await query(text);
       expect(await state()).toBe('whole');
     },
   );
 
-  it('is told by two rows of transactions that are no neighbours, once it was migrated', async () => {
+  it('is recognised after its migration by two rows of transactions that are not neighbours', async () => {
     const empty = await createEmptyDatabase();
     try {
       await migrate(empty.url, ORDINARY_LIMITS);
@@ -70,7 +70,7 @@ describe('a frozen database', () => {
   const freeze = () => query('UPDATE gateway.fence SET place = place');
   const endings = ['client_cancelled', 'abandoned', 'request_expired', 'policy_denied', 'tool_changed'];
 
-  it('lets no open call end, since nothing tells how far it had come', async () => {
+  it('lets no open call end, since its progress is unknown', async () => {
     const { fixture } = own;
     const calls = [await fixture.opened(), await fixture.pending(), await fixture.granted(), await fixture.claimed()];
     await freeze();
@@ -121,11 +121,11 @@ describe('a frozen database', () => {
   });
 });
 
-describe('a database held against the mark that the engine has of it', () => {
+describe('a database compared with the mark that the engine has of it', () => {
   const timeline = (to: string) => query(`UPDATE gateway.epoch SET timeline = ${to}`);
   const epoch = async () => Number((await query('SELECT number FROM gateway.epoch')).rows[0]?.number);
 
-  it('is whole with an older mark and without any, and says what the mark is to be', async () => {
+  it('is whole with an older mark and without any, and says what the mark must become', async () => {
     await own.fixture.claimed();
     const now = await fence().holdAgainst(undefined);
     expect(now).toMatchObject({ state: 'whole', epoch: await epoch() });
@@ -143,7 +143,7 @@ describe('a database held against the mark that the engine has of it', () => {
     expect(await state()).toBe('engine_ahead');
   });
 
-  it('is vouched for on another timeline, and frozen where there is no mark either', async () => {
+  it('is confirmed on another timeline, and frozen where there is no mark either', async () => {
     const now = await fence().holdAgainst(undefined);
     await timeline('timeline + 1');
     expect(await fence().holdAgainst(now)).toEqual(now);
@@ -175,14 +175,14 @@ describe('a call that was claimed before a failover, and has no permit on record
     expect(steps.sent).toEqual([]);
   });
 
-  it('ends as unknown, and not as one that was not sent', async () => {
+  it('ends as unknown, and not as not sent', async () => {
     expect(await end((await sentAndForgotten()).gatedCallId)).toBe('outcome_unknown');
     expect(await end((await own.fixture.claimed()).gatedCallId)).toBe('execution_error');
   });
 });
 
-describe('a call that the engine knows further than its row is', () => {
-  /** What the steps reported, with an engine that has seen everything before. */
+describe('a call that the engine knows in a later state than its row', () => {
+  /** The reports of the steps, with an engine that has seen everything before. */
   function watched(contradicts: boolean) {
     const reported: string[] = [];
     const restores = {
@@ -209,7 +209,7 @@ describe('a call that the engine knows further than its row is', () => {
 
   it('is not claimed where another run of its workflow sent it or came to its end', async () => {
     const [old, young] = [await own.fixture.granted(), await own.fixture.granted()];
-    // From before the server was started, so its row may have come back with a copy of the files.
+    // The row is from before the start of the server, so it may have come back with a copy of the files.
     await query(`UPDATE gateway.gated_call SET created_at = '2000-01-01' WHERE id = $1`, [old.gatedCallId]);
     const { reported, steps } = watched(true);
     expect(await steps.toTheClaim(old)).toMatchObject({ kind: 'retry' });
@@ -218,7 +218,7 @@ describe('a call that the engine knows further than its row is', () => {
     expect(await steps.toTheClaim(young)).toMatchObject({ kind: 'claimed' });
   });
 
-  it('is not claimed before database and engine were held against each other', async () => {
+  it('is not claimed before database and engine were compared', async () => {
     const granted = await own.fixture.granted();
     const steps = stepsIn({ restores: { ...NEVER_RESTORED, isCompared: () => false } }, own.fixture.lifecycle);
     expect(await steps.toTheClaim(granted)).toMatchObject({ kind: 'retry' });

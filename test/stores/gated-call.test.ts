@@ -6,7 +6,7 @@ import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { anOpening, CALLER, gatedCallFixture, SEALING_SECRETS } from '../support/gated-calls.ts';
 import { ownCalls } from '../support/own-calls.ts';
 
-const OTHER = { ...CALLER, subject: 'somebody-else' };
+const OTHER = { ...CALLER, subject: 'another-subject' };
 
 describe('opening a gated call', () => {
   const own = ownCalls();
@@ -31,7 +31,7 @@ describe('opening a gated call', () => {
     expect(kinds).toEqual(['opened', 'opened', 'opened', 'opened', 'opened']);
   });
 
-  it('opens anew when the identical call is over', async () => {
+  it('opens a new call when the identical call is over', async () => {
     const opening = anOpening();
     const first = await own.fixture.pending(opening);
     await own.fixture.calls.cancel(first.gatedCallId);
@@ -41,7 +41,7 @@ describe('opening a gated call', () => {
   });
 
   it.each(['\u0000', '\\u0000', '"\u0000\\', '\u0001\u001f\u007f\u2028\uffff', '\u{10ffff}'])(
-    'keeps arguments with %j as they are, and ends like any other',
+    'keeps arguments with %j unchanged, and ends like any other',
     async (content) => {
       const opening = anOpening({ args: { content, [content]: 1 } });
       const call = await own.fixture.granted(opening);
@@ -66,7 +66,7 @@ describe('opening a gated call', () => {
     expect((await small.calls.open(first)).kind).toBe('joined');
   });
 
-  it('gives the submission to whoever opens, then to one of 20, and to nobody after the handle came', async () => {
+  it('gives the submission to the caller that opens, then to one of 20, and to no caller after the handle came', async () => {
     const call = await own.fixture.opened();
     expect(call.submission).toMatchObject({ generation: 1, body: '{}' });
     const take = () => own.fixture.lifecycle.takeSubmission(call.gatedCallId, 30_000);
@@ -112,7 +112,7 @@ describe('finding a task', () => {
   });
   afterAll(() => db.drop());
 
-  it('shows it to its owner and to nobody else', async () => {
+  it('shows it only to its owner', async () => {
     const { calls, pending } = gatedCallFixture(db.pool);
     const { taskId } = await pending();
     expect(await calls.findTask(taskId, ownerKey(CALLER))).toMatchObject({ taskId, state: 'pending' });
@@ -120,7 +120,7 @@ describe('finding a task', () => {
     expect(await calls.findTask('tsk_unknown', ownerKey(CALLER))).toBeUndefined();
   });
 
-  it('leads there from the request reference of the call, which is no task id and of which only we can make one', async () => {
+  it('leads there from the request reference of the call, which is not a task id and which only the product can make', async () => {
     const { calls, pending } = gatedCallFixture(db.pool);
     const opened = [await pending(), await pending()];
     const views = await Promise.all(opened.map(({ taskId }) => calls.findTask(taskId, ownerKey(CALLER))));
@@ -147,7 +147,7 @@ describe('finding a task', () => {
     });
   });
 
-  it('does so on a connection too that has carried out another deadline', async () => {
+  it('also does so on a connection that has carried out another deadline', async () => {
     const one = await createTestDatabase({ max: 1 });
     try {
       const { calls, lifecycle, pending } = gatedCallFixture(one.pool, { requestTtlMs: 1 });

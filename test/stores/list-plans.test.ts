@@ -13,7 +13,7 @@ interface Statement {
   readonly values: readonly unknown[];
 }
 
-/** The index in the order of each list that grows without a bound. */
+/** The index in the order of each unbounded list. */
 const INDEXES = {
   open: 'access_request_open_by_age',
   ended: 'access_request_decided',
@@ -49,7 +49,7 @@ describe('the lists of the inbox', () => {
     limit: 50,
   } as const;
 
-  /** How Postgres would read the pages, were there so many rows that only an index helps. */
+  /** How Postgres would read the pages with so many rows that only an index helps. */
   async function plansOf(read: () => Promise<unknown>): Promise<string[]> {
     sent.length = 0;
     await read();

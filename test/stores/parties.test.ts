@@ -18,7 +18,7 @@ import { times } from '../support/regime.ts';
 const ISSUER = 'https://idp.test';
 const PEOPLE = ['ann', 'ben', 'cem', 'dee'] as const;
 const PROGRAMS = ['host', 'desk', 'bot'] as const;
-/** Names of all kinds meet: what one token calls a client is a subject of another. */
+/** Names of all kinds collide: a client in one token is a subject in another. */
 const anyName = fc.constantFrom(...PEOPLE, ...PROGRAMS);
 const person = fc.constantFrom(...PEOPLE);
 const some = <T>(of: fc.Arbitrary<T>) => fc.option(of, { nil: undefined });
@@ -55,14 +55,14 @@ type Token = Readonly<{
 const world = fc.record({
   identityClaim: fc.constantFrom('sub', 'email'),
   called: token,
-  /** Whom a mapping of the operator names, instead of the caller. */
+  /** The party that a mapping of the operator names, instead of the caller. */
   mapped: some(
     fc.oneof(
       person,
       person.map((name) => `${name}@x`),
     ),
   ),
-  /** Whether the enforcement point is a foreign one, which tells subject and agent alone. */
+  /** Whether the enforcement point is a foreign one, which names only subject and agent. */
   isForeign: fc.boolean(),
   delegated: fc.array(fc.record({ by: token, to: anyName }), { maxLength: 3 }),
   voted: token,
@@ -74,7 +74,7 @@ type World = Parameters<typeof told>[0] & {
   granted: Token;
 };
 
-/** The oracle knows claims alone: every name that a token has anywhere. */
+/** The oracle knows only claims: every name that a token contains. */
 function namesIn({ sub, email, client_id, azp, act: chain }: Token, identityClaim: string): Set<string> {
   const names = [sub, client_id, azp, ...(identityClaim === 'email' ? [email] : [])];
   for (let at = chain; at !== undefined; at = at.act) names.push(at.sub, at.client_id);
@@ -82,7 +82,7 @@ function namesIn({ sub, email, client_id, azp, act: chain }: Token, identityClai
 }
 const meet = (some: Iterable<string>, others: ReadonlySet<string>) => [...some].some((one) => others.has(one));
 
-/** Whom the enforcement point asked about, and the names that it knew of. */
+/** The parties that the enforcement point asked about, and the names that it knew. */
 function told({
   identityClaim,
   called,
@@ -114,7 +114,7 @@ function principal(of: Token, identityClaim: string): Principal {
   return read;
 }
 
-/** What reaches the access request service. */
+/** The message to the access request service. */
 function submitted(of: World): PartiesSource {
   const { subject: id, agent } = told(of);
   const evaluation = {
@@ -139,7 +139,9 @@ describe('who has a part in a request', () => {
   beforeAll(async () => void (db = await createTestDatabase()));
   afterAll(() => db.drop());
 
-  /** One world after another: people of each have names of their own, so that no delegation reaches into the next. */
+  /**
+   * One world after another: the people of each have names of their own, so that no delegation reaches into the next.
+   */
   let worlds = 0;
   function apart<T>(value: T): T {
     const suffix = `.${(worlds += 1)}`;
@@ -168,7 +170,7 @@ describe('who has a part in a request', () => {
     return request.id;
   }
 
-  /** By the domain, and by the database when it is asked alone. */
+  /** The answer of the domain, and of the database on its own. */
   async function answers(
     id: string,
     vote: Pick<Parameters<typeof newVote>[1] & object, 'approver' | 'chain' | 'standIn'>,
@@ -182,7 +184,7 @@ describe('who has a part in a request', () => {
     return [domain, database === 'counted' ? undefined : database];
   }
 
-  it('is one rule for every door: a vote counts unless a name behind it is that of a party, or of its delegate [ARAP-APV-01]', async () => {
+  it('apply one rule at every door: a vote counts unless a name behind it is that of a party, or of its delegate [ARAP-APV-01]', async () => {
     const { delegations, glass } = parts();
     await fc.assert(
       fc.asyncProperty(world, async (drawn) => {
@@ -212,7 +214,7 @@ describe('who has a part in a request', () => {
           expect(await answers(await open(of), vote)).toEqual([inPlace, inPlace]);
         }
 
-        // An emergency grant, and its review by another.
+        // An emergency grant, and its review by another person.
         const broken = await open(of);
         const grant = {
           ...newVote({ id: broken, callDigest: 'sha-256:call' }, voterOf(granted, identityClaim)),

@@ -16,7 +16,7 @@ import { waitFor } from '../support/wait-for.ts';
 import { systemTime } from '../support/time.ts';
 
 let db: TestDatabase;
-/** What a gateway or a worker may do. */
+/** The statements that a gateway or a worker may run. */
 let own: ReturnType<typeof createPool>;
 beforeAll(async () => {
   db = await createTestDatabase();
@@ -39,13 +39,13 @@ const PAY_TWICE = described('pay', 'Pays twice.');
 const LOOK = described('look', 'Looks.');
 const namesAndDigests = async () => (await createPins(own).all()).map(({ name, digest }) => [name, digest]);
 
-describe('things that are seen for the first time', () => {
+describe('items that are seen for the first time', () => {
   it('are pinned as they are described', async () => {
     await createPins(own).add([asAccepted(PAY), asAccepted(LOOK)]);
     expect(await createPins(own).all()).toEqual([asAccepted(LOOK), asAccepted(PAY)]);
   });
 
-  it('do not take the place of one that is pinned', async () => {
+  it('do not replace a pinned one', async () => {
     await createPins(own).add([asAccepted(PAY)]);
     await createPins(own).add([PAY_TWICE, LOOK].map(asAccepted));
     expect(await namesAndDigests()).toEqual([
@@ -54,21 +54,21 @@ describe('things that are seen for the first time', () => {
     ]);
   });
 
-  it('are pinned once, whichever gateways see them at the same time', async () => {
+  it('are pinned once, by any number of gateways that see them at the same time', async () => {
     const tools = Array.from({ length: 50 }, (_, index) => asAccepted(described(`t${index}`, 'Does.')));
     await Promise.all([createPins(own).add(tools), createPins(own).add(tools.toReversed())]);
     expect(await namesAndDigests()).toHaveLength(50);
   });
 });
 
-describe('things of different kinds', () => {
+describe('items of different kinds', () => {
   const thing = (kind: DescribedKind, name = 'ask'): AcceptedDescription => {
     const definition = { name, description: `A ${kind}.` };
     return { kind, name, upstream: 'bank', upstreamName: name, definition, digest: digestOf(definition) };
   };
   const ALL_KINDS = (['tool', 'prompt', 'resource', 'resource_template'] as const).map((kind) => thing(kind));
 
-  it('may have one name, and are accepted and forgotten one by one', async () => {
+  it('may share a name, and are accepted and forgotten one by one', async () => {
     await createPins(own).add(ALL_KINDS);
     const changed = { ...thing('prompt'), definition: {}, digest: digestOf({}) };
     await createPins(db.pool).accept([changed], [thing('resource')]);
@@ -96,12 +96,12 @@ describe('of one upstream', () => {
   const count = async (upstream: string) =>
     (await db.pool.query('SELECT FROM gateway.pin WHERE upstream = $1', [upstream])).rowCount;
 
-  it('at most 10,000 things are pinned, and others are none the worse', async () => {
+  it('at most 10,000 items are pinned, and other upstreams are not affected', async () => {
     await createPins(own).add([...many(10_050, 'flood'), ...many(2, 'calm')]);
     expect([await count('flood'), await count('calm')]).toEqual([10_000, 2]);
   });
 
-  it('no more are pinned by two gateways at a time', async () => {
+  it('two gateways at a time pin no more than that', async () => {
     const things = many(10_050, 'flood');
     await createPins(own).add(things.slice(0, 9_990));
     const first = await db.pool.connect();
@@ -141,8 +141,8 @@ describe('of one upstream', () => {
   });
 });
 
-describe('what the operator accepts', () => {
-  it('takes the place of what was pinned, and what is gone is forgotten', async () => {
+describe('accepted items', () => {
+  it('replace the pinned ones, and missing items are forgotten', async () => {
     await createPins(own).add([PAY, LOOK].map(asAccepted));
     await createPins(db.pool).accept([asAccepted(PAY_TWICE)], [asAccepted(LOOK)]);
     expect(await namesAndDigests()).toEqual([['bank__pay', PAY_TWICE.digest]]);
@@ -158,7 +158,7 @@ describe('what the operator accepts', () => {
   });
 });
 
-it('what is pinned under a digest has that digest', async () => {
+it('have the digest under which they are pinned', async () => {
   const altered = { ...asAccepted(PAY), digest: LOOK.digest };
   await expect(createPins(own).add([altered])).rejects.toMatchObject({ constraint: 'pin_digest' });
   await createPins(own).add([asAccepted(PAY)]);
@@ -166,7 +166,7 @@ it('what is pinned under a digest has that digest', async () => {
   await expect(db.pool.query(alter)).rejects.toMatchObject({ constraint: 'pin_digest' });
 });
 
-it('who looks at a tool finds what is accepted in that moment', async () => {
+it('take effect at once for a reader of the tool', async () => {
   const accepted = createAccepted(own);
   expect(await accepted.among([PAY, LOOK])).toEqual([]);
   await createPins(own).add([PAY, LOOK].map(asAccepted));

@@ -3,7 +3,7 @@ import { compareWithModel } from '../model/compare.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { times } from '../support/regime.ts';
 
-/** What leads nowhere new in the second generation is most of it, and would take a minute of every run of the tests. */
+/** In the second generation most operations lead to no new row, and would take a minute of every test run. */
 const oneIn = times(10, 1);
 const WHAT =
   oneIn === 1
@@ -17,7 +17,7 @@ describe('the functions of the database', () => {
   });
   afterAll(() => db.drop());
 
-  it(`answer and do what the model says, in every state that can be reached: ${WHAT}`, async () => {
+  it(`answer and change as the model says, in every reachable state: ${WHAT}`, async () => {
     const { rows, tried, difference } = await compareWithModel(db.pool, { oneIn });
     expect(difference).toBeUndefined();
     expect(rows).toBeGreaterThan(1_000);

@@ -14,7 +14,7 @@ const atOnce = (turn: number, one: () => Promise<unknown>, other: () => Promise<
   Promise.all(turn % 2 === 0 ? [one(), other()] : [other(), one()]);
 
 describe('an answer against', () => {
-  it('a cancellation: the call is cancelled, by one record, whoever came first', async () => {
+  it('a cancellation: the call is cancelled, by one record, in either order', async () => {
     const orders = new Set<string>();
     for (let turn = 0; turn < TURNS; turn += 1) {
       const question = aQuestion();
@@ -44,7 +44,7 @@ describe('an answer against', () => {
     }
   });
 
-  it('the word that it is declined: whichever came first stands', async () => {
+  it('a refusal to answer: the first one stands', async () => {
     for (let turn = 0; turn < TURNS; turn += 1) {
       const question = aQuestion();
       const call = await calls.asked([question]);
@@ -66,7 +66,7 @@ describe('an answer against', () => {
     }
   });
 
-  it('the deadline: one that waited for the row while the deadline passed comes too late', async () => {
+  it('the deadline: an answer that waited for the row while the deadline passed comes too late', async () => {
     const question = aQuestion();
     const call = await calls.asked([question]);
     const holder = await own.db.pool.connect();

@@ -17,12 +17,12 @@ describe('a question within a task', () => {
       ])
     ).rows as [{ waits: boolean }];
     expect(row.waits).toBe(true);
-    const view = await own.fixture.calls.findTask(call.taskId, JSON.stringify(['nobody']));
+    const view = await own.fixture.calls.findTask(call.taskId, JSON.stringify(['stranger']));
     expect(view).toBeUndefined();
     expect(await calls.openKeys(call)).toEqual([question.key]);
   });
 
-  it('shows nothing of itself or of its answer in the tables', async () => {
+  it('keeps its text and its answer out of the tables', async () => {
     const question = { ...aQuestion(), form: { ...aForm('ticket'), purpose: 'canary-purpose' } };
     const call = await calls.asked([question]);
     await calls.answer(call, { [question.key]: 'canary-answer' });
@@ -34,7 +34,7 @@ describe('a question within a task', () => {
     expect(JSON.stringify(rows)).not.toContain('canary');
   });
 
-  it('has a key that is given out once, in whatever call [TASK-043]', async () => {
+  it('has a key that is given out once, over all calls [TASK-043]', async () => {
     const question = aQuestion();
     const call = await calls.asked([question]);
     await calls.answer(call, { [question.key]: 'CHG-1' });
@@ -45,15 +45,15 @@ describe('a question within a task', () => {
 
   it.each([
     ['of a call whose client cannot answer', { takesInput: false }, {}, 'input_missing'],
-    ['that would be one too many', {}, { maxRounds: 0 }, 'input_missing'],
-    ['for a generation that may not be', {}, { maxGenerations: 1 }, 'chain_limit'],
+    ['that exceeds the limit', {}, { maxRounds: 0 }, 'input_missing'],
+    ['for a generation that does not exist', {}, { maxGenerations: 1 }, 'chain_limit'],
   ])('%s is not asked: the call is denied', async (_case, of, limits, reason) => {
     const call = await calls.granted(of);
     expect(await calls.ask(call, [aQuestion()], limits)).toBe('denied');
     expect(await calls.endOf(call)).toEqual(['denied', reason]);
   });
 
-  it('is asked in no other state and generation than those of the decision that wants it', async () => {
+  it('is asked only in the state and generation of the decision that wants it', async () => {
     const pending = await own.fixture.pending();
     expect(await calls.ask(pending, [aQuestion()])).toBe('pending');
     const call = await calls.granted();
@@ -64,13 +64,13 @@ describe('a question within a task', () => {
     expect(await calls.openKeys(call)).toHaveLength(1);
   });
 
-  it('is impossible for the database where nobody declared to take it', async () => {
+  it('cannot be stored for a caller that did not declare to take it', async () => {
     const call = await calls.granted({ takesInput: false });
     const text = `UPDATE gateway.gated_call SET state = 'input_required' WHERE id = $1`;
     await expect(own.db.pool.query(text, [call.gatedCallId])).rejects.toMatchObject({ code: '23514' });
   });
 
-  it('and its answer are never changed', async () => {
+  it('never changes, and neither does its answer', async () => {
     const [one, other] = [aQuestion(), aQuestion()];
     const call = await calls.asked([one, other]);
     await calls.answer(call, { [one.key]: 'CHG-1' });
@@ -93,7 +93,7 @@ describe('a question within a task', () => {
     await expect(calls.openKeys(call)).rejects.toMatchObject({ code: 'ERR_SEAL_BROKEN' });
   });
 
-  it('is forgotten with what the call consisted of', async () => {
+  it('is forgotten with the content of its call', async () => {
     const question = aQuestion();
     const call = await calls.asked([question]);
     await calls.answer(call, { [question.key]: 'declined' });
@@ -107,7 +107,7 @@ describe('a question within a task', () => {
 });
 
 describe('answers', () => {
-  it('leave the questions open that they are not for, and with the last one the call goes on [TASK-050]', async () => {
+  it('leave other questions open; with the last answer the call goes on [TASK-050]', async () => {
     const [one, other] = [aQuestion(), aQuestion()];
     const call = await calls.asked([one, other]);
     const signals = await calls.signalsOf(call);
@@ -117,7 +117,7 @@ describe('answers', () => {
     expect([await calls.openKeys(call), await calls.signalsOf(call)]).toEqual([undefined, (signals ?? 0) + 1]);
   });
 
-  it('to what is not asked, was answered, or is asked of somebody else change nothing [TASK-044]', async () => {
+  it('change nothing where the question does not exist, was answered, or is another caller’s [TASK-044]', async () => {
     const [mine, second, theirs] = [aQuestion(), aQuestion(), aQuestion()];
     const [call, other] = [await calls.asked([mine, second]), await calls.asked([theirs])];
     await calls.answer(call, { [mine.key]: 'CHG-1' });
@@ -128,7 +128,7 @@ describe('answers', () => {
     expect([await calls.given(call), await calls.openKeys(other)]).toEqual([before, [theirs.key]]);
   });
 
-  it('count for the form that they were given to, in the generation in which it was asked', async () => {
+  it('count for the form that they were given to, in the generation that asked for it', async () => {
     const question = aQuestion();
     const call = await calls.asked([question]);
     await calls.answer(call, { [question.key]: 'CHG-1' });
@@ -137,7 +137,7 @@ describe('answers', () => {
     expect(await own.fixture.lifecycle.givenInput({ ...call, generation: 2 }, 'digest')).toEqual({});
   });
 
-  it('that are declined end the call, and nothing is left to take back', async () => {
+  it('that decline end the call, and leave no request to take back', async () => {
     const [one, other] = [aQuestion(), aQuestion()];
     const call = await calls.asked([one, other]);
     expect(await calls.answer(call, { [one.key]: 'CHG-1', [other.key]: 'declined' })).toBe('denied');
@@ -172,7 +172,7 @@ describe('a call that waits for input', () => {
     expect(await calls.endOf(call)).toEqual(['input_required', null]);
   });
 
-  it('ends after a restore as what may have run, where the engine says so', async () => {
+  it('ends after a restore as a call that may have run, where the engine says so', async () => {
     const call = await calls.asked();
     await own.db.pool.query('SELECT gateway.freeze()');
     const settle = 'SELECT gateway.settle_restored($1, $2, 1000) AS state';

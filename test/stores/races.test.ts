@@ -13,7 +13,7 @@ describe('approval, cancellation and deadline within the same ten milliseconds',
     const { winners, contradictions, violations } = await runRaces(db.pool, 500);
     expect(contradictions).toEqual([]);
     expect(violations).toEqual([]);
-    // A race that one side always wins shows nothing.
+    // A race that one side always wins proves nothing.
     for (const count of Object.values(winners)) expect(count).toBeGreaterThan(10);
   });
 });

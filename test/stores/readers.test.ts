@@ -40,7 +40,7 @@ const electorate = fc.record({
   owners: fc.option(fc.record({ people: some(PEOPLE, 1), groups: some(GROUPS, 1) }), { nil: undefined }),
   requesterManager: fc.boolean(),
 });
-/** Everything that decides who may read a request or vote on it. */
+/** Every attribute that decides who may read a request or vote on it. */
 const request = fc.record({
   requester: aPerson,
   parties: some(PEOPLE),
@@ -57,7 +57,7 @@ const request = fc.record({
 });
 type Generated = typeof request extends fc.Arbitrary<infer T> ? T : never;
 
-describe('who reads which access request', () => {
+describe('the readers of access requests', () => {
   let database: TestDatabase;
   let store: AccessRequestStore;
   const ids: string[] = [];
@@ -74,7 +74,7 @@ describe('who reads which access request', () => {
       [JSON.stringify(values)],
     );
 
-  /** Brings a request into the database as it is said to be, past the functions that would not let everything happen. */
+  /** Puts a request with these attributes into the database, past the functions that would refuse some of them. */
   async function put(generated: Generated): Promise<void> {
     const { requester, parties, stages, votes, separateStages, status, emergency, takenBackBy } = generated;
     const electorates = stages.map(({ owners, ...rest }) => ({ ...rest, ...(owners && { owners }) }));
@@ -139,7 +139,7 @@ describe('who reads which access request', () => {
     Promise.all(
       ids.map(async (id) => {
         const found = await store.find(id);
-        if (found === undefined) throw new Error('what was put is not there');
+        if (found === undefined) throw new Error('the request to read is missing');
         return { request: found, emergency: await createBreakGlassStore(database.pool).find(id) };
       }),
     );
@@ -167,7 +167,7 @@ describe('who reads which access request', () => {
     }
   }
 
-  it('is the same in the lists of the store as in the rule, for every reader, request and list [ARAP-APV-06]', async () => {
+  it('are the same in the lists of the store as in the rule, for every reader, request and list [ARAP-APV-06]', async () => {
     await delegate('ben', 'dan');
     await delegate('gone', 'dan');
     await delegate('dan', 'cleo', { revoked: true });
@@ -188,7 +188,7 @@ describe('who reads which access request', () => {
         for (const one of requests) await put(one);
         const all = await readAll();
         for (const { subject, roles, isAgent, mayBreakGlass, chain, actsFor } of readers) {
-          // A chain that is no client's is of actors.
+          // A chain that belongs to no client consists of actors.
           const actors = actsFor ? chain : [];
           const delegations = isAgent ? [] : await createDelegationStore(database.pool).activeTo(subject);
           const via = isAgent ? 'agent' : 'api';

@@ -15,7 +15,7 @@ describe('answers that count once', () => {
       ({ nonce }) => nonce,
     );
 
-  it('open one call, however many bring them at once', async () => {
+  it('open one call, however many callers bring them at once', async () => {
     const opening = { ...anOpening(), redemption: redemption() };
     const all = await Promise.all(Array.from({ length: 20 }, () => calls().open(opening)));
     expect(all.map(({ kind }) => kind).toSorted()).toEqual(['opened', ...Array<string>(19).fill('redeemed')]);
@@ -44,13 +44,13 @@ describe('answers that count once', () => {
     expect(await calls().open(answers)).toMatchObject({ kind: 'redeemed', taskId: first.taskId });
   });
 
-  it('open nothing when they come too late, by the clock of the database', async () => {
+  it('open no call when they come too late, by the clock of the database', async () => {
     const late = redemption(-1);
     expect(await calls().open({ ...anOpening(), redemption: late })).toEqual({ kind: 'late' });
     expect(await redeemed()).not.toContain(late.nonce);
   });
 
-  it('still count when nothing could be opened with them', async () => {
+  it('still count when they could not open a call', async () => {
     const caller = { ...CALLER, subject: randomUUID() };
     const small = gatedCallFixture(own.db.pool, { maxOpenPerCaller: 1 });
     const { gatedCallId } = await small.pending(anOpening({ caller }));
@@ -60,7 +60,7 @@ describe('answers that count once', () => {
     expect(await small.calls.open(opening)).toMatchObject({ kind: 'opened' });
   });
 
-  it('are forgotten when nobody can bring them any more', async () => {
+  it('are forgotten when they are too old to be used', async () => {
     const [old, recent] = [redemption(-2 * HOUR_MS), redemption(-HOUR_MS / 2)];
     const text = 'INSERT INTO gateway.redeemed_state (nonce, expires_at) VALUES ($1, $2)';
     for (const { nonce, expiresAt } of [old, recent]) await own.db.pool.query(text, [nonce, expiresAt]);
@@ -73,7 +73,7 @@ describe('answers that count once', () => {
 describe('the open call that an identical one would join', () => {
   const own = ownCalls();
 
-  it('is found while it is open, for its caller and its arguments alone', async () => {
+  it('is found while it is open, only for its caller and its arguments', async () => {
     const opening = anOpening();
     const { binding } = opening;
     expect(await own.fixture.calls.findOpen(binding)).toBeUndefined();

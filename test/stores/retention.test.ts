@@ -40,7 +40,7 @@ describe('retention', () => {
     return Promise.all(counts);
   };
 
-  it('forgets what an ended call consisted of, destroys its key, and keeps the record with its proof', async () => {
+  it('forgets the content of an ended call, destroys its key, and keeps the record with its proof', async () => {
     const call = await executed();
     expect(Math.min(...(await countsOf([...CONTENT, ...PROOF], call.gatedCallId)))).toBeGreaterThan(0);
     const kept = await countsOf(PROOF, call.gatedCallId);
@@ -60,7 +60,7 @@ describe('retention', () => {
     ['cancelled', () => own.fixture.pending().then(cancel)],
     ['cancelled', () => own.fixture.granted().then(cancel)],
     ['denied', () => own.fixture.granted().then(deny)],
-  ])('counts from the end of a call that is %s, however long it might have waited', async (end, bring) => {
+  ])('starts with the end of a call that is %s, however long the call could have waited', async (end, bring) => {
     const { gatedCallId } = await bring();
     const { rows } = await own.db.pool.query(
       `SELECT state, extract(epoch FROM retain_until - ended_at) AS kept FROM gateway.gated_call WHERE id = $1`,
@@ -71,7 +71,7 @@ describe('retention', () => {
     expect(Math.round(Number(rows[0].kept))).toBe(3_600);
   });
 
-  it('leaves open calls alone, however old, and ended ones that are still kept [TASK-039]', async () => {
+  it('keeps open calls of any age, and ended ones in their retention time [TASK-039]', async () => {
     const [open, claimed, ended] = [await own.fixture.pending(), await own.fixture.claimed(), await executed()];
     await endRetention([open.gatedCallId, claimed.gatedCallId]);
     expect(await createDueCalls(own.db.pool).forget(10)).toBe(0);
@@ -80,7 +80,7 @@ describe('retention', () => {
     }
   });
 
-  it('shows a task whole or not at all while it is being forgotten', async () => {
+  it('shows a task completely or not at all while it is being forgotten', async () => {
     const calls = await Promise.all(Array.from({ length: 60 }, executed));
     await own.db.pool.query(
       `UPDATE gateway.gated_call SET retain_until = now() + interval '1 hour' WHERE id = ANY ($1::uuid[])`,

@@ -7,7 +7,7 @@ import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { gatedCallFixture } from '../support/gated-calls.ts';
 import { IN_DEVELOPMENT } from '../support/time.ts';
 
-/** Logs in as somebody who is a member of one role and of nothing else, as a deployable in production does. */
+/** Logs in as a user with one role and no other rights, as a deployable in production does. */
 async function login(db: TestDatabase, role: string): Promise<Pool> {
   const name = `test_${randomUUID().replaceAll('-', '')}`;
   await db.pool.query(`CREATE ROLE ${name} LOGIN PASSWORD '${name}' IN ROLE ${role}`);
@@ -23,7 +23,7 @@ async function logout(db: TestDatabase, pool: Pool): Promise<void> {
 }
 const DENIED = { code: '42501' };
 
-/** What `doctor` says of restores with this login. */
+/** The result of `doctor` for restores, with this login. */
 async function restoreFinding({ options }: Pool) {
   const findings = await checkDatabase(options.connectionString ?? '', IN_DEVELOPMENT);
   return findings.find(({ name }) => name === 'restore');
@@ -104,7 +104,7 @@ describe('the auditors’ role', () => {
     await db.drop();
   });
 
-  it('reads no column in which anything of a call is sealed, and no key of calls', async () => {
+  it('reads no column with sealed data of a call, and no key of calls', async () => {
     const { rows } = await db.pool.query<{ name: string; column: string }>(
       `SELECT table_schema || '.' || table_name AS name, quote_ident(column_name) AS column
        FROM information_schema.columns WHERE table_schema IN ('gateway', 'approvals', 'pdp') ORDER BY 1, 2`,
@@ -152,7 +152,7 @@ describe.each([
     await expect(pool.query(`UPDATE ${own} SET tool = 'another'`)).rejects.toMatchObject(DENIED);
   });
 
-  it('is told by `doctor` that it cannot look for a restore', async () => {
+  it('cannot look for a restore, as `doctor` reports', async () => {
     expect(await restoreFinding(pool)).toMatchObject({ status: 'warn', message: expect.stringContaining('no right') });
   });
 

@@ -6,7 +6,7 @@ const DIGEST_KEY = 'a digest key that is for tests';
 const seals = createSeals(sealingSecrets([sealingKey('now', 1), sealingKey('before', 2)], DIGEST_KEY));
 const broken = expect.objectContaining({ code: 'ERR_SEAL_BROKEN', retryable: false }) as unknown as Error;
 
-describe('what is sealed', () => {
+describe('sealed text', () => {
   it('opens for the same column of the same call, and shows nothing of the text', () => {
     const call = seals.forNewCall('one');
     const sealed = call.seal('call_binding.sealed_content', 'canary');
@@ -14,7 +14,7 @@ describe('what is sealed', () => {
     expect(call.open('call_binding.sealed_content', sealed)).toBe('canary');
   });
 
-  it('is different each time, also for the same text', () => {
+  it('differs each time, also for the same text', () => {
     const call = seals.forNewCall('one');
     const texts = [1, 2, 3].map(() => call.seal('submission.sealed_body', 'text'));
     expect(new Set(texts).size).toBe(3);
@@ -35,7 +35,7 @@ describe('what is sealed', () => {
     expect(() => one.open('submission.sealed_handle', sealed, 2)).toThrow(broken);
     expect(() => one.open('submission.sealed_body', sealed, 1)).toThrow(broken);
     expect(() => other.open('submission.sealed_body', sealed, 2)).toThrow(broken);
-    // Not even with the data keys of the call that it is of.
+    // Not even with the data keys of its own call.
     const disguised = seals.forCall('other', one.wrapped);
     expect(() => disguised.open('submission.sealed_body', sealed, 2)).toThrow(broken);
   });
@@ -45,7 +45,7 @@ describe('what is sealed', () => {
     expect(() => call.open('submission.sealed_body', text)).toThrow(broken);
   });
 
-  it('cannot be opened once its data key is destroyed; what is for auditors still can', () => {
+  it('cannot be opened once its data key is destroyed; text for auditors still can', () => {
     const { wrapped, ...call } = seals.forNewCall('one');
     const content = call.seal('call_binding.sealed_content', 'content');
     const requester = call.seal('call_binding.sealed_requester', 'requester');
@@ -58,7 +58,7 @@ describe('what is sealed', () => {
 describe('the keys of the configuration', () => {
   const old = createSeals(sealingSecrets([sealingKey('before', 2)], DIGEST_KEY));
 
-  it('open what an earlier one sealed, and can be changed under what is sealed', () => {
+  it('open text that an earlier key sealed, and can be changed while it stays sealed', () => {
     const call = old.forNewCall('one');
     const sealed = call.seal('submission.sealed_body', 'text');
     expect(seals.forCall('one', call.wrapped).open('submission.sealed_body', sealed)).toBe('text');
@@ -72,7 +72,7 @@ describe('the keys of the configuration', () => {
     expect(() => alone.forCall('one', call.wrapped).open('submission.sealed_body', sealed)).toThrow(missing);
   });
 
-  it('cannot be taken for one another', () => {
+  it('cannot be used in place of each other', () => {
     const call = old.forNewCall('one');
     const sealed = call.seal('submission.sealed_body', 'text');
     const impostor = createSeals(sealingSecrets([sealingKey('before', 3)], DIGEST_KEY));
@@ -83,7 +83,7 @@ describe('the keys of the configuration', () => {
 describe('the keys of records', () => {
   const secrets = sealingSecrets([sealingKey('now', 1), sealingKey('before', 2)], DIGEST_KEY);
 
-  it('open what auditors may read, and nothing else of a call', () => {
+  it('open the text that auditors may read, and no other text of a call', () => {
     const call = seals.forNewCall('one');
     const requester = call.seal('call_binding.sealed_requester', 'requester');
     const content = call.seal('call_binding.sealed_content', 'content');
@@ -102,7 +102,7 @@ describe('the keys of records', () => {
     ['another order', (keys: typeof secrets) => ({ recordSealingKeys: keys.recordSealingKeys.toReversed() })],
     ['one key less', (keys: typeof secrets) => ({ recordSealingKeys: keys.recordSealingKeys.slice(1) })],
     ['a key of calls', () => ({ recordSealingKeys: [sealingKey('now', 2), sealingKey('before', 9)] })],
-  ])('do not go with those of calls when they have %s', (_, change) => {
+  ])('do not fit those of calls when they have %s', (_, change) => {
     const refused = expect.objectContaining({
       ...{ code: 'ERR_CONFIG_INVALID', message: expect.stringContaining('COUNTERSIGN_RECORD_SEALING_KEYS') },
     }) as unknown as Error;
@@ -111,7 +111,7 @@ describe('the keys of records', () => {
 });
 
 describe('a keyed digest', () => {
-  it('is equal for equal texts under the same key only', () => {
+  it('is equal only for equal texts under the same key', () => {
     expect(seals.digest('text')).toMatch(/^hmac-sha-256:[0-9a-f]{64}$/);
     expect(seals.digest('text')).toBe(seals.digest('text'));
     expect(seals.digest('text')).not.toBe(seals.digest('texts'));

@@ -31,7 +31,7 @@ beforeEach(() => {
   heard.length = 0;
 });
 
-/** What was told until now. Notices come in the order of the commits. */
+/** All notices until now, in the order of the commits. */
 async function told(): Promise<(string | undefined)[]> {
   const mark = randomUUID();
   await db.pool.query("SELECT pg_notify('gateway_task', $1)", [mark]);
@@ -47,7 +47,7 @@ async function sent() {
   return { ...call, invocationId };
 }
 
-/** A call whose deadline has passed, and that nobody has ended yet. */
+/** A call whose deadline has passed, and that has not been ended yet. */
 async function overdue() {
   const call = await fixture.pending();
   const text = 'UPDATE gateway.gated_call SET request_deadline = clock_timestamp() WHERE id = $1';
@@ -55,13 +55,13 @@ async function overdue() {
   return call;
 }
 
-describe('whoever listens for tasks', () => {
-  it('hears nothing before the handle is given out: commits with a notice would wait for each other', async () => {
+describe('a listener for tasks', () => {
+  it('hears no notice before the handle is given out: commits with a notice would wait for each other', async () => {
     await fixture.pending();
     expect(await told()).toEqual([]);
   });
 
-  it('hears of every change of what the task shows, once', async () => {
+  it('hears every change of the shown task, once', async () => {
     const { lifecycle, calls, pending, granted, claim } = fixture;
     const changes: [
       name: string,
@@ -87,20 +87,20 @@ describe('whoever listens for tasks', () => {
     }
   });
 
-  it('hears of the outcome', async () => {
+  it('hears the outcome', async () => {
     const call = await sent();
     await told();
     await fixture.lifecycle.settleResult({ ...call, cause: 'result' }, { isError: false, text: '{"content":[]}' });
     expect(await told()).toEqual([call.taskId]);
   });
 
-  it('hears nothing of what changes nothing', async () => {
+  it('hears no notice when the task does not change', async () => {
     const call = await sent();
     const { lifecycle, calls } = fixture;
     await told();
     await lifecycle.expire(call.gatedCallId);
     await calls.cancel(call.gatedCallId);
-    await calls.findTask(call.taskId, 'nobody');
+    await calls.findTask(call.taskId, 'stranger');
     expect(await told()).toEqual([]);
   });
 });

@@ -22,7 +22,7 @@ const PAIRS = GATED_CALL_STATES.flatMap((from) => GATED_CALL_STATES.map((to) => 
 const mayFollow = (from: GatedCallState, to: GatedCallState) =>
   (TRANSITIONS[from] as readonly GatedCallState[]).includes(to);
 
-/** Puts a row straight into a state, with everything that state demands, and without the functions that lead there. */
+/** Puts a row straight into a state, with all data of that state, and without the functions that lead there. */
 async function insertCall(state: string, endedAt = ENDED.includes(state) ? new Date() : null): Promise<string> {
   const id = randomUUID();
   await database.pool.query(
@@ -67,7 +67,7 @@ describe('transitions of a gated call', () => {
   );
 });
 
-describe('the states that the database knows', () => {
+describe('the states in the database', () => {
   it('are those of the domain', async () => {
     for (const state of GATED_CALL_STATES) await expect(insertCall(state)).resolves.toEqual(expect.any(String));
   });
@@ -83,7 +83,7 @@ describe('the states that the database knows', () => {
     await expect(ended).rejects.toMatchObject({ code: isEnd ? 'CS001' : '23514' });
   });
 
-  it('are not reached with an end that they do not have, or without the one that they have', async () => {
+  it('are not reached with a forbidden end, or without a required one', async () => {
     const id = await insertCall('preparing');
     const set = 'UPDATE gateway.gated_call SET state = $2, ended_at = $3 WHERE id = $1';
     await expect(database.pool.query(set, [id, 'pending', new Date()])).rejects.toMatchObject({ code: '23514' });

@@ -11,7 +11,7 @@ const fixture = () => gatedCallFixture(own.db.pool, { unreadMs: TEN_MINUTES_MS }
 const calls = () => fixture().calls;
 const OWNER = ownerKey(CALLER);
 
-/** A call of its own that was carried out, and that its owner has not looked at since. */
+/** A new call that was executed, and that its owner has not looked at since. */
 async function carriedOut(
   opening: Opening,
   end: 'executed' | 'execution_error' | 'outcome_unknown' = 'executed',
@@ -36,7 +36,7 @@ const kindsOf = (all: readonly { kind: string }[]) => all.map(({ kind }) => kind
 
 describe('the end of a call whose caller gave up waiting', () => {
   it.each(['executed', 'execution_error', 'outcome_unknown'] as const)(
-    'answers an identical call once (%s); the next is a call of its own',
+    'answers one identical call (%s); the next one opens a new call',
     async (end) => {
       const opening = anOpening();
       const first = await carriedOut(opening, end);
@@ -47,7 +47,7 @@ describe('the end of a call whose caller gave up waiting', () => {
     },
   );
 
-  it('answers all that are on their way when the first of them is told, and opens nothing', async () => {
+  it('answers all concurrent calls when the first of them gets it, and opens no call', async () => {
     const opening = anOpening();
     const first = await carriedOut(opening);
     const at = { ...opening, waitedMs: 60_000, submission: opening.submission };
@@ -77,7 +77,7 @@ describe('the end of a call whose caller gave up waiting', () => {
   it.each([
     ['new answers to its questions', { redemption: { nonce: randomUUID(), expiresAt: '2999-01-01T00:00:00Z' } }],
     ['other arguments', { args: { path: '/other' } }],
-  ] as const)('is not for %s', async (_what, change: Partial<{ redemption: object; args: object }>) => {
+  ] as const)('does not answer %s', async (_what, change: Partial<{ redemption: object; args: object }>) => {
     const args = { path: `/${randomUUID()}` };
     await carriedOut(anOpening({ args }));
     const { redemption, ...of } = change;
@@ -99,7 +99,7 @@ describe('the end of a call whose caller gave up waiting', () => {
         (taskOwner) => [what, taskOwner, change, taskOwner === 'subject' && 'clientId' in change] as const,
       ),
     ),
-  )('is for its owner, and for no caller %s (%s)', async (_what, taskOwner, change, isOwner) => {
+  )('answers its owner, and no caller %s (%s)', async (_what, taskOwner, change, isOwner) => {
     const { calls: owned } = gatedCallFixture(own.db.pool, { unreadMs: TEN_MINUTES_MS, taskOwner });
     const args = { path: `/${randomUUID()}` };
     const { taskId } = await carriedOut(anOpening({ args }), 'executed', taskOwner);
@@ -110,12 +110,12 @@ describe('the end of a call whose caller gave up waiting', () => {
     );
   });
 
-  it('is for as long as is configured, by the clock of the database', async () => {
+  it('is available for the configured time, by the clock of the database', async () => {
     const opening = anOpening();
     const { gatedCallId } = await carriedOut(opening);
     const none = gatedCallFixture(own.db.pool, { unreadMs: 0 });
     expect(await none.calls.findOpen(opening.binding)).toBeUndefined();
-    // The row refuses another end, so the period is what is made short.
+    // The row refuses another end, so the test shortens the period instead.
     const short = gatedCallFixture(own.db.pool, { unreadMs: 1 });
     const isOver = `SELECT ended_at < clock_timestamp() - interval '1 ms' AS over FROM gateway.gated_call WHERE id = $1`;
     for (let over = false; !over;)
@@ -123,7 +123,7 @@ describe('the end of a call whose caller gave up waiting', () => {
     expect(await short.calls.open(opening)).toMatchObject({ kind: 'opened' });
   });
 
-  it('is not that of a call that was not carried out: nothing has run, and policy is asked anew', async () => {
+  it('does not exist for a call that was not executed: no tool has run, and policy is asked anew', async () => {
     for (const reach of [
       async ({ gatedCallId }: { gatedCallId: string }) => void (await calls().cancel(gatedCallId)),
       async ({ gatedCallId }: { gatedCallId: string }) => {
@@ -139,7 +139,7 @@ describe('the end of a call whose caller gave up waiting', () => {
     }
   });
 
-  it('is not an older one, where its caller was told of a newer one', async () => {
+  it('does not answer with an older call, where its caller was told of a newer one', async () => {
     const opening = anOpening();
     await carriedOut(opening);
     const none = gatedCallFixture(own.db.pool);
@@ -153,7 +153,7 @@ describe('the end of a call whose caller gave up waiting', () => {
     expect(await open(opening)).toMatchObject({ kind: 'opened' });
   });
 
-  it('is told by a call that is read, and not by one that is only looked up', async () => {
+  it('is reported by a call that is read, and not by one that is only looked up', async () => {
     const opening = anOpening();
     const { taskId } = await carriedOut(opening);
     await calls().findTask(taskId, OWNER);
@@ -165,7 +165,7 @@ describe('the end of a call whose caller gave up waiting', () => {
     expect(await open(opening)).toMatchObject({ kind: 'opened' });
   });
 
-  it('is told again where the answer was lost, to the same call alone', async () => {
+  it('is reported again where the answer was lost, only to the same call', async () => {
     const { gatedCallId, taskId } = await carriedOut(anOpening());
     const text = `SELECT t.task_id FROM gateway.gated_call g, gateway.take_unread($2, g.owner_key, g.dedup_key, 600000, 0) t
       WHERE g.id = $1`;
@@ -176,7 +176,7 @@ describe('the end of a call whose caller gave up waiting', () => {
     expect(told).toEqual([taskId, taskId, undefined]);
   });
 
-  it('is told before the form is shown that a request needs', async () => {
+  it('is reported before the form that a request needs', async () => {
     const opening = anOpening();
     const { gatedCallId, taskId } = await carriedOut(opening);
     expect(await calls().findOpen(opening.binding)).toEqual({ kind: 'unread', gatedCallId, taskId });
@@ -189,7 +189,7 @@ describe('the end of a call whose caller gave up waiting', () => {
     });
   });
 
-  it('is told to a caller that is at its limit of open calls', async () => {
+  it('is reported to a caller that is at its limit of open calls', async () => {
     const caller = { ...CALLER, subject: randomUUID() };
     const opening = anOpening({ caller });
     const { taskId } = await carriedOut(opening);
@@ -201,7 +201,7 @@ describe('the end of a call whose caller gave up waiting', () => {
 });
 
 describe('the recent requests of a caller', () => {
-  it('are its own, newest first, as many as are asked for, and those that are kept', async () => {
+  it('are its own, newest first, up to the requested number, and only those that are kept', async () => {
     const caller = { ...CALLER, subject: randomUUID() };
     const owner = ownerKey(caller);
     expect(await calls().recent(owner, 20)).toEqual([]);
@@ -222,7 +222,7 @@ describe('the recent requests of a caller', () => {
       expect(createdAt).toMatch(/Z$/);
     }
     expect(await calls().recent(owner, 2)).toHaveLength(2);
-    // One without a handle was not given out. Past its retention none is shown, past its deadline none as open.
+    // A request without a handle was not given out. Past its retention none is shown, past its deadline none as open.
     expect(JSON.stringify(listed)).not.toContain(opened.taskId);
     await own.db.pool.query('UPDATE gateway.gated_call SET retain_until = clock_timestamp() WHERE id = $1', [
       made[2]?.gatedCallId,

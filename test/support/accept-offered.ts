@@ -4,7 +4,7 @@ import { offeredBy } from '../../apps/gateway/extensions/signature.ts';
 import { asAccepted, type AcceptedDescription } from '../../workflows/domain/tools/accepted-descriptions.ts';
 import { openUpstreams } from './upstreams.ts';
 
-/** Everything that these upstreams offer, as it is described in this moment. */
+/** All current offers of these upstreams, with their descriptions. */
 export async function offeredNow(mcpServers: object): Promise<readonly AcceptedDescription[]> {
   const upstreams = openUpstreams(mcpServers);
   try {
@@ -14,7 +14,7 @@ export async function offeredNow(mcpServers: object): Promise<readonly AcceptedD
   }
 }
 
-/** What an operator does who accepts everything as it is described in this moment. */
+/** Acts as an operator who accepts all current offers and descriptions. */
 export async function acceptOffered(pool: Pool, mcpServers: object): Promise<void> {
   await createPins(pool).accept(await offeredNow(mcpServers), []);
 }

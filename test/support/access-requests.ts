@@ -5,13 +5,13 @@ import type { Electorate, Stage } from '../../workflows/domain/access-request/st
 
 type StageChanges = Partial<Omit<Stage, 'approvers'>> & { readonly approvers?: Partial<Electorate> };
 
-/** A stage that one person with the role `approver` settles, unless told otherwise. */
+/** A stage that one person with the role `approver` settles, by default. */
 export function aStage({ approvers, ...changes }: StageChanges = {}): Stage {
-  const nobody = { people: [], groups: [], roles: [], requesterManager: false };
+  const noApprovers = { people: [], groups: [], roles: [], requesterManager: false };
   return {
     ...DEFAULT_STAGE,
     ...changes,
-    approvers: approvers === undefined ? DEFAULT_STAGE.approvers : { ...nobody, ...approvers },
+    approvers: approvers === undefined ? DEFAULT_STAGE.approvers : { ...noApprovers, ...approvers },
   };
 }
 

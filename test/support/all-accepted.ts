@@ -5,7 +5,7 @@ import type { Accepted, AcceptedDescription } from '../../workflows/domain/tools
 /** Everything is as it was accepted. */
 export const ALL_ACCEPTED: Accepted = { among: async (things) => things };
 
-/** These tools and other things, with everything else as it was accepted. */
+/** These tools and other items, with everything else as it was accepted. */
 export const acceptedWith = (
   tools: () => Promise<readonly UpstreamTool[]>,
   items: readonly AcceptedDescription[] = [],

@@ -1,6 +1,6 @@
 import type { RequirementChecks } from '../../workflows/domain/tools/requirements.ts';
 
-/** Nothing is demanded of anybody. */
+/** No caller has to meet any requirement. */
 export const ALL_MET: RequirementChecks = {
   claimNames: [],
   check: async () => ({ unmet: [], undecided: [] }),

@@ -29,7 +29,7 @@ export interface ReceivedCallback {
   readonly body: string;
 }
 
-/** Another signing key, and what is published beside it. */
+/** Another signing key, and the JWK that is published for it. */
 interface Restart {
   readonly key?: DevelopmentSecrets['secrets']['accessRequestSigningKey'];
   readonly publishedKeys?: Config['approvals']['publishedKeys'];
@@ -44,17 +44,20 @@ export interface Answer {
   readonly body: any;
 }
 
-/** The real access request service and identity provider, between a PDP that only has keys and a gateway that only listens. */
+/**
+ * The real access request service and identity provider, between a PDP that only has keys and a gateway that only
+ * listens.
+ */
 export class ApprovalsUnderTest {
   config!: Config;
   database!: TestDatabase;
   readonly callbacks: ReceivedCallback[] = [];
-  /** What the gateway answers to the next callbacks; 204 when there is nothing left. */
+  /** The gateway's answers to the next callbacks; 204 when the list is empty. */
   readonly callbackAnswers: number[] = [];
   log = '';
-  /** What the PDP publishes, what it has on record by evaluation, and what it was asked. */
+  /** The PDP's published keys, its recorded denials by evaluation, and the requests to it. */
   readonly pdpKeys: JWK[] = [];
-  /** What it answers instead of its keys. */
+  /** Its answer in place of its keys. */
   pdpKeysFail: { readonly status: number; readonly body: unknown } | undefined;
   readonly recorded = new Map<string, { readonly status: number; readonly body: unknown }>();
   readonly pdpAsked: { readonly path: string; readonly authorization: string | undefined }[] = [];
@@ -88,13 +91,13 @@ export class ApprovalsUnderTest {
     this.#issuer = await startIdentityProvider(this.config, this.#keys, log);
   }
 
-  /** Until it is started again it does not answer, and then it has forgotten who signed in. */
+  /** It does not answer until it is started again, and then it has forgotten who signed in. */
   async stopIssuer(): Promise<void> {
     await this.#issuer?.stop();
     this.#issuer = undefined;
   }
 
-  /** Has `identity.recheckSeconds` pass since the issuer was last asked about the people who are signed in. */
+  /** Lets `identity.recheckSeconds` pass since the issuer was last asked about the signed-in people. */
   async passBound(schema: 'approvals' | 'audit' = 'approvals'): Promise<void> {
     const passed = this.config.identity.recheckSeconds + 1;
     await this.database.pool.query(`UPDATE ${schema}.session SET asked_at = asked_at - make_interval(secs => $1)`, [
@@ -110,7 +113,7 @@ export class ApprovalsUnderTest {
     this.#service = await startApprovals(config, secrets, { ...systemTime, log, databaseUrl: this.database.url });
   }
 
-  /** Stops the service alone, with its inbox. */
+  /** Stops only the service, with its inbox. */
   async pause(): Promise<void> {
     await this.#service?.stop();
     this.#service = undefined;
@@ -172,11 +175,11 @@ export class ApprovalsUnderTest {
     });
   }
 
-  /** An open request; answers its id with what an approver has to send back. */
+  /** Opens a request; answers its id and the data that an approver has to send back. */
   async open(changes: SubmissionChanges = {}) {
     const body = await this.submission(changes);
     const key = { 'idempotency-key': crypto.randomUUID() };
-    // As every client does: the same again while the service is not available.
+    // As every client does: repeats the request while the service is not available.
     const { status, body: answer } = await waitFor(async () => {
       const answered = await this.submit(body, key);
       return answered.status === 503 ? undefined : answered;
@@ -196,7 +199,7 @@ export class ApprovalsUnderTest {
     return (await token).accessToken;
   }
 
-  /** A token of the issuer with these claims, as another issuer than the embedded one may give them out. */
+  /** A token of the issuer with these claims, as an issuer other than the embedded one may give them out. */
   tokenWith(claims: JWTPayload, header: { readonly typ?: string } = {}): Promise<string> {
     const { issuer: iss, approvals: aud } = this.config.urls;
     const iat = Math.floor(Date.now() / 1_000);
@@ -226,7 +229,7 @@ export class ApprovalsUnderTest {
     return postSigned(`${this.url}/webhooks/decisions`, body, message);
   }
 
-  /** A browser in which this person has signed in, by the ordinary way. */
+  /** A browser in which this person has signed in the ordinary way. */
   async signIn(name: string): Promise<Browser> {
     const { site } = await signInTo({ site: this.url, issuer: this.config.urls.issuer }, name);
     return site;

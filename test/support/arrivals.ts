@@ -5,7 +5,7 @@ import type { Arrival } from '../invariants/invariant.ts';
 
 const IDEMPOTENCY_KEY_META = 'dev.countersign/idempotency-key';
 
-/** What a tool notes of a call that reaches it now. A call without the key is noted under `none`, which no permit has. */
+/** A tool's note of a call that reaches it now. A call without the key is noted under `none`, which no permit has. */
 export function arrivalOf(call: Parameters<Upstreams['call']>[0]): Arrival {
   const key = call.meta?.[IDEMPOTENCY_KEY_META];
   return {

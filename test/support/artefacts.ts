@@ -3,12 +3,12 @@ import { join } from 'node:path';
 import { sealsOf, type SealedDatabase } from './sealed-calls.ts';
 import type { Stack } from './stack.ts';
 
-/** The database of a stack with what opens it. */
+/** The database of a stack, and the secrets that open it. */
 export async function sealedDatabase(stack: Stack): Promise<SealedDatabase> {
   return { database: await stack.database(), secrets: stack.development.secrets };
 }
 
-/** The ids of all tasks there are. */
+/** The ids of all tasks. */
 export async function allTaskIds(stack: Stack): Promise<string[]> {
   const database = await stack.database();
   const { rows } = await database.query<{ task_id: string }>('SELECT task_id FROM gateway.gated_call');
@@ -33,12 +33,12 @@ function logOf({ stateDir }: Stack): string[] {
   return existsSync(file) ? readFileSync(file, 'utf8').trim().split('\n') : [];
 }
 
-/** What the product's parts have warned of so far: the reason behind an answer that gives none. */
+/** All warnings of the product's parts so far: they explain an answer without a reason. */
 export const warningsOf = (stack: Stack): string =>
   logOf(stack)
     .filter((line) => /"level":(40|50|60)/.test(line))
     .join('\n');
 
-/** How often a part has written down these words so far. */
+/** How often a part has logged these words so far. */
 export const timesLogged = (stack: Stack, words: string, part: string): number =>
   logOf(stack).filter((line) => new RegExp(`"name":"${part}".*${words}`).test(line)).length;

@@ -14,12 +14,12 @@ export function aForm(...names: string[]): RequestForm {
   return form;
 }
 
-/** Under a key that no other has. */
+/** Under a new key. */
 export const aQuestion = (name = 'ticket'): TaskQuestion => ({ key: `input-${randomUUID()}`, form: aForm(name) });
 
 const LIMITS = { formDigest: 'digest', maxGenerations: 4, maxRounds: 2 };
 
-/** Calls whose owner is asked something, in a database of a test. */
+/** Calls whose owner is asked a question, in a database of a test. */
 export function askedCalls(own: OwnCalls) {
   async function ask(
     call: { gatedCallId: string },

@@ -20,7 +20,7 @@ export interface PdpClientOptions extends Partial<Pick<PdpMetadataOptions, 'meta
   readonly timeoutMs?: number;
 }
 
-/** What gateway and worker make a client of the PDP with this identifier from. */
+/** The gateway and the worker make a client of the PDP with this identifier from this data. */
 export function pdpClientOptions(pdpUrl: string, options: PdpClientOptions = {}) {
   const {
     accessRequestsUrl,
@@ -45,7 +45,7 @@ export function pdpClientOptions(pdpUrl: string, options: PdpClientOptions = {})
   };
 }
 
-/** A client of the PDP, with what it knows of it. */
+/** A client of the PDP, with its knowledge of the PDP. */
 export function aPdpClient(pdpUrl: string, options: PdpClientOptions = {}) {
   const made = pdpClientOptions(pdpUrl, options);
   const { describe, trust } = made;

@@ -17,8 +17,9 @@ interface Answer {
 export const SCHEMA_PATH = '/canary-schemas/request.json';
 
 /**
- * Everything the gateway asks, on one port and under a test's control: an issuer of tokens, a policy decision point and
- * an access request service. It answers what `decide` and `accept` say, when they say it, and remembers what it was asked.
+ * Every service that the gateway asks, on one port and under a test's control: an issuer of tokens, a policy decision
+ * point and an access request service. It gives the answers of `decide` and `accept`, waits while they do, and
+ * remembers the requests.
  */
 export async function anAuthority() {
   const { publicKey, privateKey } = await generateKeyPair('ES256');
@@ -30,9 +31,9 @@ export async function anAuthority() {
     seen,
     decide: (): unknown => ({ decision: true }),
     accept: (): Answer | Promise<Answer> => ({ status: 503, body: {} }),
-    /** What an access request has to be given beside the call. */
+    /** Values that an access request needs beside the call. */
     schema: (): Answer => ({ status: 404, body: {} }),
-    /** Everything else that is fetched from it. */
+    /** All other requests to it. */
     other: (_url: URL): Answer | Promise<Answer> | undefined => undefined,
     async token(claims: JWTPayload = {}, forged = false): Promise<string> {
       const now = Math.floor(Date.now() / 1_000);

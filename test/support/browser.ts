@@ -35,7 +35,7 @@ export class Browser {
     return response;
   }
 
-  /** Follows redirects until one leads to another site, or a page comes. */
+  /** Follows redirects until one leads to another site, or to a page. */
   async follow(response: Response): Promise<Response> {
     const location = response.headers.get('location');
     if (location === null || new URL(location, this.#home).origin !== this.#home) return response;

@@ -14,13 +14,13 @@ export interface BundleItem {
   readonly bundle?: { readonly id: string; readonly position: number };
 }
 
-/** A thing that is asked for, as an item of a bundle. */
+/** A requested thing, as an item of a bundle. */
 export interface Item {
   readonly resource: { readonly type: string; readonly id: string };
   readonly action: { readonly name: string };
 }
 
-/** What a PDP denied together or alone, and for whom. */
+/** The items that a PDP denied together or one by one, and for whom. */
 export interface Denying extends DenialChanges {
   readonly urls: Config['urls'];
   readonly key: JWK;
@@ -28,19 +28,19 @@ export interface Denying extends DenialChanges {
   readonly context?: JsonObject;
 }
 
-/** A transfer to an account of its own; no two are alike. */
+/** A transfer to a new account; each is different. */
 export const aTransfer = (): Item => ({
   resource: { type: 'account', id: `acct-${randomUUID()}` },
   action: { name: 'wire_transfer' },
 });
 
-/** Who asks, and the context that every denial binds. */
+/** The requester, and the context that every denial binds. */
 export const askerOf = ({ subject = 'agent', context = { agent: 'agent' } }: Pick<Denying, 'subject' | 'context'>) => ({
   subject: { type: 'identity', id: subject },
   context,
 });
 
-/** The denial of one thing, or of several together, as a PDP signs it. */
+/** The denial of one item, or of several together, as a PDP signs it. */
 export async function denialOf(items: readonly Item[] | Item, of: Denying) {
   const { subject, context } = askerOf(of);
   const members = Object.keys(context);
@@ -71,7 +71,7 @@ export const denying = ({ config, secrets }: ApprovalsUnderTest): Denying => ({
   key: secrets.pdpSigningKey,
 });
 
-/** An open bundle of so many items, in their order, and the same submission once more. */
+/** An open bundle of this many items, in their order, and the same submission once more. */
 export async function openBundle(service: ApprovalsUnderTest, n: number, more: object = {}) {
   const submitted = Array.from({ length: n }, () => aTransfer());
   const body = { ...(await bundleOf(submitted, denying(service))), ...more };

@@ -1,6 +1,7 @@
 /**
- * What Cerbos says of the tools of a file server: looking is free, writing wants an approval, everything else is refused. Its
- * policies see no context, so the approval stands with the subject; what asks for one says so in an output.
+ * Cerbos's rules for the tools of a file server: reading is free, writing needs an approval, everything else is
+ * refused. Its policies see no context, so the approval is an attribute of the subject; a rule that needs one says so
+ * in an output.
  */
 export const CERBOS_POLICIES = {
   'tool.yaml': `

@@ -13,7 +13,7 @@ function binary(): string {
   return fromCerbos.resolve(`@cerbos/cerbos-${process.platform}-${process.arch}`);
 }
 
-/** A real Cerbos with these policy files (YAML), in a process of its own. `stop` it after the tests. */
+/** A real Cerbos with these policy files (YAML), in a separate process. `stop` it after the tests. */
 export async function startCerbos(policies: Readonly<Record<string, string>>) {
   const folder = mkdtempSync(join(tmpdir(), 'cerbos-'));
   mkdirSync(join(folder, 'policies'));

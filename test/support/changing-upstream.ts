@@ -15,16 +15,16 @@ export interface ItemDescriptions {
   readonly prompt: string;
   readonly resource: string;
   readonly template: string;
-  /** Of the resources, in bytes; and when they changed. */
+  /** Size of the resources in bytes, and the time of their change. */
   readonly size?: number;
   readonly lastModified?: string;
-  /** Of their addresses. Default: `desk`. */
+  /** Part of their addresses. Default: `desk`. */
   readonly scheme?: string;
   /** How many resources there are. Default: one. */
   readonly resources?: number;
 }
 
-/** The tool `pay`, as the server describes it, and what it has beside. */
+/** The tool `pay`, as the server describes it, and its other offers. */
 export interface Description {
   readonly items?: ItemDescriptions;
   readonly description: string;
@@ -32,34 +32,38 @@ export interface Description {
   readonly annotations: ToolAnnotations;
 }
 
-/** The names of what the changing upstream has beside its tool. */
+/** The names of the changing upstream's other offers beside its tool. */
 export const PROMPT = 'ask';
 export const RESOURCE = 'desk://1';
 export const TEMPLATE = 'desk://drawers/{drawer}';
 export const FROM_TEMPLATE = 'desk://drawers/7';
 
 /**
- * How the server tells of changes: on a stream that it is asked for; in the same words, but it refuses each such stream; or it
- * does not claim to. The last one speaks earlier revisions only, without sessions, and answers GET with 405.
+ * How the server reports changes. It may use a stream that clients ask for, announce the same but refuse each such
+ * stream, or announce nothing. The last kind supports only earlier revisions, without sessions, and answers GET with
+ * 405.
  */
 export const NOTICES = ['told', 'refused', 'none', 'stateless'] as const;
 export type Notices = (typeof NOTICES)[number];
 
-/** What the server of a kind that sends no notices answers in place of the official package. `undefined`: nothing. */
+/** The answer of the server of the kind without notices, in place of the official package. `undefined`: none. */
 function refusalOf(notices: Notices, method: string | undefined): number | undefined {
   if (method === 'subscriptions/listen' && notices !== 'told') return -32_601;
   return method === 'server/discover' && notices === 'stateless' ? -32_601 : undefined;
 }
 
-/** A server on the official package with a tool, `pay`, and more, whose descriptions a test changes while it runs. */
+/**
+ * A server on the official package with a tool, `pay`, and other offers, whose descriptions a test changes while it
+ * runs.
+ */
 export async function startChangingUpstream(original: Description, notices: Notices = 'told') {
   const listChanged = notices !== 'none';
   const upstream = {
     described: original as Description | undefined,
     calls: 0,
-    /** Of the requests that called the tool, or would have. */
+    /** The requests that called the tool, or would have called it. */
     headers: [] as IncomingHttpHeaders[],
-    /** Prompts that were gotten and resources that were read. */
+    /** Prompts and resources that clients read. */
     reads: 0,
     /** When it resolves, the tool is listed. */
     onList: (): Promise<void> => Promise.resolve(),
@@ -110,13 +114,13 @@ export async function startChangingUpstream(original: Description, notices: Noti
   const { url, close } = await serve(app);
   return Object.assign(upstream, {
     url: `${url}/mcp`,
-    /** Tells whoever is connected that the description changed. */
+    /** Tells every connected client that the description changed. */
     announce: () => {
       handler.notify.toolsChanged();
       handler.notify.promptsChanged();
       handler.notify.resourcesChanged();
     },
-    /** Breaks the streams on which it would tell. */
+    /** Breaks the streams for such notices. */
     cut: () => streams.forEach((stream) => stream.destroy()),
     close,
   });

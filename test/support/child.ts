@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 
 const LOADER = new URL('./typescript.mjs', import.meta.url).href;
 
-/** Starts a TypeScript file of this folder in a process of its own. Its errors go to this process's stderr. */
+/** Starts a TypeScript file of this folder in a separate process. Its errors go to this process's stderr. */
 export function startScript(name: string, ...args: string[]): ChildProcess {
   const file = fileURLToPath(new URL(name, import.meta.url));
   return spawn(process.execPath, ['--no-warnings', '--import', LOADER, file, ...args], {

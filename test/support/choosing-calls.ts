@@ -3,14 +3,14 @@ import { SCHEMA_PATH } from './authority-stub.ts';
 import { accepted, answering, questionIn, schemaOf, startAskingGateway } from './input-calls.ts';
 import { REQUESTABLE } from './real-gateway.ts';
 
-/** What a catalog may have in its items, as it should be or not. */
+/** Members of a catalog's items, valid or not. */
 interface Item {
   readonly value?: unknown;
   readonly label?: unknown;
   readonly [member: string]: unknown;
 }
 export const text = { type: 'string' };
-/** Where the answers of `schemaOf` stand. */
+/** The path of the answers of `schemaOf`. */
 export const AT = '/context/requester_input';
 export const CENTERS: readonly Item[] = [
   { value: 'cc-7', label: 'Finance', granted: true, risk_level: 'high' },
@@ -25,7 +25,10 @@ export const items = (all: readonly Item[], more: object = {}) => ({
   body: { items: all, ...more } as unknown,
 });
 
-/** A gateway with its real parts, every call of which needs an approval, and values for the request from a catalog that a test may make lie. */
+/**
+ * A gateway with its real parts, every call of which needs an approval, and a catalog with values for the request,
+ * which a test can make lie.
+ */
 export async function startChoosing() {
   const asking = await startAskingGateway();
   const { real } = asking;
@@ -39,7 +42,7 @@ export async function startChoosing() {
     catalog: (_parameters: URLSearchParams) => items(CENTERS),
     document: (): unknown => ({}),
     reference: (more: object = {}) => ({ endpoint: url(`${CATALOG_PATH}?evaluation_id=e1`), ...more }),
-    /** Requests need these fields, and their values are those of catalogs. */
+    /** Requests need these fields, and their values come from catalogs. */
     needs(schema: object, catalogsUrl = url(DOCUMENT_PATH)): void {
       asking.needs(schema);
       const request_schema_url = `${url(SCHEMA_PATH)}?catalogs-${(documents += 1)}`;
@@ -57,10 +60,10 @@ export async function startChoosing() {
       };
       world.needs(schemaOf({ justification: text, center: { ...text, title: 'Cost center' } }));
     },
-    /** How catalog and document were asked. */
+    /** The requests for catalog and document. */
     looks: () => seenAt(CATALOG_PATH),
     documentsRead: () => seenAt(DOCUMENT_PATH),
-    /** One call of its own: made anew, or with the answer to what was asked last. */
+    /** A separate call: a new one, or one with the answer to the last question. */
     aCall() {
       const args = asking.newArguments();
       let last: Sent | undefined;
@@ -70,7 +73,7 @@ export async function startChoosing() {
         return last;
       };
     },
-    /** What requesters said in the requests that were made. */
+    /** The requesters' values in the submitted requests. */
     submitted: () =>
       real.authority
         .submissions()

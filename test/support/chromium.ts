@@ -1,7 +1,7 @@
 import { chromium, type Browser } from 'playwright-core';
 import { findChromium, HOW_TO_INSTALL } from './find-chromium.mjs';
 
-/** A test browser speaks to our servers only: whatever Chromium does by itself in the background is off. */
+/** A test browser connects to our servers only: all background activity of Chromium is off. */
 const QUIET = [
   '--disable-background-networking',
   '--disable-component-update',
@@ -10,7 +10,7 @@ const QUIET = [
   '--no-first-run',
 ];
 
-/** Starts a headless Chromium. A test without a browser fails and says what to install; it is never skipped. */
+/** Starts a headless Chromium. A test without a browser fails and says how to install one; it is never skipped. */
 export async function launchBrowser(): Promise<Browser> {
   const executablePath = await findChromium();
   if (executablePath === undefined) throw new Error(HOW_TO_INSTALL);

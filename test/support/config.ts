@@ -5,11 +5,14 @@ import { PATIENT_FACTOR } from './time.ts';
 const SECTIONS = ['gateway', 'pdp', 'approvals', 'audit', 'identity'] as const;
 type Section = (typeof SECTIONS)[number];
 
-/** Between the choice of a port and the start of its server, another worker of the run could take it: each chooses among its own. */
+/**
+ * Between the choice of a port and the start of its server, another worker of the run could take the port: each worker
+ * chooses from its own range.
+ */
 const WORKERS = 4;
 const isOwn = (port: number) => port % WORKERS === Number(process.env['JEST_WORKER_ID'] ?? 0) % WORKERS;
 
-/** A section for every server, each with a port that nobody listens on and no other section has. */
+/** A section for every server, each with a free port that no other section has. */
 export async function onFreePorts(): Promise<Record<Section, { port: number }>> {
   const taken = new Set<number>();
   const another = async (): Promise<{ port: number }> => {
@@ -22,7 +25,7 @@ export async function onFreePorts(): Promise<Record<Section, { port: number }>> 
   return Object.fromEntries(sections) as Record<Section, { port: number }>;
 }
 
-/** A configuration whose servers all have a free port of their own. `raw` wins over it, section by section. */
+/** A configuration in which every server has its own free port. `raw` overrides it, section by section. */
 export async function testConfig(
   at: { baseDir: string; stateDir: string },
   raw: Record<string, Record<string, unknown>> & { mode?: never; timeLimitFactor?: never } = {},

@@ -5,16 +5,16 @@ import ts from 'typescript';
 import { packagePath } from '../../apps/shared/config/files.ts';
 import { sourceFiles } from './source-files.ts';
 
-/** What a person presses, opens or fills in, and what holds it together. */
+/** Elements that a person presses, opens or fills in, and the elements that hold them together. */
 export const CONTROLS = ['a', 'button', 'form', 'input', 'select', 'summary', 'textarea'] as const;
-/** The attribute with which a control says where it stands in the sources: `file:line:column`. */
+/** The attribute with the place of a control in the sources: `file:line:column`. */
 export const SOURCE = 'data-source';
 
 type Placed = VNode<Record<string, unknown>> & {
   readonly __source?: { readonly fileName: string; readonly lineNumber: number; readonly columnNumber: number };
 };
 
-/** From now on every control that this process renders says where it stands in the sources. */
+/** From now on every control that this process renders has its place in the sources. */
 export function markSources(): void {
   const before = options.vnode;
   options.vnode = (vnode: Placed) => {
@@ -26,7 +26,7 @@ export function markSources(): void {
   };
 }
 
-/** Where controls stand in the pages of these folders. Hidden fields are none: no person presses them. */
+/** The places of controls in the pages of these folders. Hidden fields do not count: no person presses them. */
 export function controlSources(folders: readonly string[]): string[] {
   return sourceFiles(folders, /[.]tsx$/).flatMap(sourcesIn);
 }

@@ -1,20 +1,20 @@
 import type { Page } from 'playwright-core';
 import { CONTROLS, SOURCE } from './control-sources.ts';
 
-/** Something on a page that a person presses, opens or fills in. */
+/** An element of a page that a person presses, opens or fills in. */
 export interface Control {
   readonly tag: (typeof CONTROLS)[number];
   readonly source: string;
-  /** Which of the elements that one place in the sources makes, from 0. */
+  /** The index among the elements that one place in the sources makes, from 0. */
   readonly at: number;
   readonly label: string;
-  /** Of the frame that all pages have. */
+  /** Whether it belongs to the frame that all pages have. */
   readonly isOfFrame: boolean;
-  /** Where a link leads, or what the form of a button is made of, but for what is different each time. */
+  /** The target of a link, or the content of a button's form, without the parts that differ each time. */
   readonly content: string | undefined;
 }
 
-export /** What a browser holds that can be pressed: the first and the last of those that one place in the sources makes. */
+export /** The controls in a browser: the first and the last of those that one place in the sources makes. */
 async function collect(page: Page): Promise<Control[]> {
   const all = await page.evaluate(
     ([tags, attribute]) =>
@@ -34,7 +34,7 @@ async function collect(page: Page): Promise<Control[]> {
     [CONTROLS.map((tag) => (tag === 'input' ? 'input:not([type=hidden])' : tag)).join(), SOURCE] as const,
   );
   const counts = new Map<string, number>();
-  // The form with which the issuer ends its session is written by a library. Its button is ours.
+  // A library writes the form with which the issuer ends its session. Its button is ours.
   const ours = all.filter(({ tag, source }) => tag !== 'form' || source !== '');
   const placed = ours.map((one) => {
     const at = counts.get(one.source) ?? 0;
@@ -44,5 +44,5 @@ async function collect(page: Page): Promise<Control[]> {
   return placed.filter(({ source, at }) => at === 0 || at === (counts.get(source) ?? 0) - 1);
 }
 
-/** Whether pressing it leaves the page as it is. */
+/** Whether the page stays after a press. */
 export const staysHere = ({ tag }: Control) => tag !== 'a' && tag !== 'button';

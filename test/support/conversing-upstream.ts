@@ -17,8 +17,8 @@ type Forged = { readonly result: object } | { readonly error: object } | undefin
 const CAPABILITIES = 'io.modelcontextprotocol/clientCapabilities';
 
 /**
- * A server on the official package that asks questions and opens tasks. It notes what reaches it, and a test can have it answer
- * what no honest server would.
+ * A server on the official package that asks questions and opens tasks. It notes the requests that reach it, and a test
+ * can make it give answers that no honest server gives.
  */
 export async function startConversingUpstream() {
   const fixture = await startFixtureUpstream();
@@ -62,5 +62,5 @@ export async function startConversingUpstream() {
   });
 }
 
-/** What the upstream was told that the client can do. */
+/** The client capabilities that the upstream was told. */
 export const declaredTo = (received: Received | undefined) => received?.params._meta?.[CAPABILITIES];

@@ -9,12 +9,12 @@ import type { Stack } from './stack.ts';
 import { patiently } from './wait-for.ts';
 
 /**
- * How a database comes back. `rows`: all of them are written anew, as `pg_restore` does. `template`: it is made of another
- * database of the server. `files`: the server's folder is put back. `recovered`: the same, and the server is promoted, as after
- * a recovery to a point in time. `kept`: it does not.
+ * How a database comes back. `rows`: all rows are written anew, as `pg_restore` does. `template`: it is made from
+ * another database of the server. `files`: the server's folder is restored. `recovered`: the same, and the server is
+ * promoted, as after a recovery to a point in time. `kept`: it is not restored.
  */
 export type DatabaseCopy = 'rows' | 'template' | 'files' | 'recovered' | 'kept';
-/** What becomes of Temporal meanwhile. */
+/** What happens to Temporal meanwhile. */
 export type EngineCopy = 'kept' | 'restored' | 'emptied';
 
 const run = promisify(execFile);
@@ -30,7 +30,7 @@ export function engineAddress({ stateDir }: Stack): string {
   return `127.0.0.1:${port}`;
 }
 
-/** Takes a backup now, and answers what brings it back. No part of the product may run meanwhile. */
+/** Takes a backup now, and answers a function that restores it. No part of the product may run meanwhile. */
 export async function backUp(stack: Stack, of: { database: DatabaseCopy; engine: EngineCopy }) {
   const database = await DATABASES[of.database](stack);
   const engine = await ENGINES[of.engine](stack);
@@ -40,7 +40,7 @@ export async function backUp(stack: Stack, of: { database: DatabaseCopy; engine:
   };
 }
 
-/** Takes a copy, and answers what puts it back. */
+/** Takes a copy, and answers a function that restores it. */
 type Copier = (stack: Stack) => Promise<() => Promise<void>>;
 const NOT_AT_ALL: Copier = async () => async () => undefined;
 
@@ -84,7 +84,7 @@ function engineFiles({ stateDir }: Stack) {
   return { home, names: () => readdirSync(home).filter((name) => name.startsWith('temporal.db')) };
 }
 
-/** Stops Temporal, takes its data away, and starts it again after others were put there. */
+/** Stops Temporal, takes its data away, and starts it again after other data was put there. */
 async function withoutEngine(stack: Stack, work: () => Promise<unknown>): Promise<void> {
   const { home, names } = engineFiles(stack);
   await stack.kill('temporal');
@@ -112,7 +112,7 @@ async function copyFiles(stack: Stack, atStart: (data: string) => void): Promise
   };
 }
 
-/** Has the server recover to the end of what it has, and begin another timeline. */
+/** Has the server recover to the end of its data, and begin another timeline. */
 function recoverAtStart(data: string): void {
   const { uid, gid } = statSync(data);
   writeFileSync(join(data, 'recovery.signal'), '');

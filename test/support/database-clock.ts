@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 
-/** For each of the server's clocks a function of the same name, which adds what the table says to what the true one shows. */
+/** For each of the server's clocks a function of the same name, which adds the offset in the table to the true time. */
 const CLOCKS = [
   ['clock_timestamp', 'VOLATILE'],
   ['now', 'STABLE'],
@@ -13,8 +13,8 @@ const CLOCKS = [
 );
 
 /**
- * Puts a clock that can jump in the place of the server's, for everything in this one database: statements, functions and
- * defaults of columns. Answers how to set it: milliseconds ahead of the true clock.
+ * Replaces the server's clock with one that can jump, for everything in this one database: statements, functions and
+ * defaults of columns. Answers a function that sets it: milliseconds ahead of the true clock.
  */
 export async function jumpingClock(pool: Pool): Promise<(aheadMs: number) => Promise<void>> {
   await pool.query(

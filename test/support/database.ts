@@ -13,13 +13,13 @@ export interface TestDatabase {
   readonly url: string;
   readonly pool: Pool;
   readonly prisma: PrismaClient;
-  /** Ends pool and client, and deletes the database. Fails when somebody else is still connected to it. */
+  /** Ends pool and client, and deletes the database. Fails when another client is still connected to it. */
   drop(): Promise<void>;
 }
 
 /**
- * A migrated database of its own, for one test file: `beforeAll` makes it, `afterAll` drops it. The first one of a
- * jest run starts the server; it never syncs, so a test of durability starts its own with `findOrStartPostgres`.
+ * A new migrated database for one test file: `beforeAll` makes it, `afterAll` drops it. The first one of a jest run
+ * starts the server; the server never syncs, so a test of durability starts its own with `findOrStartPostgres`.
  */
 export async function createTestDatabase(options: { max?: number } = {}): Promise<TestDatabase> {
   const copy = await copyTemplate();
@@ -33,7 +33,7 @@ export async function createTestDatabase(options: { max?: number } = {}): Promis
   return { url: copy.url, pool, prisma, drop };
 }
 
-/** A migrated database of its own. `drop` fails when a client is still connected to it. */
+/** A new migrated database. `drop` fails when a client is still connected to it. */
 export async function copyTemplate(): Promise<{ readonly url: string; drop(): Promise<void> }> {
   const template = await migratedTemplate();
   const name = `test_${process.env['JEST_WORKER_ID'] ?? '0'}_${randomBytes(6).toString('hex')}`;
@@ -47,7 +47,7 @@ export async function copyTemplate(): Promise<{ readonly url: string; drop(): Pr
   return { url: withDatabase(template, name), drop };
 }
 
-/** An empty database without any migration, for tests of migrating itself. */
+/** An empty database without any migration, for tests of the migration itself. */
 export async function createEmptyDatabase(): Promise<{ url: string; drop(): Promise<void> }> {
   const template = await migratedTemplate();
   const name = `empty_${randomBytes(6).toString('hex')}`;
@@ -58,7 +58,7 @@ export async function createEmptyDatabase(): Promise<{ url: string; drop(): Prom
 
 let template: Promise<string> | undefined;
 
-/** The server of this run with a migrated database in it, started by whichever test file comes first. */
+/** The server of this run with a migrated database in it, started by the first test file that needs it. */
 function migratedTemplate(): Promise<string> {
   template ??= withStartLock(join(testRunFolder(), 'template.lock'), async () => {
     const folder = testRunFolder();
@@ -67,7 +67,7 @@ function migratedTemplate(): Promise<string> {
       searchPath: process.env['PATH'] ?? '',
       durable: false,
     });
-    // Once only: nobody may be connected to the template while it is copied.
+    // Only once, because no client may be connected to the template while it is copied.
     const ready = join(folder, 'template.ready');
     if (!existsSync(ready)) {
       await migrate(url, systemTime.limits);
@@ -92,7 +92,7 @@ async function connectionsLeft(url: string, database: string): Promise<string[]>
   }
 }
 
-/** A copy of a database counts as restored. These are none: each begins its own history. */
+/** A copy of a database counts as restored. These copies do not: each begins its own history. */
 const AS_ITS_OWN =
   'UPDATE gateway.epoch SET installation = gen_random_uuid(); SELECT gateway.stamp(1), gateway.stamp(2)';
 

@@ -43,11 +43,11 @@ export interface Signing {
   readonly id: string;
   readonly secret: string;
   readonly at?: Date;
-  /** What the signature is for, when it is not for the body. */
+  /** The content to sign, when it is not the body. */
   readonly signed?: string;
 }
 
-/** Posts a body signed as Standard Webhooks asks. */
+/** Posts a body signed as Standard Webhooks requires. */
 export function postSigned(
   url: string,
   body: string,

@@ -3,8 +3,9 @@ import { runInThisContext } from 'node:vm';
 import { statefulIsAuthorized, type EntityJson } from '@cedar-policy/cedar-wasm/nodejs';
 import { DEFAULT_POLICIES, loadEvaluator } from './pdp.ts';
 
-// Makes V8 throw away an optimized function while Cedar runs inside it, in a process with a policy engine, and prints Cedar's answer. The
-// program calls Cedar directly: the engine caches answers, and which of its functions get inlined is up to V8.
+// Makes V8 discard an optimized function while Cedar runs inside it, in a process with a policy engine, and prints
+// Cedar's answer. The program calls Cedar directly, because the engine caches answers, and V8 decides which of its
+// functions get inlined.
 setFlagsFromString('--allow-natives-syntax');
 const optimizeNext = runInThisContext('(f) => %OptimizeFunctionOnNextCall(f)') as (f: () => unknown) => void;
 

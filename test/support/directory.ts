@@ -1,6 +1,6 @@
 const CORE = 'urn:ietf:params:scim:schemas:core:2.0:';
 
-/** A SCIM user whose `userName` is its id unless told otherwise. */
+/** A SCIM user whose `userName` is its id by default. */
 export const aUser = (id: string, rest: Readonly<Record<string, unknown>> = {}) => ({
   schemas: [`${CORE}User`],
   id,
@@ -16,7 +16,7 @@ export const aGroup = (id: string, members: readonly string[]) => ({
   members: members.map((value) => ({ value })),
 });
 
-/** What a directory exports: a SCIM list. */
+/** A directory's export: a SCIM list. */
 export const directoryText = (...resources: object[]): string =>
   JSON.stringify({
     schemas: ['urn:ietf:params:scim:api:messages:2.0:ListResponse'],

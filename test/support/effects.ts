@@ -1,7 +1,7 @@
 import type { Request } from 'playwright-core';
 import type { Pool } from 'pg';
 
-/** What forms bring about, and how often each happened by what the service has stored. */
+/** The effects of forms, and the stored data that counts how often each happened. */
 const COUNTED = {
   approve: `approvals.vote WHERE verdict = 'approve'`,
   deny: `approvals.vote WHERE verdict = 'deny'`,
@@ -24,7 +24,7 @@ export async function countEffects(pool: Pool): Promise<EffectCounts> {
   return found;
 }
 
-/** What a form of the inbox is for; undefined where it is for a sign-out. Throws for a form that is not described here. */
+/** The effect of a form of the inbox; undefined for a sign-out. Throws for a form that is not listed here. */
 export function effectOf(form: Pick<Request, 'url' | 'postData'>): Effect | undefined {
   const { pathname } = new URL(form.url());
   if (pathname === '/sign-out') return undefined;
@@ -36,7 +36,9 @@ export function effectOf(form: Pick<Request, 'url' | 'postData'>): Effect | unde
   return effect as Effect;
 }
 
-/** Says what is wrong with what these forms brought about: each has to do its own thing, once, and nothing else may happen. */
+/**
+ * The faults in the effects of these forms: each form has to have its own effect, once, and no other effect may happen.
+ */
 export function wrongEffects(
   before: EffectCounts,
   after: EffectCounts,

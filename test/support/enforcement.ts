@@ -27,7 +27,7 @@ type Section = Readonly<Record<string, unknown>>;
 type Half = 'pdp' | 'approvals';
 
 export interface EnforcementOptions {
-  /** Sections of the configuration, on top of what tests need. */
+  /** Sections of the configuration, added to those that tests need. */
   readonly config?: Readonly<
     Partial<
       Record<
@@ -36,20 +36,20 @@ export interface EnforcementOptions {
       >
     >
   >;
-  /** Which halves of the authority side are our own. */
+  /** Which halves of the authority side are the product's. */
   readonly own: readonly Half[];
 }
 
-/** How a task ended, as its client reads it. */
+/** The end of a task, as its client reads it. */
 export interface Ended {
   readonly status: string;
   readonly result?: { readonly isError?: boolean; readonly _meta?: Readonly<Record<string, unknown>> };
 }
 
-/** How often a call may not have been sent in time before that is what was found. */
+/** How often a call may be "not sent in time" before that is the result. */
 const OVER = ['completed', 'failed', 'cancelled'];
 
-/** A file server, and before it somebody who writes down each call that reaches it. */
+/** A file server behind a recorder that notes each call. */
 function fileServer(folder: string) {
   const [files, journal] = [join(folder, 'files'), join(folder, 'journal')];
   mkdirSync(files);
@@ -67,8 +67,8 @@ function fileServer(folder: string) {
 }
 
 /**
- * The real gateway and worker in this process, over a real database, a real Temporal and a real file server, in front of an
- * authority side of which either half may be somebody else's. Each half that is ours has a database of its own.
+ * The real gateway and worker in this process, over a real database, a real Temporal and a real file server, in front
+ * of an authority side of which either half may be another vendor's. Each of the product's halves has its own database.
  */
 export async function startEnforcement({ config: sections = {}, own }: EnforcementOptions) {
   const folder = mkdtempSync(join(tmpdir(), 'enforcement-'));
@@ -114,7 +114,7 @@ export async function startEnforcement({ config: sections = {}, own }: Enforceme
     running.push({ name: 'upstreams', stop: () => upstreams.close() });
     running.push(await startGateway(config, secrets, { ...enforcement, upstreams }));
     running.push(await startWorker(config, secrets, { ...enforcement, upstreams }));
-    // On a machine that is slow, the file server needs longer to start than a call waits for it.
+    // On a slow machine, the file server needs longer to start than a call waits for it.
     await untilFound(upstreams, 'files__write_file');
   } catch (error) {
     await stop();
@@ -138,11 +138,11 @@ export async function startEnforcement({ config: sections = {}, own }: Enforceme
       const { issuer: iss, [audience]: aud } = config.urls;
       return signedToken(development, { iss, aud, scope: 'mcp approvals', ...claims });
     },
-    /** Calls a tool of the file server, by its own name for it, and answers the result or the task. */
+    /** Calls a tool of the file server, by its upstream name, and answers the result or the task. */
     call: async (name: string, args: Record<string, unknown>, token?: string) =>
       (await rpc('tools/call', { name: `files__${name}`, arguments: args }, token)).result as Record<string, unknown>,
     ended,
-    /** Makes the call, has it approved and answers how it ended. */
+    /** Makes the call, has it approved and answers its end. */
     async carriedOut(
       make: () => Promise<Record<string, unknown>>,
       approve: () => unknown = () => undefined,

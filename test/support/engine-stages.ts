@@ -3,7 +3,7 @@ import type { Engine } from './engine.ts';
 import type { WorldCall } from './engine-world.ts';
 import { waitFor } from './wait-for.ts';
 
-/** Where in its life a call can be when somebody lays hands on its workflow. */
+/** The stages in a call's life at which a test interferes with its workflow. */
 export const STAGES = [
   'waits since its start',
   'awaits its resolution',
@@ -14,10 +14,10 @@ export const STAGES = [
 ] as const;
 export type Stage = (typeof STAGES)[number];
 
-/** Brings a call of its own to the stage and keeps it there. */
+/** Brings a new call to the stage and keeps it there. */
 export async function callAt(stage: Stage, { world, workflows, handle }: Engine): Promise<WorldCall> {
   const call = await world.hold();
-  // As the outbox starts it, which would come in between when the maintenance runs.
+  // Starts the workflow as the outbox does. The outbox would come in between when the maintenance runs.
   if (stage === 'waits since its start') {
     const { state, generation, remainingMs, readAt } = await world.fixture.lifecycle.progress(call.gatedCallId);
     const deadlineMs = readAt.databaseMs + remainingMs;
@@ -44,7 +44,7 @@ export async function callAt(stage: Stage, { world, workflows, handle }: Engine)
   return call;
 }
 
-/** Lets everything go well from here on. */
+/** Lets everything succeed from here on. */
 export function goOn({ world }: Engine, calls: readonly WorldCall[]): void {
   for (const call of calls) {
     world.approve(call);

@@ -22,10 +22,12 @@ import { anApproval, anOpening, CALLER, gatedCallFixture, TEST_SEALS } from './g
 import { waitFor } from './wait-for.ts';
 import { systemTime } from './time.ts';
 
-/** In every argument, caller, approval and result. Nothing that the engine keeps may hold it. */
+/** A text in every argument, caller, approval and result. The engine's stored data may not contain it. */
 export const CANARY = 'canary-7f3a';
 
-/** Where a step can be kept: before the permit, between the permit and the tool's answer, after the result is stored. */
+/**
+ * Where a step can be kept: before the permit, between the permit and the tool's answer, after the result is stored.
+ */
 export type Point = 'permit' | 'tool' | 'settled';
 
 export interface WorldCall {
@@ -34,25 +36,25 @@ export interface WorldCall {
   readonly caller: Principal;
   readonly path: string;
 }
-/** What the tools saw: each arrival, and when an answer was lost on its way to the worker. */
+/** The tools' notes: each arrival, and each answer that was lost on its way to the worker. */
 interface Seen {
   readonly arrivals: (Arrival & { readonly path: string })[];
   readonly lostAnswers: string[];
 }
 type Gate = { readonly open: () => void; readonly opened: Promise<void>; reached: boolean };
-/** What the outside says about one call; changed by the test as it goes. */
+/** The outside's answers on one call; the test changes them as it goes. */
 export interface Says {
   status: ResolutionStatus;
   decision: Decision | Error;
   result: InvocationResult | Error;
-  /** What the next attempts to read the row, or to get the permit, fail with. */
+  /** The error of the next attempts to read the row, or to get the permit. */
   failures?: { load?: Error[]; permit?: Error[] };
 }
 export type EngineWorld = ReturnType<typeof createEngineWorld>;
 
 /**
  * Gated calls with the real steps over a real database. The authority side and the tools are fakes at their ports: they
- * say what the test wants, note each arrival, and hold a step where the test wants it held.
+ * give the test's answers, note each arrival, and hold a step where the test wants it held.
  */
 export function createEngineWorld(
   db: TestDatabase,
@@ -100,7 +102,7 @@ export function createEngineWorld(
     },
     say: (call: WorldCall, more: Partial<Says>) => say(call.path, more),
     approve: (call: WorldCall) => say(call.path, { status: granted() }),
-    /** Keeps the step of this call at the point, once it comes there. Answers whether it has come. */
+    /** Keeps the step of this call at the point, once it gets there. Answers whether it has arrived. */
     keep(point: Point, call: WorldCall): () => boolean {
       let open: () => void = () => undefined;
       const opened = new Promise<void>((resolve) => (open = resolve));
@@ -114,12 +116,12 @@ export function createEngineWorld(
     },
     arrivalsOf: (call: WorldCall) => seen.arrivals.filter(({ path }) => path === call.path).length,
     stateOf: async (call: WorldCall) => (await fixture.lifecycle.load(call.gatedCallId)).state,
-    /** What the caller reads of the task. Undefined when there is none for this caller. */
+    /** The caller's read of the task. Undefined when there is none for this caller. */
     view: (call: WorldCall): Promise<GatedCallView | undefined> =>
       fixture.calls.findTask(call.taskId, ownerKey(call.caller)),
     /**
-     * What was seen of all calls outside of the database, once nothing is under way any more. Only an answer of a tool that
-     * was lost counts as a fault: whatever happens to the engine is no excuse for an outcome that nobody knows.
+     * The observations of all calls outside of the database, once all work has ended. Only a lost answer of a tool
+     * counts as a fault: a fault of the engine does not excuse an unknown outcome.
      */
     evidence: (): Evidence => ({
       arrivals: seen.arrivals,
@@ -132,7 +134,7 @@ export function createEngineWorld(
       keyed: TEST_SEALS.digest,
       quietForMs: 0,
     }),
-    /** How the call ended, once it has. */
+    /** The end of the call, once it has one. */
     ended: (call: WorldCall, timeoutMs = 120_000) =>
       waitFor(
         async () => {
@@ -152,7 +154,7 @@ const WELL: Pick<Says, 'decision' | 'result'> = {
   decision: { kind: 'allow' },
   result: { kind: 'result', isError: false, result: { content: [{ type: 'text', text: CANARY }] } },
 };
-/** As the fixture hands them out. */
+/** In the form of the fixture. */
 const REQUEST = 'arq_';
 const granted = () => ({ kind: 'granted', approval: anApproval({ state: CANARY }) }) as const;
 

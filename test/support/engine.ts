@@ -25,26 +25,26 @@ import { systemTime } from './time.ts';
 export interface EngineOptions {
   /** `host:port` of the frontend. */
   readonly address: string;
-  /** Where the worker and the maintenance reach it, when that is by another way. */
+  /** The address that the worker and the maintenance use, when it differs. */
   readonly reachedAt?: string;
   readonly world?: Parameters<typeof createEngineWorld>[1];
   readonly reconcileMs?: number;
-  /** How long requests to the engine may take. Where no limit is tested: for as long as a slow machine needs. */
+  /** The time limit of requests to the engine. Where no limit is tested, it is long enough for a slow machine. */
   readonly time?: Timing;
 }
 
-/** A worker of the product in this process, piece by piece, over a database and a task queue of its own. */
+/** A worker of the product in this process, piece by piece, over its own database and task queue. */
 export interface Engine {
   readonly world: EngineWorld;
   readonly db: TestDatabase;
-  /** What the maintenance said aloud. */
+  /** The alarms of the maintenance. */
   readonly alarms: readonly Alarm[];
   readonly client: Client;
   readonly taskQueue: string;
   readonly workflows: ReturnType<typeof createGatedCallWorkflows>;
-  /** The same, each request made once whatever becomes of it. */
+  /** The same, with each request made only once, even if it fails. */
   readonly asked: Engine['workflows'];
-  /** Starts a worker with the product's workflows, unless told otherwise. */
+  /** Starts a worker with the product's workflows, by default. */
   startWorker(of?: { address?: string; bundle?: WorkflowBundle; maxCachedWorkflows?: number }): Promise<Running>;
   /** Starts the outbox, the sweeper, the poller of resolutions and the reconciler. */
   startMaintenance(): Promise<Running>;
@@ -52,8 +52,7 @@ export interface Engine {
   /** Waits until no workflow of the call runs and answers how the last one ended: `COMPLETED`, `TERMINATED` … `GONE` */
   closed(call: WorldCall, timeoutMs?: number): Promise<string>;
   /**
-   * Lets what is still to be done be done, stops everything, and asks all invariants of the database: throws when one does
-   * not hold.
+   * Lets pending work end, stops everything, and checks all invariants of the database: throws when one does not hold.
    */
   stop(): Promise<void>;
 }
@@ -132,7 +131,7 @@ export async function statusOf(handle: WorkflowHandle): Promise<string> {
   }
 }
 
-/** How many events each run of the call's workflow has, once all are closed and in the engine's list. */
+/** The number of events of each run of the call's workflow, once all are closed and in the engine's list. */
 export function lengthsOfRuns({ client, handle }: Engine, call: WorldCall): Promise<number[]> {
   const { workflowId } = handle(call);
   return waitFor(
@@ -147,7 +146,7 @@ export function lengthsOfRuns({ client, handle }: Engine, call: WorldCall): Prom
   );
 }
 
-/** Waits until the outbox is empty. What would be tried again later is tried again now. */
+/** Waits until the outbox is empty. Retries that are due later happen now. */
 async function nothingIsToBeDone({ pool }: TestDatabase): Promise<void> {
   await pool.query('UPDATE gateway.outbox SET available_at = clock_timestamp()');
   await outboxesAreEmpty(pool, { timeoutMs: 300_000 });

@@ -6,7 +6,7 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 const RESOLUTION_MS = 5;
 const delays = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
 delays.enable();
-/** What is recorded is the time between two looks, of which the pause between them is no delay. */
+/** The record contains the time between two looks, so the pause between them is subtracted. */
 const delay = (nanoseconds) => Math.max(0, nanoseconds / 1e6 - RESOLUTION_MS);
 
 process.on('SIGUSR2', () => {

@@ -4,7 +4,7 @@ import type { RequestForm } from '../../workflows/domain/submission-input/reques
 import { SEALING_SECRETS } from './gated-calls.ts';
 import { systemTime } from './time.ts';
 
-/** What a gateway over fake ports knows of calls whose requests need input. */
+/** A fake gateway's knowledge of calls whose requests need input. */
 export class FakeInput {
   /** By the address of their schemas. */
   forms: Readonly<Record<string, RequestForm>> = {};

@@ -10,25 +10,28 @@ import { waitFor } from './wait-for.ts';
 
 const down = ({ journal }: Stack) => join(journal, 'down');
 
-/** Kills the file server behind a stack wherever it runs, and whatever is started of it. None runs then, and the gateway has noticed. */
+/**
+ * Kills all processes of the file server behind a stack, and every new one. Afterwards no process runs, and the gateway
+ * has noticed.
+ */
 export async function loseFileServer(stack: Stack): Promise<void> {
   const lost = () => timesLogged(stack, 'upstream connection lost', 'gateway');
   const before = lost();
   writeFileSync(down(stack), '');
-  // The worker has one of its own, which may be slower to go.
+  // The worker has its own file server, which may be slower to end.
   await waitFor(() => lost() > before && !started(stack).some((pid) => runsWith(pid, stack.journal)));
 }
 
-/** The processes of the file server that were ever started. */
+/** All processes of the file server that were ever started. */
 const started = ({ journal }: Stack): number[] =>
   readdirSync(journal).flatMap((name) => (name.startsWith('runs-') ? [Number(name.slice('runs-'.length))] : []));
 
-/** Whoever needs it next starts it again. */
+/** The next caller starts it again. */
 export function allowFileServer(stack: Stack): void {
   rmSync(down(stack), { force: true });
 }
 
-/** Every call that reached the file server, as it was noted there before it ran. */
+/** Every call that reached the file server, as noted there before it ran. */
 export const arrivalsAt = (stack: Stack): Arrival[] =>
   stack.upstreamCalls().map(({ at, name, arguments: args, _meta: meta = {} }) => ({
     ...arrivalOf({

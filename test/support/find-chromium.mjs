@@ -6,7 +6,7 @@ const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-s
 const DOWNLOAD_LIMIT_MS = 180_000;
 const APT_LIMIT_MS = 420_000;
 
-/** What to do where no browser could be found or fetched. */
+/** The advice for a machine where no browser could be found or downloaded. */
 export const HOW_TO_INSTALL =
   'No Chromium was found. Set CHROMIUM_PATH, put chromium or google-chrome on the PATH, or run `npx playwright-core install chromium`.';
 
@@ -20,16 +20,15 @@ export async function findChromium() {
     const found = NAMES.map((name) => join(folder, name)).find(isProgram);
     if (found !== undefined) return found;
   }
-  // Imported late: nothing is installed yet when this file is loaded in a bare clone.
+  // Imported late: in a bare clone no package is installed yet when this file is loaded.
   const { chromium } = await import('playwright-core');
   const downloaded = chromium.executablePath();
   return isProgram(downloaded) ? downloaded : undefined;
 }
 
 /**
- * Finds a browser, or fetches one: Playwright's own download, then Debian's package when we may install it.
- * @param {(line: string) => void} say told before each step that may take long
- * @returns {Promise<string | undefined>}
+ * Finds a browser, or downloads one: Playwright's own download, then Debian's package when root may install it. @param
+ * {(line: string) => void} say called before each step that may take long @returns {Promise<string | undefined>}
  */
 export async function obtainChromium(say) {
   const present = await findChromium();
@@ -59,7 +58,7 @@ function isProgram(path) {
   }
 }
 
-/** Whether the program ended well within its time. What it prints is of no use to anyone but its authors. */
+/** Whether the program succeeded within its time. Only its authors can use its output. */
 function run(program, args, limitMs) {
   return new Promise((resolve) => {
     const child = spawn(program, args, {

@@ -3,7 +3,7 @@ import { text } from 'node:stream/consumers';
 import type { Json, JsonObject } from '../../workflows/domain/canonical-json.ts';
 import { serve } from './serve.ts';
 
-/** How somebody else's service answers a submission, and then its status. */
+/** A foreign service's answers to a submission, and then for its status. */
 export interface Course {
   /** Settled when the answer comes (201), or later (202). */
   readonly settled?: 'approved' | 'denied';
@@ -21,15 +21,15 @@ interface Known extends Course {
   status: string;
 }
 
-/** What nobody who calls may read, and no terminal obey. */
+/** A text that no caller may read, and no terminal may obey. */
 export const FOREIGN_WORDS = 'Approved? Not by this text.\u001b[2J';
 export const API_KEY_HEADER = 'X-Approval-Key';
-/** Whatever nobody has to know, everywhere. */
+/** Members that the product does not know, in every object. */
 const UNKNOWN = { 'https://acme.test/ext': { nested: [null, 1e-7] } };
 
 /**
- * An access request service as somebody else might have built it, from the specification alone: other paths, an API key, other
- * members in another order, no links, a date in `Retry-After`, and members that nobody knows wherever there may be some. It
+ * An access request service as another vendor could build it from the specification: other paths, an API key, members
+ * in another order, no links, a date in `Retry-After`, and unknown members in every object that may have some. It
  * approves or denies when a test says so.
  */
 export async function startForeignAccessRequests() {
@@ -85,14 +85,14 @@ export async function startForeignAccessRequests() {
     jwksUrl: `${server.url}/keys`,
     /** Every submission, oldest first. */
     submissions,
-    /** What becomes of the next submissions. */
+    /** The course of the next submissions. */
     takes(course: Course): void {
       state.course = course;
     },
     publishes(jwks: () => object[]): void {
       keys = jwks;
     },
-    /** Ends all that is pending. */
+    /** Ends all pending requests. */
     resolve(status: 'approved' | 'denied'): void {
       for (const one of known.values()) if (one.status === 'pending') one.status = status;
     },

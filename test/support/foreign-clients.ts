@@ -6,13 +6,16 @@ import type { Stack } from './stack.ts';
 import { REVISION } from './gateway-wire.ts';
 import { patiently } from './wait-for.ts';
 
-/** The revisions that the official client of earlier revisions speaks. */
+/** The revisions that the official client of earlier revisions supports. */
 export const EARLIER_REVISIONS = ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25'] as const;
 
 export const clientInfo = { name: 'foreign', version: '0' };
 const NEXT_STEP = 'dev.countersign/next-step';
 
-/** The earlier client always offers its newest revision, and has no setting for another one. So this says another. */
+/**
+ * The earlier client always offers its newest revision, and has no setting for another one. So this class replaces the
+ * revision.
+ */
 class TransportOf extends EarlierTransport {
   readonly #revision: string;
 
@@ -51,7 +54,7 @@ export async function connectPresent(stack: Stack, capabilities: NonNullable<Cli
   return client;
 }
 
-/** What both clients make of the answer to a call. */
+/** The common reading of both clients for the answer to a call. */
 export interface ToolAnswer {
   readonly isError?: boolean | undefined;
   readonly content?: unknown;
@@ -62,11 +65,11 @@ export type CallTool = (call: { name: string; arguments: Record<string, unknown>
 export const wordsOf = ({ content }: ToolAnswer) =>
   (content as { text?: string }[]).map(({ text }) => text ?? '').join('\n');
 
-/** What an answer says that can be done next: a tool, and for what it is known already its arguments. */
+/** The next step in an answer: a tool, and its arguments if they are known already. */
 export const nextStepOf = ({ _meta }: ToolAnswer) =>
   (_meta?.[NEXT_STEP] ?? {}) as { tool: string; statusTool?: string; arguments: Record<string, unknown> };
 
-/** Has the request approved that is open, looks at it as its answer says until the call has ended, and answers that end. */
+/** Has the open request approved, follows the answer's instructions until the call has ended, and answers that end. */
 export async function approvedEnd(stack: Stack, callTool: CallTool, requested: ToolAnswer): Promise<ToolAnswer> {
   const { tool: name, arguments: args } = nextStepOf(requested);
   const look = () => callTool({ name, arguments: args });

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { readEnvironment } from '../../apps/shared/config/env.ts';
 import { packagePath } from '../../apps/shared/config/files.ts';
 
-/** Programs of others that tests drive: `test/foreign/<name>` has what they consist of, and the lock file. */
+/** Third-party programs that tests drive: `test/foreign/<name>` has their package list and the lock file. */
 export interface ForeignPrograms {
   /** The newer Node.js that some bring. */
   readonly node: string;
@@ -14,8 +14,9 @@ export interface ForeignPrograms {
 }
 
 /**
- * Installs them once into the cache of programs that outlives checkouts, in a folder of its own for each lock file: some
- * need another Node.js than we do, and none of their packages may get among ours. No script of a package is run.
+ * Installs them once into the cache of programs, which outlives checkouts, in a separate folder for each lock file:
+ * some need another Node.js than the product, and their packages may not mix with the product's. No script of a package
+ * is run.
  */
 export async function installForeign(name: string, say: (line: string) => void): Promise<ForeignPrograms> {
   const source = packagePath('test', 'foreign', name);
@@ -26,7 +27,7 @@ export async function installForeign(name: string, say: (line: string) => void):
   if (!existsSync(folder)) {
     say(`installing ${name} from its lock file (once)`);
     mkdirSync(cache, { recursive: true });
-    // Put into place whole: a start that is interrupted leaves nothing that looks installed.
+    // Moved into place as a whole: an interrupted start leaves no folder that looks installed.
     const fresh = mkdtempSync(join(cache, '.fresh-'));
     try {
       cpSync(source, fresh, { recursive: true });
@@ -46,7 +47,7 @@ export async function installForeign(name: string, say: (line: string) => void):
   };
 }
 
-/** npm itself brings Node.js, as a package for each platform, of which it installs the one that fits. */
+/** npm provides Node.js as a package for each platform, and installs the one that fits. */
 function newerNode(folder: string): string {
   const packages = join(folder, 'node_modules');
   const name = readdirSync(packages).find((one) => /^node-(bin-)?(linux|darwin)-/.test(one));

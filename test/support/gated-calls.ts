@@ -15,18 +15,18 @@ import { sealingKey, sealingSecrets } from './sealing-secrets.ts';
 import { systemTime } from './time.ts';
 import { repeatWhile } from './wait-for.ts';
 
-/** The sealing secrets of tests, as a deployable gets them. */
+/** The sealing secrets of tests, in the form of a deployable. */
 export const SEALING_SECRETS = sealingSecrets([sealingKey('test', 7)], 'a digest key that is for tests');
 export const TEST_SEALS = createSeals(SEALING_SECRETS);
-/** What the audit side has of them. */
+/** The audit side's part of them. */
 export const TEST_RECORD_SEALS = createRecordSeals(SEALING_SECRETS);
 
 const HOUR_MS = 3_600_000;
-/** How often a decision may have grown old before that is what was found. */
+/** How often a decision may be too old before that is the result. */
 
 export const CALLER: Principal = { issuer: 'https://idp.test', subject: 'agent', clientId: 'agent' };
 
-/** An opening of a `files__write_file` call; every call without `args` is a call of its own. */
+/** An opening of a `files__write_file` call; every call without `args` is different. */
 export function anOpening(
   of: { caller?: Principal; args?: JsonObject; tool?: string; takesInput?: boolean } = {},
 ): Opening {
@@ -57,7 +57,7 @@ export function anOpening(
       offer: { endpoint: 'https://ars.test/requests', expiresAt: new Date(Date.now() + 600_000).toISOString() },
     },
     takesInput: of.takesInput ?? false,
-    /** Another one each time it is asked for, as a repeated call of an agent has. */
+    /** A new one for each read, as a repeated call of an agent has. */
     get submission() {
       return { idempotencyKey: randomUUID(), endpoint: 'http://127.0.0.1:1/access/v1/requests', body: '{}' };
     },
@@ -121,7 +121,7 @@ export function gatedCallFixture(
     const call = await lifecycle.load(gatedCallId);
     return lifecycle.recordDecision(call, { kind: 'allow' }, databaseNow(call, systemTime.clock));
   }
-  /** As the product does, asks for another decision when the one it had got older than five seconds. */
+  /** As the product does, asks for another decision when the previous one is older than five seconds. */
   const claim = (gatedCallId: string, claimId: string, executionTimeoutMs = 600_000) =>
     repeatWhile(
       (outcome) => outcome === 'stale',
@@ -136,7 +136,7 @@ export function gatedCallFixture(
     await claim(call.gatedCallId, claimId, executionTimeoutMs);
     return { ...call, claimId };
   }
-  /** Lets the execution deadline of a call that was claimed be now, or so many milliseconds from now. */
+  /** Moves the execution deadline of a claimed call to now, or this many milliseconds from now. */
   async function endExecution({ gatedCallId }: { gatedCallId: string }, inMs = 0) {
     const text = `UPDATE gateway.gated_call SET execution_deadline = clock_timestamp() + $2 * interval '1 ms' WHERE id = $1`;
     await pool.query(text, [gatedCallId, inMs]);

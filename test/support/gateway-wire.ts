@@ -24,7 +24,7 @@ export interface SendOptions {
   readonly headers?: Record<string, string>;
   /** Of the request. */
   readonly id?: string | number;
-  /** The client leaves when it fires: the connection is closed. */
+  /** When it fires, the client leaves: the connection is closed. */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -108,7 +108,7 @@ export const transfer = (changes: Record<string, unknown> = {}) => ({
 
 export const AUTHORIZATION = 'io.modelcontextprotocol/authorization';
 export const SERVER_INFO = 'io.modelcontextprotocol/serverInfo';
-/** What a client is told of a denial that an approval can cure. */
+/** The answer to a client about a denial that an approval can permit. */
 export const AWAITING = {
   reason: 'insufficient_authorization',
   remediation: 'available',

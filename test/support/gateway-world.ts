@@ -37,7 +37,7 @@ const TOKENS = new Map<string, Principal>([
   ['token-without-client', { issuer: ALICE.issuer, subject: ALICE.subject }],
 ]);
 
-/** Texts that belong to the authority side. Not one of them may be seen by a client. */
+/** Texts that belong to the authority side. A client may not see any of them. */
 export const CANARIES = {
   bindingToken: 'canary-binding-token',
   evaluationId: 'canary-evaluation-id',
@@ -71,7 +71,7 @@ export const aView = (changes: Partial<GatedCallView> = {}): GatedCallView => ({
   ...changes,
 });
 
-/** Fake ports that a test steers and looks into. */
+/** Fake ports that a test controls and reads. */
 export class FakeWorld {
   decision: Decision | CountersignError | (() => Promise<Decision>) = { kind: 'allow' };
   opened: Opened = { kind: 'opened', gatedCallId: aView().gatedCallId, taskId: TASK_ID };
@@ -162,7 +162,7 @@ export class FakeWorld {
     among: async <Thing>(things: readonly Thing[]) => (this.isAccepted ? things : []),
   };
 
-  /** What the database tells on commit. */
+  /** The database's notices on commit. */
   tell(taskId?: string): void {
     for (const listener of this.taskListeners) listener(taskId);
   }
@@ -203,13 +203,13 @@ export class FakeWorld {
 
   tokensFail: Error | undefined;
   findFails: Error | undefined;
-  /** What every token may be used for. */
+  /** The permitted uses of every token. */
   scopes: readonly string[] = ['mcp'];
-  /** What every token says beside. */
+  /** Further claims of every token. */
   claims: JsonObject = {};
-  /** How long tokens are still good for. */
+  /** How long tokens are still valid. */
   tokenSeconds = 60;
-  /** As new, but for the listeners, which are the gateway's. */
+  /** As new, except for the listeners, which are the gateway's. */
   reset(): void {
     const { decision, opened, view, invocation, callbackVerdict, scopes, listed, verdict } = new FakeWorld();
     const failures = { submission: undefined, failure: undefined, tokensFail: undefined, findFails: undefined };

@@ -46,7 +46,7 @@ export class GatewayUnderTest {
     this.#urls = config.urls;
   }
 
-  /** Nothing was asked yet, and every port answers as it does unless a test says otherwise. */
+  /** The state before any request: every port gives its default answer. */
   reset(): void {
     this.world.reset();
     this.logged.length = 0;

@@ -5,7 +5,7 @@ import { warningsOf } from './artefacts.ts';
 import type { Stack } from './stack.ts';
 import { waitFor } from './wait-for.ts';
 
-/** What tests do with calls that wait for an approval, on a stack whose parts may come and go. */
+/** Operations of tests on calls that wait for an approval, on a stack whose parts may come and go. */
 export function heldCalls(stack: () => Stack, tokenOf = () => stack().token('agent')) {
   return {
     /** Makes a call that has to wait for an approval, beside those that wait already. */
@@ -41,7 +41,7 @@ export function heldCalls(stack: () => Stack, tokenOf = () => stack().token('age
         { timeoutMs: 120_000, everyMs: 100 },
       );
     },
-    /** Lets the execution deadline of a call that was claimed be now. */
+    /** Moves the execution deadline of a claimed call to now. */
     async endExecution(taskId: string): Promise<void> {
       const text = 'UPDATE gateway.gated_call SET execution_deadline = clock_timestamp() WHERE task_id = $1';
       await (await stack().database()).query(text, [taskId]);

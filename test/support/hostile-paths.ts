@@ -1,6 +1,6 @@
 const EVIL = 'evil.example';
 
-/** What leads away from a site where it is taken for a path of it, by one reader of addresses or another. */
+/** Paths that some readers of addresses take for a path of the site, and others for another site. */
 export const HOSTILE_PATHS: readonly string[] = [
   ...[
     '//',

@@ -14,7 +14,7 @@ import { testTemporal } from './temporal.ts';
 import { waitFor } from './wait-for.ts';
 import { ORDINARY_LIMITS } from './time.ts';
 
-/** What the deployables stand on: Postgres and Temporal. */
+/** The servers that the deployables need: Postgres and Temporal. */
 export interface Servers {
   readonly environment: { readonly DATABASE_URL: string; readonly TEMPORAL_ADDRESS: string };
   killTemporal(): Promise<void>;
@@ -25,7 +25,7 @@ export interface Servers {
   stop(): Promise<void>;
 }
 
-/** Those of the jest run, with a database of the stack's own. A test that kills or stops one needs servers of its own. */
+/** The servers of the jest run, with the stack's own database. A test that kills or stops one needs its own servers. */
 export async function borrowServers(): Promise<Servers> {
   const [database, temporal] = await Promise.all([copyTemplate(), testTemporal()]);
   const refuse = () => Promise.reject(new Error("this stack has borrowed servers: give `servers: 'own'`"));
@@ -36,7 +36,7 @@ export async function borrowServers(): Promise<Servers> {
   };
 }
 
-/** Servers, own ones unless others are given, and an issuer: what deployables need that run apart. */
+/** Servers and an issuer for deployables that run apart: own servers unless others are given. */
 export async function startInfrastructure(
   config: Config,
   { identity, secrets }: DevelopmentSecrets,

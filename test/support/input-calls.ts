@@ -4,7 +4,7 @@ import { send, type Sent, type SendOptions } from './gateway-wire.ts';
 import { REQUESTABLE, startRealGateway } from './real-gateway.ts';
 
 export const TASKS = { extensions: { 'io.modelcontextprotocol/tasks': {} } };
-/** For a clock that stands elsewhere, while everything else goes on. */
+/** For a clock that is moved while everything else goes on. */
 export const ALL_BUT_THE_DATE = [
   'hrtime',
   'nextTick',
@@ -19,7 +19,7 @@ export const ALL_BUT_THE_DATE = [
 ] as const;
 export const WHY = 'Quarterly settlement, invoice batch 88';
 
-/** The schema of a request that needs these of its requester. */
+/** The schema of a request that requires these values. */
 export const schemaOf = (properties: JsonObject, required: string[] = Object.keys(properties)) => ({
   type: 'object',
   required: ['context'],
@@ -55,7 +55,7 @@ export async function startAskingGateway() {
   };
   const needs = (body: object, status = 200) => {
     real.authority.schema = () => ({ status, body });
-    // What was understood of a schema is remembered by its address.
+    // The gateway caches a parsed schema by its address.
     offers(`${real.authority.url}${SCHEMA_PATH}?${(schemas += 1)}`);
   };
   const rows = async () => (await real.database.pool.query('SELECT FROM gateway.gated_call')).rowCount ?? 0;
@@ -63,15 +63,15 @@ export async function startAskingGateway() {
     real,
     /** Denials name a schema at this address. */
     offers,
-    /** Requests need what this schema says. */
+    /** Requests need the values in this schema. */
     needs,
     reset(): void {
       real.reset();
       needs(ASKED);
     },
-    /** Of a call that nobody made before. */
+    /** Of a new call. */
     newArguments: () => ({ n: (calls += 1) }),
-    /** By a client that can show forms and hold tasks, unless it says otherwise. */
+    /** By a client that can show forms and hold tasks, by default. */
     async call(args: object, { name = 'files__pid', more, ...options }: CallOptions = {}): Promise<Sent> {
       const token = options.token ?? (await real.authority.token({ aud: real.mcpUrl }));
       const capabilities = { ...TASKS, elicitation: { form: {} } };
@@ -80,12 +80,12 @@ export async function startAskingGateway() {
       real.received.push(answer.text);
       return answer;
     },
-    /** How many calls were opened, and how many requests submitted since the test began. */
+    /** The number of opened calls, and of submitted requests since the test began. */
     traces: async () => [await rows(), real.authority.submissions().length],
   };
 }
 
-/** The one question of an answer. */
+/** The only question of an answer. */
 export function questionIn({ body }: Sent) {
   const requests = (body.result?.['inputRequests'] ?? {}) as Record<
     string,

@@ -3,8 +3,8 @@ import { afterAll } from '@jest/globals';
 type Answer = (real: () => Promise<Response>, request: Request) => Promise<Response> | Response;
 
 /**
- * What the product asks over `fetch`, by path, and answers that take the place of the real ones: an issuer that is another one than
- * the embedded. Call it outside of any test; it is undone after the last one of the file, or of the block.
+ * The product's requests over `fetch`, by path, and answers that replace the real ones, for an issuer other than the
+ * embedded one. Call it outside of any test; it is undone after the last one of the file, or of the block.
  */
 export function issuerAnswers() {
   const original = globalThis.fetch;
@@ -21,7 +21,7 @@ export function issuerAnswers() {
     globalThis.fetch = original;
   });
   return {
-    /** How often this was asked since `forget`. */
+    /** The number of these requests since `forget`. */
     count: (path: string) => asked.filter((one) => one === path).length,
     forget: () => void asked.splice(0),
     answer: (path: string, how: Answer) => void scripted.set(path, how),
@@ -29,7 +29,7 @@ export function issuerAnswers() {
   };
 }
 
-/** An answer with some members changed; `undefined` leaves one out. */
+/** An answer with some changed members; `undefined` leaves one out. */
 export const altered =
   (changes: Record<string, unknown>): Answer =>
   async (real) => {

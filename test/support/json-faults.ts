@@ -1,4 +1,4 @@
-/** A text of JSON with a fault, made of one with an object that is good, where so many members and elements are taken. */
+/** JSON text with a fault, made from a valid object, for a reader with a limit on members and elements. */
 export const FAULTS: Readonly<Record<string, (good: string, most: number) => string>> = {
   'a member twice': (good) => withMember(good, '"x":1,"x":2'),
   'a member twice, once in other letters': (good) => withMember(good, '"x":1,"\\u0078":2'),

@@ -5,8 +5,9 @@ import type { Part, Stack } from './stack.ts';
 import { waitFor } from './wait-for.ts';
 
 /**
- * Kills parts of the product while three calls are on their way, starts them again, and expects that each call ran once: one is
- * at its tool, which does not answer; one waits for an approval; one is approved and waits for the policy decision.
+ * Kills parts of the product while three calls are under way, starts them again, and expects that each call ran once:
+ * one is at its tool, which does not answer; one waits for an approval; one is approved and waits for the policy
+ * decision.
  */
 export async function killAmidCalls(stack: Stack, parts: readonly Part[]): Promise<void> {
   const { hold, approve, end, endExecution, writes } = heldCalls(() => stack);

@@ -25,13 +25,13 @@ import { systemTime } from './time.ts';
 import { toTheClaim } from './to-the-claim.ts';
 
 const HOUR_MS = 3_600_000;
-/** That an attempt failed is what these tests are about. */
+/** Failed attempts are the purpose of these tests, so they are ignored. */
 const SILENT = new DefaultLogger('ERROR', () => undefined);
 
 export interface LifeOptions {
   readonly executionTimeoutMs?: number;
   readonly requestTtlMs?: number;
-  /** How many approvals the policy wants, one after the other. */
+  /** The number of approvals that the policy wants, one after the other. */
   readonly approvals?: number;
   /** Runs while a call is at the tool. */
   readonly atTheTool?: () => Promise<void>;
@@ -39,8 +39,8 @@ export interface LifeOptions {
 
 /**
  * Whole lives of gated calls in this process: the gateway's and the worker's own steps over one pool, with an authority
- * that approves everything and a tool that notes each call. What the engine does is done as it does it: idempotent steps
- * are repeated for as long as they fail, the invocation is tried once, and what became of it is read from the database.
+ * that approves everything and a tool that notes each call. The engine's work is done in the engine's way: idempotent
+ * steps are repeated for as long as they fail, the invocation is tried once, and its outcome is read from the database.
  */
 export function lives(pool: Pool, options: LifeOptions = {}) {
   const calls = createGatedCallStore(pool, {
@@ -53,7 +53,7 @@ export function lives(pool: Pool, options: LifeOptions = {}) {
   });
   const store = createLifecycleStore(pool, { ...systemTime, seals: TEST_SEALS, retentionMs: HOUR_MS });
   const requests = new Map<string, AccessRequestHandle>();
-  /** How often the tool was called for each path. */
+  /** The number of calls of the tool for each path. */
   const ledger = new Map<string, number>();
   const arrivals: Arrival[] = [];
   const approvals = new Map<string, ResolutionStatus>();
@@ -121,7 +121,7 @@ export function lives(pool: Pool, options: LifeOptions = {}) {
     },
   });
 
-  /** As a client does: the same call again while it is told that it may be repeated. */
+  /** As a client does: the same call again while the answer says that it may be repeated. */
   async function open(path: string = randomUUID(), caller: Principal = CALLER): Promise<Held> {
     const opening = anOpening({ args: { path, content: path }, caller });
     return repeated(async () => {
@@ -167,7 +167,7 @@ export interface Held {
 
 const PATIENCE_MS = 300_000;
 
-/** Repeats what says that it may be repeated. Whatever else fails is a failure of the test. */
+/** Repeats an operation while its error says that it may be repeated. Any other error fails the test. */
 export async function repeated<T>(run: () => Promise<T>): Promise<T> {
   const end = performance.now() + PATIENCE_MS;
   for (;;) {

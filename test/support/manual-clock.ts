@@ -1,8 +1,8 @@
 import type { Cancel, Clock } from '../../apps/shared/clock.ts';
 
-/** As they were before a test replaced any. */
+/** The original functions, before a test replaced any. */
 const { setImmediate } = globalThis;
-/** Turns of the event loop in which what was started comes to its next wait for time. */
+/** Turns of the event loop in which started work comes to its next wait for time. */
 const TURNS = 5;
 
 interface Timer {
@@ -12,8 +12,8 @@ interface Timer {
 }
 
 /**
- * A clock that moves only when it is told to. It starts at the instant `startMs` (milliseconds since 1970). Work that waits for
- * anything but this clock, like a socket, is not waited for.
+ * A clock that moves only when it is told to. It starts at the instant `startMs` (milliseconds since 1970). The clock
+ * does not wait for work that waits for something else, like a socket.
  */
 export class ManualClock implements Clock {
   #elapsedMs = 0;
@@ -59,17 +59,17 @@ export class ManualClock implements Clock {
     return controller.signal;
   }
 
-  /** How many timers are set. */
+  /** The number of set timers. */
   get waiting(): number {
     return this.#timers.size;
   }
 
-  /** Sets the clock on the wall, to milliseconds since 1970. No timer fires by that. */
+  /** Sets the wall clock, to milliseconds since 1970. No timer fires by that. */
   set(nowMs: number): void {
     this.#startMs = nowMs - this.#elapsedMs;
   }
 
-  /** Lets this much time pass: what is due is done in its order, and what follows from it before the next. */
+  /** Lets this much time pass: due timers fire in order, and each one's consequences come before the next. */
   async advance(ms: number): Promise<void> {
     await settle();
     const endMs = this.#elapsedMs + ms;

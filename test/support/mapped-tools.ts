@@ -4,7 +4,7 @@ import type { Json, JsonObject } from '../../workflows/domain/canonical-json.ts'
 import type { ToolSettings } from '../../workflows/domain/tools/tool-facts.ts';
 import { aTool } from './tools.ts';
 
-/** What a bank declares of its `wire_transfer`. */
+/** The declaration of a bank for its `wire_transfer`. */
 export const WIRE_TRANSFER = {
   evaluation: {
     subject: { type: 'identity', id: '$token.sub' },

@@ -2,12 +2,12 @@ import * as z from 'zod';
 import type { Json, JsonObject } from '../../workflows/domain/canonical-json.ts';
 
 type Schema = Readonly<Record<string, unknown>>;
-/** What a client sends for these arguments, after it has put them through a model that it made of the tool's schema. */
+/** The arguments that a client sends after it has put these through a model of the tool's schema. */
 export type Model = (given: Json) => Json;
 
 /**
- * Ways in which clients build models of a tool's schema, and send what is in the model. The second is how the stricter ones do
- * it: a model has the members that the schema names, and no others; what was left out is null.
+ * Ways in which clients build models of a tool's schema, and send the content of the model. The second is the way of
+ * stricter clients: a model has only the members that the schema names, and an omitted member becomes null.
  */
 export const MODEL_BUILDERS: readonly (readonly [name: string, build: (schema: Schema) => Model])[] = [
   ['the converter of zod', (schema) => (given) => z.fromJSONSchema(schema).parse(given) as Json],
@@ -37,7 +37,7 @@ const oneOf =
         if (!(error instanceof TypeError)) throw error;
       }
     }
-    throw new TypeError('fits none of several');
+    throw new TypeError('matches no alternative');
   };
 
 const typeOf = (value: Json) => (Array.isArray(value) ? 'array' : typeof value);

@@ -1,7 +1,10 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 
-/** An upstream over HTTP with two tools, `look` and `note`. It can be gone, also between the look at its tools and the call that follows. */
+/**
+ * An upstream over HTTP with two tools, `look` and `note`. It can go away, also between the look at its tools and the
+ * following call.
+ */
 export class MortalUpstream {
   readonly calls: string[] = [];
   /** The arguments of each call, as they came. */
@@ -21,7 +24,7 @@ export class MortalUpstream {
   async start(): Promise<void> {
     this.diesAfterList = false;
     this.#server = createServer((request, response) => {
-      // No connection outlives its answer, so that a dead server is found out by connecting to it.
+      // No connection outlives its answer, so that clients notice a dead server when they connect to it.
       response.setHeader('connection', 'close');
       if (request.method !== 'POST') return void response.writeHead(405).end();
       const chunks: Buffer[] = [];

@@ -3,15 +3,15 @@ import { once } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
 import { messageReader, statementOf, type Message } from './pg-messages.ts';
 
-/** What happens to bytes and to connections: passed on, turned away, or swallowed without a word. */
+/** The fate of bytes and connections: passed on, turned away, or swallowed silently. */
 export type Weather = 'pass' | 'refuse' | 'blackhole';
 
 /** Where a connection breaks: around one run of a prepared statement (by its name) or of a simple query (by its text). */
 export interface Cut {
   readonly statement: string;
-  /** `before`: the server never sees it. `after`: the server has committed it, and nobody is told. */
+  /** `before`: the server never sees it. `after`: the server has committed it, and no client is told. */
   readonly when: 'before' | 'after';
-  /** Which of its runs, from 1. */
+  /** The number of the run to cut, from 1. */
   readonly nth?: number;
   /** How many runs in a row. */
   readonly times?: number;
@@ -23,14 +23,14 @@ interface Armed extends Cut {
   readonly done: () => void;
 }
 
-/** A TCP proxy before a PostgreSQL server, which loses what a test tells it to lose. */
+/** A TCP proxy before a PostgreSQL server, which loses data when a test tells it to. */
 export class NetProxy {
   readonly #server = createServer((client) => this.#accept(client));
   readonly #pairs = new Set<{ client: Socket; upstream: Socket }>();
   readonly #cuts = new Set<Armed>();
   #target = { host: '127.0.0.1', port: 0 };
   weather: Weather = 'pass';
-  /** Each piece that the server sends comes this much later. */
+  /** Each piece from the server comes this much later. */
   delayMs = 0;
   /** Connections are reset after the server has sent this many bytes over one of them. */
   resetAfterBytes = Infinity;
@@ -45,14 +45,14 @@ export class NetProxy {
     return url.href;
   }
 
-  /** Arms a cut; what it answers resolves once it has been made as often as it was to be. */
+  /** Arms a cut. The promise resolves once the cut has been made the requested number of times. */
   cut(cut: Cut): Promise<void> {
     return new Promise((done) => {
       this.#cuts.add({ ...cut, seen: 0, left: cut.times ?? 1, done });
     });
   }
 
-  /** Breaks every connection there is. */
+  /** Breaks all connections. */
   dropAll(): void {
     for (const { client, upstream } of this.#pairs) {
       client.resetAndDestroy();
@@ -90,7 +90,7 @@ export class NetProxy {
   #relay(client: Socket, upstream: Socket): void {
     const asked = messageReader({ startsWithoutType: true });
     const answered = messageReader({ startsWithoutType: false });
-    /** The cut whose statement runs on this connection now: nothing is passed back any more. */
+    /** The cut whose statement runs on this connection now: no more data is passed back. */
     let cutting: Armed | undefined;
     let sent = 0;
     const breakOff = (cut: Armed) => {

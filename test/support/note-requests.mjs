@@ -1,5 +1,5 @@
-// Preloaded into a process: each HTTP request that arrives there is a line in the file that the environment names, with the
-// time in milliseconds, the port and the path.
+// Preloaded into a process: each HTTP request that arrives there becomes a line in the file that the environment names,
+// with the time in milliseconds, the port and the path.
 import { appendFileSync } from 'node:fs';
 import { subscribe } from 'node:diagnostics_channel';
 

@@ -20,7 +20,7 @@ export interface Arrived {
   };
 }
 
-/** A receiver of obligations. It answers what `answer` says, by default that each is met. */
+/** A receiver of obligations. It gives the answer in `answer`; by default each obligation is met. */
 export async function aReceiver() {
   const secret = `whsec_${Buffer.from('a secret of a receiver').toString('base64')}`;
   const webhook = new Webhook(secret);
@@ -39,7 +39,7 @@ export async function aReceiver() {
   };
   const server = await serve((request, response) => {
     void text(request).then(async (body) => {
-      // Throws, so that nothing is answered, when the signature is not good.
+      // Throws for a bad signature, so that no answer is sent.
       webhook.verify(body, request.headers as Record<string, string>);
       const webhookId = String(request.headers['webhook-id']);
       const one = { path: request.url ?? '', webhookId, body: JSON.parse(body) as Arrived['body'] };
@@ -53,7 +53,7 @@ export async function aReceiver() {
 
 export type Receiver = Awaited<ReturnType<typeof aReceiver>>;
 
-/** The settings of a deployment whose receivers are all this one. */
+/** The settings of a deployment in which this is the only receiver. */
 export const receiversAt = (receiver: Receiver): ObligingPdpOptions['obligations'] => ({
   notification: { 'treasury-audit': receiver.at('audit'), security: receiver.at('security') },
   custom: receiver.at('custom'),
@@ -61,7 +61,10 @@ export const receiversAt = (receiver: Receiver): ObligingPdpOptions['obligations
   maxPerMinute: 1_000,
 });
 
-/** The policy decision point as gateway and worker have it, before a stub whose answer a test sets, with the receivers beside it. */
+/**
+ * The policy decision point as gateway and worker have it, before a stub whose answer a test sets, with the receivers
+ * beside it.
+ */
 export async function obligingPdp(
   pool: Pool,
   changes: Partial<ObligingPdpOptions['obligations']> = {},

@@ -12,8 +12,8 @@ interface ObligedBank {
 }
 
 /**
- * Gives the tests of a file a gateway before a bank, and a receiver of its obligations. `sections`: more of the gateway's
- * configuration, known once the hooks before have run. What it answers is filled in before the first test.
+ * Gives the tests of a file a gateway before a bank, and a receiver of its obligations. `sections`: more of the
+ * gateway's configuration, known once the earlier hooks have run. The result is filled in before the first test.
  */
 export function ownObligedBank(sections: () => Sections = () => ({})) {
   const own = {} as ObligedBank;
@@ -41,7 +41,7 @@ export function ownObligedBank(sections: () => Sections = () => ({})) {
   const tokenWith = (claims: object) => own.real.authority.token({ aud: own.real.mcpUrl, ...claims });
   return Object.assign(own, {
     tokenWith,
-    /** Pays, another amount each time unless one is given; the answer's body. */
+    /** Makes a payment, of another amount each time by default; answers the body. */
     async pay(claims: object = {}, amount = (last += 1)) {
       const params = { name: 'bank__pay', arguments: { amount } };
       return (await own.real.send('tools/call', params, await tokenWith(claims))).body;

@@ -7,7 +7,7 @@ import { csrfTokenIn } from './pages.ts';
 const SECRET = 'canary-argument-4711';
 const stage = (approvers: object) => ({ stages: [{ name: 'one', approvers }] });
 
-/** Who decides what at this workplace. `others` is for a person who stays. */
+/** The deciders at this workplace. `others` is for a person who stays. */
 export const APPROVALS = {
   templates: {
     two: { stages: [{ name: 'two', approvers: { roles: ['approver'] }, quorum: 2 }] },
@@ -19,13 +19,13 @@ export const APPROVALS = {
   breakGlass: { enabled: true, approvers: { people: ['breaks'], roles: ['breaker'], groups: ['crew'] } },
 };
 
-/** A way to the addresses of the inbox, and by what it is known there who comes. */
+/** A way to the addresses of the inbox, and the identification that it uses. */
 interface Entrance {
   readonly name: 'page' | 'API';
   readonly kind: Kind;
-  /** What is answered to a request, or to a form that is sent. */
+  /** The answer to a request, or to a sent form. */
   readonly send: (path: string, form?: Record<string, string>) => Promise<string>;
-  /** What stands on a page, and in the JSON of the same address. */
+  /** The content of a page, and of the JSON at the same address. */
   readonly marks: { readonly list: string; readonly delegations: string };
 }
 
@@ -37,7 +37,7 @@ const MARKS = {
 /** The records that auditors ask for, by every address. */
 export type Records = readonly string[];
 
-/** Every door that a person in a role has at a workplace; `isOld` says whether tokens that were made before are as old as they may get. */
+/** Every door of a person in a role at a workplace; `isOld` says whether earlier tokens are at their maximum age. */
 export async function doorsOf(
   workplace: Workplace,
   { role, employee, records }: { role: Role; employee: Employee; records: Records },
@@ -92,7 +92,7 @@ function recordDoors(name: Entrance['name'], read: (path: string) => Promise<str
   ];
 }
 
-/** What one person does at the inbox, by any of its entrances. What happened counts, and not what was answered. */
+/** One person's actions at the inbox, by any of its entrances. The effects count, and not the answers. */
 class Desk {
   readonly #workplace: Workplace;
   readonly #name: string;
@@ -129,7 +129,7 @@ class Desk {
     };
   }
 
-  /** What people and supervising agents do. */
+  /** Actions of people and supervising agents. */
   voterDoors(by: Entrance): Door[] {
     const { name, kind, send, marks } = by;
     const door = (what: string, knock: Door['knock'], ...more: Kind[]): Door => ({
@@ -146,7 +146,7 @@ class Desk {
     ];
   }
 
-  /** What is for people alone. */
+  /** Actions of people alone. */
   personDoors({ name, kind, send, marks }: Entrance): Door[] {
     const door = (what: string, knock: Door['knock']): Door => ({ name: `${name}: ${what}`, kinds: [kind], knock });
     return [
@@ -187,7 +187,7 @@ class Desk {
     ];
   }
 
-  /** One that this person made, as it stands in the database. */
+  /** A delegation of this person, as stored in the database. */
   async #delegation(): Promise<string> {
     const id = `dlg_${randomUUID()}`;
     const { issuer } = this.#service.config.urls;
@@ -199,7 +199,7 @@ class Desk {
     return id;
   }
 
-  /** What a role beside `approver`, or a group, opens. */
+  /** Doors that a role beside `approver`, or a group, opens. */
   roleDoors({ name, kind, send }: Entrance): Door[] {
     const breaking: Door = {
       name: `${name}: break-glass`,
@@ -215,7 +215,7 @@ class Desk {
       kinds: [kind],
       knock: async () => {
         const request = await this.#open('others');
-        // A person who may grant alone reads what is open. A request that has ended cannot be granted.
+        // A person who may grant alone reads open requests. A request that has ended cannot be granted.
         expect((await this.#service.vote('stays', request, 'deny')).status).toBe(200);
         return (await send(`/requests/${request.id}`)).includes(SECRET);
       },
@@ -223,7 +223,7 @@ class Desk {
     return this.#role === 'overseer' ? [breaking, overseeing] : [breaking];
   }
 
-  /** What is decided in the person's name while they are elsewhere. */
+  /** Decisions in the person's name while they are elsewhere. */
   absentDoors(): Door[] {
     const door = (
       kind: Kind,

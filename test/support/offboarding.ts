@@ -11,10 +11,10 @@ import { aGroup, aUser, directoryText } from './directory.ts';
 import { signInTo, signOutAtIssuer } from './signing-in.ts';
 import { systemTime } from './time.ts';
 
-/** By what a door knows who comes. */
+/** How a door identifies the visitor. */
 export type Kind = 'session' | 'token' | 'webhook' | 'delegation' | 'group';
 
-/** What a person in a role can get at, and whether they got there: what happened counts, and not what was answered. */
+/** An access of a person in a role, and whether it succeeded: the effect counts, and not the answer. */
 export interface Door {
   readonly name: string;
   /** The loss of any of these shuts it. */
@@ -22,7 +22,7 @@ export interface Door {
   knock(): Promise<boolean>;
 }
 
-/** Every role that opens anything here. A `breaker` is whom the configuration lets grant alone. */
+/** Every role that opens a door here. The configuration lets a `breaker` grant alone. */
 export const ROLES = {
   approver: ['approver'],
   breaker: ['approver', 'breaker'],
@@ -33,11 +33,11 @@ export const ROLES = {
 export type Role = keyof typeof ROLES;
 
 /**
- * The ways in which people are dismissed, and the doors that each of them shuts. A session that ended says nothing of the person, who may
- * sign in again: so it shuts what is behind that session, and neither tokens nor what is decided in their name. A group opens what is
- * decided for it and nothing else, so leaving it shuts that alone, by whichever door. The issuer of these tests is the embedded one,
- * whose people the webhook and delegations go by as well; another issuer cannot be asked about people who are not signed in, so there the
- * directory alone shuts these.
+ * The ways to dismiss people, and the doors that each of them shuts. The end of a session does not end the person's
+ * access, since the person may sign in again: it shuts the doors behind that session, and neither tokens nor decisions
+ * in the person's name. A group opens only the requests that it decides, so leaving it shuts only these, through any
+ * door. The issuer of these tests is the embedded one, whose people the webhook and delegations use as well; another
+ * issuer cannot be asked about people who are not signed in, so there only the directory shuts these.
  */
 export const WAYS = {
   'the role is taken away at the issuer': ['session', 'token', 'webhook', 'delegation'],
@@ -63,7 +63,7 @@ export interface Employee {
   readonly name: string;
   readonly inbox?: Browser;
   readonly records?: Browser;
-  /** The same browsers at the issuer, where each sign-in has a session of its own. */
+  /** The same browsers at the issuer, where each sign-in has its own session. */
   readonly atIssuer: readonly Browser[];
 }
 
@@ -136,12 +136,12 @@ export class Workplace {
     }
   }
 
-  /** The issuer gives the person these roles and no other any more. */
+  /** The issuer now gives the person only these roles. */
   loseRoles(name: string, kept: readonly string[]): void {
     for (const person of this.service.config.identity.people) if (person.name === name) person.roles = [...kept];
   }
 
-  /** The issuer has no such account any more. */
+  /** The issuer no longer has such an account. */
   #loseAccount(name: string): void {
     const { people } = this.service.config.identity;
     people.splice(
@@ -162,18 +162,18 @@ export class Workplace {
     this.#writeDirectory();
   }
 
-  /** Ends what the issuer has of this person, as its own page does. */
+  /** Ends the issuer's sessions of this person, as its own page does. */
   async #endSessions({ atIssuer }: Employee): Promise<void> {
     for (const browser of atIssuer) await signOutAtIssuer(browser);
   }
 
-  /** Time passes: what the issuer said is as old as it may get. */
+  /** Time passes: the issuer's answers are at their maximum age. */
   async passBound(): Promise<void> {
     await this.service.passBound('approvals');
     await this.service.passBound('audit');
   }
 
-  /** A token of the issuer that says these roles: made now, or as long ago as one counts and a minute more. */
+  /** A token of the issuer with these roles: made now, or a minute longer ago than one counts. */
   token(name: string, roles: readonly string[], { site, isOld }: { site: string; isOld: boolean }): Promise<string> {
     const { tokenMaxAgeSeconds } = this.service.config.identity;
     const iat = Math.floor(Date.now() / 1_000) - (isOld ? tokenMaxAgeSeconds + 60 : 0);

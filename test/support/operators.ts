@@ -4,12 +4,12 @@ import type { WorldCall } from './engine-world.ts';
 import { startEngine, type Engine } from './engine.ts';
 import { testTemporal } from './temporal.ts';
 
-/** Nothing hurries a workflow that waits for the end of it, so it is no longer than that may take. */
+/** No event hurries a workflow that waits for the end of this timeout, so it is not longer than that may take. */
 const EXECUTION_MS = 60_000;
 
 /**
- * Gives the tests of a file an engine with a worker, and maintenance that each of them gets anew. Call it outside of any
- * test; `use` is told the engine before the first one.
+ * Gives the tests of a file an engine with a worker, and new maintenance for each test. Call it outside of any test;
+ * `use` gets the engine before the first one.
  */
 export function engineForOperators(use: (engine: Engine) => void): void {
   let engine: Engine | undefined;
@@ -27,13 +27,13 @@ export function engineForOperators(use: (engine: Engine) => void): void {
   afterEach(() => maintenance?.stop());
 }
 
-/** The run of a call's workflow, as the engine's own interface wants it named. */
+/** The run of a call's workflow, in the form of the engine's own interface. */
 export async function executionOf({ handle }: Engine, call: WorldCall): Promise<{ workflowId: string; runId: string }> {
   const { workflowId, runId } = await handle(call).describe();
   return { workflowId, runId };
 }
 
-/** The step of a call that runs at the tool, as the engine's own interface wants it named. */
+/** The step of a call that runs at the tool, in the form of the engine's own interface. */
 export async function runningStep(engine: Engine, call: WorldCall) {
   const { workflowId, runId, raw } = await engine.handle(call).describe();
   const id = raw.pendingActivities?.[0]?.activityId ?? '';

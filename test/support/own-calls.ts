@@ -9,8 +9,8 @@ export interface OwnCalls {
 }
 
 /**
- * Gives the tests of a file, or of a block of it, a database of their own. Call it outside of any test; what it answers is
- * filled in before the first one.
+ * Gives the tests of a file, or of a block of it, their own database. Call it outside of any test; the result is filled
+ * in before the first one.
  */
 export function ownCalls(): OwnCalls {
   const own = {} as OwnCalls;

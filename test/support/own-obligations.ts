@@ -5,7 +5,7 @@ import type { JsonObject } from '../../workflows/domain/canonical-json.ts';
 import { createTestDatabase, type TestDatabase } from './database.ts';
 import { obligingPdp } from './obligation-world.ts';
 
-/** What is asked of the policy decision point. */
+/** The question to the policy decision point. */
 export const QUESTION: EvaluationRequest = {
   subject: { type: 'identity', id: 'alice' },
   action: { name: 'tools/call' },
@@ -34,8 +34,8 @@ export const permit = (obligations: unknown, evaluation_id: string = randomUUID(
 });
 
 /**
- * Gives the tests of a file a policy decision point that obliges, with its receivers, over a database of their own. Call it
- * outside of any test; what it answers is filled in before the first one.
+ * Gives the tests of a file a policy decision point with obligations, and its receivers, over their own database. Call
+ * it outside of any test; the result is filled in before the first one.
  */
 export function ownObligations() {
   const own = {} as { db: TestDatabase; oblige: Awaited<ReturnType<typeof obligingPdp>> };
@@ -49,7 +49,7 @@ export function ownObligations() {
   });
   beforeEach(() => own.oblige.receiver.reset());
   return Object.assign(own, {
-    /** What the enforcement point makes of this answer, for a caller with these claims. */
+    /** The enforcement point's reading of this answer, for a caller with these claims. */
     evaluate(says: unknown, claims: JsonObject = {}) {
       own.oblige.world.says = says;
       return own.oblige.pdp.evaluate(QUESTION, undefined, claims);

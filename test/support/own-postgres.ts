@@ -8,7 +8,7 @@ import { isAlive } from '../../apps/shared/embedded/process-tools.ts';
 import { waitFor } from './wait-for.ts';
 import { ORDINARY_LIMITS } from './time.ts';
 
-/** A migrated PostgreSQL server of a test file's own, which syncs to disk and can be crashed. */
+/** A test file's own migrated PostgreSQL server, which syncs to disk and can be crashed. */
 export class OwnPostgres {
   readonly folder = mkdtempSync(join(tmpdir(), 'countersign-postgres-'));
   #server: PostgresServer | undefined;
@@ -20,7 +20,7 @@ export class OwnPostgres {
     return url;
   }
 
-  /** Starts it without a look at what is in it. */
+  /** Starts it without checking its content. */
   async startAsItIs(): Promise<string> {
     this.#server = await findOrStartPostgres({ stateDir: this.folder, searchPath: readEnvironment().searchPath });
     return this.#server.url;

@@ -1,7 +1,9 @@
 import { stopServers } from './stop-servers.ts';
 import { createTestRun, deleteTestRun } from './test-run.ts';
 
-/** For programs that are no jest run: the test database may be asked for while the work lasts. Whatever was started is stopped. */
+/**
+ * For programs outside of jest: the test database is available while the work lasts. All started servers are stopped.
+ */
 export async function withOwnServers<T>(work: () => Promise<T>): Promise<T> {
   const folder = createTestRun();
   try {

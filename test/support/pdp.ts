@@ -87,7 +87,10 @@ const fixedEngine = (version: PolicyVersion, schemas: Pick<RequestSchemas, 'find
   status: () => ({ policy_version: version.id }),
 });
 
-/** Decides as `decide` does, without the two members that only our own gateway and worker need. Tests of versions cover those. */
+/**
+ * Decides as `decide` does, without the two members that only the product's gateway and worker need. Tests of versions
+ * cover those.
+ */
 const withoutOwnMembers =
   (decide: Decide): Decide =>
   async (...of) => {
@@ -96,15 +99,15 @@ const withoutOwnMembers =
     return { decision, ...(Object.keys(others).length > 0 && { context: others }) };
   };
 
-/** The PDP over HTTP with fixture policies, keys of its own and a store in memory. `stop` it after the tests. */
+/** The PDP over HTTP with fixture policies, its own keys and a store in memory. `stop` it after the tests. */
 export async function startTestPdp(
   of: {
     policies?: string;
     url?: string;
-    /** What decides. Default: the policies. */
+    /** The decider. Default: the policies. */
     engine?: UsedEngine;
     decide?: Partial<DecideWith>;
-    /** How approvals are believed, where it is not as usual. */
+    /** How approvals are verified, where it differs from the default. */
     approvals?: Partial<ApprovalTrust>;
     keys?: JWTVerifyGetKey;
     requestSchemas?: Parameters<typeof readRequestSchemas>[0];
@@ -177,7 +180,7 @@ export interface PostOptions {
   readonly headers?: Record<string, string | null>;
 }
 
-/** Posts a body as JSON, or as it is when it is text. */
+/** Posts a body as JSON, or unchanged when it is text. */
 export async function post(
   origin: string,
   body: unknown,

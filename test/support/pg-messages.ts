@@ -1,13 +1,13 @@
 /** One message of PostgreSQL's protocol, version 3. `type` is empty for the messages that begin a connection. */
 export interface Message {
   readonly type: string;
-  /** The whole message as it was sent. */
+  /** The whole message, unchanged. */
   readonly bytes: Buffer;
 }
 
 const SSL_REQUEST = 80_877_103;
 
-/** Cuts a stream of bytes into messages, whatever pieces it comes in. */
+/** Cuts a stream of bytes into messages, from pieces of any size. */
 export function messageReader(options: { readonly startsWithoutType: boolean }): (chunk: Buffer) => Message[] {
   let rest = Buffer.alloc(0);
   let isStart = options.startsWithoutType;

@@ -24,10 +24,10 @@ action "tools/call" appliesTo { principal: Subject, resource: Resource, context:
 export const permitting = (tool: string) =>
   `@id("permit-${tool}")\npermit (principal, action == Action::"tools/call", resource) when { resource.id == "${tool}" };\n`;
 
-/** A folder of policies that a test changes. Names of files may hold anything that the policy folder may. */
+/** A folder of policies that a test changes. File names may include every file that a policy folder may have. */
 export class PolicyFolder {
   readonly #root = mkdtempSync(join(tmpdir(), 'countersign-policies-'));
-  /** What the decision point is told: a link, as deployments have it that change a folder at once. */
+  /** The path that the decision point gets: a link, as in deployments that change a folder at once. */
   readonly path = join(this.#root, 'current');
   #made = 0;
 
@@ -35,7 +35,7 @@ export class PolicyFolder {
     this.pointTo(this.make(files));
   }
 
-  /** Another folder with these files, which is in use when it is pointed to. */
+  /** Another folder with these files, which takes effect when the link points to it. */
   make(files: Record<string, string>): string {
     const folder = join(this.#root, `version-${this.#made++}`);
     mkdirSync(folder);
@@ -54,7 +54,7 @@ export class PolicyFolder {
     writeFileSync(join(this.path, name), text);
   }
 
-  /** As editors save: into another file, which then takes the place of the old one. */
+  /** As editors save: into another file, which then replaces the old one. */
   replace(name: string, text: string): void {
     const other = join(this.#root, 'edited');
     writeFileSync(other, text);
@@ -82,7 +82,10 @@ export const aCall = (tool: string, subject = 'agent', properties: JsonObject = 
 
 type DecideNow = (request: EvaluationRequest, requester: string) => Promise<DecisionBody>;
 
-/** Decides by the version in force, without keys and without a database. All requests of one `work` get the same version. */
+/**
+ * Decides by the version in force, without keys and without a database. All requests of one `work` get the same
+ * version.
+ */
 export function decidingBy(engine: Pick<PolicyEngine, 'use'>, of: Partial<DecideWith> & { log?: Logger } = {}) {
   const decide = createDecide({
     ...systemTime,

@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Client, DatabaseError, type Pool, type QueryConfig } from 'pg';
 
-/** Does something again and again, with pauses, until it is told to stop. `count` says how often it was done. */
+/** Repeats an operation, with pauses, until it is told to stop. `count` is the number of repetitions. */
 export function everySoOften(fault: () => Promise<void>, pauses: { fromMs: number; toMs: number }) {
   const stopping = new AbortController();
   const { signal } = stopping;
@@ -15,7 +15,7 @@ export function everySoOften(fault: () => Promise<void>, pauses: { fromMs: numbe
       count += 1;
     }
   })();
-  // Whoever stops it is told that it failed.
+  // The caller of `stop` gets the error.
   doing.catch(() => undefined);
   return {
     count: () => count,
@@ -27,7 +27,7 @@ export function everySoOften(fault: () => Promise<void>, pauses: { fromMs: numbe
   };
 }
 
-/** A connection of an operator: none of the limits of ours, and none of its faults. */
+/** A connection of an operator, without the product's limits and faults. */
 export async function withOperator<T>(url: string, act: (client: Client) => Promise<T>): Promise<T> {
   const client = new Client({ connectionString: url, application_name: 'operator' });
   client.on('error', () => undefined);
@@ -42,7 +42,7 @@ export async function withOperator<T>(url: string, act: (client: Client) => Prom
 /** Changes a setting of a running server for every session. `undefined` takes it back. */
 export async function setting(url: string, name: string, value: string | undefined): Promise<void> {
   await withOperator(url, async (client) => {
-    // The operator must be able to write whatever the setting says.
+    // The operator must be able to write under any value of the setting.
     await client.query('SET default_transaction_read_only = off');
     await client.query(value === undefined ? `ALTER SYSTEM RESET ${name}` : `ALTER SYSTEM SET ${name} = '${value}'`);
     await client.query('SELECT pg_reload_conf()');
@@ -51,7 +51,7 @@ export async function setting(url: string, name: string, value: string | undefin
 
 const SQLSTATES = ['40001', '40P01', '57014', '53300', '08006', '55P03', '57P01', '53100'] as const;
 
-/** The same pool, whose queries now and then fail before they are made, or are made and fail afterwards. */
+/** The same pool, whose queries sometimes fail before they are made, or are made and fail afterwards. */
 export function unreliable(
   pool: Pool,
   rates: { before: number; after: number },

@@ -5,10 +5,10 @@ import { waitFor } from './wait-for.ts';
 
 const DAY_MS = 86_400_000;
 
-/** What to fill into fields that take no other text, by their names. */
+/** Values for fields that take no other text, by their names. */
 export type Texts = Readonly<Record<string, string>>;
 
-/** Does with a control what a person does with it. Throws when nothing comes of it, or when it cannot be used. */
+/** Uses a control as a person does. Throws when it has no effect, or cannot be used. */
 export async function press(page: Page, control: Control, texts: Texts): Promise<void> {
   const element = page.locator(`[${SOURCE}="${control.source}"]`).nth(control.at);
   await reveal(element);
@@ -39,7 +39,7 @@ export async function press(page: Page, control: Control, texts: Texts): Promise
   }
 }
 
-/** A person on the keyboard gets to it first, and that has to bring it into sight. */
+/** A person on the keyboard reaches it first, and that must bring it into sight. */
 async function follow(page: Page, link: Locator): Promise<void> {
   await link.focus();
   const navigated = page.waitForEvent('framenavigated');
@@ -52,7 +52,7 @@ async function submit(page: Page, button: Locator, texts: Texts): Promise<void> 
   await isReady(button, form);
   const required = form.locator(':is(input, textarea):not([type=hidden]):required');
   if ((await required.count()) > 0) {
-    // What was typed before may be there again.
+    // Earlier input may be there again.
     for (const field of await required.all()) await field.fill('');
     await button.click();
     const isOnMissing = () => required.first().evaluate((field) => field === document.activeElement);
@@ -65,7 +65,7 @@ async function submit(page: Page, button: Locator, texts: Texts): Promise<void> 
   const navigated = page.waitForEvent('framenavigated');
   await button.click();
   await navigated;
-  // A page that leads on by itself has done so before anything else is done with it.
+  // A page that redirects by itself has done so before the next action.
   const next = (await answered).headers()['refresh']?.replace(/^\d+; url=/, '');
   if (next !== undefined) await page.waitForURL(next);
 }
@@ -96,14 +96,14 @@ async function fill(field: Locator, texts: Texts, { isAlone }: { isAlone: boolea
   if ((await field.inputValue()) !== text) throw new Error('it does not take what is typed');
 }
 
-/** Opens what the element is folded away in. */
+/** Opens the element's folded container. */
 async function reveal(element: Locator): Promise<void> {
   const folded = element.locator('xpath=ancestor::details[not(@open)]/summary');
   const isItsOwn = await element.evaluate(({ tagName }) => tagName === 'SUMMARY');
   if (!isItsOwn && (await folded.count()) > 0) await folded.click();
 }
 
-/** A button can be pressed after a moment in sight, or says what has to be done first, and then it can. */
+/** A button can be pressed after a moment in sight, or names a required action, and can be pressed after it. */
 async function isReady(button: Locator, form: Locator): Promise<void> {
   await button.scrollIntoViewIfNeeded();
   const hint = form.locator('[data-unread]:visible');

@@ -15,7 +15,7 @@ const server = new URL('../clients/fixtures/crashing-server.mjs', import.meta.ur
 
 const CRASHING = { files: { command: process.execPath, args: [server] } };
 
-/** A policy decision point's "not without an approval". */
+/** A policy decision point's answer "not without an approval". */
 export const REQUESTABLE = {
   decision: false,
   context: {
@@ -29,13 +29,13 @@ export const REQUESTABLE = {
   },
 };
 
-/** What the configuration says beside the gateway's own settings. */
+/** Sections of the configuration beside the gateway's own settings. */
 type Sections = Readonly<
   Partial<Record<'mcpServers' | 'signature' | 'tools' | 'requirements' | 'obligations' | 'pdp' | 'identity', object>>
 >;
 
 /**
- * The gateway with its real parts: a database, an upstream process, and an authority that answers what the test says.
+ * The gateway with its real parts: a database, an upstream process, and an authority that gives the test's answers.
  * `another` starts one more over the same database.
  */
 export async function startRealGateway(settings: Partial<Config['gateway']>, sections: Sections = {}) {
@@ -49,9 +49,9 @@ export async function startRealGateway(settings: Partial<Config['gateway']>, sec
       ...{ authorityUrl, databaseUrl: database.url, settings, sections },
     });
     replicas.push(running);
-    // It looks at the authority by itself once, which is none of what a test counts.
+    // The gateway looks at the authority once by itself, and a test does not count that.
     if (sections.pdp === undefined) await waitFor(() => selfChecks() > looksBefore);
-    // On a machine that is slow, programs need longer to start than a call waits for them.
+    // On a slow machine, programs need longer to start than a call waits for them.
     const token = await authority.token({ aud: urls.mcp });
     const listed = async () => (await send({ mcpUrl: urls.mcp }, 'tools/list', {}, { token })).text;
     await waitFor(async () => {
@@ -80,7 +80,7 @@ export async function startRealGateway(settings: Partial<Config['gateway']>, sec
       received.push(answer.text);
       return answer;
     },
-    /** Every call needs an approval from now on, and every submission is accepted as a request of its own. */
+    /** Every call needs an approval from now on, and every submission is accepted as a new request. */
     reset(): void {
       authority.seen.length = 0;
       authority.decide = () => REQUESTABLE;

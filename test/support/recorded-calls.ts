@@ -17,7 +17,7 @@ import { systemTime } from './time.ts';
 const APPROVERS = ['alice', 'bob', 'carol', 'dora', 'sam'];
 const DAY_MS = 86_400_000;
 
-/** Who decides, by the folder in which a call wants to write. */
+/** The deciders, by the folder in which a call wants to write. */
 const TEMPLATES = {
   one: { stages: [{ name: 'any', approvers: { roles: ['approver'] } }] },
   three: { stages: [{ name: 'group', approvers: { groups: ['keepers'] }, quorum: 3 }] },
@@ -33,7 +33,7 @@ const TEMPLATES = {
 };
 export type Template = keyof typeof TEMPLATES;
 
-/** One policy for each template, by the path that is written to. */
+/** One policy for each template, by the written path. */
 const policies = Object.keys(TEMPLATES)
   .map(
     (template) => `@id("ask-${template}") @requestable("${template}") @reason("approval_required")
@@ -50,8 +50,8 @@ const keepers = (members: readonly string[]) =>
   );
 
 /**
- * The whole product in this process with a file server behind it, for calls whose records are read afterwards: an agent, approvers
- * with names in a directory, a rule engine, and auditors.
+ * The whole product in this process with a file server behind it, for calls whose records are read afterwards: an
+ * agent, approvers with names in a directory, a rule engine, and auditors.
  */
 export async function startRecordedCalls() {
   const folder = mkdtempSync(join(tmpdir(), 'recorded-calls-'));
@@ -65,7 +65,7 @@ export async function startRecordedCalls() {
   const product = await startEnforcement({
     own: ['pdp', 'approvals'],
     config: {
-      // Deadlines are carried out by the workflow alone: the sweeper comes by when the test is over.
+      // Only the workflow carries out deadlines: the sweeper runs after the test is over.
       worker: { sweepIntervalMs: 3_600_000 },
       pdp: { policies: cedar.path },
       directory: { file: people },
@@ -91,7 +91,7 @@ export async function startRecordedCalls() {
   const audit = await startAudit(config, secrets, { ...systemTime, log, databaseUrl: enforcement.url });
   const { urls } = config;
 
-  /** Everything that the agent was ever sent. */
+  /** Every answer that the agent ever got. */
   const told: string[] = [];
   const post = async (name: string, path: string, body: object): Promise<unknown> => {
     const response = await fetch(`${urls.approvals}${path}`, {
@@ -129,23 +129,26 @@ export async function startRecordedCalls() {
     ...{ product, audit, urls, engine, told, post, secrets },
     pool: enforcement.pool,
     authority: databases.approvals!.pool,
-    /** Who is of the group that decides `three`, from now on. */
+    /** The members of the group that decides `three`, from now on. */
     async keepers(...members: string[]): Promise<void> {
       const reads = () => product.lines.filter((line) => line['msg'] === 'the directory was read anew').length;
       const before = reads();
       writeFileSync(people, keepers(members));
       const token = await product.token('alice', 'approvals');
-      // The file is looked at when somebody asks.
+      // A question to the service makes it look at the file.
       await waitFor(async () => (await listOpenRequests(urls.approvals, token)) && reads() > before);
     },
-    /** A call that waits, with its access request; `claims` of the token that makes it, where it is another than the agent's. */
+    /**
+     * A call that waits, with its access request; `claims` of the token that makes it, where it differs from the
+     * agent's.
+     */
     async held(template: Exclude<Template, 'risk'>, claims?: JWTPayload) {
       const taskId = await hold(template, claims);
       const request = await requestFor(seen);
       seen.add(request.id);
       return { taskId, request };
     },
-    /** A call that the rule engine decides, which may have done so by now. */
+    /** A call that the rule engine decides, perhaps before this function answers. */
     heldForEngine: () => hold('risk'),
     vote: (name: string, { id, callDigest }: ListedRequest, verdict: 'approve' | 'deny', more: object = {}) =>
       post(name, `/requests/${id}/votes`, { verdict, callDigest, ...more }),
@@ -171,7 +174,7 @@ export async function startRecordedCalls() {
     /** Cancels the task, as its owner. */
     cancel: async (taskId: string) => void told.push(JSON.stringify(await product.rpc('tasks/cancel', { taskId }))),
     readRecord,
-    /** The same, once there is one. What the agent reads of the task is kept, too. */
+    /** The same, once it exists. The agent's reads of the task are kept, too. */
     async record(taskId: string) {
       const record = await waitFor(() => readRecord(taskId));
       told.push(JSON.stringify(await product.rpc('tasks/get', { taskId })));

@@ -1,6 +1,6 @@
 /**
- * A `fetch` that keeps every byte of every answer, headers included, for a look at what a client was told. Bodies are
- * parsed with the built-ins of the test file, as a client outside of jest would find them.
+ * A `fetch` that keeps every byte of every answer, headers included, so that a test can check what a client got. Bodies
+ * are parsed with the built-ins of the test file, as a client outside of jest would find them.
  */
 export function recordingFetch(): { fetch: typeof fetch; received(): string } {
   const received: string[] = [];

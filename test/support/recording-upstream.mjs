@@ -1,8 +1,8 @@
-// Runs a real stdio MCP server and notes every tools/call that reaches it, before it is handed on.
-//   node recording-upstream.mjs FOLDER COMMAND [ARG …]
-// FOLDER/calls.jsonl gets one synced line per call. While FOLDER/hold exists, calls are noted but kept back. While
-// FOLDER/down exists, it is dead: what runs is killed without a chance to clean up, and what is started ends at once.
-// FOLDER/runs-PID is there for each that was started; nobody takes it away.
+// Runs a real stdio MCP server and notes every tools/call that reaches it, before it is handed on. ¶ node
+// recording-upstream.mjs FOLDER COMMAND [ARG …] ¶ FOLDER/calls.jsonl gets one synced line per call. While FOLDER/hold
+// exists, calls are noted but kept back. While FOLDER/down exists, the server is dead: a running process is killed
+// without a chance to clean up, and a new one ends at once. FOLDER/runs-PID exists for each started process, and is
+// never removed.
 import { spawn } from 'node:child_process';
 import { appendFileSync, existsSync, fsyncSync, mkdirSync, openSync, watch, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

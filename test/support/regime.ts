@@ -1,10 +1,10 @@
-/** Whether tests take the time that a thorough look takes: `npm run test:postgres`, `npm run test:engine`. */
+/** Whether tests take the time of a thorough run: `npm run test:postgres`, `npm run test:engine`. */
 const IS_THOROUGH = process.env['COUNTERSIGN_THOROUGH_TESTS'] === '1';
 
-/** How often something is done, or for how long: few times in every run of the tests, many in a thorough one. */
+/** The number of repetitions, or a duration: small in every test run, large in a thorough one. */
 export const times = (few: number, many: number): number => (IS_THOROUGH ? many : few);
 
-/** Does it for each of so many, this many at a time. */
+/** Does it for each of this many items, this many at a time. */
 export async function inParallel(count: number, atOnce: number, work: (index: number) => Promise<void>): Promise<void> {
   let next = 0;
   const lane = async () => {

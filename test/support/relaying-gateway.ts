@@ -3,10 +3,13 @@ import { send, type SendOptions } from './gateway-wire.ts';
 import { startRealGateway } from './real-gateway.ts';
 import { waitFor } from './wait-for.ts';
 
-/** What a client declares that can be asked everything. */
+/** The capabilities of a client that can be asked everything. */
 export const EVERYTHING = { elicitation: { form: {}, url: {} }, sampling: { tools: {} }, roots: {} };
 
-/** A gateway that allows every call, before an upstream that asks and opens tasks. Results of the tools named are withheld. */
+/**
+ * A gateway that allows every call, before an upstream that asks and opens tasks. Results of the named tools are
+ * withheld.
+ */
 export async function startRelayingGateway(...sensitive: readonly string[]) {
   const upstream = await startConversingUpstream();
   const tools = Object.fromEntries(sensitive.map((name) => [name, { resultSensitivity: 'restricted' }]));

@@ -12,14 +12,14 @@ export interface Question {
   // eslint-disable-next-line @typescript-eslint/no-explicit-any
   readonly data: any;
 }
-/** What the engine does with a question; an object is a JSON answer. */
+/** The engine's reaction to a question; an object is a JSON answer. */
 export type Reply = object | ((response: ServerResponse, question: Question) => unknown);
 
-/** A rule engine over HTTP, which answers as it is told and keeps what it was asked. */
+/** A rule engine over HTTP, which gives the test's answers and keeps the questions. */
 export class RuleEngine {
   readonly secret = `whsec_${Buffer.from('a secret of 32 bytes, as it must').toString('base64')}`;
   readonly questions: Question[] = [];
-  /** By the path that is asked. */
+  /** By the path of the question. */
   readonly replies: Record<string, Reply> = {};
   #server: HttpServer | undefined;
   #url = '';

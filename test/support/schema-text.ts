@@ -3,7 +3,7 @@ import type { Pool } from 'pg';
 // Names in PostgreSQL's catalogs are no words.
 // cspell:disable
 
-/** Who may do what with an object, from its list of rights: all but the owner, who may do everything. */
+/** The rights on an object, from its list: all but the owner's, who has every right. */
 const rightsOf = (acl: string, owner: string) => `
   (SELECT string_agg(right_of, '; ' ORDER BY right_of) FROM (
     SELECT coalesce(r.rolname, 'PUBLIC') || ': ' || string_agg(x.privilege_type, ', ' ORDER BY x.privilege_type)
@@ -32,7 +32,7 @@ const COLUMNS = `
   FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
   WHERE a.attrelid = $1 AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum`;
 
-/** That a column is not null stands with the column; PostgreSQL 18 has it as a constraint, too. */
+/** The text of a column includes NOT NULL; PostgreSQL 18 stores it as a constraint, too. */
 const CONSTRAINTS = `
   SELECT conname || ': ' || pg_get_constraintdef(oid) || CASE WHEN convalidated THEN '' ELSE ' (not validated)' END AS line
   FROM pg_constraint WHERE conrelid = $1 AND contype NOT IN ('n', 't') ORDER BY conname COLLATE "C"`;
@@ -83,7 +83,10 @@ interface Function_ {
   readonly rights: string | null;
 }
 
-/** Tables of a schema as text: columns, constraints, indexes, triggers and rights. The same for the same schema, on each server. */
+/**
+ * Tables of a schema as text: columns, constraints, indexes, triggers and rights. The same for the same schema, on each
+ * server.
+ */
 export async function tablesOf(pool: Pool, schema: string): Promise<string> {
   const [itself] = (await pool.query<Described>(SCHEMA, [schema])).rows;
   const { rows: tables } = await pool.query<Table>(TABLES, [schema]);
@@ -103,7 +106,10 @@ export async function tablesOf(pool: Pool, schema: string): Promise<string> {
   return parts.join('\n');
 }
 
-/** Functions of a schema as text: what they take and answer, as whom they run, and who may call them. */
+/**
+ * Functions of a schema as text: their arguments and results, the role that they run as, and the roles that may call
+ * them.
+ */
 export async function functionsOf(pool: Pool, schema: string): Promise<string> {
   const { rows } = await pool.query<Function_>(FUNCTIONS, [schema]);
   return rows

@@ -16,8 +16,8 @@ export interface Said {
 }
 
 /**
- * A policy decision point that says what a test tells it to, path by path, and remembers what it was asked. What it was told
- * nothing about it does not know (404); so without any it has no metadata.
+ * A policy decision point that gives the test's answers, path by path, and remembers the requests. A path without an
+ * answer does not exist (404); so without any it has no metadata.
  */
 export async function startScriptedPdp() {
   const answers = new Map<string, (asked: Asked) => Said | Promise<Said>>();
@@ -34,13 +34,13 @@ export async function startScriptedPdp() {
   });
   return {
     url: server.url,
-    /** Everything that was asked, oldest first. */
+    /** All requests, oldest first. */
     asked,
     askedAt: (path: string) => asked.filter((one) => one.path === path),
     says(path: string, said: Said | ((asked: Asked) => Said | Promise<Said>)): void {
       answers.set(path, typeof said === 'function' ? said : () => said);
     },
-    /** Forgets what it was told and asked. */
+    /** Forgets its answers and the requests. */
     reset(): void {
       answers.clear();
       asked.length = 0;

@@ -6,7 +6,7 @@ import type { WrappedKeys } from '../../workflows/domain/gated-call/sealing.ts';
 import type { OpenRequest } from './decisions.ts';
 import { systemTime } from './time.ts';
 
-/** A database with what opens it. */
+/** A database, and the secrets that open it. */
 export interface SealedDatabase {
   readonly database: Pool;
   readonly secrets: SealingSecrets;
@@ -20,7 +20,7 @@ interface Row extends WrappedKeys {
   readonly sealed_result: string | null;
 }
 
-/** Everything the enforcement side holds of a task, opened. Undefined when there is no such task. */
+/** The enforcement side's data of a task, opened. Undefined when there is no such task. */
 export async function openCall(of: SealedDatabase, taskId: string) {
   const seals = sealsOf(of);
   const store = createLifecycleStore(of.database, { ...systemTime, seals, retentionMs: 1 });
@@ -45,7 +45,7 @@ export async function requestOf(of: SealedDatabase, taskId: string): Promise<Ope
   return { id: call.handle.accessRequestId, generation: call.generation, callDigest: call.binding.callDigest };
 }
 
-/** Every text of the approval side that is held of these tasks: none of it may reach an agent. */
+/** Every text that the approval side holds about these tasks: no agent may see any of it. */
 export async function approvalArtefacts(of: SealedDatabase, taskIds: readonly string[]): Promise<string[]> {
   const texts = taskIds.map(async (taskId) => {
     const call = await openCall(of, taskId);

@@ -10,7 +10,7 @@ export const sealingKey = (kid: string, byte: number): Key => ({
   k: Buffer.alloc(32, byte).toString('base64url'),
 });
 
-/** The secrets of an enforcement side that has these keys: those of records have their names, and other bytes. */
+/** The secrets of an enforcement side with these keys: those of records have the same names, and other bytes. */
 export function sealingSecrets(sealingKeys: readonly Key[], digestKey: string) {
   const inverted = (k: string) => Buffer.from(Buffer.from(k, 'base64url').map((byte) => byte ^ 255));
   return {

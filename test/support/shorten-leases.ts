@@ -1,9 +1,9 @@
 import type { Pool } from 'pg';
 
 /**
- * Lets leases end three seconds after they began, whether or not their holder is alive: 30 s are for a submission, 60 s for
- * an entry of an outbox. What is put off for a few seconds on purpose stays put off, and so does an entry that failed often:
- * else its failures would soon be so many that the outbox puts it off for ten minutes.
+ * Lets leases end three seconds after they began, whether or not their holder is alive: a submission normally has 30 s,
+ * an entry of an outbox 60 s. A deliberate pause of a few seconds stays, and so does the pause of an entry that failed
+ * often: otherwise it would soon have failed so often that the outbox puts it off for ten minutes.
  */
 export async function shortenLeases(database: Pool): Promise<void> {
   await database.query(

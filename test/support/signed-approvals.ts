@@ -4,7 +4,7 @@ import { bindingHash, bindingMembers } from '../../apps/pdp/offer/binding-token.
 import type { EvaluationRequest } from '../../workflows/domain/authzen/evaluation.ts';
 import { ACCESS_REQUESTS, PDP_URL, REQUESTER } from './pdp.ts';
 
-/** An approval as the access request service would sign it for this request; `claims` replace those it would have. */
+/** An approval as the access request service would sign it for this request; `claims` replace the usual ones. */
 export async function anApprovalFor(
   request: EvaluationRequest,
   of: { key: JWK; claims?: Record<string, unknown>; header?: Record<string, unknown>; expiresInSeconds?: number },
@@ -45,7 +45,7 @@ export function presenting(request: EvaluationRequest, approval: unknown): Evalu
   return { ...request, context: { ...request.context, approval } as EvaluationRequest['context'] };
 }
 
-/** The list of revocations as the access request service signs it; `claims` and `typ` replace what it would say. */
+/** The list of revocations as the access request service signs it; `claims` and `typ` replace the usual ones. */
 export async function aRevocationList(of: {
   key: JWK;
   issuer: string;

@@ -3,7 +3,7 @@ import { importJWK, SignJWT, type JWK, type JWTHeaderParameters } from 'jose';
 import type { Config } from '../../apps/shared/config/config.ts';
 import { canonicalJson, type JsonObject } from '../../workflows/domain/canonical-json.ts';
 
-/** What is not as a PDP would sign it. */
+/** The differences from a denial that a PDP would sign. */
 export interface DenialChanges {
   readonly expiresAt?: Date | undefined;
   /** Claims of the token that are added or differ; undefined leaves one out. */
@@ -12,7 +12,7 @@ export interface DenialChanges {
     { readonly alg?: string; readonly kid?: string | undefined; readonly [name: string]: unknown } | undefined;
 }
 
-/** The part of a token that stands for what was denied. */
+/** The part of a token that describes the denied request. */
 export const hashOf = (parts: JsonObject) => createHash('sha256').update(canonicalJson(parts)).digest('base64url');
 
 /** A denial of these parts as the PDP with this key signs it, for a submission. */

@@ -2,8 +2,8 @@ import { decodeJwt, decodeProtectedHeader, importJWK, SignJWT, type JWTPayload }
 import type { DevelopmentSecrets } from '../../apps/shared/config/development-secrets.ts';
 
 /**
- * A token of the embedded issuer with these claims, as another issuer may give them out. A claim that is undefined is left out. It was
- * made now and is good for an hour, unless it is told otherwise.
+ * A token of the embedded issuer with these claims, as another issuer may give them out. A claim that is undefined is
+ * left out. By default the token was made now and is valid for an hour.
  */
 export async function signedToken(
   { identity: { signingKey } }: Pick<DevelopmentSecrets, 'identity'>,

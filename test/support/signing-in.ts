@@ -1,7 +1,7 @@
 import { Browser } from './browser.ts';
 
 export interface SigningIn {
-  /** The site that is signed in to. */
+  /** The site to sign in to. */
   readonly site: Browser;
   /** The same browser at the issuer. */
   readonly atIssuer: Browser;
@@ -9,13 +9,13 @@ export interface SigningIn {
   readonly returnTo?: string;
 }
 
-/** As far as the way back from the embedded issuer; answers the address that the issuer sends the browser to. */
+/** Goes as far as the way back from the embedded issuer; answers the address to which the issuer sends the browser. */
 export async function beginSignIn({ site, atIssuer, name, returnTo = '/' }: SigningIn): Promise<string> {
   const began = await site.go(`/sign-in?${new URLSearchParams({ returnTo }).toString()}`);
   return chooseAtIssuer(atIssuer, began.headers.get('location') ?? '', name);
 }
 
-/** What a person does at the embedded issuer; answers the address that it sends the browser back to. */
+/** A person's steps at the embedded issuer; answers the address to which it sends the browser back. */
 export async function chooseAtIssuer(atIssuer: Browser, address: string, name: string): Promise<string> {
   const who = await atIssuer.follow(await atIssuer.go(address));
   const action = /action="([^"]+)"/.exec(await who.text())?.[1] ?? '';
@@ -23,7 +23,7 @@ export async function chooseAtIssuer(atIssuer: Browser, address: string, name: s
   return back.headers.get('location') ?? '';
 }
 
-/** A browser in which this person has signed in to a site, by the ordinary way, and the same browser at the issuer. */
+/** A browser in which this person has signed in to a site the ordinary way, and the same browser at the issuer. */
 export async function signInTo(
   { site, issuer }: { readonly site: string; readonly issuer: string },
   name: string,
@@ -33,7 +33,7 @@ export async function signInTo(
   return browsers;
 }
 
-/** Ends the session that this browser has at the embedded issuer, as its own page does. */
+/** Ends this browser's session at the embedded issuer, as its own page does. */
 export async function signOutAtIssuer(atIssuer: Browser, address = '/session/end'): Promise<Response> {
   const asked = await (await atIssuer.go(address)).text();
   const [, action = ''] = /action="([^"]+)"/.exec(asked) ?? [];

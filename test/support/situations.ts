@@ -7,15 +7,15 @@ import { press, type Texts } from './press.ts';
 /** A page in one of its states, as a visitor sees it. */
 export interface Situation {
   readonly name: string;
-  /** Who is signed in; without it, no person is. */
+  /** The signed-in person; undefined when no person is signed in. */
   readonly as?: string;
-  /** Brings the state about and answers the address of the page. */
+  /** Creates the state and answers the address of the page. */
   prepare(): Promise<string>;
   /** Goes on from there, where the page is an answer to a form. */
   arrive?(page: Page): Promise<void>;
-  /** The status of the page; 200 unless told otherwise. */
+  /** The status of the page; 200 by default. */
   readonly status?: number;
-  /** Refusals that presses on this page may be answered with. */
+  /** Statuses of refusals that may answer presses on this page. */
   readonly refusals?: readonly number[];
 }
 
@@ -28,12 +28,12 @@ interface Opened {
   readonly situation: Situation;
   readonly page: Page;
   readonly faults: string[];
-  /** Where the situation was prepared last. */
+  /** The page on which the situation was prepared last. */
   address: string | undefined;
   isArriving: boolean;
-  /** Whether something was sent that may have changed the state. */
+  /** Whether a request was sent that may have changed the state. */
   hasSent: boolean;
-  /** Forms that the site took with the press that is looked at. */
+  /** Forms that the site accepted with the current press. */
   readonly taken: Request[];
 }
 
@@ -46,21 +46,27 @@ export interface ControlsOptions {
   readonly javaScriptEnabled: boolean;
 }
 
-/** Presses everything that a page holds, each time in a fresh state, and throws for what does not do its own thing, fails, or loses the focus. */
+/**
+ * Presses every control of a page, each time in a fresh state, and throws for a control without its own effect, with a
+ * failure, or without focus.
+ */
 export class ControlsUnderTest {
   readonly #options: ControlsOptions;
-  /** Cookies of those who are signed in. */
+  /** Cookies of the signed-in people. */
   readonly #signedIn = new Map<string, Awaited<ReturnType<BrowserContext['cookies']>>>();
   readonly #pressedBefore = new Set<string>();
   #page: Page | undefined;
-  /** What is before the page's reader now. */
+  /** The content now before the page's reader. */
   #opened: Opened | undefined;
 
   constructor(options: ControlsOptions) {
     this.#options = options;
   }
 
-  /** Presses each control of the page, and answers all of them. What leads away is pressed in a fresh state of its own. */
+  /**
+   * Presses each control of the page, and answers all of them. A control that leads away is pressed in a fresh state of
+   * its own.
+   */
   async pressAll(situation: Situation): Promise<Pressed[]> {
     const opened = await this.#open(situation);
     const controls = await collect(opened.page);
@@ -80,7 +86,7 @@ export class ControlsUnderTest {
       taken.length = 0;
       await press(page, control, texts);
       await page.waitForLoadState('load');
-      if (!(await page.evaluate(hasSensibleFocus))) faults.push('the focus is on nothing to be seen');
+      if (!(await page.evaluate(hasSensibleFocus))) faults.push('the focus is on no visible element');
       faults.push(...wrongEffects(before, await countEffects(pool), taken.map(effectOf)));
     } catch (error) {
       faults.push(String(error));
@@ -89,8 +95,8 @@ export class ControlsUnderTest {
   }
 
   /**
-   * Whether the state of the page matters for it. The frame of all pages and a link to the same place do the same on each of them;
-   * without a script so does a form with the same content.
+   * Whether the state of the page matters for it. The frame of all pages and a link to the same place have the same
+   * effect on each page; without a script so does a form with the same content.
    */
   #isNew({ source, isOfFrame, content }: Control): boolean {
     const isLink = content?.startsWith('<') === false;
@@ -101,7 +107,10 @@ export class ControlsUnderTest {
     return isNew;
   }
 
-  /** All situations have one page, since a new one costs a browser as much as five loads. What a page may keep is taken from it. */
+  /**
+   * All situations share one page, because a new one costs a browser as much as five loads. The page's stored data is
+   * removed.
+   */
   async #open(situation: Situation): Promise<Opened> {
     const page = (this.#page ??= await this.#newPage());
     await page.goto(new URL('/healthz', this.#options.url).href);
@@ -126,7 +135,7 @@ export class ControlsUnderTest {
     page.setDefaultTimeout(60_000);
     page.on('pageerror', (error) => this.#opened?.faults.push(`the page threw ${error.message}`));
     page.on('console', (message) => {
-      // Chromium writes a line for each refusal, which are looked at by themselves.
+      // Chromium writes a line for each refusal; the statuses are checked separately.
       const isOfStatus = message.text().startsWith('Failed to load resource');
       if (message.type() === 'error' && !isOfStatus) this.#opened?.faults.push(`the console says ${message.text()}`);
     });
@@ -147,7 +156,7 @@ export class ControlsUnderTest {
     return page;
   }
 
-  /** The same state again: only the page where nothing was sent, else everything. */
+  /** The same state again: only the page where no request was sent, or else everything. */
   async #again(opened: Opened): Promise<void> {
     const { page, faults, situation } = opened;
     const { as, prepare, arrive, status = 200 } = situation;
@@ -163,7 +172,7 @@ export class ControlsUnderTest {
     Object.assign(opened, { isArriving: false, hasSent: false });
   }
 
-  /** By the ordinary way, once for each person and each time that they signed out. */
+  /** In the ordinary way, once for each person and each time that they signed out. */
   async #signIn(name: string) {
     const known = this.#signedIn.get(name);
     if (known !== undefined) return known;

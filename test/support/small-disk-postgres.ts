@@ -14,8 +14,8 @@ import { ORDINARY_LIMITS } from './time.ts';
 const MEGABYTES = 80;
 
 /**
- * Disks of memory in namespaces of their own, which need no right of root's, and a server on them that is started again
- * whenever it ends. $1: folder for the disks, $2: folder of the programs, $3: port, $4: folder that both sides see.
+ * Disks of memory in their own namespaces, which need no root rights, and a server on them that is started again after
+ * every end. $1: folder for the disks, $2: folder of the programs, $3: port, $4: folder that both sides see.
  */
 const SCRIPT = `
 for disk in data log; do
@@ -36,7 +36,7 @@ exec unshare --user --map-user=65534 --map-group=65534 -- sh -c '
   done' sh "$1" "$2" "$3" "$4"
 `;
 
-/** Why this machine lets no process have a disk of its own, in words; undefined where it does. */
+/** Why this machine lets no process have its own disk, in words; undefined where it does. */
 export function whyNoSmallDisks(): string | undefined {
   const mount = 'mount -t tmpfs -o size=1m tmpfs /tmp';
   const asked = ['--user', '--map-root-user', '--mount', '--', 'sh', '-c', mount];
@@ -90,14 +90,14 @@ export class SmallDiskPostgres {
     );
   }
 
-  /** Takes what is left of a disk. */
+  /** Fills the rest of a disk. */
   async fill(disk: 'data' | 'log'): Promise<void> {
     const file = join(this.#disks, disk, 'filler');
     const copy = `COPY (SELECT repeat('x', 8191) FROM generate_series(1, ${MEGABYTES * 1024})) TO '${file}'`;
     await withOperator(this.url, (operator) => operator.query(copy)).catch(() => undefined);
   }
 
-  /** Gives the disk back, whether or not the server runs. */
+  /** Frees the disk, whether or not the server runs. */
   async makeRoom(): Promise<void> {
     const order = join(this.#shared, 'make-room');
     writeFileSync(order, '');

@@ -5,33 +5,36 @@ import { onFreePorts } from './config.ts';
 import { PATIENT_FACTOR } from './time.ts';
 
 export interface StackOptions {
-  /** `together`: one process, as `npm start` runs it. `apart`: each deployable a process of its own. */
+  /** `together`: one process, as `npm start` runs it. `apart`: each deployable in a separate process. */
   readonly parts: 'together' | 'apart';
-  /** Postgres and Temporal: those of the jest run, or its own, which a test may kill. `own` unless said otherwise. */
+  /** Postgres and Temporal: those of the jest run, or its own, which a test may kill. Default: `own`. */
   readonly servers?: 'own' | 'shared';
-  /** How much longer than on an ordinary machine something may take. 100 unless a test needs a limit or a lease to end. */
+  /** The factor on time limits, for slow machines. 100 unless a test needs a limit or a lease to end. */
   readonly timeLimitFactor?: number;
   /** Merged over the defaults of the tests. */
   readonly config?: Record<string, object>;
-  /** Cedar policies that come on top of the examples. */
+  /** Cedar policies in addition to the examples. */
   readonly policies?: string;
   /** Further files of the policy folder. */
   readonly policyFiles?: Readonly<Record<string, string>>;
   readonly mcpServers?: Record<string, object>;
-  /** Variables that a part gets on top of the others. */
+  /** Variables of a part in addition to the others. */
   readonly environments?: Readonly<Partial<Record<'gateway' | 'worker', Record<string, string>>>>;
 }
 
-/** The official server with something of everything, for the `mcpServers` of a stack. */
+/** The official server with every kind of offer, for the `mcpServers` of a stack. */
 export const EVERYTHING = {
   command: process.execPath,
   args: [packagePath('node_modules', '@modelcontextprotocol', 'server-everything', 'dist', 'index.js'), 'stdio'],
 };
 
-/** One caller of the tests does what many callers do elsewhere. */
+/** In tests one caller stands for many callers. */
 const UNLIMITED = { maxCallsPerSecond: 100_000, maxPollsPerSecond: 100_000, maxSubmissionsPerMinute: 100_000 };
 
-/** Free ports for everything, short pauses, a limit on executions that none reaches by itself, the example policies, and the file server behind its recorder. */
+/**
+ * Free ports for everything, short pauses, a limit on executions that no call reaches by itself, the example policies,
+ * and the file server behind its recorder.
+ */
 export async function stackConfig(
   at: { folder: string; files: string; journal: string },
   { timeLimitFactor = PATIENT_FACTOR, config = {}, policies = '', policyFiles = {}, mcpServers = {} }: StackOptions,
@@ -55,7 +58,7 @@ export async function stackConfig(
     approvals: section('approvals'),
     audit: section('audit'),
     identity: section('identity'),
-    // A Temporal that others use too has a queue of theirs.
+    // In a Temporal that other tests use too, each test has its own queue.
     temporal: { taskQueue: `calls-${at.folder}`, ...config['temporal'] },
     tools: config['tools'] ?? {},
     requirements: config['requirements'] ?? {},

@@ -31,7 +31,7 @@ import { patiently, untilAnswered, waitFor } from './wait-for.ts';
 export const DEPLOYABLES = ['pdp', 'approvals', 'gateway', 'worker', 'audit'] as const;
 export type Part = (typeof DEPLOYABLES)[number] | 'temporal' | 'postgres' | 'up';
 
-/** The whole product on free ports and in a folder of its own, with a real file server behind it that notes each call. */
+/** The whole product on free ports and in its own folder, with a real file server behind it that notes each call. */
 export class Stack {
   readonly folder = mkdtempSync(join(tmpdir(), 'countersign-stack-'));
   readonly stateDir = join(this.folder, 'state');
@@ -98,7 +98,7 @@ export class Stack {
     return upIsReady && answers.every(Boolean);
   }
 
-  /** The worker serves no port; it writes down that it runs. */
+  /** The worker serves no port; its log says that it runs. */
   #workerStarts(): number {
     const file = join(this.stateDir, 'logs', 'countersign.log');
     return existsSync(file) ? readFileSync(file, 'utf8').split('the worker is running').length - 1 : 0;
@@ -150,7 +150,7 @@ export class Stack {
     return child;
   }
 
-  /** An access token of one of the people, made out to one of the audiences. Kept for half of the hour that it is good for. */
+  /** An access token of one of the people for one of the audiences. Kept for half of its hour. */
   token(name: string, audience: 'mcp' | 'approvals' | 'audit' = 'mcp'): Promise<string> {
     const key = `${name} ${audience} ${Math.floor(Date.now() / 1_800_000)}`;
     const request = () => requestPersonToken(this.config, this.development, { name, audience });
@@ -159,12 +159,12 @@ export class Stack {
     return known;
   }
 
-  /** As clients do, again while it is told to. */
+  /** As clients do, repeats the request while the answer says so. */
   rpc(token: string, method: string, params: Record<string, unknown>): Promise<Sent> {
     return sendUntilAnswered({ mcpUrl: this.config.urls.mcp }, method, params, { token });
   }
 
-  /** Once, whatever the answer is. */
+  /** Sends it once, and accepts any answer. */
   rpcOnce(token: string, method: string, params: Record<string, unknown>): Promise<Sent> {
     return send({ mcpUrl: this.config.urls.mcp }, method, params, { token });
   }
@@ -178,12 +178,12 @@ export class Stack {
     });
   }
 
-  /** Decides through the signed webhook, as `alice` unless told otherwise. */
+  /** Decides through the signed webhook, as `alice` by default. */
   decide(request: OpenRequest | undefined, decision: WebhookDecision): Promise<Response> {
     return this.postDecision(decisionBody(request, decision), { id: `msg_${randomUUID()}` });
   }
 
-  /** Posts a body to the decision webhook, signed with the right secret unless another one is given; again while told to. */
+  /** Posts a body to the decision webhook, signed with the right secret by default; repeats it while told to. */
   postDecision(body: string, of: Omit<Signing, 'secret'> & { secret?: string }): Promise<Response> {
     const secret = this.development.secrets.decisionWebhookSecret;
     const url = `${this.config.urls.approvals}/webhooks/decisions`;
@@ -207,7 +207,7 @@ export class Stack {
     return lines.filter((line) => line !== '').map((line) => JSON.parse(line) as ReturnType<Stack['upstreamCalls']>[0]);
   }
 
-  /** Keeps calls back between being noted and being run. */
+  /** Keeps calls back after they are noted and before they run. */
   holdUpstream(): void {
     appendFileSync(join(this.journal, 'hold'), '');
   }
@@ -216,7 +216,7 @@ export class Stack {
     rmSync(join(this.journal, 'hold'), { force: true });
   }
 
-  /** The database behind the stack, for looking at what nobody is told. */
+  /** The database behind the stack, for reading data that no client is told. */
   async database(): Promise<Pool> {
     const databaseUrl = this.#servers?.environment.DATABASE_URL;
     const { url } = await findOrStartPostgres({ ...readEnvironment(), stateDir: this.stateDir, databaseUrl });

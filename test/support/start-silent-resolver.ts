@@ -1,5 +1,6 @@
-// Asks a resolver that takes the question and never answers, while garbage is collected again and again. Prints what it is taken to
-// say. Needs `--expose-gc`: in the process of a test, jest keeps alive what nothing else holds.
+// Asks a resolver that takes the question and never answers, while garbage is collected again and again. Prints the
+// verdict that this counts as. Needs `--expose-gc`: in the process of a test, jest keeps alive objects that no other
+// code holds.
 import { setInterval } from 'node:timers';
 import { configuredResolvers } from '../../apps/approvals/resolvers/resolvers.ts';
 import { systemClock } from '../../apps/shared/clock.ts';

@@ -1,4 +1,4 @@
-// Runs in a process of its own, which a test then kills: starts Temporal in the folder named by the argument.
+// Runs in a separate process, which a test then kills: starts Temporal in the folder named by the argument.
 import { findOrStartTemporal } from '../../apps/shared/embedded/temporal.ts';
 import { temporalTools } from './obtain-temporal.mjs';
 

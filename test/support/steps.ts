@@ -28,23 +28,23 @@ export const TOOL: UpstreamTool = {
 };
 
 const PROBE = 'was_written';
-/** How often a decision may have grown old before that is what was found. */
+/** How often a decision may be too old before that is the result. */
 
-/** What the world around the steps answers. Nothing said: a pending request, an allow, an unchanged tool that succeeds. */
+/** The answers of the world around the steps. Default: a pending request, an allow, an unchanged tool that succeeds. */
 export interface World {
-  /** The test makes a decision too old to be used: it is not made again. */
+  /** The test makes a decision too old to be used, so it is not made again. */
   readonly isDecidedOnce?: true;
   status?: ResolutionStatus | Error;
-  /** What the access request service states about who resolved the request. Absent: nothing. */
+  /** The access request service's statement on who resolved the request. Absent: none. */
   statement?: RecordedStatement;
   decision?: Decision | Error;
-  /** Instead, where it depends on what is asked. */
+  /** Instead, where the answer depends on the question. */
   decide?: (request: EvaluationRequest, approval?: Approval) => Decision;
   /** The policy decision point itself, instead of its decision. */
   pdp?: ActivityDeps['pdp'];
-  /** The decision is given when this is over. */
+  /** The decision is given when this promise resolves. */
   decided?: Promise<void>;
-  /** The tool is seen when this is over. */
+  /** The tool is seen when this promise resolves. */
   seen?: Promise<void>;
   /** The access request service itself, instead of its status and handle. */
   accessRequests?: AccessRequestService;
@@ -57,21 +57,24 @@ export interface World {
   invocation?: InvocationResult;
   /** Absent: there are none. */
   requestForms?: ActivityDeps['requestForms'];
-  /** Whether they do. Absent: they do. */
+  /** Whether they agree. Absent: they do. */
   clocksAgree?: boolean;
   /** Absent: the database has forgotten nothing. */
   restores?: ActivityDeps['restores'];
-  /** Steps of the store that go otherwise. */
+  /** Steps of the store that deviate. */
   store?: Partial<ActivityDeps['store']>;
-  /** What the probe tool answers. Absent: there is none. */
+  /** The answer of the probe tool. Absent: there is no probe. */
   probe?: InvocationResult | Error;
-  /** What the upstream says of the probe tool. Not given: that it only reads. */
+  /** The upstream's declaration of the probe tool. Absent: it is read-only. */
   probeTool?: Pick<UpstreamTool, 'definition'> | undefined;
-  /** What the steps log. */
+  /** The log of the steps. */
   lines?: Record<string, unknown>[];
 }
 
-/** The product's steps over a real store and this world, with what they sent into it. At most two generations. */
+/**
+ * The product's steps over a real store and this world, and the requests that they sent into it. At most two
+ * generations.
+ */
 export function stepsIn(world: World, store: ActivityDeps['store']) {
   const sent: unknown[] = [];
   const sendBys: number[] = [];
@@ -91,7 +94,7 @@ export function stepsIn(world: World, store: ActivityDeps['store']) {
     cancel: () => Promise.reject(new Error('not expected')),
   };
   const worldly = { ...store, ...world.store };
-  /** Calls whose last claim was refused because its decision had grown old. */
+  /** Calls whose last claim was refused because the decision was too old. */
   const stale = new Set<string>();
   const deps: ActivityDeps = {
     ...systemTime,
@@ -149,7 +152,7 @@ export function stepsIn(world: World, store: ActivityDeps['store']) {
   const activities = createActivities(deps);
   return {
     ...activities,
-    /** As the workflow does, decides again when the decision got older than five seconds on its way to the claim. */
+    /** As the workflow does, decides again when the decision is older than five seconds at the claim. */
     toTheClaim: (call: GatedCallRef) =>
       repeatWhile(
         () => stale.delete(call.gatedCallId) && world.isDecidedOnce !== true,

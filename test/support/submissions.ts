@@ -15,7 +15,7 @@ export interface SubmissionChanges extends DenialChanges {
     readonly action: { readonly name: string };
     readonly resource: { readonly type: string; readonly id: string };
   };
-  /** For whom, and through which agent. */
+  /** The subject, and the agent in between. */
   readonly subject?: string;
   readonly agent?: string;
   /** Context members that the denial binds. */

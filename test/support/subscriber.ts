@@ -10,12 +10,12 @@ export interface Message {
   readonly result?: Record<string, unknown>;
 }
 
-/** A client that listens, and keeps what it is told. */
+/** A client that listens, and keeps its notifications. */
 export interface Subscriber {
   readonly headers: Record<string, string | string[] | undefined>;
   readonly messages: Message[];
   readonly comments: string[];
-  /** Whether the connection's answer is at its end, or was cut. */
+  /** Whether the connection's answer has ended, or was cut. */
   isOver(): boolean;
   /** The notifications of tasks so far. */
   tasks(): Record<string, unknown>[];

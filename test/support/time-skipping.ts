@@ -10,7 +10,7 @@ import { temporalTools } from './obtain-temporal.mjs';
 
 const POM = packagePath('test', 'support', 'time-skipping.pom.xml');
 const FOLDER = 'temporal-test-server-1.31.0';
-/** The SDK gives the server five seconds to come up, which is short for a virtual machine on a busy one. */
+/** The SDK gives the server five seconds to start, which is short for a virtual machine on a busy host. */
 const STARTS = 12;
 const FETCH_MS = 300_000;
 const PROGRAM = `#!/bin/sh
@@ -18,11 +18,11 @@ here=$(dirname "$(readlink -f "$0")")
 exec java -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -cp "$here/lib/*" io.temporal.testserver.TestServer "$@"
 `;
 const HOW_TO_INSTALL =
-  'The engine whose time can be skipped could not be obtained. Put java (17 or later) and mvn on the PATH, with a way to Maven Central.';
+  'The engine whose time can be skipped could not be obtained. Put java (17 or later) and mvn on the PATH, with access to Maven Central.';
 
 /**
- * An engine in whose world a pause lasts as long as the test wants: while something waits for a result there, or sleeps, it
- * goes on to the next timer as soon as no workflow has anything to do. A test without it fails and says what to install.
+ * An engine in which a pause lasts as long as the test wants: while a client waits for a result there, or sleeps, it
+ * goes on to the next timer as soon as all workflows are idle. A test without it fails and says what to install.
  */
 export async function startTimeSkipping(): Promise<TestWorkflowEnvironment> {
   const path = await obtainServer().catch((cause: unknown) => {
@@ -52,7 +52,7 @@ async function obtainServer(): Promise<string> {
     const copy = ['dependency:copy-dependencies', `-DoutputDirectory=${join(making, 'lib')}`, '-DincludeScope=runtime'];
     await promisify(execFile)('mvn', ['-q', '-B', '-f', POM, ...copy], { timeout: FETCH_MS });
     writeFileSync(join(making, 'server'), PROGRAM, { mode: 0o755 });
-    // Whole or not at all; whoever fetched it at the same time has made the same.
+    // Moved as a whole or not at all; another process that downloaded it at the same time has the same content.
     if (!existsSync(folder)) renameSync(making, folder);
   } finally {
     rmSync(making, { recursive: true, force: true });

@@ -4,11 +4,11 @@ import { limitsOf, type Limits, type Timing } from '../../apps/shared/limits.ts'
 /** The limits of a machine of ordinary speed, for tests of a limit. */
 export const ORDINARY_LIMITS = limitsOf({ timeLimitFactor: 1 });
 
-/** What tests set `timeLimitFactor` to where no limit is tested: a machine that stops for ten seconds reaches none of them. */
+/** The `timeLimitFactor` of tests that test no limit: a machine that stops for ten seconds reaches no limit. */
 export const PATIENT_FACTOR = 100;
 export const PATIENT_LIMITS = limitsOf({ timeLimitFactor: PATIENT_FACTOR });
 
-/** Time as a `main.ts` gives it, for what is tested in this process and does not depend on it. */
+/** Time as a `main.ts` gives it, for tests in this process that do not depend on it. */
 export const systemTime: Timing = { clock: systemClock, limits: PATIENT_LIMITS };
 
 /** The same for tests of a limit. */
@@ -17,10 +17,10 @@ export const ordinaryTime: Timing = { clock: systemClock, limits: ORDINARY_LIMIT
 /** With servers that cut open connections when they close. */
 export const CUT_AT_ONCE: Limits = { ...PATIENT_LIMITS, serverCloseMs: 0 };
 
-/** What `doctor` knows of a configuration of tests. */
+/** The `doctor`'s knowledge of a test configuration. */
 export const IN_DEVELOPMENT = { mode: 'development', timeLimitFactor: PATIENT_FACTOR } as const;
 
-/** The time of this machine, with a clock on the wall that a test sets ahead, in milliseconds. */
+/** The time of this machine, with a wall clock that a test sets ahead, in milliseconds. */
 export function aWallClock(): Clock & { aheadMs: number } {
   const wall = { ...systemClock, aheadMs: 0, now: () => systemClock.now() + wall.aheadMs };
   return wall;

@@ -10,7 +10,7 @@ export const BY_SECRET = 'countersign-by-secret';
 export const BY_KEY = 'countersign-by-key';
 
 /** A subject for whom no token is exchanged. */
-export const UNKNOWN = 'nobody';
+export const UNKNOWN = 'unknown-subject';
 
 /** An ES256 key pair as JWKs. */
 export async function keyPair(kid: string): Promise<{ readonly publicJwk: JWK; readonly privateJwk: JWK }> {
@@ -20,8 +20,8 @@ export async function keyPair(kid: string): Promise<{ readonly publicJwk: JWK; r
 }
 
 /**
- * An authorization server on the official provider with two clients: one that has a secret, and one that proves itself with
- * a key and may exchange what it says of a caller for a token that names the caller.
+ * An authorization server on the official provider with two clients: one has a secret, and one proves itself with a key
+ * and may exchange its assertion about a caller for a token that names the caller.
  */
 export async function startTokenServer(secret: string, clientKey: JWK) {
   const signing = await keyPair('issuer');
@@ -65,7 +65,7 @@ export async function startTokenServer(secret: string, clientKey: JWK) {
       const { subject_token: subject, resource, scope } = ctx.oidc.params as Record<string, string>;
       const { payload } = await jwtVerify(subject ?? '', clientKey, { issuer: BY_KEY, audience: url });
       seen.subjects.push(payload);
-      if (payload.sub === UNKNOWN) throw new errors.InvalidRequest('nobody knows this subject');
+      if (payload.sub === UNKNOWN) throw new errors.InvalidRequest('the subject is unknown');
       const claims = { client_id: BY_KEY, act: { sub: BY_KEY }, ...(scope !== undefined && { scope }) };
       const token = new SignJWT(claims)
         .setProtectedHeader({ alg: 'ES256', kid: 'issuer' })

@@ -2,7 +2,7 @@ import type { JsonObject } from '../../workflows/domain/canonical-json.ts';
 import type { UpstreamTool } from '../../workflows/domain/upstream-ports.ts';
 import { toolFacts, type ToolSettings } from '../../workflows/domain/tools/tool-facts.ts';
 
-/** A tool of the upstream `bank`, as it describes it, with what the operator says of it. */
+/** A tool of the upstream `bank`, as the upstream describes it, with the operator's settings for it. */
 export function aTool(
   definition: JsonObject & { readonly name: string },
   of: { digest?: string; settings?: ToolSettings } = {},
@@ -34,7 +34,7 @@ export const TRANSFER = aTool(
   },
   { digest: 'sha-256:1111' },
 );
-/** Nobody could hold a result of it against what it promises: the reference leads to somewhere else. */
+/** No client can check a result against its promised schema: the reference leads elsewhere. */
 export const UNCHECKABLE = aTool(
   { ...TRANSFER.definition, name: 'transfer', outputSchema: { $ref: 'https://example.com/schema.json' } },
   { digest: 'sha-256:3333' },

@@ -12,14 +12,14 @@ const TABLES = [
   'approvals.access_request',
   'approvals.vote',
 ] as const;
-/** Their rows are deleted when they have been handled, so what was ever queued is counted. */
+/** Handled rows are deleted, so the count is of all rows that were ever queued. */
 const OUTBOXES = ['gateway.outbox', 'approvals.outbox'] as const;
 
 type Counted = (typeof TABLES)[number] | (typeof OUTBOXES)[number];
 type Seen = Counted | 'calls of tools' | 'files';
 export type Traces = Readonly<Record<Seen, number>>;
 
-/** How much there is of everything a tool call can leave behind: rows, calls that reached the file server, files. */
+/** The number of every trace that a tool call can leave: rows, calls that reached the file server, files. */
 export async function tracesIn(stack: Stack): Promise<Traces> {
   const database = await stack.database();
   const counts = [
@@ -28,11 +28,11 @@ export async function tracesIn(stack: Stack): Promise<Traces> {
   ];
   const { rows } = await database.query<Record<Counted, number>>(`SELECT ${counts.join(', ')}`);
   const [row] = rows;
-  if (row === undefined) throw new Error('a statement that always gives a row gave none');
+  if (row === undefined) throw new Error('a statement that always returns a row returned none');
   return { ...row, 'calls of tools': stack.upstreamCalls().length, files: readdirSync(stack.files).length };
 }
 
-/** What still waits for somebody, anywhere: empty when nothing was left lying about. */
+/** All pending work, anywhere: empty when no process left anything behind. */
 export async function openWork(stack: Stack): Promise<string[]> {
   const database = await stack.database();
   const { rows } = await database.query<{ what: string }>(`

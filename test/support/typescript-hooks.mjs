@@ -6,7 +6,7 @@ const OPTIONS = {
   jsc: {
     target: 'es2022',
     parser: { syntax: 'typescript', tsx: true },
-    // `development` has each element carry its place in the sources, by which tests know what they pressed.
+    // `development` makes each element carry its place in the sources, by which tests identify controls.
     transform: { react: { runtime: 'automatic', importSource: 'preact', development: true } },
   },
   module: { type: 'es6' },
@@ -14,12 +14,12 @@ const OPTIONS = {
 };
 const JEST_GLOBALS = new URL('./jest/globals.mjs', import.meta.url).href;
 
-/** Node's resolve hook: jest refuses to be imported by Node, so this gives its globals. */
+/** Node's resolve hook: jest refuses to be imported by Node, so this hook provides its globals. */
 export function resolve(specifier, context, nextResolve) {
   return specifier === '@jest/globals' ? { url: JEST_GLOBALS, shortCircuit: true } : nextResolve(specifier, context);
 }
 
-/** Node's load hook: TypeScript becomes JavaScript, everything else goes its usual way. */
+/** Node's load hook: TypeScript becomes JavaScript, other files load as usual. */
 export async function load(url, context, nextLoad) {
   if (!/[.]tsx?([?]|$)/.test(url)) return nextLoad(url, context);
   const filename = fileURLToPath(url);

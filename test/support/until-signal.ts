@@ -1,4 +1,4 @@
-// Runs in a process of its own: three parts, the second of which stops as the argument says.
+// Runs in a separate process: three parts, the second of which stops as the argument says.
 import { isEntryScript, type Running, runUntilSignal } from '../../apps/shared/lifecycle.ts';
 import { ordinaryTime } from './time.ts';
 
@@ -19,7 +19,7 @@ const manner: Record<string, () => Promise<void>> = {
   'never, and may take an hour': () => new Promise(() => undefined),
 };
 const mayTake: Record<string, number> = {
-  // A machine that stands still is not what is tested.
+  // A machine that stands still is not the subject of this test.
   cleanly: 3_600_000,
   failing: 3_600_000,
   'never, and may take six seconds': 6_000,

@@ -6,8 +6,8 @@ import { patiently } from './wait-for.ts';
 import { systemTime } from './time.ts';
 
 /**
- * The upstreams of a configuration that says this about them and their tools, and leaves the rest as it is by default. Each is
- * read for itself: a configuration may not have two whose tools could get the same names.
+ * The upstreams of a configuration with these members for them and their tools, and the defaults for the rest. Each is
+ * parsed separately: a configuration may not have two whose tools could get the same names.
  */
 export function openUpstreams(
   mcpServers: object,
@@ -23,8 +23,8 @@ export function openUpstreams(
 }
 
 /**
- * Waits until these tools are there, by their public names. Lists and look-ups wait some seconds for upstreams that are still
- * connecting, by the clock: on a slow machine their programs may not have started by then.
+ * Waits until these tools are there, by their public names. Lists and look-ups wait some seconds for upstreams that are
+ * still connecting, by the clock: on a slow machine their programs may not have started by then.
  */
 export async function untilFound(pool: Pick<UpstreamPool, 'find'>, ...names: readonly string[]): Promise<void> {
   await Promise.all(names.map((name) => patiently(() => pool.find(name))));

@@ -1,6 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
-/** Repeats what fails or gives nothing for now, as those do who were told to try again. Throws when that goes on for long. */
+/**
+ * Repeats an operation that fails or gives nothing for now, as clients do that are told to try again. Throws when that
+ * goes on for long.
+ */
 export const patiently = <T>(
   attempt: () => Promise<T | undefined>,
   patience: { timeoutMs?: number; everyMs?: number } = {},
@@ -16,7 +19,7 @@ export const patiently = <T>(
   });
 };
 
-/** Repeats what the product documents as to be repeated, while its answer says so. Throws when that goes on for long. */
+/** Repeats an operation while its answer says so, as the product documents. Throws when that goes on for long. */
 export async function repeatWhile<Answer>(
   isForLater: (answer: Answer) => boolean,
   ask: () => Promise<Answer>,
@@ -33,8 +36,9 @@ export const untilAnswered = <Answer extends { readonly status: number }>(ask: (
   repeatWhile(({ status }) => status === 503, ask);
 
 /**
- * Waits until the condition gives something truthy and answers it. Throws after `timeoutMs`, so that no test hangs: a net, and
- * no measure, for a machine may stand still for seconds. Its default is far beyond the minute for which parts of the product may rest.
+ * Waits until the condition gives a truthy value and answers it. Throws after `timeoutMs`, so that no test hangs. The
+ * limit measures nothing, because a machine may stand still for seconds. Its default is far beyond the minute for which
+ * parts of the product may rest.
  */
 export async function waitFor<T>(
   condition: () => T | Promise<T>,

@@ -9,7 +9,7 @@ import { systemTime } from './time.ts';
 
 export const FORMS = { ...TASKS, elicitation: { form: {} } };
 export const TICKET = { type: 'string', minLength: 3, maxLength: 64, title: 'Change ticket' };
-/** What a further request needs: one object of each is one question. */
+/** The values that a further request needs: each object is one question. */
 const FURTHER = {
   type: 'object',
   title: 'Second signature',
@@ -25,7 +25,9 @@ const FURTHER = {
 };
 export const GIVEN = { ticket: accepted({ ticket: 'CHG-1' }), night: accepted({ night: true }) };
 
-/** A gateway with its real parts, and a worker's steps on its calls, each of which the policy wants one more approval of. */
+/**
+ * A gateway with its real parts, and a worker's steps on its calls. The policy requires another approval for each call.
+ */
 export async function startGatewayThatAsks() {
   const asking = await startAskingGateway();
   const { real } = asking;
@@ -77,14 +79,14 @@ export async function startGatewayThatAsks() {
     ...{ asking, real, tokenOf, ask, get, rowOf, step },
     update: (taskId: string, inputResponses: unknown, options = {}) =>
       ask('tasks/update', { taskId, inputResponses }, options),
-    /** What happened to the call, and what it was asked and answered. */
+    /** The events of the call, its questions and its answers. */
     async traceOf(taskId: string) {
       const { id } = await rowOf(taskId);
       const text = `SELECT (SELECT to_jsonb(array_agg(e ORDER BY seq)) FROM gateway.call_event e WHERE gated_call_id = $1) AS events,
         (SELECT to_jsonb(array_agg(q ORDER BY key)) FROM gateway.question q WHERE gated_call_id = $1) AS questions`;
       return (await real.database.pool.query(text, [id])).rows;
     },
-    /** The task of a call that waits for input, and the keys of what it asks. */
+    /** The task of a call that waits for input, and the keys of its questions. */
     async waiting(args = asking.newArguments()) {
       const taskId = String(taskOf(await asking.call(args)));
       await step(taskId);

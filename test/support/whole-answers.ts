@@ -8,8 +8,8 @@ const basis = {
   [POLICIES_MEMBER]: z.array(z.string()).min(1),
 };
 /**
- * Everything that PDP and access request service send, and nothing else: members beside these would have to be extensions, and have
- * their names.
+ * The complete answers of PDP and access request service: other members would have to be extensions, and have extension
+ * names.
  */
 export const SHAPES = {
   denial: z.strictObject({

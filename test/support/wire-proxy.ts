@@ -2,8 +2,9 @@ import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 
 /**
- * `open`: bytes pass. `silent`: none pass either way, and nobody is told; what was sent arrives when it opens again.
- * `answers held`: requests arrive, answers do not, until it opens. `shut`: connections are cut, new ones refused.
+ * `open`: bytes pass. `silent`: no bytes pass in either direction, without an error; sent bytes arrive when it opens
+ * again. `answers held`: requests arrive, answers do not, until it opens. `shut`: connections are cut, new ones
+ * refused.
  */
 export type Passage = 'open' | 'silent' | 'answers held' | 'shut';
 

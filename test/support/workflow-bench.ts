@@ -12,7 +12,7 @@ import { systemTime } from './time.ts';
 
 export const stillOpen = (waitMs: number, generation = 1) => ({ kind: 'open', generation, waitMs }) as const;
 
-/** Activities that answer from scripts, the last answer for ever, and note every step taken. */
+/** Activities that answer from scripts, with the last answer repeated for ever, and note every step. */
 export function scripted(script: { [Step in keyof ActivityPorts]?: Awaited<ReturnType<ActivityPorts[Step]>>[] }) {
   const steps: string[] = [];
   const step = <T>(name: keyof ActivityPorts, answers: readonly T[]) => {
@@ -33,7 +33,10 @@ export function scripted(script: { [Step in keyof ActivityPorts]?: Awaited<Retur
   return { activities, steps };
 }
 
-/** A task of a workflow that is not over in time is given out again, and its steps are taken once more: a machine may stand still. */
+/**
+ * A task of a workflow that does not end in time is given out again, and its steps are taken once more: a machine may
+ * stand still.
+ */
 const UNHURRIED: WorkflowClientInterceptor = {
   startWithDetails: (input, next) => next(unhurried(input)),
   signalWithStart: (input, next) => next(unhurried(input)),
@@ -47,7 +50,7 @@ export interface Run {
   /** Without an argument, the workflow reads the row first. */
   start(pending?: GatedCallStart['pending']): Promise<void>;
   signal(): Promise<void>;
-  /** What the engine's own pages show that the workflow waits for. */
+  /** The workflow's state of waiting on the engine's own pages. */
   details(): Promise<string | undefined>;
   result(): Promise<unknown>;
   handle(): ReturnType<Client['workflow']['getHandle']>;
@@ -65,7 +68,7 @@ export async function startWorkflowBench() {
   const bundle: WorkflowBundle = await bundleWorkflows();
   return {
     client,
-    /** Runs `use` beside a worker with these activities, on a task queue of its own. */
+    /** Runs `use` beside a worker with these activities, on its own task queue. */
     async beside<T>(activities: ActivityPorts, use: (run: Run) => Promise<T>): Promise<T> {
       const taskQueue = randomUUID();
       const worker = await Worker.create({
@@ -91,7 +94,7 @@ export async function startWorkflowBench() {
   };
 }
 
-/** The details that a workflow sets of itself, as the engine's pages ask for them. */
+/** The details that a workflow sets on itself, as the engine's pages ask for them. */
 export async function currentDetails(handle: WorkflowHandle): Promise<string | undefined> {
   const { currentDetails: details } = await handle.query<{ currentDetails?: string }>('__temporal_workflow_metadata');
   return details;

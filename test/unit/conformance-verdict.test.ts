@@ -10,22 +10,22 @@ const finding = (check: string, verdict: 'passed' | 'failed' | 'skipped') => ({
 const run = (...findings: SetRun['findings']): SetRun => ({ target: 'relayed', set: 'all', findings });
 const expected = [{ reason: 'not built', in: ['relayed all', 'relayed tasks'], checks: ['ping:a', 'ping:b'] }];
 
-describe('what the conformance suite finds', () => {
-  it('is as expected when that fails which is expected to, and nothing else', () => {
+describe('the findings of the conformance suite', () => {
+  it('are as expected when exactly the expected failures occur', () => {
     const verdict = judge([run(finding('a', 'failed'), finding('b', 'failed'), finding('c', 'passed'))], expected);
     expect(verdict).toEqual({ unexpected: [], stale: [] });
   });
 
-  it('is reported when it fails unexpectedly', () => {
+  it('are reported when a check fails unexpectedly', () => {
     const runs = [run(finding('a', 'failed'), finding('b', 'failed'), finding('c', 'failed'))];
     expect(judge(runs, expected).unexpected).toEqual([{ run: runs[0], finding: finding('c', 'failed') }]);
   });
 
-  it.each(['passed', 'skipped'] as const)('is reported when it was expected to fail and is %s', (verdict) => {
+  it.each(['passed', 'skipped'] as const)('are reported when a check was expected to fail and is %s', (verdict) => {
     expect(judge([run(finding('a', verdict), finding('b', 'failed'))], expected).stale).toEqual(['relayed all ping:a']);
   });
 
-  it('is reported when it was expected to fail and is not there', () => {
+  it('are reported when a check was expected to fail and is missing', () => {
     expect(judge([run(finding('a', 'failed'))], expected).stale).toEqual(['relayed all ping:b']);
   });
 });
@@ -34,7 +34,7 @@ describe('the report', () => {
   const beside = { ...finding('d', 'passed'), scenario: 'other' };
   const runs = [run(finding('a', 'failed'), finding('b', 'passed'), finding('c', 'skipped'), beside)];
 
-  it('counts scenarios that a revision demands apart from others', () => {
+  it('counts scenarios that a revision requires separately from others', () => {
     expect(scoreTable(runs, new Map([['all', new Set(['ping'])]])).split('\n')).toEqual([
       'set  profile  scenarios  beside  checks  warnings  skipped',
       'all  relayed        0/1     1/1     2/3         0        1',
@@ -44,13 +44,13 @@ describe('the report', () => {
     );
   });
 
-  it('says why something failed, and of what did not fail nothing', () => {
+  it('gives the reason of each failure, and lists nothing else', () => {
     const passed = { reason: 'unfit', in: ['relayed all'], checks: ['ping:b'] };
     expect(reasonsOf(runs, [...expected, passed])).toBe('  not built\n      relayed all (1)');
   });
 });
 
-it('the expected failures are in sets and of targets that there are, and each is there once', () => {
+it('the expected failures name existing sets and targets, each once', () => {
   const places = SETS.flatMap(({ name, targets }) => targets.map((target) => `${target} ${name}`));
   const all = readExpectations(packagePath('test', 'conformance', 'expected-failures.yaml'));
   expect(all.flatMap((one) => one.in).filter((place) => !places.includes(place))).toEqual([]);

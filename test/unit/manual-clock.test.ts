@@ -6,7 +6,7 @@ import { ManualClock } from '../support/manual-clock.ts';
 import { ORDINARY_LIMITS } from '../support/time.ts';
 
 describe('the manual clock', () => {
-  it('does what is due in its order, at its instant, and what follows from it', async () => {
+  it('runs due timers in order, at their instants, with their consequences', async () => {
     const clock = new ManualClock(1_000);
     const done: [what: string, at: number][] = [];
     const note = (what: string) => void done.push([what, clock.now()]);
@@ -42,7 +42,7 @@ describe('the manual clock', () => {
     expect(clock.waiting).toBe(0);
   });
 
-  it('is set without any timer firing', async () => {
+  it('is set without firing a timer', async () => {
     const clock = new ManualClock();
     let isDone = false;
     clock.once(10, () => (isDone = true));
@@ -61,7 +61,7 @@ describe('the clock of the machine', () => {
     await systemClock.after(60_000, over.signal);
   });
 
-  it('calls nothing after its timer was ended', async () => {
+  it('calls no function after its timer was ended', async () => {
     let calls = 0;
     systemClock.once(1, () => (calls += 1))();
     systemClock.every(1, () => (calls += 1))();
@@ -69,15 +69,15 @@ describe('the clock of the machine', () => {
     expect(calls).toBe(0);
   });
 
-  it('does not take a time that is longer than a timer runs for none', () => {
+  it('does not treat a time beyond a timer’s maximum as zero', () => {
     expect(systemClock.signalAfter(2 ** 40).aborted).toBe(false);
     const cancel = systemClock.once(2 ** 40, () => undefined);
     cancel();
   });
 });
 
-describe('a signal that is bound to a time', () => {
-  it('aborts at the end of the time, and then lets go of the other signal', async () => {
+describe('a signal with a time limit', () => {
+  it('aborts at the end of the time, and then releases the other signal', async () => {
     const clock = new ManualClock();
     const other = new AbortController();
     const { signal } = timeLimit(clock, 10, other.signal);
@@ -97,7 +97,7 @@ describe('a signal that is bound to a time', () => {
     expect(clock.waiting).toBe(0);
   });
 
-  it('lets go of both when it is ended', () => {
+  it('releases both when it is ended', () => {
     const clock = new ManualClock();
     const other = new AbortController();
     const { signal, end } = timeLimit(clock, 10, other.signal);
@@ -123,7 +123,7 @@ describe('the limits', () => {
     }
   });
 
-  it('keep the order that one has to another', () => {
+  it('keep their order', () => {
     const limits = ORDINARY_LIMITS;
     expect(limits.accessRequestServiceMs + limits.handleRecordingMs).toBeLessThan(limits.submissionLeaseMs);
     expect(limits.databaseStatementMs).toBeLessThan(limits.databaseAnswerMs);

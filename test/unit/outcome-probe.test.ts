@@ -6,7 +6,7 @@ import { systemTime } from '../support/time.ts';
 it.each([
   ['files__write_file', 'files__was_written'],
   ['write_file', 'was_written'],
-])('the probe of %s is the tool %s: both names begin alike', async (tool, probe) => {
+])('the probe of %s is the tool %s: both names have the same prefix', async (tool, probe) => {
   const looked: string[] = [];
   const ask = createOutcomeProbe({
     ...systemTime,

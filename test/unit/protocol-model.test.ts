@@ -2,16 +2,16 @@ import { describe, expect, it } from '@jest/globals';
 import { explore } from '../model/explore.ts';
 import { MODEL_MUTANTS } from '../model/mutants.ts';
 
-describe('the protocol of a gated call, in every order in which things can happen', () => {
-  it('lets nothing happen that must never be, and always comes to rest', () => {
+describe('the protocol of a gated call, in every order of events', () => {
+  it('permits no violation, and always comes to rest', () => {
     const { states, violation } = explore();
     expect(violation).toBeUndefined();
-    // Fewer would mean that something can no longer happen in the model, and nothing was shown of it.
+    // Fewer would mean that some step no longer happens in the model, so the result would prove less.
     expect(states).toBeGreaterThan(10_000);
   });
 
-  it.each(Object.entries(MODEL_MUTANTS))('would not do so if %s', (_, rules) => {
-    // Most need one gateway and one worker only, and that is soon explored.
+  it.each(Object.entries(MODEL_MUTANTS))('would fail if %s', (_, rules) => {
+    // Most need only one gateway and one worker, and that is soon explored.
     const { violation = explore(rules).violation } = explore(rules, { isAlone: true });
     expect(violation?.path.length).toBeGreaterThan(1);
   });

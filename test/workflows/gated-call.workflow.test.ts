@@ -30,13 +30,13 @@ describe('the workflow of a gated call', () => {
   it.each([
     ['the resolution', { readResolution: [ENDED] }, ['readResolution']],
     ['the decision', { decideAndClaim: [ENDED] }, ['readResolution', 'decideAndClaim']],
-  ] as const)('does nothing more for a call that %s ended', async (_, script, taken) => {
+  ] as const)('takes no step for a call that %s ended', async (_, script, taken) => {
     const { activities, steps } = scripted(script as object);
     await beside(activities, toTheEnd);
     expect(steps).toEqual(taken);
   });
 
-  it('reads the resolution of the next generation when the policy wants one more approval', async () => {
+  it('reads the resolution of the next generation when the policy requires another approval', async () => {
     const { activities, steps } = scripted({ decideAndClaim: [{ kind: 'next_generation' }, CLAIMED] });
     await beside(activities, toTheEnd);
     expect(steps.slice(0, 4)).toEqual(['readResolution', 'decideAndClaim', 'readResolution', 'decideAndClaim']);
@@ -88,7 +88,7 @@ describe('the workflow of a gated call', () => {
     expect(steps.at(-1)).toBe(steps.at(-2));
   });
 
-  it('leaves a failed invocation to settling, and tries again only when no permit was given', async () => {
+  it('leaves a failed invocation to settling, and tries again only when it has no permit', async () => {
     const { activities, steps } = scripted({
       invokeTool: [new Error('the process died') as never, undefined],
       settle: [{ kind: 'invoke' }, { kind: 'retry', waitMs: 5 }, { kind: 'ended' }],
@@ -109,13 +109,13 @@ describe('the workflow of a gated call', () => {
       await Promise.all([start(), signal()]);
       return [before.runId, (await handle().describe()).runId];
     });
-    // Steps that are idempotent may run again when a signal arrives while a workflow task ends; the invocation may not.
+    // Idempotent steps may run again when a signal arrives while a workflow task ends; the invocation may not.
     expect(steps.filter((step) => step === 'invokeTool')).toHaveLength(1);
     expect(new Set(runs).size).toBe(1);
     expect(steps.at(-1)).toBe('settle');
   });
 
-  it('keeps nothing but a reference and the deadline in its history', async () => {
+  it('keeps only a reference and the deadline in its history', async () => {
     const { activities } = scripted({ readResolution: [ENDED] });
     const pending = inAnHour();
     await beside(activities, async ({ start, signal, result, handle }) => {
@@ -130,7 +130,7 @@ describe('the workflow of a gated call', () => {
   });
 });
 
-describe('the engine shows what the workflow waits for', () => {
+describe('the engine shows the workflow’s state of waiting', () => {
   it('from its start, and after each step', async () => {
     const { activities, steps } = scripted({
       readResolution: [stillOpen(HOUR, 1), GRANTED, stillOpen(HOUR, 2), GRANTED],

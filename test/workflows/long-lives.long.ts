@@ -8,7 +8,7 @@ const HOUR = 3_600_000;
 /** As many events as make a run hand over. */
 const MANY = 2_000;
 const ENDED = { kind: 'ended' } as const;
-/** What the engine does not repeat by itself. */
+/** An error that the engine does not repeat by itself. */
 const forGood = () => ApplicationFailure.nonRetryable('no use') as never;
 
 let bench: Awaited<ReturnType<typeof startWorkflowBench>>;
@@ -18,7 +18,7 @@ beforeAll(async () => {
 afterAll(() => bench?.stop());
 
 describe('a workflow that waits for long', () => {
-  it('hands over while nobody knows how its execution went, and takes it up again where the row says', async () => {
+  it('hands over while the outcome of its execution is unknown, and goes on from the row', async () => {
     const { activities, steps } = scripted({});
     const runsBegun = () => steps.filter((step) => step === 'readResolution').length;
     const settle = async () => {
@@ -28,7 +28,7 @@ describe('a workflow that waits for long', () => {
     const input = await bench.beside({ ...activities, settle }, async ({ start, handle }) => {
       await start();
       await waitFor(() => steps.includes('settle'));
-      // Nobody listens to them now, but they make the run long.
+      // No handler reads them, but they make the run long.
       await flood(MANY, handle());
       return (await lastRun(handle())).input;
     });
@@ -45,7 +45,7 @@ describe('a workflow that waits for long', () => {
       await start();
       await waitFor(() => steps.length >= 1);
       const { runId } = await handle().describe();
-      await flood(MANY, handle(), 'nobody-knows');
+      await flood(MANY, handle(), 'unknown');
       for (let reads = 2; reads <= 4; reads += 1) {
         await signal();
         await waitFor(() => steps.length === reads);
@@ -72,7 +72,7 @@ describe('a workflow whose steps fail for good', () => {
     expect(steps).toHaveLength(3);
   });
 
-  it('asks the row how an execution went until it learns it', async () => {
+  it('asks the row about its execution until the outcome is known', async () => {
     const { activities, steps } = scripted({ invokeTool: [forGood()], settle: [forGood(), ENDED] });
     await bench.beside(activities, async ({ start, result }) => {
       await start();
@@ -82,7 +82,7 @@ describe('a workflow whose steps fail for good', () => {
   });
 });
 
-it('a workflow that is cancelled in the engine goes on: a call is cancelled at its row', async () => {
+it('a workflow that is cancelled in the engine goes on: only the row can cancel a call', async () => {
   const { activities, steps } = scripted({ readResolution: [stillOpen(HOUR), ENDED] });
   await bench.beside(activities, async ({ start, signal, result, handle }) => {
     await start();
@@ -100,7 +100,7 @@ it('answers five signals in a row at once, and then one in five seconds', async 
   const tookMs = await bench.beside(activities, async ({ start, signal, handle }) => {
     await start();
     await waitFor(() => steps.length >= 1);
-    // From before the last one that is answered at once: the machine may stand still after it.
+    // Measured from before the last one that is answered at once: the machine may stand still after it.
     let began = 0;
     for (let reads = 2; reads <= 6; reads += 1) {
       began = performance.now();
@@ -115,7 +115,7 @@ it('answers five signals in a row at once, and then one in five seconds', async 
   expect(tookMs).toBeGreaterThan(3_000);
 });
 
-/** Waits for the end, and says how the last run began. */
+/** Waits for the end, and answers how the last run began. */
 async function lastRun(handle: WorkflowHandle) {
   await handle.result();
   return beginningOf(handle);

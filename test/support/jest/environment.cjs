@@ -1,5 +1,5 @@
-// jest's `testEnvironment`: the worker process as it is. jest's own gives each file built-ins of its own, which the objects that
-// Node parses and clones are not made of.
+// jest's `testEnvironment`: the unchanged worker process. jest's default gives each file its own built-ins, and objects that Node
+// parses or clones are not instances of them.
 module.exports = class ProcessEnvironment {
   global = {};
 

@@ -1,2 +1,2 @@
-/** jest requires this file, and Node's hooks see what is imported only. */
+/** jest requires this file, and Node's hooks apply only to imported files. */
 export default async () => (await import('./global-teardown.ts')).default();

@@ -1,5 +1,5 @@
-// What `@jest/globals` is to files that Node loads (see ../typescript-hooks.mjs). Node loads a support file once for all test
-// files, so each function goes to the one of the test file that runs.
+// `@jest/globals` for files that Node loads (see ../typescript-hooks.mjs). Node loads a support file once for all test
+// files, so each function goes to the one of the running test file.
 import { ModernFakeTimers } from '@jest/fake-timers';
 import { ModuleMocker } from 'jest-mock';
 

@@ -1,8 +1,8 @@
-// jest's `runtime`: the module system that jest-circus asks to load a test file. This one is Node's own. A test file and the
+// jest's `runtime`: the module system that jest-circus asks to load a test file. This one uses Node's own loader. A test file and the
 // product that it imports run in the worker itself, as they do outside of tests, and a worker evaluates each module once.
 const { pathToFileURL } = require('node:url');
 
-/** Where `globals.mjs` finds `describe`, `expect` and the others of the file that runs. */
+/** Where `globals.mjs` finds `describe`, `expect` and the others of the running file. */
 const GLOBALS = Symbol.for('countersign.jest.globals');
 /** Where jest-circus keeps its listeners, outside of its module. */
 const LISTENERS = Symbol.for('EVENT_HANDLERS');
@@ -10,7 +10,7 @@ const LISTENERS = Symbol.for('EVENT_HANDLERS');
 let files = 0;
 
 class NodeRuntime {
-  /** Gives each test file a jest-circus of its own, which knows no test and no listener of the file before. */
+  /** Gives each test file its own jest-circus, without tests and listeners of the file before. */
   requireInternalModule(path) {
     delete globalThis[LISTENERS];
     delete require.cache[path];

@@ -1,5 +1,5 @@
 // jest's `testSequencer`: the files that take longest come first, so that no long one runs alone at the end. A fresh clone has
-// no times of its own, so the repository has them: `npm test -- --weigh` writes them anew.
+// no times yet, so the repository contains them: `npm test -- --weigh` updates them.
 const { readFileSync } = require('node:fs');
 const { join, relative } = require('node:path');
 

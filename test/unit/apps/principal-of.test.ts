@@ -6,18 +6,18 @@ const read = (claims: JsonObject, identityClaim = 'sub') =>
   principalOf(claims, { issuer: 'https://idp.test', identityClaim });
 const ALICE = { issuer: 'https://idp.test', subject: 'alice' };
 
-describe('whose token it is', () => {
+describe('the principal of a token', () => {
   it.each<[string, JsonObject, object]>([
     ['client_id names the client', { client_id: 'host' }, { clientId: 'host' }],
     ['azp names it where there is no client_id, as Keycloak has it', { azp: 'host' }, { clientId: 'host' }],
     ['both may be the same', { client_id: 'host', azp: 'host' }, { clientId: 'host' }],
     ['azp is an alias beside another client_id', { client_id: 'host', azp: 'b' }, { clientId: 'host', aliases: ['b'] }],
-    ['none of them names any', {}, {}],
+    ['no claim names a client', {}, {}],
   ])('%s', (_case, claims, expected) => {
     expect(read({ sub: 'alice', ...claims })).toEqual({ ...ALICE, ...expected });
   });
 
-  it('has the claim by which policies know people as an alias, where it is a text', () => {
+  it('has the claim by which policies know people as an alias, where it is text', () => {
     expect(read({ sub: 'alice', email: 'a@x.test' }, 'email')).toEqual({ ...ALICE, aliases: ['a@x.test'] });
     for (const email of [7, '', null, ['a@x.test'], 'alice'])
       expect(read({ sub: 'alice', email }, 'email')).toEqual(ALICE);
@@ -37,13 +37,13 @@ describe('whose token it is', () => {
   it.each<[string, JsonObject]>([
     ['no subject', {}],
     ['an empty subject', { sub: '' }],
-    ['a subject that is no text', { sub: 7 }],
-    ['a client that is no text', { sub: 'alice', client_id: ['host'] }],
-    ['a chain that is a text', { sub: 'alice', act: 'bob' }],
+    ['a subject that is not text', { sub: 7 }],
+    ['a client that is not text', { sub: 'alice', client_id: ['host'] }],
+    ['a chain that is text', { sub: 'alice', act: 'bob' }],
     ['a chain that is a list', { sub: 'alice', act: [{ sub: 'bob' }] }],
     ['an actor without a name', { sub: 'alice', act: { iss: 'https://b.test' } }],
-    ['an actor behind whom one has no name', { sub: 'alice', act: { sub: 'bob', act: {} } }],
-  ])('is not known of %s', (_case, claims) => {
+    ['an actor in front of one without a name', { sub: 'alice', act: { sub: 'bob', act: {} } }],
+  ])('is unknown for %s', (_case, claims) => {
     expect(read(claims)).toBeUndefined();
   });
 });

@@ -32,13 +32,13 @@ describe('callDigest', () => {
     expect(digest(tool, args)).not.toBe(digest('t', { a: 1 }));
   });
 
-  it('cannot be met by moving text between tool and arguments', () => {
+  it('cannot be matched by moving text between tool and arguments', () => {
     expect(digest('t","arguments":{}', {})).not.toBe(digest('t', {}));
   });
 });
 
 describe('isIntact', () => {
-  it('accepts what was bound', () => {
+  it('accepts an unchanged binding', () => {
     expect(isIntact(bound(), sha256)).toBe(true);
   });
 
@@ -47,7 +47,7 @@ describe('isIntact', () => {
     ['another tool', bound({ tool: 'bank__refund' })],
     ['another digest', bound({ callDigest: digest('bank__pay', {}) })],
     ['an empty digest', bound({ callDigest: '' })],
-    ['arguments that are no JSON', bound({ arguments: '{"amount":' })],
+    ['arguments that are not JSON', bound({ arguments: '{"amount":' })],
     ['arguments that have no canonical form', bound({ arguments: '{"to":"\\ud800"}' })],
   ])('refuses %s', (_, binding) => {
     expect(isIntact(binding, sha256)).toBe(false);

@@ -55,7 +55,7 @@ describe('canonicalJson', () => {
     expect(canonicalJson(value).match(/"[^"]*":/g)).toEqual(sorted.map((key) => `${JSON.stringify(key)}:`));
   });
 
-  it('writes strings with the shortest escapes and no escape that is not needed', () => {
+  it('writes strings with the shortest escapes and no unnecessary escape', () => {
     expect(canonicalJson('\u20ac$\u000f\nA\'\u0042\u0022\u005c\\"/')).toBe(String.raw`"€$\u000f\nA'B\"\\\\\"/"`);
     expect(canonicalJson('\u2028\u007f\u{1f600}')).toBe('"\u2028\u007f\u{1f600}"');
     expect(canonicalJson('\b\t\f\r\u0000')).toBe(String.raw`"\b\t\f\r\u0000"`);
@@ -74,7 +74,7 @@ describe('canonicalJson', () => {
     expect(canonicalJson(value)).toBe('{"a":{"c":[true,false],"d":null},"b":[3,1,2,[],{}]}');
   });
 
-  it('gives equal text for equal values, however they were written', () => {
+  it('gives equal text for equal values, in any spelling', () => {
     const one = JSON.parse('{"amount": 1.0e2, "to": "\\u0041nna", "tags": ["x"]}') as Json;
     const other = JSON.parse('{"tags":["x"],"to":"Anna","amount":100}') as Json;
     expect(canonicalJson(one)).toBe(canonicalJson(other));

@@ -17,7 +17,7 @@ describe('trouble with the database', () => {
     ...['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT'].map(ofNetwork),
     new Error('Connection terminated unexpectedly'),
     'thrown without an error',
-  ])('passes, and has one name: %s', (thrown) => {
+  ])('is temporary, and has one name: %s', (thrown) => {
     const unavailable = asUnavailable(thrown);
     expect(unavailable).toMatchObject(AWAY);
     if (thrown instanceof Error) expect(unavailable.cause).toBe(thrown);
@@ -27,7 +27,7 @@ describe('trouble with the database', () => {
     ...['22P02', '23505', '42P01', '42501', 'P0001', '0A000', 'XX000'].map((code) => answer(code)),
     new TypeError('x is not a function'),
     new RangeError('Invalid array length'),
-  ])('stays what it is when it does not pass: %s', (thrown) => expect(asUnavailable(thrown)).toBe(thrown));
+  ])('keeps its error when it is not temporary: %s', (thrown) => expect(asUnavailable(thrown)).toBe(thrown));
 
   it('that has a name already keeps it', () => {
     for (const code of ['ERR_DATABASE_UNAVAILABLE', 'ERR_SEAL_BROKEN'] as const) {

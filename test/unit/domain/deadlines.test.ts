@@ -17,7 +17,7 @@ describe('pauseMs', () => {
     expect(pauses).toEqual([1_000, 2_000, 4_000, 32_000, 60_000, 60_000, 60_000, 60_000]);
   });
 
-  it('is spread by up to a fifth, towards shorter', () => {
+  it('varies by up to a fifth, towards shorter', () => {
     expect(pauseMs(aPause({ random: 0.5 }))).toBe(900);
     expect(pauseMs(aPause({ random: 0.999_999 }))).toBe(801);
   });
@@ -27,16 +27,16 @@ describe('pauseMs', () => {
     expect(pauseMs(aPause({ askedMs: 10 }))).toBe(1_000);
   });
 
-  it('never goes beyond the deadline, whoever asked for it', () => {
+  it('never goes beyond the deadline, for any requested pause', () => {
     expect(pauseMs(aPause({ remainingMs: 300 }))).toBe(300);
     expect(pauseMs(aPause({ remainingMs: 300, askedMs: 90_000 }))).toBe(300);
   });
 
-  it.each([0, -5_000])('is nothing when %d ms are left', (remainingMs) => {
+  it.each([0, -5_000])('is 0 when %d ms are left', (remainingMs) => {
     expect(pauseMs(aPause({ remainingMs, askedMs: 90_000 }))).toBe(0);
   });
 
-  it('is a whole number of milliseconds, which is what timers take', () => {
+  it('is a whole number of milliseconds, because timers take no other', () => {
     expect(pauseMs(aPause({ random: 0.123_45, remainingMs: 1e6 + 0.5 }))).toBe(976);
     expect(pauseMs(aPause({ remainingMs: 0.2 }))).toBe(1);
   });

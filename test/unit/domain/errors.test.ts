@@ -4,7 +4,7 @@ import { CountersignError, ERROR_FACTS, type ErrorCode } from '../../../workflow
 const CODES = Object.keys(ERROR_FACTS) as ErrorCode[];
 
 describe('CountersignError', () => {
-  it('says that exactly what is unavailable may be tried again', () => {
+  it('may be tried again only when the error is unavailability', () => {
     expect(CODES.filter((code) => new CountersignError(code, 'a message').retryable)).toEqual(
       CODES.filter((code) => code.endsWith('_UNAVAILABLE')),
     );

@@ -14,7 +14,7 @@ describe('a text that is read as it is written', () => {
     '{"a" : 1 ,\n "A":1}',
     '{"constructor":2,"prototype":"__proto__"}',
     '{"a":"\\ud83d\\ude00","b":"\\\\ud800"}',
-    // No JSON: the parser says so.
+    // The text is not JSON: the parser says so.
     '{"a":-}',
     '{"a',
     '}}}{{{',
@@ -24,7 +24,7 @@ describe('a text that is read as it is written', () => {
   });
 });
 
-describe('a text that is not', () => {
+describe('a text that is read differently', () => {
   it.each([
     ['{"a":1,"a":1}', 'body.member_twice'],
     ['{"a":1,"\\u0061":2}', 'body.member_twice'],
@@ -49,7 +49,7 @@ describe('a text that is not', () => {
   });
 });
 
-it('has two hundred levels at most, whatever they are of', () => {
+it('has two hundred levels at most, of any kind', () => {
   const nested = (levels: number, [open, close]: readonly [string, string]) =>
     unfaithful(open.repeat(levels) + close.repeat(levels));
   for (const brackets of [
@@ -76,20 +76,20 @@ describe('has ten thousand members and elements at most', () => {
     expect([unfaithful(of(10_000)), unfaithful(of(10_002))]).toEqual([undefined, 'body.too_many']);
   });
 
-  it('and of a service more', () => {
+  it('and more in an answer of a service', () => {
     expect(unfaithful(list('1', 50_000), MAX_MEMBERS.service)).toBeUndefined();
     expect([isAmbiguous(list('1', 50_000)), isAmbiguous(list('1', 50_001))]).toEqual([false, true]);
   });
 
-  it.each(['"a":', '1 ', ']', '}', 'null '])('though the text is no JSON: %s', (one) => {
+  it.each(['"a":', '1 ', ']', '}', 'null '])('also in text that is not JSON: %s', (one) => {
     const text = one.repeat(1_000_000);
     expect(unfaithful(text)).toBe(/[\]}]/.test(one) ? undefined : 'body.too_many');
   });
 });
 
-it('takes no longer than its text is long', () => {
+it('takes time in proportion to the length of its text', () => {
   const text = `{${Array.from({ length: 200_000 }, (_, index) => `"k${index}":${index}`).join(',')}}`;
-  // What counts is the work, not how long a busy machine takes for it.
+  // The work counts, not the time that a busy machine takes for it.
   const work = () => {
     const began = process.cpuUsage();
     expect(unfaithful(text, 1_000_000)).toBeUndefined();
@@ -107,14 +107,14 @@ it('takes no longer than its text is long', () => {
   expect(isQuick() || isQuick() || isQuick()).toBe(true);
 });
 
-describe('a text that says two things at once', () => {
+describe('an ambiguous text', () => {
   it.each(['{"a":1,"a":2}', '[{"b":{"a":1,"\\u0061":1}}]', '{"n":123456789012345678901,"a":1,"a":2}', '['.repeat(300)])(
-    'is found, whatever else is wrong with it: %s',
+    'is found, even with other faults: %s',
     (text) => expect(isAmbiguous(text)).toBe(true),
   );
 
   it.each(['{"a":[{"a":1},{"a":1}]}', '{"n":123456789012345678901}', '{"__proto__":1}', 'no JSON', ''])(
-    'is not %s',
+    'does not include %s',
     (text) => expect(isAmbiguous(text)).toBe(false),
   );
 });

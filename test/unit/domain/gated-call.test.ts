@@ -34,7 +34,7 @@ describe('the states of a gated call', () => {
     expect(Object.keys(TRANSITIONS)).toEqual([...GATED_CALL_STATES]);
   });
 
-  it('are all reached from `preparing`, and it from none', () => {
+  it('are all reached from `preparing`, which follows no state', () => {
     expect([...reachableFrom('preparing')].sort()).toEqual(
       GATED_CALL_STATES.filter((each) => each !== 'preparing').sort(),
     );
@@ -49,7 +49,7 @@ describe('the states of a gated call', () => {
     expect(next(state)).not.toContain(state);
   });
 
-  it('come to execution through `granted` and `claimed` only', () => {
+  it('come to execution only through `granted` and `claimed`', () => {
     expect(GATED_CALL_STATES.filter((each) => next(each).includes('claimed'))).toEqual(['granted']);
     for (const end of ['executed', 'execution_error', 'outcome_unknown'] as const) {
       expect(GATED_CALL_STATES.filter((each) => next(each).includes(end))).toEqual(['claimed']);
@@ -77,11 +77,11 @@ describe('dispositionOf', () => {
     expect(dispositionOf(state)).toBe(disposition);
   });
 
-  it.each(['cancelled', 'failed'] as const)('of %s is none, although it is an end', (state) => {
+  it.each(['cancelled', 'failed'] as const)('of %s is undefined, although it is an end', (state) => {
     expect(dispositionOf(state)).toBeUndefined();
   });
 
-  it('says nothing about a call that is still open', () => {
+  it('is undefined for a call that is still open', () => {
     expect(GATED_CALL_STATES.filter((each) => !isTerminal(each) && dispositionOf(each) !== undefined)).toEqual([]);
   });
 

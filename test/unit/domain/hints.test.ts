@@ -16,7 +16,7 @@ const hinting = (meta: JsonObject, annotations?: JsonObject): JsonObject => ({
 const facts = (definition: JsonObject, settings?: ToolSettings) => toolFacts(definition, settings);
 
 describe('the hints of a tool', () => {
-  it('are those of its upstream, and the operator knows better [HINT-001, HINT-006]', () => {
+  it('are those of its upstream, and the operator’s take precedence [HINT-001, HINT-006]', () => {
     const definition = hinting({
       'mcp.dev/effect': 'delete',
       'mcp.dev/idempotent': false,
@@ -42,20 +42,17 @@ describe('the hints of a tool', () => {
     ['destroy', 'yes', 1, 'secret'],
     ['Read', null, 'true', ['public']],
     [{}, [], {}, 3],
-  ] as const)(
-    'say nothing where they are none of those that there are [HINT-002]: %j %j %j %j',
-    (effect, a, b, result) => {
-      const meta = {
-        'mcp.dev/effect': effect,
-        'mcp.dev/idempotent': a,
-        'mcp.dev/requiresConfirmation': b,
-        'mcp.dev/resultSensitivity': result,
-      };
-      expect(facts(hinting(meta)).hints).toEqual({});
-      for (const definition of [{ _meta: 'x' }, { _meta: [] }, { _meta: null }])
-        expect(facts(definition).hints).toEqual({});
-    },
-  );
+  ] as const)('are empty where their values are unknown [HINT-002]: %j %j %j %j', (effect, a, b, result) => {
+    const meta = {
+      'mcp.dev/effect': effect,
+      'mcp.dev/idempotent': a,
+      'mcp.dev/requiresConfirmation': b,
+      'mcp.dev/resultSensitivity': result,
+    };
+    expect(facts(hinting(meta)).hints).toEqual({});
+    for (const definition of [{ _meta: 'x' }, { _meta: [] }, { _meta: null }])
+      expect(facts(definition).hints).toEqual({});
+  });
 
   it('complete the annotations, and correct them only when they are the operator’s [HINT-013]', () => {
     const upstream = { readOnlyHint: false, title: 'kept' };
@@ -91,7 +88,7 @@ describe('the hints of a tool', () => {
     for (const effect of EFFECTS) expect(found(effect, facts({}, { effect }).annotations)).toBe(0);
   });
 
-  it('say how loud the log is: an upstream can raise its voice, and only the operator can lower it [HINT-008, HINT-009]', () => {
+  it('set the level of the log: an upstream can raise it, and only the operator can lower it [HINT-008, HINT-009]', () => {
     const declared = (effect?: string) =>
       facts(hinting(effect === undefined ? {} : { 'mcp.dev/effect': effect })).auditLevel;
     expect([undefined, ...EFFECTS].map(declared)).toEqual(['info', 'info', 'info', 'warn', 'info']);

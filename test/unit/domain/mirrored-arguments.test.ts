@@ -22,7 +22,7 @@ describe('the arguments that headers repeat', () => {
     });
   });
 
-  it('may be called as the keyword is, and have defaults and examples that look like it', () => {
+  it('may have the name of the keyword, and defaults and examples that look like it', () => {
     const inputSchema = schema({
       'x-mcp-header': { type: 'string' },
       a: { type: 'object', default: named('A'), examples: [named('A')], enum: [named('A')], const: named('A') },
@@ -36,9 +36,9 @@ describe('the arguments that headers repeat', () => {
     ['a name with a space', schema({ a: named('a b') })],
     ['a name with a line feed', schema({ a: named('a\nb') })],
     ['a name with a letter beyond ASCII', schema({ a: named('ä') })],
-    ['a name that is no text', schema({ a: named(7) })],
+    ['a name that is not text', schema({ a: named(7) })],
     ['a name that is null', schema({ a: named(null) })],
-    ['two names that differ in case alone', schema({ a: named('Region'), b: schema({ c: named('REGION') }) })],
+    ['two names that differ only in case', schema({ a: named('Region'), b: schema({ c: named('REGION') }) })],
     ['a number', schema({ a: named('A', 'number') })],
     ['an object', schema({ a: named('A', 'object') })],
     ['several types', schema({ a: named('A', ['string', 'null']) })],
@@ -49,7 +49,7 @@ describe('the arguments that headers repeat', () => {
     ['one under a condition', schema({}, { then: schema({ a: named('A') }) })],
     ['one in a definition', schema({}, { $defs: { a: named('A') } })],
     ['one for names by pattern', schema({}, { patternProperties: { '^a': named('A') } })],
-    ['one for whatever else there is', schema({}, { additionalProperties: named('A') })],
+    ['one for all other members', schema({}, { additionalProperties: named('A') })],
   ])('cannot be declared with %s: such a tool is not offered [HTTP-018]', (_case, inputSchema) => {
     const { mirrored, fault } = mirroredArguments(inputSchema);
     expect(mirrored).toEqual([]);
@@ -57,7 +57,7 @@ describe('the arguments that headers repeat', () => {
     expect(refusalOf(toolFacts({ inputSchema }))).toBe(fault);
   });
 
-  it('have the value at their place, and none where there is none or null', () => {
+  it('have the value at their place, and are left out where it is missing or null', () => {
     const at = (path: string[], args: JsonObject) => mirroredValue(args, { name: 'A', path, type: 'string' });
     expect(at(['a', 'b'], { a: { b: false } })).toBe(false);
     expect(at(['a'], { a: '' })).toBe('');

@@ -87,7 +87,7 @@ describe('answersOf', () => {
 
   it.each([
     ['a permit that was never given', { invocation: undefined }],
-    ['a permit after which nothing was sent', { invocation: { beganAt: at(4), notSentAt: at(5) } }],
+    ['a permit without a sent call', { invocation: { beganAt: at(4), notSentAt: at(5) } }],
   ])('says that the tool did not run when the claim ended with %s', (_, changes) => {
     const { result: _result, invocation: _invocation, ...claimed } = aRecord('execution_error', { reason: 'not_sent' });
     const record = { ...claimed, ...(changes.invocation && { invocation: changes.invocation }) };
@@ -113,7 +113,7 @@ describe('answersOf', () => {
       'no grant before the claim',
       { transitions: transitions('preparing', 'pending', 'claimed', 'granted', 'executed') },
     ],
-  ] as [string, Partial<OutcomeRecord>][])('does not vouch for the order when there is %s', (_, changes) => {
+  ] as [string, Partial<OutcomeRecord>][])('does not confirm the order when there is %s', (_, changes) => {
     const answers = answersFor(aRecord('executed', changes));
     expect(answers.terminalBeforeExecution.wasDecidedBeforeExecution).toBe(false);
   });
@@ -125,7 +125,7 @@ describe('answersOf', () => {
     ['a second claim turns up', { claimCount: 2 }],
     ['the permit is gone', { invocationCount: 0 }],
     ['a transition is gone', { transitions: transitions('preparing', 'pending') }],
-  ] as [string, Partial<Evidence>][])('proves nothing any more when %s', (_, changes) => {
+  ] as [string, Partial<Evidence>][])('proves nothing when %s', (_, changes) => {
     const answers = answersFor(aRecord('executed'), changes);
     expect(answers.contradictions).toHaveLength(1);
     expect(answers.didRun.answer).toBe('unknown');

@@ -26,7 +26,7 @@ describe('ownerKey', () => {
     expect(ownerKey(other)).not.toBe(ownerKey(aPrincipal()));
   });
 
-  it('tells a principal without client from one whose client is called null', () => {
+  it('distinguishes a principal without client from one whose client is called null', () => {
     expect(ownerKey(withoutClient())).not.toBe(ownerKey(aPrincipal({ clientId: 'null' })));
   });
 
@@ -47,7 +47,7 @@ describe('an owner that is a subject', () => {
     expect(key(aPrincipal())).not.toBe(ownerKey(withoutClient()));
   });
 
-  it('is another one with another chain of actors, or with the same in another order', () => {
+  it('differs with another chain of actors, or with the same in another order', () => {
     const [x, y] = [{ subject: 'x' }, { subject: 'y' }];
     const chains = [
       [],
@@ -59,7 +59,7 @@ describe('an owner that is a subject', () => {
       [{ ...x, clientId: 'y' }],
     ];
     expect(new Set(chains.map((actors) => key(aPrincipal({ actors }))))).toHaveProperty('size', chains.length);
-    // The issuer of the token is meant where an actor names none.
+    // An actor without an issuer has the issuer of the token.
     expect(key(aPrincipal({ actors: [{ ...x, issuer: 'https://id.example' }] }))).toBe(
       key(aPrincipal({ actors: [x] })),
     );
@@ -74,16 +74,16 @@ it('a quota belongs to issuer and subject alone', () => {
 });
 
 describe('isSamePerson', () => {
-  it('sees through the client, so that nobody approves their own call by another program', () => {
+  it('ignores the client, so that no person approves their own call through another program', () => {
     expect(isSamePerson(aPrincipal(), aPrincipal({ clientId: 'browser' }))).toBe(true);
     expect(isSamePerson(aPrincipal(), withoutClient())).toBe(true);
   });
 
-  it('tells equal names of two issuers apart', () => {
+  it('distinguishes equal names of two issuers', () => {
     expect(isSamePerson(aPrincipal(), aPrincipal({ issuer: 'https://other.example' }))).toBe(false);
   });
 
-  it('tells two subjects of one issuer apart', () => {
+  it('distinguishes two subjects of one issuer', () => {
     expect(isSamePerson(aPrincipal(), aPrincipal({ subject: 'Anna' }))).toBe(false);
   });
 });

@@ -47,8 +47,8 @@ const anyAnswer = fc.oneof(
   fc.constantFrom<Json>('a@b.test', '2026-11-21', '2026-11-21T00:00:00Z', 'urn:x', null),
 );
 
-describe('whatever a service asks for', () => {
-  it('is a flat form of primitive fields, or nothing [MRTR-041]', () => {
+describe('any request of a service for input', () => {
+  it('becomes a flat form of primitive fields, or no form [MRTR-041]', () => {
     fc.assert(
       fc.property(fc.oneof(fc.jsonValue(), anySchema), (schema) => {
         const form = requestForm(schema as Json);
@@ -66,7 +66,7 @@ describe('whatever a service asks for', () => {
     );
   });
 
-  it('is answered by what its own schema takes, or not at all [MRTR-044]', () => {
+  it('gets answers that its own schema accepts, or none [MRTR-044]', () => {
     const ajv = new Ajv2020({ strict: false, logger: false });
     addFormats.default(ajv);
     let answered = 0;

@@ -59,7 +59,7 @@ describe('a schema of an access request', () => {
       },
       required: ['justification'],
     });
-    expect(additionsOf(form, { justification: 'Invoice 88, due', nobodyAsked: 1 })).toEqual({
+    expect(additionsOf(form, { justification: 'Invoice 88, due', neverAsked: 1 })).toEqual({
       context: { requester_input: { justification: 'Invoice 88, due' } },
       requested_access: {},
     });
@@ -103,7 +103,7 @@ describe('a schema of an access request', () => {
     expect(askedFor(field)).toEqual(expected);
   });
 
-  it('shows texts of its author on one line, bounded, and without what turns text around or could be a link', () => {
+  it('shows texts of its author on one line, bounded, and without bidirectional controls or links', () => {
     const title = 'Who\u202e pays\n\u200bhere\u0007?';
     expect(askedFor({ ...TEXT, title, description: 'x'.repeat(600) })).toMatchObject({
       title: 'Who pays here ?',
@@ -140,7 +140,7 @@ describe('a schema of an access request', () => {
     ['no object', { type: 'string' }],
     ['another place', { type: 'object', properties: { subject: { type: 'object', properties: { id: TEXT } } } }],
     ['a value beside the places', { type: 'object', properties: { context: TEXT } }],
-    ['what the call says', schemaOf({ arguments: { type: 'object', properties: { amount: { type: 'integer' } } } })],
+    ['a value of the call', schemaOf({ arguments: { type: 'object', properties: { amount: { type: 'integer' } } } })],
     ['the digest', schemaOf({ call_digest: TEXT })],
     ['an approval', schemaOf({ approval: { type: 'object', properties: { id: TEXT } } })],
     [
@@ -154,15 +154,15 @@ describe('a schema of an access request', () => {
     ['alternatives', schemaOf({ ticket: { anyOf: [TEXT] } })],
     ['a condition', schemaOf({ a: TEXT }, [], { if: {}, then: {} })],
     ['members without a name', schemaOf({ a: { type: 'object', additionalProperties: TEXT } })],
-    ['what is not described', schemaOf({ a: TEXT }, ['b'])],
+    ['a value without a description', schemaOf({ a: TEXT }, ['b'])],
     ['one name twice', schemaOf({ note: TEXT, more: { type: 'object', properties: { note: TEXT } } })],
     ['too much', schemaOf(Object.fromEntries(Array.from({ length: 21 }, (_, n) => [`f${n}`, TEXT])))],
     ['a list of objects', schemaOf({ a: { type: 'array', items: { type: 'object' } } })],
-    ['a choice of nothing', schemaOf({ a: { type: 'string', enum: [] } })],
-    ['a choice that shows otherwise', schemaOf({ a: { type: 'string', enum: ['pay\u202eyap'] } })],
-    ['what has no answer', schemaOf({ a: { type: 'integer', minimum: 2, maximum: 1 } })],
-    ['a longer text than may be', schemaOf({ a: { ...TEXT, minLength: 5_000 } })],
-  ])('that asks for %s is no form', (_what, schema) => {
+    ['an empty choice', schemaOf({ a: { type: 'string', enum: [] } })],
+    ['a choice with other labels than values', schemaOf({ a: { type: 'string', enum: ['pay\u202eyap'] } })],
+    ['a value without a possible answer', schemaOf({ a: { type: 'integer', minimum: 2, maximum: 1 } })],
+    ['a text longer than the limit', schemaOf({ a: { ...TEXT, minLength: 5_000 } })],
+  ])('that asks for %s becomes no form', (_what, schema) => {
     expect(requestForm(schema)).toEqual({ problem: expect.any(String) });
   });
 });
@@ -197,18 +197,18 @@ describe('answers', () => {
     ['sure', [true, false], ['true', 1]],
     ['risk', ['low'], ['LOW', 'middle', 0]],
     ['teams', [['a'], ['c', 'a']], [[], ['a', 'a'], ['a', 'b', 'c'], ['d'], 'a', [['a']]]],
-  ])('to %s are held against what was asked for [MRTR-044]', (name, good, bad) => {
+  ])('to %s are checked against the requested values [MRTR-044]', (name, good, bad) => {
     for (const value of good) expect(additionsOf(form, { [name]: value })).toEqual({ context: { [name]: value } });
     for (const value of bad) expect([value, additionsOf(form, { [name]: value })]).toEqual([value, undefined]);
   });
 
-  it('that are missing are missed where they are required, and nothing takes their place', () => {
+  it('that are missing are reported where they are required, and not replaced', () => {
     const required = formOf(schemaOf({ why: { ...TEXT, default: 'because' } }, ['why']));
     for (const content of [{}, { why: null }]) expect(additionsOf(required, content as JsonObject)).toBeUndefined();
     expect(additionsOf(form, {})).toEqual({ context: {} });
   });
 
-  it('lose what does not show, and keep their lines', () => {
+  it('lose invisible characters, and keep their lines', () => {
     const free = formOf(schemaOf({ why: TEXT }));
     expect(additionsOf(free, { why: 'one\r\ntwo\u202e\u0000\tthree' })).toEqual({
       context: { why: 'one\ntwo\tthree' },

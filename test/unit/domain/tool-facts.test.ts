@@ -10,7 +10,7 @@ describe('the requirements of a tool', () => {
     expect(required(requiring(['env:a', 'env:b']), ['env:c', 'env:a'])).toEqual(['env:a', 'env:b', 'env:c']);
   });
 
-  it('are none where nobody declares any', () => {
+  it('are empty where neither declares any', () => {
     for (const definition of [
       {},
       { execution: {} },
@@ -23,12 +23,12 @@ describe('the requirements of a tool', () => {
     }
   });
 
-  it('are texts that stay as they are [REQ-003]', () => {
+  it('are texts that stay unchanged [REQ-003]', () => {
     const texts = ['Env:A', 'env:a', ' env:a', 'env:\u0061\u0301', 'env:\u00e1', '__proto__', ''];
     expect(required(requiring(texts))).toEqual(texts);
   });
 
-  it('are enforced also where they are written in another form than a list of texts', () => {
+  it('are enforced also in another form than a list of texts', () => {
     expect(required(requiring('env:a'))).toEqual(['env:a']);
     expect(required(requiring(['env:a', { any: 1 }, 5]))).toEqual(['env:a', '{"any":1}', '5']);
     expect(required(requiring({ all: ['env:a'] }))).toEqual(['{"all":["env:a"]}']);

@@ -9,7 +9,7 @@ import {
 } from '../../../apps/gateway/wire/upstream-result.ts';
 import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
 
-/** Metadata of an upstream: its own, and what only the gateway and the protocol may say. */
+/** Metadata of an upstream: its own, and keys that only the gateway and the protocol may set. */
 const FORGED = Object.fromEntries([
   ...RESERVED_META_PREFIXES.map((prefix) => [`${prefix}approved`, true]),
   ['example.com/own', 1],
@@ -23,7 +23,7 @@ const asked = (meta: JsonObject) => ({
   ask: { method: 'elicitation/create' as const, params: { message: 'said', _meta: meta } },
 });
 
-/** Everything of an upstream that reaches a client, with metadata at each place that has some. */
+/** Every message of an upstream that reaches a client, with metadata at each place that has some. */
 const PLACES: Readonly<Record<string, (meta: JsonObject) => unknown>> = {
   'the result of a call': (meta) => called({ content: [text(meta), embedded(meta)], _meta: meta }),
   'a prompt': (meta) => read({ messages: [{ role: 'user', content: text(meta), _meta: meta }], _meta: meta }),
@@ -46,18 +46,18 @@ const called = (result: JsonObject) =>
 const read = (result: JsonObject) => renderRead({ kind: 'result', result });
 
 describe('metadata that only the gateway may write', () => {
-  it.each(Object.keys(PLACES))('are taken off %s, wherever they stand, and the others stay', (place) => {
+  it.each(Object.keys(PLACES))('is removed from %s, at every place, and the rest stays', (place) => {
     expect(PLACES[place]?.(FORGED)).toEqual(PLACES[place]?.(OWN));
     expect(JSON.stringify(PLACES[place]?.(OWN))).toContain('example.com/own');
   });
 
-  it('leave no empty member behind', () => {
+  it('leaves no empty member behind', () => {
     expect(called({ content: [text({ 'dev.countersign/x': 1 })] })).toEqual({
       content: [{ type: 'text', text: 'said' }],
     });
   });
 
-  it('are left in a structured result, which is the words of the tool', () => {
+  it('stays in a structured result, which contains the words of the tool', () => {
     const structuredContent = { _meta: FORGED };
     expect(called({ content: [], structuredContent })).toEqual({ content: [], structuredContent });
   });

@@ -18,7 +18,7 @@ describe('the instructions', () => {
     [false, 45, { ...NOTHING, wait: true }],
     [true, 45, { ...NOTHING, look: true, wait: true }],
   ])(
-    'speak of what there is, and of tasks in the present revision only (plain tools %s, wait %s)',
+    'describe the existing features, and tasks only in the present revision (plain tools %s, wait %s)',
     (tools, wait, of) => {
       expect(said(told(false, tools, wait))).toEqual(of);
       expect(said(told(true, tools, wait))).toEqual({ ...of, tasks: true });

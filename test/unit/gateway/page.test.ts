@@ -4,7 +4,7 @@ import { pageOf } from '../../../apps/gateway/wire/published.ts';
 const named = (index: number) => ({ name: `n${String(index).padStart(5, '0')}` });
 const many = Array.from({ length: 2_500 }, (_, index) => named(index));
 
-it('a long list comes in pages, each thing once', () => {
+it('a long list comes in pages, each item once', () => {
   const seen = [];
   let cursor: string | undefined;
   do {
@@ -20,14 +20,14 @@ it('a list that fits on one page has no other, and neither has an empty one', ()
   expect(pageOf([], '')).toEqual({ items: [] });
 });
 
-it('what comes or goes meanwhile moves nothing to another page', () => {
+it('items that come or go meanwhile move no other item to another page', () => {
   const { nextCursor } = pageOf(many, undefined);
   const changed = [{ name: 'a new one' }, ...many.filter((_, index) => index !== 10 && index !== 999)];
   expect(pageOf(changed, nextCursor).items[0]).toEqual(named(1_000));
 });
 
 it.each(['x', 'bjAwMDAw', Buffer.from('after ').toString('base64url'), Buffer.from('after n').toString('hex')])(
-  'a cursor that was not given out is refused: %s',
+  'an invented cursor is refused: %s',
   (cursor) => {
     expect(() => pageOf(many, cursor)).toThrow(expect.objectContaining({ code: 'ERR_ARGUMENTS_INVALID' }));
   },

@@ -48,7 +48,7 @@ describe.each(GATED_CALL_STATES)('a task in state %s', (state) => {
     expect(JSON.stringify(task)).not.toContain('canary');
   });
 
-  it('is failed exactly where the request itself came to an error, and then has that error [TASK-019]', () => {
+  it('is failed exactly where the request itself ended in an error, and then has that error [TASK-019]', () => {
     expect(task.status === 'failed').toBe(state === 'failed');
     expect(task.error).toEqual(state === 'failed' ? { code: -32_603, message: expect.any(String) } : undefined);
     expect(task.status === 'failed' && task.result !== undefined).toBe(false);
@@ -75,7 +75,7 @@ describe.each(GATED_CALL_STATES)('a task in state %s', (state) => {
     expect(task.statusMessage).toMatch(/has not run/);
   });
 
-  it('is created with the members of a task and none of its ends [TASK-016]', () => {
+  it('is created with the members of a task and without an end [TASK-016]', () => {
     const created = renderCreatedTask(aView({ state, result }), RENDERING);
     expect(Object.keys(created)).toEqual(
       expect.arrayContaining(['resultType', 'taskId', 'status', 'createdAt', 'lastUpdatedAt', 'ttlMs']),
@@ -85,46 +85,49 @@ describe.each(GATED_CALL_STATES)('a task in state %s', (state) => {
   });
 });
 
-describe('what a completed task says', () => {
+describe('the text of a completed task', () => {
   const textOf = (task: Rendered) => task.result?.content.map(({ text }) => text).join('\n') ?? '';
 
-  it('is that the tool ran, after what the tool said', () => {
+  it('says that the tool ran, after the tool’s own words', () => {
     const task = render({ state: 'executed', result });
     expect(task.result?.isError).toBe(false);
     expect(textOf(task)).toMatch(/^tool text\nThe tool ran once/);
     expect(task.result?._meta[AUTHORIZATION]).toBeUndefined();
   });
 
-  it('is that the tool ran and failed [TASK-096, DENIAL-014]', () => {
+  it('says that the tool ran and failed [TASK-096, DENIAL-014]', () => {
     const task = render({ state: 'execution_error', result });
     expect(task.result?.isError).toBe(true);
     expect(textOf(task)).toMatch(/^tool text\nThe tool ran once.*error/);
     expect(task.result?._meta[AUTHORIZATION]).toBeUndefined();
   });
 
-  it('is that the call was not delivered', () => {
+  it('says that the call was not delivered', () => {
     const task = render({ state: 'execution_error', reason: 'not_sent' });
     expect(task.result?.isError).toBe(true);
     expect(textOf(task)).toMatch(/did not run.*not be delivered/);
   });
 
-  it('is that the tool may have run', () => {
+  it('says that the tool may have run', () => {
     const task = render({ state: 'outcome_unknown', reason: 'no_result' });
     expect(task.result?.isError).toBe(true);
     expect(textOf(task)).toMatch(/may have run/);
     expect(task.result?._meta[AUTHORIZATION]).toBeUndefined();
   });
 
-  it.each(END_REASONS)('is, when it was denied for %s, that the tool did not run [APPR-212, DENIAL-026]', (reason) => {
-    const task = render({ state: 'denied', reason });
-    expect(task).toMatchObject({ status: 'completed', result: { isError: true } });
-    expect(textOf(task)).toMatch(/did not run/);
-    expect(textOf(task)).not.toMatch(/may have run/);
-    expect(task.result?._meta[AUTHORIZATION]).toEqual({
-      reason: 'insufficient_authorization',
-      remediation: 'unavailable',
-    });
-  });
+  it.each(END_REASONS)(
+    'says, when it was denied for %s, that the tool did not run [APPR-212, DENIAL-026]',
+    (reason) => {
+      const task = render({ state: 'denied', reason });
+      expect(task).toMatchObject({ status: 'completed', result: { isError: true } });
+      expect(textOf(task)).toMatch(/did not run/);
+      expect(textOf(task)).not.toMatch(/may have run/);
+      expect(task.result?._meta[AUTHORIZATION]).toEqual({
+        reason: 'insufficient_authorization',
+        remediation: 'unavailable',
+      });
+    },
+  );
 
   it.each(['request_expired', 'approval_expired'] as const)('names the expiry (%s)', (reason) => {
     expect(textOf(render({ state: 'denied', reason }))).toMatch(/expired/);

@@ -30,20 +30,17 @@ const invalid = { name: 'CountersignError', code: 'ERR_REQUEST_STATE_INVALID' };
 describe('the state of a round', () => {
   const sealedStates = createSealedStates([current, old], systemTime.clock);
 
-  it.each([ASKED, RELAYED])(
-    'brings back what was asked, with a name of its own each time and ten minutes',
-    async (round) => {
-      const before = Date.now();
-      const [one, two] = await Promise.all(
-        [1, 2].map(async () => openRound(sealedStates, SCOPE, await sealRound(sealedStates, SCOPE, round))),
-      );
-      expect(one).toEqual({ ...round, nonce: expect.any(String), expiresAt: expect.any(String) });
-      expect(one?.nonce).not.toBe(two?.nonce);
-      const ends = Date.parse(one?.expiresAt ?? '');
-      expect(ends).toBeGreaterThan(before + 595_000);
-      expect(ends).toBeLessThanOrEqual(Date.now() + 601_000);
-    },
-  );
+  it.each([ASKED, RELAYED])('brings back the question, with a new name each time and ten minutes', async (round) => {
+    const before = Date.now();
+    const [one, two] = await Promise.all(
+      [1, 2].map(async () => openRound(sealedStates, SCOPE, await sealRound(sealedStates, SCOPE, round))),
+    );
+    expect(one).toEqual({ ...round, nonce: expect.any(String), expiresAt: expect.any(String) });
+    expect(one?.nonce).not.toBe(two?.nonce);
+    const ends = Date.parse(one?.expiresAt ?? '');
+    expect(ends).toBeGreaterThan(before + 595_000);
+    expect(ends).toBeLessThanOrEqual(Date.now() + 601_000);
+  });
 
   it.each([
     ['another call', { callDigest: 'sha-256:other' }],
@@ -52,20 +49,20 @@ describe('the state of a round', () => {
     ['another person', { caller: { ...CALL.caller, subject: 'mallory' } }],
     ['another agent', { caller: { ...CALL.caller, clientId: 'agent-8' } }],
     ['another issuer', { caller: { ...CALL.caller, issuer: 'https://other.test' } }],
-  ])('is for nobody and nothing else: %s', async (_case, changes) => {
+  ])('is valid for one caller and one request only: %s', async (_case, changes) => {
     for (const round of [ASKED, RELAYED]) {
       const state = await sealRound(sealedStates, SCOPE, round);
       await expect(openRound(sealedStates, callScope({ ...CALL, ...changes }), state)).rejects.toMatchObject(invalid);
     }
   });
 
-  it('is no task, not even about the same matter', async () => {
+  it('is not a task, not even for the same request', async () => {
     await expect(openRound(sealedStates, SCOPE, await sealedStates.seal(TASK, SCOPE, 60))).rejects.toMatchObject(
       invalid,
     );
   });
 
-  it('is not needed by a request that answers nothing', async () => {
+  it('is not needed by a request without answers', async () => {
     expect(await openRound(sealedStates, SCOPE, undefined)).toBeUndefined();
   });
 });
@@ -78,7 +75,7 @@ describe('a handle', () => {
     expect(await createSealedStates([{ ...current, kid: 'old' }], systemTime.clock).open(made, SCOPE)).toBeUndefined();
   });
 
-  it('is none when it is late, was altered, or is too long to be one of ours', async () => {
+  it('is rejected when it is late, was altered, or is longer than any issued one', async () => {
     const sealedStates = createSealedStates([current], systemTime.clock);
     const made = await sealedStates.seal(TASK, SCOPE, 60);
     const at = made.length - 40;

@@ -5,8 +5,8 @@ const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
 const SPAN = '00f067aa0ba902b7';
 const traceparent = `00-${TRACE}-${SPAN}-01`;
 
-describe('the metadata that an upstream gets', () => {
-  it('is trace context and baggage, as they came, and nothing else [OTEL-001]', () => {
+describe('the metadata for an upstream', () => {
+  it('is trace context and baggage, unchanged, and nothing else [OTEL-001]', () => {
     const context = {
       traceparent,
       tracestate: 'one=00f067aa0ba902b7, two@tenant=value,',
@@ -24,14 +24,14 @@ describe('the metadata that an upstream gets', () => {
     ['of the forbidden version', `ff-${TRACE}-${SPAN}-01`],
     ['of no trace', `00-${'0'.repeat(32)}-${SPAN}-01`],
     ['of no span', `00-${TRACE}-${'0'.repeat(16)}-01`],
-    ['that goes on', `${traceparent}-more`],
+    ['with trailing data', `${traceparent}-more`],
     ['with a line end', `${traceparent}\n`],
-    ['that is no text', 7],
+    ['that is not text', 7],
   ])('has no traceparent %s, nor the tracestate beside it [OTEL-001]', (_, wrong) => {
     expect(forwardedMeta({ traceparent: wrong, tracestate: 'a=1', baggage: 'b=2' })).toEqual({ baggage: 'b=2' });
   });
 
-  it('has the traceparent of a later version, which may go on [OTEL-001]', () => {
+  it('has the traceparent of a later version, which may be longer [OTEL-001]', () => {
     for (const later of [`01-${TRACE}-${SPAN}-01`, `01-${TRACE}-${SPAN}-01-more`]) {
       expect(forwardedMeta({ traceparent: later })).toEqual({ traceparent: later });
     }

@@ -7,7 +7,7 @@ import { sourceFiles } from '../../support/source-files.ts';
 /** @see MCP 2026-07-28, `_meta` */
 const LABEL = '[a-zA-Z](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?';
 const META_KEY = new RegExp(`^(?:${LABEL}(?:\\.${LABEL})*/)?[a-zA-Z0-9](?:[a-zA-Z0-9._-]*[a-zA-Z0-9])?$`);
-/** Keys that the protocol, and the drafts that we follow, have given out under a prefix that is the protocol's. */
+/** Keys that the protocol, and the drafts that we follow, define under a prefix of the protocol. */
 const GIVEN_OUT = ['authorization', 'tool-approval-disposition', 'model-immediate-response'];
 
 const metaKeys = Object.entries(names).flatMap(([name, value]) => {
@@ -38,7 +38,7 @@ it('the prefixes and the discriminator of tasks stand for the tasks extension al
     "'tasks/'",
     "'tasks/cancel'",
     "'tasks/get'",
-    // Of earlier revisions: there only to be asked about before they are refused.
+    // Of earlier revisions: listed only so that they can be recognised and refused.
     "'tasks/list'",
     "'tasks/result'",
     "'tasks/update'",

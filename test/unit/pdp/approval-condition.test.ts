@@ -41,7 +41,7 @@ describe('a permit that is @requestable', () => {
     ['as policies/README.md writes it', `when { ${SUBJECT} && ${APPROVED} }`],
     ['with the approval first', `when { ${APPROVED} && ${SUBJECT} }`],
     ['with a condition of its own', `when { ${SUBJECT} } when { ${APPROVED} }`],
-    ['that says it the other way round', `when { ${SUBJECT} } unless { !(${APPROVED}) }`],
+    ['in reverse', `when { ${SUBJECT} } unless { !(${APPROVED}) }`],
     ['by members in brackets', 'when { context has "approval" && context["approval"]["template"] == "boss" }'],
     ['by one look into the approval', 'when { context has approval.template && "boss" == context.approval.template }'],
     [
@@ -72,10 +72,13 @@ describe('a permit that is @requestable', () => {
     ['takes the opposite', `when { ${SUBJECT} && !(${APPROVED}) }`],
     ['has unless for when', `when { ${SUBJECT} } unless { ${APPROVED} }`],
     ['needs that there is none', 'when { !(context has approval) }'],
-    ['forgets those without', 'when { if context has approval then context.approval.template == "boss" else true }'],
+    [
+      'forgets requests without an approval',
+      'when { if context has approval then context.approval.template == "boss" else true }',
+    ],
     ['asks only if there is one', 'when { !(context has approval) || context.approval.template == "boss" }'],
-    ['may be without for small amounts', `when { (context has amount && context.amount < 5) || (${APPROVED}) }`],
-    ['is true all the same', `when { true || (${APPROVED}) }`],
+    ['permits small amounts without one', `when { (context has amount && context.amount < 5) || (${APPROVED}) }`],
+    ['is true anyway', `when { true || (${APPROVED}) }`],
   ])('is refused if it %s', async (_how, conditions) => {
     expect(await problemsOf(permit(conditions))).toEqual([
       expect.stringMatching(
@@ -86,11 +89,14 @@ describe('a permit that is @requestable', () => {
 
   it.each([
     ['any approval will do', `when { ${SUBJECT} && context has approval && context.approval.verified }`],
-    ['there only has to be one', 'when { context has approval }'],
+    ['only its presence is checked', 'when { context has approval }'],
     ['it may be of another template', 'when { context has approval && context.approval.template != "other" }'],
-    ['it may be of any that begins alike', 'when { context has approval && context.approval.template like "bo*" }'],
     [
-      'its template is compared or not',
+      'every template with the same beginning passes',
+      'when { context has approval && context.approval.template like "bo*" }',
+    ],
+    [
+      'the comparison of its template can be skipped',
       'when { context has approval && (context.approval.template == "boss" || resource.id == "a") }',
     ],
   ])('has a warning if %s', async (_how, conditions) => {
@@ -103,7 +109,7 @@ describe('a permit that is @requestable', () => {
   it.each([
     ['another template', APPROVED.replace('"boss"', '"bosses"')],
     ['two templates at once', `${APPROVED} && context.approval.template == "chief"`],
-    ['one that is not verified', APPROVED.replace('context.approval.verified', '!context.approval.verified')],
+    ['an unverified one', APPROVED.replace('context.approval.verified', '!context.approval.verified')],
   ])('is refused if it wants %s', async (_how, condition) => {
     expect(await problemsOf(permit(`when { ${condition} }`))).toEqual([
       expect.stringMatching(/an approval of that template never makes it permit\. Add/),
@@ -137,7 +143,7 @@ describe('the example policies', () => {
           text,
         ),
     ],
-    // An approval that is not verified never gets to policies, so nothing changes where one would do.
+    // An unverified approval never gets to policies, so nothing changes where one would do.
     [
       'with an alternative to: context has approval',
       (text) => text.replace('context has approval', '(context has approval || true)'),
@@ -153,7 +159,7 @@ describe('the example policies', () => {
     ],
   ];
 
-  /** Each takes an approval of another template as well. */
+  /** Each also takes an approval of another template. */
   const WIDENED: typeof CHANGES = [
     ['without the template', (text) => text.replace(/&&\s*context\.approval\.template == "operator_approval"/, '')],
     [

@@ -45,13 +45,13 @@ describe('the binding hash', () => {
     expect(bindingHash(withProperties({}), members)).not.toBe(bindingHash(aTransfer(), members));
     expect(bindingHash(withProperties({ role: 'x' }), members)).not.toBe(bindingHash(withProperties({}), members));
   });
-  it('tells an absent member from one that is null [ARAP-BND-12]', () => {
+  it('distinguishes an absent member from one that is null [ARAP-BND-12]', () => {
     expect(bindingHash(aTransfer({ memo: null }), ['memo'])).not.toBe(bindingHash(aTransfer(), ['memo']));
   });
 });
 
 describe('the bound context members', () => {
-  it('are all that the request carried, but neither answers of a PDP nor what changes each time [ARAP-GEN-10, ARAP-GEN-11]', () => {
+  it('are all that the request carried, without answers of a PDP and values that change each time [ARAP-GEN-10, ARAP-GEN-11]', () => {
     const context = { time: 'now', request_id: '1', evaluation_id: 'e', access_request: {}, approval: {}, reason: 'r' };
     expect(bindingMembers(aTransfer({ ...context, arguments: {}, call_digest: 'sha-256:1' }))).toEqual([
       'agent',
@@ -66,7 +66,7 @@ describe('the binding token', () => {
   const issuer = 'https://gate.example.test';
   const audience = 'https://gate.example.test/access/v1/requests';
 
-  it('verifies with the public key and says what the denial binds [ARAP-BND-08, PRJ-03]', async () => {
+  it('verifies with the public key and contains the binding of the denial [ARAP-BND-08, PRJ-03]', async () => {
     const key = await anEs256Key('pdp-1');
     const sign = await createBindingTokenSigner({ key, issuer, audience });
     const denial = bindDenial(
@@ -96,7 +96,7 @@ describe('the binding token', () => {
     expect(denial.expiresAt.getTime() - denial.evaluatedAt.getTime()).toBeLessThanOrEqual(600_000);
   });
 
-  it('binds by hash alone when the copies would be large', async () => {
+  it('binds only by hash when the copies would be large', async () => {
     const sign = await createBindingTokenSigner({ key: await anEs256Key('pdp-1'), issuer, audience });
     const request = aTransfer({ arguments: { content: 'x'.repeat(100_000) } });
     const token = await sign(

@@ -5,7 +5,7 @@ import { ANOTHER, couldApply, type KnownOfRequest } from '../../../apps/pdp/engi
 
 const APPROVED = 'context has approval && context.approval.verified && context.approval.template == "boss"';
 
-describe('conditions, for a request about which little is known,', () => {
+describe('conditions, for a request with few known members,', () => {
   const atom = fc.constantFrom(
     ...[
       'true',
@@ -57,7 +57,7 @@ describe('conditions, for a request about which little is known,', () => {
       { template, id, amount: undefined },
     ]),
   );
-  /** Cedar's own word. */
+  /** Cedar's own term. */
   const permits = (policy: string, { template, id, amount }: (typeof REQUESTS)[number]) => {
     const answer = isAuthorized({
       principal: { type: 'Subject', id: 'p|alice' },

@@ -77,7 +77,7 @@ const REQUESTS = each('alice', 'bob', 'stranger', 'p').flatMap((id) =>
 const engineOf = (policy: string): Promise<Evaluator> =>
   createEvaluator({ schema: SCHEMA, entities: ENTITIES, policies: [{ file: 'a', text: `@id("a") ${policy}` }] });
 
-/** What one evaluator answers to all requests, in this order. */
+/** The answers of one evaluator to all requests, in this order. */
 async function answersOf(policy: string, requests: typeof REQUESTS) {
   const evaluator = await engineOf(policy);
   const [first, again] = [1, 2].map(() => requests.map((request) => answerByPolicy(evaluator, request)));
@@ -87,7 +87,7 @@ async function answersOf(policy: string, requests: typeof REQUESTS) {
 }
 
 describe('an evaluator that has answered requests before', () => {
-  // An answer that one request gets from the cache entry of another depends on which of the two came first.
+  // An answer that one request gets from the cache entry of another depends on their order.
   it.each(POLICIES)('answers independently of the order of requests: %s', async (policy) => {
     const backwards = await answersOf(policy, REQUESTS.toReversed());
     expect(backwards?.toReversed()).toEqual(await answersOf(policy, REQUESTS));
@@ -99,7 +99,7 @@ describe('an evaluator that has answered requests before', () => {
     ['action', { action: { name: 'write' } }],
     ['resource', { resource: { type: 'r', id: 'owned', properties: { level: 1 } } }],
     ['properties of the resource', { resource: { type: 'r', id: 'other', properties: { level: 2 } } }],
-  ])('keeps requests apart that differ in nothing but the %s', async (_part, other) => {
+  ])('keeps requests apart that differ only in the %s', async (_part, other) => {
     const evaluator = await engineOf('permit (principal, action, resource);');
     const request = {
       subject: { type: 'p', id: 'bob', properties: { department: 'x' } },

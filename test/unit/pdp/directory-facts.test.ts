@@ -42,7 +42,7 @@ describe('facts from the directory', () => {
     expect(await asks('principal has manager && principal.manager in Group::"directors"')('alice')).toBe('permit');
   });
 
-  it('apply to known people only', async () => {
+  it('apply only to known people', async () => {
     const evaluator = await engineFor('principal in Group::"finance"');
     const tool = { ...aCall('x'), subject: { type: 'service', id: 'alice' } };
     expect(answerByPolicy(evaluator, tool).kind).toBe('deny');

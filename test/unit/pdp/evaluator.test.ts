@@ -32,7 +32,7 @@ describe('a request that cannot be turned into Cedar', () => {
     expect(answer({ amount: 10, ...context })).toMatchObject({ kind: 'failed', reason });
   });
 
-  it('fails without a member that the schema demands, even if no policy looks at it', async () => {
+  it('fails without a member that the schema requires, even if no policy reads it', async () => {
     const schema =
       'entity Subject; entity Resource; action a appliesTo { principal: Subject, resource: Resource, context: { x: Long } };';
     const policies = [{ file: 'a', text: '@id("a") permit (principal, action, resource);' }];
@@ -82,7 +82,7 @@ describe('the evaluator', () => {
     });
   });
 
-  it('tells entities of two types apart that have the same id [AZ-IM-04]', () => {
+  it('distinguishes entities of two types that have the same id [AZ-IM-04]', () => {
     const read = (type: string, id = 'alice') =>
       answerByPolicy(evaluator, {
         subject: { type, id },
@@ -96,7 +96,7 @@ describe('the evaluator', () => {
     expect(read('user|alice', '')).toBe('deny');
   });
 
-  it('knows the groups of a subject, and theirs, from its own data', () => {
+  it('knows the groups of a subject, and their groups, from its own data', () => {
     const audit = (id: string, properties = {}) =>
       answerByPolicy(evaluator, {
         subject: { type: 'identity', id, properties },
@@ -108,7 +108,7 @@ describe('the evaluator', () => {
     expect(audit('alice@example.com', { parents: [{ type: 'Team', id: 'finance' }] })).toBe('deny');
   });
 
-  it('takes attributes that give power from its own data only', () => {
+  it('takes attributes that give power only from its own data', () => {
     const edit = (id: string, properties: Record<string, unknown> = {}) =>
       answerByPolicy(evaluator, {
         subject: { type: 'identity', id, properties, roles: ['treasurer'] } as never,
@@ -117,7 +117,7 @@ describe('the evaluator', () => {
         context: { roles: ['treasurer'] },
       }).kind;
     expect(edit('carol@example.com')).toBe('permit');
-    expect(edit('nobody', { roles: ['treasurer'] })).toBe('deny');
+    expect(edit('stranger', { roles: ['treasurer'] })).toBe('deny');
   });
 
   it('denies an action that no schema declares, without an alarm', () => {
@@ -208,7 +208,7 @@ describe('a policy folder', () => {
     ['an entity with an undeclared attribute', entity('user|x', { rank: 1 }), /rank/],
     ['an entity with an attribute of another type', entity('user|x', { status: 1 }), /status/],
     ['an entity whose name has no type', entity('x', {}), /type\|id/],
-    ['an entity that sets what requests fill in', entity('user|x', { properties: {} }), /properties/],
+    ['an entity that sets the request’s own attributes', entity('user|x', { properties: {} }), /properties/],
   ])('is refused with %s', async (_name, entities, message) => {
     await expect(createEvaluator({ ...files, entities })).rejects.toThrow(message);
   });

@@ -25,7 +25,7 @@ function aCall(
 const ask = (...call: Parameters<typeof aCall>) => answerByPolicy(evaluator, aCall(...call));
 
 describe('the example policies', () => {
-  it('deny everything to a person who has left, by the directory', async () => {
+  it('deny everything to a person who has left, according to the directory', async () => {
     const directory = readDirectory(directoryText(aUser('alice'), aUser('bob', { active: false })), 'userName');
     const own = await createEvaluator({ ...(await readPolicyFiles(DEFAULT_POLICIES)), directory });
     const of = (subject: string) => answerByPolicy(own, aCall('files__read_file', {}, subject));
@@ -51,10 +51,10 @@ describe('the example policies', () => {
     'everything__echo',
     'everything__get-sum',
   ])('let every caller call %s', (tool) => {
-    expect(ask(tool, {}, 'whoever').kind).toBe('permit');
+    expect(ask(tool, {}, 'stranger').kind).toBe('permit');
   });
 
-  it('look at no annotation, which upstreams write themselves [TOOL-010]', () => {
+  it('read no annotations, because upstreams write them [TOOL-010]', () => {
     const tools = ['files__read_file', 'files__write_file', 'files__move_file', 'everything__echo', 'other__tool'];
     for (const tool of tools) {
       const call = aCall(tool);
@@ -65,7 +65,7 @@ describe('the example policies', () => {
     }
   });
 
-  it('let a sum have fractions, because no policy looks at them', () => {
+  it('let a sum have fractions, because no policy reads it', () => {
     expect(ask('everything__get-sum', { a: 1.5, b: 1e30 }).kind).toBe('permit');
   });
 
@@ -89,13 +89,13 @@ describe('the example policies', () => {
     ['files__delete_everything', 'not_permitted'],
     ['everything__get-env', 'not_permitted'],
     ['git__status', 'not_permitted'],
-  ])('refuse %s for good', (tool, reason) => {
+  ])('deny %s without a way to an approval', (tool, reason) => {
     expect(ask(tool)).toMatchObject({ kind: 'deny', reason });
     expect(answerByPolicy(evaluator, aCall(tool), { verified: true, template: 'operator_approval' }).kind).toBe('deny');
   });
 
   it.each(['/srv/.env', '.env', '/srv/.env/.', '/srv/.env.local', 'keys/prod.secret', '/a.secret/'])(
-    'refuse to write %s, approved or not',
+    'refuse to write %s, even with an approval',
     (path) => {
       const refused = { kind: 'deny', reason: 'secret_files_are_not_written' };
       expect(ask('files__write_file', { path })).toMatchObject(refused);
@@ -107,7 +107,7 @@ describe('the example policies', () => {
   it.each([
     ['no path', {}, { kind: 'deny', reason: 'path_missing' }],
     ['a path of null', { path: null }, { kind: 'deny', reason: 'path_missing' }],
-    ['a path that is no text', { path: ['/srv/.env'] }, { kind: 'failed' }],
+    ['a path that is not text', { path: ['/srv/.env'] }, { kind: 'failed' }],
   ])('refuse to write with %s', (_name, args, refused) => {
     expect(ask('files__write_file', args)).toMatchObject(refused);
   });
@@ -138,7 +138,7 @@ describe('the example policies', () => {
         subject: { type: 'identity', id: 'retired-agent' },
       },
     ],
-  ])('say %s to a request that calls no tool (%#)', (kind, request) => {
+  ])('answer %s to a request that calls no tool (%#)', (kind, request) => {
     expect(answerByPolicy(evaluator, request).kind).toBe(kind);
   });
 

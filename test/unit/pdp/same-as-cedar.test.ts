@@ -18,7 +18,10 @@ const KNOWN: EntityJson[] = [
   { uid: { type: 'Resource', id: 'r|owned' }, attrs: { owner: STRANGER }, parents: [] },
 ];
 
-/** Every way to an attribute, a tag or a group: of the request's entities, of entities they refer to, and of entities that policies name. */
+/**
+ * Every way to an attribute, a tag or a group: of the request's entities, of entities they refer to, and of entities
+ * that policies name.
+ */
 const CONDITIONS = [
   'true',
   'principal.type == "p"',
@@ -98,7 +101,7 @@ const engineOf = (policy: string, schema = SCHEMA, entities: EvaluatorFiles['ent
   createEvaluator({ schema, entities, policies: [{ file: 'a', text: `@id("a") ${policy}` }] });
 
 describe('the evaluator, compared with Cedar itself', () => {
-  /** Each condition with one keyword in every run of the tests, with both in a thorough one. */
+  /** Each condition with one keyword in every test run, with both in a thorough one. */
   const keywordsFor = (condition: string) =>
     times(1, 2) === 2 ? ['when', 'unless'] : [condition.length % 2 === 0 ? 'when' : 'unless'];
 

@@ -12,14 +12,14 @@ const asks =
     answerByPolicy(await engineWith(...texts), aCall(tool, subject)).kind;
 
 const PERMIT = '@id("p") permit (principal, action, resource);';
-/** Enough to need several sets. None of them applies. */
+/** Enough policies to need several sets. Not one of them applies. */
 const MANY = Array.from(
   { length: 260 },
   (_, index) => `@id("m${index}") permit (principal, action, resource) when { resource.id == "none-${index}" };`,
 );
 
 describe('policies that name a tool or a subject in their scope', () => {
-  it('apply to that tool or subject only', async () => {
+  it('apply only to that tool or subject', async () => {
     const ask = asks('@id("a") permit (principal, action, resource == Resource::"tool|a");');
     expect(await Promise.all([ask('a'), ask('b')])).toEqual(['permit', 'deny']);
     const own = asks('@id("a") permit (principal == Subject::"identity|alice", action, resource);');
@@ -39,7 +39,7 @@ describe('policies that name a tool or a subject in their scope', () => {
     ['a subject', 'forbid (principal == Subject::"identity|agent", action, resource);'],
     ['an action', 'forbid (principal, action == Action::"tools/call", resource);'],
     ['nothing', 'forbid (principal, action, resource);'],
-  ])('forbid what others permit when they name %s', async (_what, forbid) => {
+  ])('forbid calls that others permit when they name %s', async (_what, forbid) => {
     const tools = '@id("t") permit (principal, action, resource == Resource::"tool|a");';
     for (const texts of [[PERMIT], [tools], [PERMIT, ...MANY], [...MANY, tools]])
       expect(await asks(...texts, `@id("f") ${forbid}`)('a')).toBe('deny');

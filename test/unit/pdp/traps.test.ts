@@ -31,7 +31,8 @@ const kindOf = async (policies: string[], asked: EvaluationRequest) =>
   answerByPolicy(await createEvaluator(files(...policies)), asked).kind;
 
 describe('requests that Cedar alone would misjudge', () => {
-  // Strict validation demands `has` where a member may be missing, so a policy can fail only by what no schema can say.
+  // Strict validation requires `has` where a member may be missing, so a policy can fail only through values that no
+  // schema can exclude.
   it('never permits a call whose forbid cannot be evaluated, and refuses such a policy if the schema shows it [PRJ-28]', async () => {
     await expect(createEvaluator(files(PERMIT, LIMIT))).rejects.toThrow(/amount/);
     const overflow = LIMIT.replace('context.amount', 'context has amount && context.amount * 2');
@@ -43,7 +44,7 @@ describe('requests that Cedar alone would misjudge', () => {
   });
 
   it.each([1.5, 1e30, 2 ** 53, -(2 ** 53), '10', true, [1], {}])(
-    'counts %j as no whole number, wherever it is [PRJ-28]',
+    'does not count %j as a whole number, in any place [PRJ-28]',
     async (value) => {
       const places: EvaluationRequest[] = [
         request({ context: { amount: value } }),
@@ -71,7 +72,7 @@ describe('requests that Cedar alone would misjudge', () => {
     'a::b',
     '"; permit(principal,action,resource);//',
     '1',
-  ])('decides about entities of the type %j, which is no identifier in Cedar [AZ-IM-04]', async (type) => {
+  ])('decides about entities of the type %j, which is not an identifier in Cedar [AZ-IM-04]', async (type) => {
     const own = `@id("p") permit (principal, action, resource) when { principal.type == ${JSON.stringify(type)} && resource.type == principal.type };`;
     const of = (subject: string, resource: string) =>
       kindOf([own], request({ subject: { type: subject, id: 'x' }, resource: { type: resource, id: 'x' } }));
@@ -82,7 +83,7 @@ describe('requests that Cedar alone would misjudge', () => {
     ]);
   });
 
-  it('ignores what the schema does not declare, however deep it is [AZ-TR-07] [AZ-IM-06]', async () => {
+  it('ignores members that the schema does not declare, at any depth [AZ-TR-07] [AZ-IM-06]', async () => {
     const odd = { unknown: { deep: [{ __entity: { type: 'Subject', id: 'root' } }, 1.5, null, 1e30] }, __proto__x: 1 };
     const strange = {
       subject: { type: 'identity', id: 'alice', properties: odd, nickname: 'al' },
@@ -128,7 +129,7 @@ describe('requests that Cedar alone would misjudge', () => {
 });
 
 describe('many policies', () => {
-  it('are loaded in steps, between which the process does other work', async () => {
+  it('are loaded in steps, and the process does other work in between', async () => {
     const many = Array.from({ length: 1_000 }, (_, index) => `@id("p${index}") permit (principal, action, resource);`);
     let turns = 0;
     let loading = true;

@@ -16,23 +16,26 @@ action erase in [others] appliesTo { principal: Team, resource: Resource, contex
 namespace Other { action look appliesTo { principal: Subject, resource: Resource }; }
 `;
 
-/** Scope and condition of policies with something wrong in them, or odd. */
+/** Scope and condition of policies that are faulty or odd. */
 const BROKEN: readonly (readonly [what: string, policy: string])[] = [
-  ['an attribute that nothing has', '(principal, action == Action::"read", resource) when { principal.colour == "x" }'],
+  [
+    'an attribute that no entity has',
+    '(principal, action == Action::"read", resource) when { principal.colour == "x" }',
+  ],
   ['an attribute that may be missing', '(principal, action == Action::"read", resource) when { principal.level > 1 }'],
   ['a comparison of types', '(principal, action == Action::"read", resource) when { context.path == 1 }'],
   [
-    'what only one action of several has',
+    'an attribute that only one action of several has',
     '(principal, action in [Action::"read", Action::"write"], resource) when { context.path == "x" }',
   ],
   [
-    'what only one action of a group has',
+    'an attribute that only one action of a group has',
     '(principal, action in Action::"all", resource) when { context.path == "x" }',
   ],
-  ['what only one action of all has', '(principal, action, resource) when { context.path == "x" }'],
-  ['an action that is not declared', '(principal, action == Action::"reed", resource)'],
+  ['an attribute that only one action of all has', '(principal, action, resource) when { context.path == "x" }'],
+  ['an undeclared action', '(principal, action == Action::"reed", resource)'],
   [
-    'an action of a condition that is not declared',
+    'an undeclared action in a condition',
     '(principal, action == Action::"read", resource) when { action == Action::"reed" }',
   ],
   [
@@ -40,10 +43,10 @@ const BROKEN: readonly (readonly [what: string, policy: string])[] = [
     '(principal, action == Action::"read", resource) when { action == Action::"write" }',
   ],
   ['a group in a condition', '(principal, action == Action::"read", resource) when { action in Action::"others" }'],
-  ['a type that is not declared', '(principal == User::"x", action == Action::"read", resource)'],
-  ['a principal that the action is not for', '(principal == Team::"x", action == Action::"read", resource)'],
+  ['an undeclared type', '(principal == User::"x", action == Action::"read", resource)'],
+  ['a principal that the action does not apply to', '(principal == Team::"x", action == Action::"read", resource)'],
   [
-    'a condition that is never so',
+    'a condition that is never true',
     '(principal, action == Action::"read", resource) when { principal in Resource::"x" }',
   ],
   [
@@ -80,7 +83,7 @@ async function inSlices(texts: readonly string[]): Promise<Found> {
   }
 }
 
-/** By Cedar alone: all policies against all of the schema. */
+/** By Cedar alone: all policies against the whole schema. */
 function whole(texts: readonly string[]): Found {
   const staticPolicies = Object.fromEntries(texts.map((text) => [/"(p\d+)"/.exec(text)?.[1] ?? '', text]));
   const answer = validate({ schema: SCHEMA, policies: { staticPolicies }, validationSettings: { mode: 'strict' } });
@@ -107,7 +110,7 @@ describe('the errors of policies', () => {
     expect(await inSlices(ids(many))).toEqual(whole(ids(many)));
   });
 
-  it('are none for valid policies', async () => {
+  it('are empty for valid policies', async () => {
     expect(await inSlices(ids(SOUND))).toEqual({ errors: [], warnings: [] });
     expect(whole(ids(SOUND))).toEqual({ errors: [], warnings: [] });
   });

@@ -31,7 +31,7 @@ describe('JSON laid out for reading', () => {
     expect(laidOut(value)).toBe(JSON.stringify(value, null, 2));
   });
 
-  it('tells keys from texts', () => {
+  it('distinguishes keys from texts', () => {
     const pieces = layOutJson('{"key":"text","list":["text"]}');
     expect(pieces.filter(({ kind }) => kind === 'key').map(({ text }) => text)).toEqual(['"key"', '"list"']);
     expect(pieces.filter(({ kind }) => kind === 'text')).toHaveLength(2);

@@ -22,7 +22,7 @@ describe('lines of laid out JSON', () => {
     ]);
   });
 
-  it.each<Json>(['a\\nb', 'a\\\nb', '\\', '\n', '\\n\n', { 'a\nb': 1 }])('lose nothing of %j', (value) => {
+  it.each<Json>(['a\\nb', 'a\\\nb', '\\', '\n', '\\n\n', { 'a\nb': 1 }])('lose no part of %j', (value) => {
     const text = linesIn(value)
       .map(([, line]) => line)
       .join('');

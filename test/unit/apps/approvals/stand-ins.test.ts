@@ -25,21 +25,21 @@ describe('a delegation in production', () => {
 
   it.each<[string, object[], string[] | undefined]>([
     [
-      'counts as it was given, where the directory lists the giver and keeps no roles',
+      'counts as given, where the directory lists the giver and keeps no roles',
       [aUser('alice')],
       ['approver', 'officer'],
     ],
     ['counts by the roles that the giver still has', [aUser('alice', roles('approver'))], ['approver']],
-    ['gives no role that the giver got since', [aUser('alice', roles('approver', 'chief'))], ['approver']],
+    ['gives no role that the giver got later', [aUser('alice', roles('approver', 'chief'))], ['approver']],
     ['ends with the role', [aUser('alice', roles('officer')), aUser('zoe')], undefined],
     [
-      'ends where others have roles and the giver has none',
+      'ends where other people have roles and the giver has none',
       [aUser('alice'), aUser('zoe', roles('approver'))],
       undefined,
     ],
     ['ends when the giver is disabled', [aUser('alice', { active: false })], undefined],
     ['ends when the giver is gone', [aUser('zoe')], undefined],
-    ['counts for nothing without a directory', [], undefined],
+    ['does not count without a directory', [], undefined],
   ])('%s', async (_what, users, expected) => {
     const delegations = withPeople(...users);
     expect((await delegations.activeTo('bob')).map(({ delegator }) => delegator.roles)).toEqual(

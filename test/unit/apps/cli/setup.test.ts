@@ -77,7 +77,7 @@ interface Outcome {
   readonly code: number;
   readonly out: string;
   readonly err: string;
-  /** Which tools ran, in order. */
+  /** The tools that ran, in order. */
   readonly ran: string[];
 }
 
@@ -105,7 +105,7 @@ const touch = (name: string, secondsFromNow: number) => {
 };
 
 describe('setup.mjs', () => {
-  it('takes a bare clone to a running command, and says what it does on stderr alone', async () => {
+  it('takes a bare clone to a running command, and prints its steps on stderr only', async () => {
     const { code, out, err, ran } = await start(['token', '--json']);
     expect({ code, out }).toEqual({ code: 0, out: '["token","--json"]\n' });
     expect(ran).toEqual(['npm', 'prisma', 'tsc', 'bundle']);
@@ -113,13 +113,13 @@ describe('setup.mjs', () => {
     expect(err).not.toContain('tsc says something');
   });
 
-  it('does and says nothing when everything is there, and hands the exit code on', async () => {
+  it('does nothing and prints nothing when everything is there, and hands the exit code on', async () => {
     await start([]);
     expect(await start(['fail'])).toEqual({ code: 3, out: '["fail"]\n', err: '', ran: [] });
     expect(await start(['fail'], 'countersign.mjs')).toMatchObject({ code: 3, err: '', ran: [] });
   });
 
-  it('does again only what has changed', async () => {
+  it('repeats only the steps whose inputs have changed', async () => {
     await start([]);
     touch('activities/a.ts', 5);
     expect((await start([])).ran).toEqual(['tsc']);
@@ -142,7 +142,7 @@ describe('setup.mjs', () => {
     expect((await start([])).ran).toContain('npm');
   });
 
-  it('shows what the compiler says when it fails, and starts nothing', async () => {
+  it('shows the compiler’s output when it fails, and starts no command', async () => {
     write('broken', '');
     const { code, out, err } = await start(['up']);
     expect({ code, out }).toEqual({ code: 1, out: '' });
@@ -151,13 +151,13 @@ describe('setup.mjs', () => {
     expect(await start(['up'])).toMatchObject({ code: 0, ran: ['tsc', 'bundle'] });
   });
 
-  it('is done by one of two that start at once', async () => {
+  it('runs once when two start at the same time', async () => {
     const [one, two] = await Promise.all([start(['one']), start(['two'])]);
     expect([one.code, two.code]).toEqual([0, 0]);
     expect(readFileSync(join(root, 'ran'), 'utf8').match(/^npm/gm)).toHaveLength(1);
   });
 
-  it('builds nothing where there is nothing to build from', async () => {
+  it('builds nothing where there are no sources', async () => {
     rmSync(join(root, 'tsconfig.build.json'));
     expect(await start([], 'countersign.mjs')).toMatchObject({ code: 1, out: '', ran: [] });
   });

@@ -37,7 +37,7 @@ describe('runUntilSignal', () => {
     },
   );
 
-  it('stops the others when one fails to stop, and then says so', async () => {
+  it('stops the others when one fails to stop, and then reports the failure', async () => {
     const run = await start('failing');
     run.child.kill('SIGTERM');
     await exit(run);

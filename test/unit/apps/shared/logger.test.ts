@@ -29,7 +29,7 @@ const content = () => (existsSync(file()) ? readFileSync(file(), 'utf8') : '');
 const logged = (text: string) => waitFor(() => (content().includes(text) ? content() : undefined));
 
 describe('createLogger', () => {
-  it('keeps what it is told to keep, and takes no level that there is not', async () => {
+  it('logs from the configured level on, and refuses an unknown level', async () => {
     const log = createLogger('gateway', { mode: 'development', stateDir, level: 'debug' });
     log.debug('a detail');
     expect(await logged('a detail')).toContain('a detail');
@@ -38,7 +38,7 @@ describe('createLogger', () => {
     );
   });
 
-  it('keeps everything in a file only the owner can read, and shows warnings alone', async () => {
+  it('keeps everything in a file that only the owner can read, and prints only warnings', async () => {
     const log = createLogger('gateway', { mode: 'development', stateDir });
     log.debug('nothing');
     log.info('opened');
@@ -49,7 +49,7 @@ describe('createLogger', () => {
     expect(shown).toMatch(/^\d\d:\d\d:\d\d warn gateway: upstream is away: connection refused \| at once$/m);
   });
 
-  it('writes the last words of a process that ends at once, and adds none of its own', () => {
+  it('writes the last words of a process that ends at once, and adds no words', () => {
     const script = `import { createLogger } from './apps/shared/logger.ts';
       createLogger('gateway', { mode: 'development', stateDir: ${JSON.stringify(stateDir)} }).info('last words');
       process.exit(3);`;

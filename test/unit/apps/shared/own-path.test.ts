@@ -5,15 +5,17 @@ import { HOSTILE_PATHS } from '../../../support/hostile-paths.ts';
 
 const SITES = ['https://approvals.example', 'http://127.0.0.1:4102'];
 
-/** What every browser makes of a redirect: an address of the same site, from one slash and without a backslash. */
+/**
+ * Every browser's reading of a redirect: an address of the same site, with one leading slash and without a backslash.
+ */
 function expectOwn(path: string, site: string): void {
   expect(path).toMatch(/^\/(?![/\\])[^\\]*$/);
   expect(new URL(path, site).origin).toBe(site);
-  // Read once more it is what it was: no second reader finds another address in it.
+  // A second read gives the same path: no second reader finds another address in it.
   expect(ownPath(path, site)).toBe(path);
 }
 
-describe.each(SITES)('a path to come back to on %s', (site) => {
+describe.each(SITES)('the return path on %s', (site) => {
   it.each([
     ['/requests?status=ended', '/requests?status=ended'],
     ['/requests/arq_1#part', '/requests/arq_1'],
@@ -25,14 +27,14 @@ describe.each(SITES)('a path to come back to on %s', (site) => {
     [undefined, '/'],
     [['/a', '/b'], '/'],
     [`/${'x'.repeat(2_000)}`, '/'],
-  ])('is made of %j: %s', (wanted, expected) => {
+  ])('is made from %j: %s', (wanted, expected) => {
     expect(ownPath(wanted, site)).toBe(expected);
     expectOwn(ownPath(wanted, site), site);
   });
 
   it.each(HOSTILE_PATHS)('stays on the site: %j', (wanted) => expectOwn(ownPath(wanted, site), site));
 
-  it('stays on the site when it is put together of slashes, dots, schemes, hosts and blanks', () => {
+  it('stays on the site for any combination of slashes, dots, schemes, hosts and blanks', () => {
     const piece = fc.constantFrom(
       ...['/', '\\', '.', '..', '%2f', '%5c', '%2e', '\t', '\n', '\r', ' ', '\u00a0', '\u3000', '\uff0f', '\u2215'],
       ...[

@@ -2,10 +2,10 @@ import { expect, it } from '@jest/globals';
 import { until } from '../../../../apps/shared/embedded/process-tools.ts';
 
 const WITHIN_MS = 400;
-/** Nothing of this process runs for so long, as when the machine stands still. */
+/** No code of this process runs for this long, as when the machine stands still. */
 const standStill = (ms: number) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 
-it('whoever was asked while the machine stood still has time left to answer', async () => {
+it('waits on for an answer after the machine stood still', async () => {
   let asked = 0;
   const ask = () => {
     asked += 1;
@@ -15,6 +15,6 @@ it('whoever was asked while the machine stood still has time left to answer', as
   expect(await until(ask, { withinMs: WITHIN_MS, everyMs: 5 })).toBe('here');
 });
 
-it('whoever never answers is given up', async () => {
+it('gives up without an answer', async () => {
   expect(await until(() => undefined, { withinMs: 50, everyMs: 5 })).toBeUndefined();
 });

@@ -4,20 +4,20 @@ import ts from 'typescript';
 import { packagePath } from '../../../../apps/shared/config/files.ts';
 import { sourceFiles } from '../../../support/source-files.ts';
 
-/** A path of this site by what it begins with, or by who wrote it. */
+/** A path of this site, recognised by its start or by its author. */
 const OWN = /^(?:['`]\/(?:[a-z?]|['`]$)|ownPath\(|signInPath\(|addressOf\('\/[a-z])/;
-/** What leads elsewhere, and is meant to. */
+/** Redirects that lead elsewhere on purpose. */
 const ELSEWHERE = [
-  // To the issuer, by what it publishes of itself.
+  // To the issuer, by its own metadata.
   'apps/shared/auth/sign-in.ts: address.href',
   'apps/shared/auth/sign-out.ts: `0; url=${atIssuer}`',
-  // From the issuer that we bring along, to the inbox of the configuration.
+  // From the embedded issuer to the inbox of the configuration.
   'apps/shared/embedded/identity/http.ts: urls.approvals',
-  // Where an access request is, for programs.
+  // The address of an access request, for programs.
   'apps/approvals/access-requests/router.ts: statusEndpoint(opened.id, http.urls)',
 ];
 
-/** Every place that tells a client to go somewhere: its file, and the text of the target. */
+/** Every place that sends a client elsewhere: its file, and the text of the target. */
 function targetsIn(file: string): string[] {
   const parsed = ts.createSourceFile(file, readFileSync(packagePath(file), 'utf8'), ts.ScriptTarget.Latest, true);
   const found: string[] = [];
@@ -35,7 +35,7 @@ function targetsIn(file: string): string[] {
 }
 
 describe('redirects in the sources of both sites', () => {
-  it('lead to paths of their own, or to where they are known to lead', () => {
+  it('lead to paths of their own site, or to known targets', () => {
     const all = sourceFiles(['apps/approvals', 'apps/audit', 'apps/shared']).flatMap((file) =>
       targetsIn(file).map((target) => ({ file, target })),
     );

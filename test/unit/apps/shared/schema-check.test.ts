@@ -36,7 +36,7 @@ describe('arguments', () => {
     expect(check(tool, {})).toBe("arguments must have required property 'n'");
   });
 
-  it('fit no tool whose output schema cannot be used: it would run, and nobody could get its result', () => {
+  it('fit no tool with an unusable output schema: it would run, and no client could get its result', () => {
     const promising = (outputSchema: Json) => {
       const tool = aTool(number);
       return { ...tool, definition: { ...tool.definition, outputSchema } };
@@ -70,7 +70,7 @@ describe('arguments', () => {
     expect(args).toEqual({ n: '1' });
   });
 
-  it('name their problem without their values', () => {
+  it('have problems that are named without their values', () => {
     const tool = aTool({ type: 'object', properties: { c: { enum: ['x'] }, d: { pattern: '^a$', type: 'string' } } });
     expect(check(tool, { c: 'canary' })).toBe('arguments/c must be equal to one of the allowed values');
     const pattern = check(tool, { d: 'canary' });
@@ -82,14 +82,14 @@ describe('arguments', () => {
     ['is missing', undefined],
     ['is not one', 'nonsense'],
     ['refers to another place', { $ref: 'https://example.com/schema.json' }],
-    ['has a type that is none', { type: 'object', properties: { a: { type: 'colour' } } }],
+    ['has an unknown type', { type: 'object', properties: { a: { type: 'colour' } } }],
     ['is asynchronous', { $async: true, type: 'object' }],
     ['is of an unknown dialect', { $schema: 'https://example.com/dialect', type: 'object' }],
   ])('fit no schema that %s [TOOL-002]', (_case, schema) => {
     expect(check(aTool(schema as Json), {})).toEqual({ unusable: 'input' });
   });
 
-  it('fit no schema that refers to another server, and nothing is asked there [TOOL-009]', async () => {
+  it('fit no schema that refers to another server, and that server is not asked [TOOL-009]', async () => {
     let asked = 0;
     const server = await serve((_request, response) => {
       asked += 1;
@@ -100,7 +100,7 @@ describe('arguments', () => {
         const schema = { type: 'object', properties: { a: { [keyword]: `${server.url}/schema.json` } } };
         expect(check(aTool(schema), { a: 1 })).toEqual({ unusable: 'input' });
       }
-      // Whatever was begun would have come before this.
+      // A started request would have arrived before this one.
       await fetch(server.url);
       expect(asked).toBe(1);
     } finally {
@@ -134,7 +134,7 @@ describe('arguments', () => {
       {},
     ],
   ])(
-    'that would take too long by a schema that %s are refused, and the next ones checked [TOOL-009]',
+    'are refused when the check takes too long under a schema that %s, and the next ones are checked [TOOL-009]',
     (_case, schema, args) => {
       const tool = aTool(schema);
       const checkSoon = checkWithin(ORDINARY_LIMITS);
@@ -143,7 +143,7 @@ describe('arguments', () => {
     },
   );
 
-  it('that are checked by a costly schema in time are judged by it', () => {
+  it('get the verdict of a costly schema when the check ends in time', () => {
     const pattern = aTool({ type: 'object', properties: { a: { type: 'string', pattern: '^(a+)+$' } } });
     expect(check(pattern, { a: 'aaa' })).toBeUndefined();
     expect(check(pattern, { a: 'b' })).toBe('arguments/a must match pattern "^(a+)+$"');

@@ -7,7 +7,7 @@ const shown = (text: string) =>
   visiblePieces(text)
     .map((piece) => piece.text)
     .join('');
-/** Drawn without code points though of one skeleton: every font tells them apart, as it does I from l. */
+/** Drawn without code points though of one skeleton: every font distinguishes them, as it does I from l. */
 const KNOWN_APART: readonly (readonly string[])[] = [
   ['Í', 'ĺ'],
   ['Θ', 'θ'],
@@ -18,7 +18,7 @@ const KNOWN_APART: readonly (readonly string[])[] = [
 const inShort = ({ kind, text, isSpelledOut }: Piece) => `${kind}${isSpelledOut ? '+' : ''}:${text}`;
 const kinds = (text: string) => visiblePieces(text).map(inShort);
 const kindsInJson = (text: string) => visiblePieces(JSON.stringify(text), 'json').map(inShort);
-/** Every character beyond ASCII that is drawn as it is, without its code point, with the piece that it is drawn as. */
+/** Every character beyond ASCII that is drawn unchanged, without its code point, with the piece that it is drawn as. */
 function drawnCharacters(): [string, Piece][] {
   const drawn: [string, Piece][] = [];
   for (let point = 0x80; point <= 0x10ffff; point += 1) {
@@ -39,7 +39,7 @@ describe('foreign text on a page', () => {
     ['controls', 'a\u0000b\u001b[31m\u007f\u0085', 'a\\u0000b\\u001b[31m\\u007f\\u0085'],
     ['line breaks', 'a\nb\u2028c', 'a\\u000ab\\u2028c'],
     ['blanks that are not blanks', 'a\u00a0b\u3000c', 'a\\u00a0b\\u3000c'],
-    ['fillers that look like nothing', 'a\u3164b\u2800c', 'a\\u3164b\\u2800c'],
+    ['invisible fillers', 'a\u3164b\u2800c', 'a\\u3164b\\u2800c'],
     ['private characters', 'a\ue000b', 'a\\ue000b'],
     ['half of a character', 'a\ud800b', 'a\\ud800b'],
     ['a mark on a letter that is written with it as one', 'cafe\u0301', 'cafe\\u0301'],
@@ -50,7 +50,7 @@ describe('foreign text on a page', () => {
   });
 
   it.each(['', 'plain text: {"a": 1}', 'Grüße aus Zürich, 20 °C', 'un café à Nîmes', 'Dvořák, Łódź, Việt Nam'])(
-    'leaves %p as it is',
+    'leaves %p unchanged',
     (text) => expect(kinds(text)).toEqual(text === '' ? [] : [`plain:${text}`]),
   );
 
@@ -79,7 +79,7 @@ describe('foreign text on a page', () => {
     ['օո', ['alike+:օո']],
     ['Moсква', ['alike+:Moсква']],
     ['ФГ', ['alike+:ФГ']],
-  ])('marks %p as what it is not', (text, pieces) => expect(kinds(text)).toEqual(pieces));
+  ])('marks %p as a lookalike', (text, pieces) => expect(kinds(text)).toEqual(pieces));
 
   it('shows every run of blanks, and every blank at an end', () => {
     expect(kinds(' a b  c ')).toEqual(['edge: ', 'plain:a b', 'blanks:  ', 'plain:c', 'edge: ']);
@@ -90,18 +90,18 @@ describe('foreign text on a page', () => {
     ]);
   });
 
-  it('tells an escape of JSON from the letters of one', () => {
+  it('distinguishes an escape of JSON from the letters of one', () => {
     expect(kindsInJson('\u001b[m \\u001b \r\b\f \t\n')).toEqual([
       ...['plain:"', 'escape:\\u001b', 'plain:[m \\\\u001b ', 'escape:\\r\\b\\f'],
       ...['plain: \\t\\n"'],
     ]);
   });
 
-  it('has no mark in a title, and escapes there what misleads', () => {
+  it('has no mark in a title, and escapes misleading characters there', () => {
     expect(visibleTitle('сосо\u202e Zürich')).toBe('\\u0441\\u043e\\u0441\\u043e\\u202e Zürich');
   });
 
-  it('marks every character whose skeleton is ASCII, and spells out what looks like another one or a font may lack', () => {
+  it('marks every character whose skeleton is ASCII, and spells out lookalikes and characters that a font may lack', () => {
     const drawn = drawnCharacters();
     expect(drawn.length).toBeGreaterThan(400);
     expect(drawn.filter(([one, { kind }]) => kind === 'plain' && looksLikeAscii(one))).toEqual([]);
@@ -113,7 +113,7 @@ describe('foreign text on a page', () => {
     expect([...byLook.values()].filter((characters) => characters.length > 1)).toEqual(KNOWN_APART);
   });
 
-  it('loses nothing of any text', () => {
+  it('loses no part of any text', () => {
     const characters = ['a', '"', '\\', '\u202e', '\u{e0041}', 'é', '\u0301', 'а', 'ש', ' ', '\n', '1', '😀', '\u200d'];
     let seed = 7;
     const next = (limit: number) => (seed = (seed * 48_271) % 2_147_483_647) % limit;
@@ -126,7 +126,7 @@ describe('foreign text on a page', () => {
     }
   });
 
-  it('takes a megabyte in its stride', () => {
+  it('handles a megabyte', () => {
     expect(shown('\u0430b'.repeat(500_000))).toHaveLength(1_000_000);
     expect(shown(' \u0430'.repeat(200_000))).toHaveLength(400_000);
     expect(shown('\u202e'.repeat(200_000))).toHaveLength(1_200_000);

@@ -36,7 +36,7 @@ describe('access request', () => {
 describe('quorum', () => {
   const ofTwo = [aStage({ quorum: 2 }), aStage({ quorum: 1 })];
 
-  it('counts each person once, however the issuer is spelled, and denials not at all', () => {
+  it('counts each person once, in any spelling of the issuer, and ignores denials', () => {
     expect(tally(request([], ofTwo))).toEqual({ approvals: 0, missing: 2 });
     const twice = [vote('a', 'approve'), vote('a', 'approve', 1, 'https://IDP.test/')];
     expect(tally(request(twice, ofTwo))).toEqual({ approvals: 1, missing: 1 });
@@ -44,7 +44,7 @@ describe('quorum', () => {
     expect(tally(request(three))).toEqual({ approvals: 2, missing: 0 });
   });
 
-  it('counts the votes of the open stage, without those who have lapsed', () => {
+  it('counts the votes of the open stage, without those that have lapsed', () => {
     const votes = [vote('a', 'approve'), vote('b', 'approve', 2)];
     expect(tally(request(votes, ofTwo)).approvals).toBe(1);
     expect(tally(request(votes, ofTwo, { stage: 2 }))).toEqual({ approvals: 1, missing: 0 });
@@ -60,7 +60,7 @@ describe('quorum', () => {
     expect(earlierVote(request(votes), { subject: 'b' })).toBeUndefined();
   });
 
-  it('knows that a subject has voted who acts for the voter, or acted for one before', () => {
+  it('knows that a subject has voted when it acts for the voter, or acted for one before', () => {
     const own = [vote('a', 'approve')];
     expect(earlierVote(request(own), { subject: 'b', actors: ['x', 'a'] })).toBe(own[0]);
     const acted = [{ ...vote('b', 'approve'), actors: ['a'] }];
@@ -71,7 +71,7 @@ describe('quorum', () => {
   });
 });
 
-describe('what votes make of a stage', () => {
+describe('the state of a stage after votes', () => {
   const [a, b, c] = [vote('a', 'approve'), vote('b', 'approve'), vote('c', 'deny')];
 
   it.each([
@@ -85,16 +85,16 @@ describe('what votes make of a stage', () => {
     expect(resolutionOf(request(votes, [aStage({ quorum })]))).toBe(expected);
   });
 
-  it('is denied without a veto once too few are left to reach the quorum', () => {
+  it('is denied without a veto once too few approvers are left to reach the quorum', () => {
     const stages = [aStage({ veto: false, quorum: 2, approvers: { people: ['a', 'b', 'c'] } })];
     const electorate = new Set(['a', 'b', 'c']);
     expect(resolutionOf(request([c], stages), { electorate })).toBeUndefined();
     expect(resolutionOf(request([c, vote('b', 'deny')], stages), { electorate })).toBe('denied');
     expect(resolutionOf(request([c, a, b], stages), { electorate })).toBe('granted');
-    // Somebody left the group in the meantime.
+    // One approver left the group in the meantime.
     expect(resolutionOf(request([c, a], stages), { electorate: new Set(['a', 'c']) })).toBe('denied');
     expect(resolutionOf(request([c, a, b], stages), { electorate, lapsed: ['a'] })).toBe('denied');
-    // Nobody knows who could still decide.
+    // The number of possible deciders is unknown.
     expect(resolutionOf(request([c], stages))).toBeUndefined();
   });
 
@@ -114,7 +114,7 @@ describe('the order of stages', () => {
     aStage({ name: 'security' }),
   ];
 
-  it('goes on to the next, and grants at the last alone [ARAP-STS-06] [ARAP-APV-05]', () => {
+  it('goes on to the next, and grants only at the last [ARAP-STS-06] [ARAP-APV-05]', () => {
     expect(nextStage(stages, 1, 'agreed')).toBe(3);
     expect(nextStage(stages, 2, 'agreed')).toBe(3);
     expect(nextStage(stages, 3, 'agreed')).toBe('granted');

@@ -33,13 +33,13 @@ describe('the status of a bundle', () => {
     }
   });
 
-  it('is partial for several that ended differently and for nothing else [ARAP-BLK-10]', () => {
+  it('is partial only for several that ended differently [ARAP-BLK-10]', () => {
     for (const one of ended) expect(bundleStatus([one])).toBe(one);
     for (const [a, b] of pairs) expect(bundleStatus([a, b]) === 'partial').toBe(a !== b && isEnded(a) && isEnded(b));
     expect(ACCESS_REQUEST_STATUSES).not.toContain('partial');
   });
 
-  it('is nothing without items', () => {
+  it('is undefined without items', () => {
     expect(() => bundleStatus([])).toThrow('has items');
   });
 });

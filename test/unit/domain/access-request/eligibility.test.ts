@@ -32,8 +32,8 @@ const asked = (approvers?: Partial<Electorate>, parties = ['rita', 'bot']) => ({
 const mayDecide = (subject: string, approvers?: Partial<Electorate>, roles: string[] = []) =>
   ineligibilityOf(anApprover(subject, roles), asked(approvers), people);
 
-describe('who may decide a stage', () => {
-  it('is whoever has the role, where no template says otherwise', () => {
+describe('the approver of a stage', () => {
+  it('has the role, where no template says otherwise', () => {
     expect(mayDecide('alice', undefined, ['approver'])).toBeUndefined();
     expect(mayDecide('alice', undefined, ['auditor', 'approvers'])).toBe('not_eligible');
   });
@@ -41,22 +41,22 @@ describe('who may decide a stage', () => {
   it.each([
     ['a person by name', 'alice', { people: ['alice'] }, []],
     ['a member of a group', 'alice', { groups: ['security'] }, []],
-    ['somebody with the role', 'alice', { roles: ['security-officer'] }, ['security-officer']],
+    ['a person with the role', 'alice', { roles: ['security-officer'] }, ['security-officer']],
     ['an owner of the resource', 'alice', { owners: { people: ['alice'], groups: [] } }, []],
     ['a member of a group of owners', 'alice', { owners: { people: [], groups: ['security'] } }, []],
     ['the manager of the requester', 'mia', { requesterManager: true }, []],
-  ] as const)('is %s, and nobody else', (_name, subject, approvers, roles) => {
+  ] as const)('is %s, and no other person', (_name, subject, approvers, roles) => {
     expect(mayDecide(subject, approvers, [...roles])).toBeUndefined();
     expect(mayDecide('zoe', approvers, ['approver', 'auditor'])).toBe('not_eligible');
   });
 
-  it('is nobody who has left, whatever names them [ARAP-APV-02]', () => {
+  it('is never a person who has left, even if the stage names them [ARAP-APV-02]', () => {
     for (const approvers of [{ people: ['gone'] }, { groups: ['security'] }, { roles: ['approver'] }]) {
       expect(mayDecide('gone', approvers, ['approver'])).toBe('not_eligible');
     }
   });
 
-  it('is no party to the request, whatever else they are and whatever the issuer [ARAP-APV-01]', () => {
+  it('is never a party to the request, in any other position and with any issuer [ARAP-APV-01]', () => {
     const all = { people: ['rita', 'bot'], groups: ['security'], roles: ['approver'] };
     for (const party of ['rita', 'bot']) {
       expect(mayDecide(party, all, ['approver'])).toBe('own_request');
@@ -65,7 +65,7 @@ describe('who may decide a stage', () => {
     }
   });
 
-  it('can be listed where no role lets people in: without parties and those who have left', () => {
+  it('can be listed where people are not let in by role: without parties and those who have left', () => {
     expect([...(electorateOf(asked({ groups: ['security'], requesterManager: true }), people) ?? [])].sort()).toEqual([
       'alice',
       'mia',
@@ -73,7 +73,7 @@ describe('who may decide a stage', () => {
     expect(electorateOf(asked({ groups: ['security'], roles: ['approver'] }), people)).toBeUndefined();
   });
 
-  it('is looked at again: an approval lapses when its approver has left', () => {
+  it('is checked again: an approval lapses when its approver has left', () => {
     const vote = (subject: string, stage = 1) =>
       ({ approver: anApprover(subject, []), stage, verdict: 'approve', via: 'api', at: '' }) as const;
     const votes = [vote('alice'), vote('gone'), vote('zoe'), vote('zoe', 2)];
@@ -82,7 +82,7 @@ describe('who may decide a stage', () => {
 });
 
 describe('the parties to a request', () => {
-  it('are the subject, the agent and everybody in the chains of actors, wherever they stand [ARAP-SUB-18]', () => {
+  it('are the subject, the agent and every actor in the chains, in any place [ARAP-SUB-18]', () => {
     const act = { sub: 'outer', iss: 'https://idp.test', act: { sub: 'inner' } };
     const parties = partiesOf({
       subject: { id: 'rita', properties: { act } },
@@ -97,7 +97,7 @@ describe('the parties to a request', () => {
     expect(mayDecide('Rita', { people: ['Rita'] })).toBeUndefined();
   });
 
-  it('are those that can be read, of a submission that makes no sense', () => {
+  it('are the readable ones, for an invalid submission', () => {
     const client = { actor: ['x'], act: { sub: 'unheard' } };
     expect(partiesOf({ subject: { id: 'rita', properties: { act: 'x' } }, context: { agent: 7 }, client })).toEqual([
       'rita',

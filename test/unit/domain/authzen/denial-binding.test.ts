@@ -13,7 +13,7 @@ const hash = (parts: ReturnType<typeof boundParts>) =>
   createHash('sha256').update(canonicalJson(parts)).digest('base64url');
 const MEMBERS = ['agent', 'amount'];
 
-describe('what a denial binds', () => {
+describe('the binding of a denial', () => {
   it.each([
     ['the named members', boundParts(transfer(), MEMBERS), '1D3AUzxxGix20RNsi3F0diqdPOJ7sP6ZHV3L9p3Tyn8'],
     ['no member', boundParts(transfer(), []), 'iVScull4ZkZejfUf8P5oOnL31hBtxnJvaj4ppRRMy5c'],
@@ -29,14 +29,14 @@ describe('what a denial binds', () => {
   describe('together', () => {
     const items = [transfer({ agent: 'agent-7' }), { ...transfer(), resource: { type: 'account', id: 'acct-992' } }];
 
-    it('hashes to the known value in the order of the items, and to another in any other [ARAP-BLK-03]', () => {
+    it('hashes to the known value in the order of the items, and to another value in any other order [ARAP-BLK-03]', () => {
       const known = 'ezMK1On_fP4SJX2R-IcQLe9QzNV130c7GvrHUFxeqoA';
       expect(hash(boundBundle(items, ['agent']))).toBe(known);
       expect(hash(boundBundle([...items].reverse(), ['agent']))).not.toBe(known);
       expect(hash(boundBundle([...items, ...items.slice(1)], ['agent']))).not.toBe(known);
     });
 
-    it('is never what is bound of a single one', () => {
+    it('never equals the binding of a single one', () => {
       expect(boundBundle(items.slice(0, 1), ['agent'])).not.toEqual(
         boundParts(transfer({ agent: 'agent-7' }), ['agent']),
       );
@@ -44,17 +44,17 @@ describe('what a denial binds', () => {
     });
   });
 
-  it('leaves members out that are not named, and those that a PDP answers [ARAP-GEN-10]', () => {
+  it('leaves out members that are not named, and those that a PDP answers [ARAP-GEN-10]', () => {
     const request = transfer({ agent: 'agent-7', amount: 50_000, note: 'x', reason: 'y', approval: 'z' });
     expect(boundParts(request, [...MEMBERS, 'reason', 'approval'])).toEqual(boundParts(transfer(), MEMBERS));
   });
 
-  it('tells an absent member from one that is null', () => {
+  it('distinguishes an absent member from one that is null', () => {
     expect(boundParts(transfer(), [...MEMBERS, 'gone'])['context']).not.toHaveProperty('gone');
     expect(boundParts(transfer({ gone: null }), ['gone'])['context']).toEqual({ gone: null });
   });
 
-  it('leaves the delegation of the subject out, and an emptied list of properties in [ARAP-BND-11]', () => {
+  it('leaves out the delegation of the subject, and keeps an emptied list of properties [ARAP-BND-11]', () => {
     const delegated = { ...transfer(), subject: { type: 'identity', id: 'a', properties: { act: { sub: 'b' } } } };
     expect(boundParts(delegated, [])['subject']).toEqual({ type: 'identity', id: 'a', properties: {} });
   });

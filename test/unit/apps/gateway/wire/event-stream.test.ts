@@ -23,7 +23,7 @@ describe('an event stream', () => {
     await stream.closed;
   });
 
-  it('says now and then that it is alive [LISTEN-009, ASSOC-004]', async () => {
+  it('sends a sign of life at intervals [LISTEN-009, ASSOC-004]', async () => {
     const clock = new ManualClock();
     const stream = openEventStream(clock);
     const reader = readerOf(stream);
@@ -51,7 +51,7 @@ describe('an event stream', () => {
     await sending;
   });
 
-  it('is over when the client has gone', async () => {
+  it('ends when the client has gone', async () => {
     const stream = openEventStream(systemTime.clock);
     await readerOf(stream).cancel();
     await stream.closed;

@@ -11,8 +11,8 @@ import { mappingTime } from '../../../../support/mapping-time.ts';
 import { ORDINARY_LIMITS } from '../../../../support/time.ts';
 
 /**
- * Of the processor, because the machine may stand still: far more than a mapping may take, and far less than what these would
- * take without the fence.
+ * Processor time, because the machine may stand still: far more than a mapping may take, and far less than these
+ * expressions would take without the fence.
  */
 const SOON_MS = 20_000;
 const processorMs = () => {
@@ -72,13 +72,13 @@ const HOSTILE: readonly (readonly [what: string, expression: string, args: JsonO
     'params.arguments.l.map(x, params.arguments.l.filter(y, y < 10.0))',
     { l: NUMBERS.slice(0, 3_000) },
   ],
-  ['parentheses in parentheses', nested('1', 450, '(', ')'), {}],
-  ['lists in lists', nested('1', 450, '[', ']'), {}],
-  ['a choice in a choice', nested('1', 150, '(true ? ', ' : 2)').slice(0, 990), {}],
-  ['very much of it', `"${'a'.repeat(5_000)}"`, {}],
+  ['nested parentheses', nested('1', 450, '(', ')'), {}],
+  ['nested lists', nested('1', 450, '[', ']'), {}],
+  ['nested choices', nested('1', 150, '(true ? ', ' : 2)').slice(0, 990), {}],
+  ['a very long expression', `"${'a'.repeat(5_000)}"`, {}],
   ['a bound name', 'cel.bind(a, params.arguments.s, a + a)', { s: A }],
-  ['a text that is taken apart', 'params.arguments.s.split("")', { s: A }],
-  ['a number that does not end', 'int(params.arguments.n) + 1', { n: '9'.repeat(500_000) }],
+  ['a text that is split', 'params.arguments.s.split("")', { s: A }],
+  ['an infinite number', 'int(params.arguments.n) + 1', { n: '9'.repeat(500_000) }],
   ['an overflow', '9223372036854775807 * 9223372036854775807', {}],
 ];
 
@@ -89,9 +89,9 @@ describe('a hostile mapping', () => {
     expect(processorMs() - start).toBeLessThan(SOON_MS);
   });
 
-  it('that ran out of time rests, with all that did, and no other one [PRJ-34]', () => {
+  it('pauses after it ran out of time, as do others that did, and no other mapping [PRJ-34]', () => {
     const slow = createSlowMappings(ORDINARY_LIMITS.mappingMs);
-    /** At an instant of the test's own: while the machine stands still, a rest ends. */
+    /** The test sets the time: while the machine stands still, a pause ends. */
     const at = (nowMs: number): SlowMappings => ({
       rests: (mapping) => slow.rests(mapping, nowMs),
       took: (mapping, ms) => slow.took(mapping, ms, nowMs),
@@ -121,7 +121,7 @@ describe('a hostile mapping', () => {
   });
 
   it.each(['constructor', '__proto__', 'prototype', 'toString', 'hasOwnProperty'])(
-    'finds nothing of the language in which it is evaluated (%s) [COAZ-FW-08] [PRJ-34]',
+    'cannot reach the language in which it is evaluated (%s) [COAZ-FW-08] [PRJ-34]',
     (name) => {
       expect(() => run(`token.${name}`, {})).toThrow(expect.objectContaining({ code: 'ERR_MAPPING_FAILED' }));
       expect(() => run(`params.arguments["${name}"]`, {})).toThrow('cannot be evaluated');
@@ -129,7 +129,7 @@ describe('a hostile mapping', () => {
     },
   );
 
-  it('of random expressions ends soon, in JSON or in a mapping error that quotes nothing [PRJ-34] [COAZ-FW-11]', () => {
+  it('of random expressions ends soon, in JSON or in a mapping error that quotes no value [PRJ-34] [COAZ-FW-11]', () => {
     const secret = 'canary-7f3a';
     const args = { s: secret, l: [1, secret, { k: secret }], n: 5, o: { k: [secret] } };
     const start = processorMs();

@@ -23,7 +23,7 @@ const resolveAll = (mapping: Json, args: JsonObject = CALL, token: JsonObject = 
     mappingTime(),
   );
 const resolve = (mapping: Json, args?: JsonObject, token?: JsonObject) => resolveAll(mapping, args, token)[0];
-/** What a leaf of the context comes to. */
+/** The value of a leaf of the context. */
 const leaf = (value: Json, args?: JsonObject) => {
   const action = { name: 'a' };
   const resource = { type: 't', id: 'i' };
@@ -36,7 +36,7 @@ const fails = (attempt: () => unknown, text: string | RegExp) => {
 };
 
 describe('a mapping', () => {
-  it('makes the request of the message and the token [COAZ-FW-01] [COAZ-FW-14] [COAZ-IM-01] [COAZ-IM-02] [COAZ-EX-01]', () => {
+  it('makes the request from the message and the token [COAZ-FW-01] [COAZ-FW-14] [COAZ-IM-01] [COAZ-IM-02] [COAZ-EX-01]', () => {
     expect(resolveAll(WIRE_TRANSFER)).toEqual([
       {
         subject: IDENTITY,
@@ -47,7 +47,7 @@ describe('a mapping', () => {
     ]);
   });
 
-  it('leaves out what is absent [COAZ-FW-09] [COAZ-FW-10] [COAZ-EX-02]', () => {
+  it('leaves out absent values [COAZ-FW-09] [COAZ-FW-10] [COAZ-EX-02]', () => {
     const { client_id: _client, ...token } = TOKEN;
     expect(resolve(WIRE_TRANSFER, { ...CALL, memo: 'Q4' }, token).context).toEqual({ amount: 50_000, memo: 'Q4' });
     expect(leaf({ list: ['a', '$params.arguments.?memo', '$params.arguments.to'] })).toEqual({
@@ -55,20 +55,20 @@ describe('a mapping', () => {
     });
   });
 
-  it('fails where a plain selection finds nothing, and names the place and no value [COAZ-FW-10] [COAZ-ER-02]', () => {
+  it('fails where a plain selection finds no value, and names the place but no value [COAZ-FW-10] [COAZ-ER-02]', () => {
     fails(() => resolve(WIRE_TRANSFER, { to: 'acct-secret' }), /^evaluation\.context\.amount cannot be evaluated/);
     fails(() => leaf('$token.sub + 1'), /^((?!alice).)*$/);
   });
 
   it.each([null, 5, '', true, ['a'], { id: 'x' }])(
-    'needs a text for its resource, which %j is not [COAZ-FW-12] [COAZ-EX-04]',
+    'needs a text for its resource, and %j is not one [COAZ-FW-12] [COAZ-EX-04]',
     (to) => {
       fails(() => resolve(WIRE_TRANSFER, { to, amount: 1 }), /^resource\.id does not come to a text/);
     },
   );
 
   it.each(['subject', 'action', 'resource'] as const)(
-    'needs its %s, if it says one [COAZ-FW-12] [COAZ-EX-04]',
+    'needs a valid %s, if it has one [COAZ-FW-12] [COAZ-EX-04]',
     (part) => {
       const { [part]: _part, ...others } = WIRE_TRANSFER.evaluation;
       fails(() => resolve({ evaluation: { ...others, [part]: '$params.arguments.?nothing' } }), new RegExp(`^${part}`));
@@ -76,7 +76,7 @@ describe('a mapping', () => {
     },
   );
 
-  it('is asked once, whatever lists it comes to [COAZ-FW-13]', () => {
+  it('asks one question, also when its values are lists [COAZ-FW-13]', () => {
     const evaluation = { ...WIRE_TRANSFER.evaluation, resource: { type: 'account', id: '$params.arguments.all' } };
     fails(() => resolveAll({ evaluation }, { all: ['a', 'b'], amount: 1 }), /^resource\.id/);
     fails(
@@ -85,7 +85,7 @@ describe('a mapping', () => {
     );
   });
 
-  it('gets the subject that it does not name from the token [COAZ-SU-06] [COAZ-SU-07]', () => {
+  it('takes the subject from the token when it names none [COAZ-SU-06] [COAZ-SU-07]', () => {
     const { subject: _subject, ...others } = WIRE_TRANSFER.evaluation;
     expect(resolve({ evaluation: others }).subject).toEqual(IDENTITY);
     expect(resolve({ evaluation: { ...others, subject: { id: '$token.sub' } } }).subject).toEqual(IDENTITY);
@@ -103,7 +103,7 @@ describe('the form of a mapping', () => {
     ['no object', 'evaluation'],
     ['null', null],
     ['a list', [evaluation]],
-    ['an envelope that is no object', { evaluation: '$params' }],
+    ['an envelope that is not an object', { evaluation: '$params' }],
   ])('is refused with %s [COAZ-FW-02] [COAZ-EN-03]', (_what, mapping) => {
     fails(() => compileMapping(mapping), /evaluation|object/);
   });
@@ -120,16 +120,16 @@ describe('the form of a mapping', () => {
   });
 
   it.each([
-    ['a name that there is not', 'nobody.sub'],
+    ['an unknown name', 'stranger.sub'],
     ['the environment', 'env.HOME'],
     ['the process', 'process'],
     ['names of the library', 'google.protobuf'],
     ['a name that is not bound there', 'params.arguments.l.exists(x, true) && x'],
-    ['a function that there is not', 'fetch(params.name)'],
-    ['something that is not CEL', '1 + $params.name'],
-    ['nothing at all', ''],
+    ['an unknown function', 'fetch(params.name)'],
+    ['text that is not CEL', '1 + $params.name'],
+    ['an empty expression', ''],
   ])(
-    'is known to be wrong before there is a message, with %s [COAZ-FW-08] [COAZ-FW-24] [COAZ-DC-06] [COAZ-EX-05]',
+    'is rejected before there is a message, with %s [COAZ-FW-08] [COAZ-FW-24] [COAZ-DC-06] [COAZ-EX-05]',
     (_what, text) => {
       fails(
         () => compileMapping({ evaluation: { ...evaluation, context: { leaf: `$${text}` } } }),
@@ -138,7 +138,7 @@ describe('the form of a mapping', () => {
     },
   );
 
-  it('says several questions, which share what they do not say themselves [COAZ-EN-01] [COAZ-FW-16] [COAZ-FW-17]', () => {
+  it('lists several questions, which share the members that they do not set themselves [COAZ-EN-01] [COAZ-FW-16] [COAZ-FW-17]', () => {
     const mapping = {
       evaluations: {
         subject: { id: '$token.sub' },
@@ -158,7 +158,7 @@ describe('the form of a mapping', () => {
     const shared = { agent: 'agent-7', shared: { kept: true } };
     expect(asked).toEqual([
       { subject: IDENTITY, action: { name: 'debit' }, resource: { type: 'account', id: 'acct-001' }, context: shared },
-      // As a whole: nothing of the shared context is in it.
+      // As a whole: it contains no part of the shared context.
       {
         subject: IDENTITY,
         action: { name: 'credit' },
@@ -189,7 +189,7 @@ describe('a leaf', () => {
       ['$params.name', '$$x', { deep: '$token.sub' }],
       ['bank__wire_transfer', '$x', { deep: 'alice@example.com' }],
     ],
-  ])('%j comes to %j [COAZ-FW-04] [COAZ-FW-05] [COAZ-FW-06] [COAZ-FW-07]', (value, expected) => {
+  ])('%j becomes %j [COAZ-FW-04] [COAZ-FW-05] [COAZ-FW-06] [COAZ-FW-07]', (value, expected) => {
     expect(leaf(value as Json)).toEqual({ leaf: expected });
   });
 
@@ -200,7 +200,7 @@ describe('a leaf', () => {
     ["$'urn:account:' + params.arguments.to", 'urn:account:acct-991'],
     ['$params["arguments"]["customer-id"]', 'c-1'],
     ['$params.arguments["customer-id"]', 'c-1'],
-    ['$token.?act.?sub.orValue("nobody")', 'nobody'],
+    ['$token.?act.?sub.orValue("none")', 'none'],
     ['$has(params.arguments.memo)', false],
     ['$[1, 2].map(x, x * 2)', [2, 4]],
     ['$params.arguments.list.filter(x, x.startsWith("a"))', ['ab']],
@@ -227,7 +227,7 @@ describe('a leaf', () => {
     '$type(1)',
     '$int',
     '$optional.of(optional.of(1))',
-  ])('%s is refused: no JSON [COAZ-FW-11]', (value) => {
+  ])('%s is refused because it is not JSON [COAZ-FW-11]', (value) => {
     fails(() => leaf(value), /./);
   });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { createSlowMappings } from '../../../../../apps/shared/coaz/resolve.ts';
 
-/** How long the gateway is held in a minute by so many mappings, each of which is tried all the time. */
+/** How long this many mappings hold the gateway in a minute, when each is tried all the time. */
 function heldMs({ mappings, eachMs }: { mappings: number; eachMs: number }): number {
   const slow = createSlowMappings(250);
   const all = Array.from({ length: mappings }, () => ({}));
@@ -17,7 +17,7 @@ function heldMs({ mappings, eachMs }: { mappings: number; eachMs: number }): num
   return held;
 }
 
-describe('mappings that are slow', () => {
+describe('slow mappings', () => {
   it.each([
     { mappings: 1, eachMs: 250 },
     { mappings: 1, eachMs: 30 },
@@ -33,7 +33,7 @@ describe('mappings that are slow', () => {
     },
   );
 
-  it('do not wait for having been slow once on a busy machine, nor for what others did [PRJ-34]', () => {
+  it('do not pause for being slow once on a busy machine, nor because of other mappings [PRJ-34]', () => {
     const slow = createSlowMappings(250);
     const [unlucky, hostile, honest] = [{}, {}, {}];
     slow.took(unlucky, 60, 0);

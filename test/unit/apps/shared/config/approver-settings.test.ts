@@ -20,7 +20,7 @@ const directory = readDirectory(
 const config = (approvals: object) => parseConfig({ approvals }, { baseDir: '/', stateDir: '/' });
 const withStages = (...stages: object[]) => config({ templates: { payment: { stages } } });
 
-/** What is wrong by itself, with the place. */
+/** The problems of these stages alone, with their places. */
 function faults(...stages: object[]): string[] {
   try {
     withStages(...stages);
@@ -33,7 +33,7 @@ function faults(...stages: object[]): string[] {
 const ops = { name: 'ops', approvers: { groups: ['ops'] } };
 
 describe('a template', () => {
-  it('asks one approver when it is not configured, and as it says when it is', () => {
+  it('asks one approver by default, and follows its configuration otherwise', () => {
     const termsOf = configuredTerms(
       config({
         requestTtlSeconds: 100,
@@ -57,7 +57,7 @@ describe('a template', () => {
     });
   });
 
-  it('is for the owners of the resource that is asked for, as every fitting entry names them', () => {
+  it('goes to the owners of the requested resource, as every matching entry names them', () => {
     const termsOf = configuredTerms(
       config({
         templates: { owned: { stages: [{ name: 'owner', approvers: { resourceOwner: true } }] } },
@@ -79,7 +79,7 @@ describe('a template', () => {
     ['no person to decide', [{ name: 'a', approvers: {} }], /stages\[0\]\.approvers: no person could decide/],
     ['two stages of one name', [ops, ops], /stages\[1\]\.name: is there twice/],
     [
-      'a denial that counts against nobody knows how many',
+      'a denial that counts against an unknown number',
       [{ name: 'a', approvers: { roles: ['r'] }, veto: false }],
       /veto/,
     ],
@@ -91,10 +91,10 @@ describe('a template', () => {
       ],
       /withinSeconds/,
     ],
-    ['an escalation to nobody', [{ ...ops, then: 'escalate', withinSeconds: 5 }], /no stage after it/],
-    ['a stage that nothing escalates to', [ops, { ...ops, name: 'b', onlyOnEscalation: true }], /does not escalate/],
+    ['an escalation to no stage', [{ ...ops, then: 'escalate', withinSeconds: 5 }], /no stage after it/],
+    ['a stage that no other escalates to', [ops, { ...ops, name: 'b', onlyOnEscalation: true }], /does not escalate/],
     ['an automatic approval', [{ ...ops, then: 'allow' }], /then/],
-    ['a quorum of nobody', [{ ...ops, quorum: 0 }], /quorum/],
+    ['a quorum of zero', [{ ...ops, quorum: 0 }], /quorum/],
   ])('is refused with %s', (_name, stages, message) => {
     expect(faults(...stages).join('\n')).toMatch(message);
   });
@@ -105,7 +105,7 @@ describe('a template', () => {
       config({ resolvers: { risk }, templates: { payment: { stages, ...more } } });
     const asks = { name: 'a', automatic: 'risk', approvers: { people: ['alice'] } };
 
-    it('captures its name alone, which counts as one more who can approve', () => {
+    it('captures only its name, which counts as one more approver', () => {
       const settings = parsed([{ ...asks, quorum: 2 }]);
       const [stage] = configuredTerms(settings, EMPTY_DIRECTORY)('payment', 'x').stages;
       expect(stage).toMatchObject({ automatic: 'risk', quorum: 2 });
@@ -114,7 +114,7 @@ describe('a template', () => {
       expect(settings.approvals.resolvers['risk']?.timeoutSeconds).toBe(10);
     });
 
-    it('has nobody beside it only where that is said', () => {
+    it('has no person beside it only where the template says so', () => {
       const alone = { name: 'a', automatic: 'risk', withoutPeople: true };
       expect(configuredTerms(parsed([alone]), EMPTY_DIRECTORY)('payment', 'x').stages[0]?.quorum).toBe(1);
     });
@@ -127,9 +127,13 @@ describe('a template', () => {
       ],
       ['a member of all objects', [{ ...asks, automatic: 'constructor' }], /no resolver .*constructor/],
       ['no approver and no withoutPeople', [{ name: 'a', automatic: 'risk' }], /no person could decide/],
-      ['people and nobody', [{ ...asks, withoutPeople: true }], /leave approvers out/],
-      ['nobody at all', [{ name: 'a', withoutPeople: true }], /name it in automatic/],
-      ['two of one', [{ name: 'a', automatic: 'risk', withoutPeople: true, quorum: 2 }], /quorum 1/],
+      ['both people and withoutPeople', [{ ...asks, withoutPeople: true }], /leave approvers out/],
+      ['no approver at all', [{ name: 'a', withoutPeople: true }], /name it in automatic/],
+      [
+        'a quorum of two of the same resolver',
+        [{ name: 'a', automatic: 'risk', withoutPeople: true, quorum: 2 }],
+        /quorum 1/,
+      ],
       ['one voice twice', [asks, { ...asks, name: 'b' }], /set separateStages: false/],
     ])('is refused with %s', (_name, stages, message) => {
       expect(() => parsed(stages)).toThrow(message);
@@ -164,18 +168,18 @@ describe('a template', () => {
 
 const EMPTY_DIRECTORY_WITH_OPS = { ...EMPTY_DIRECTORY, groups: new Set(['ops']) };
 
-describe('a template held against the directory', () => {
+describe('a template compared with the directory', () => {
   const problems = (approvals: object, held = directory) =>
     templateProblems(config(approvals).approvals, held).map(({ path, message }) => `${formatPath(path)}: ${message}`);
   const ofStages = (...stages: object[]) => ({ templates: { payment: { stages } } });
   const at = 'approvals.templates.payment.stages';
 
-  it('is in order when there are enough people', () => {
+  it('is valid when there are enough people', () => {
     expect(problems(ofStages({ ...ops, quorum: 2 }))).toEqual([]);
     expect(problems(ofStages({ name: 'a', approvers: { roles: ['approver'] }, quorum: 9 }))).toEqual([]);
   });
 
-  it('names people and groups that are not there, and people who have left', () => {
+  it('reports people and groups that the directory does not have, and people who have left', () => {
     const found = problems({
       ...ofStages({ name: 'a', approvers: { people: ['zoe', 'gone'], groups: ['oops'], roles: ['approver'] } }),
       owners: [{ resource: '*', people: ['zoe'] }],
@@ -189,7 +193,7 @@ describe('a template held against the directory', () => {
     ]);
   });
 
-  it('names a stage that too few can decide', () => {
+  it('reports a stage that too few people can decide', () => {
     expect(problems(ofStages({ ...ops, quorum: 3 }))).toEqual([
       `${at}[0].quorum: 3 have to approve, but there are only 2 people who can`,
     ]);
@@ -199,7 +203,7 @@ describe('a template held against the directory', () => {
     expect(problems(ofStages({ name: 'a', approvers: { requesterManager: true } }), EMPTY_DIRECTORY)).toHaveLength(1);
   });
 
-  it('names stages that need more people together than there are, where a person counts once', () => {
+  it('reports stages that need more people together than there are, where a person counts once', () => {
     const stages = [ops, { ...ops, name: 'b', quorum: 2 }];
     expect(problems(ofStages(...stages))).toEqual([expect.stringContaining('need 3 different people, but only 2')]);
     expect(problems({ templates: { payment: { stages, separateStages: false } } })).toEqual([]);

@@ -4,9 +4,9 @@ import { parseConfig } from '../../../../../apps/shared/config/config.ts';
 const parse = (raw: object) => parseConfig(raw, { baseDir: '/etc/countersign', stateDir: '/nowhere' });
 const OTHER = { url: 'https://cerbos.test' };
 
-describe('how the authority side is reached', () => {
+describe('the address of the authority side', () => {
   it.each(['http://pdp.test', 'http://10.0.0.1:4101', 'http://localhost.evil.test', 'ftp://pdp.test'])(
-    'is not %s, unless that is allowed by name [PRJ-25, AZ-SE-01]',
+    'is not %s, unless the configuration allows it by name [PRJ-25, AZ-SE-01]',
     (url) => {
       expect(() => parse({ pdp: { url } })).toThrow(/https/);
       expect(() => parse({ accessRequests: { url } })).toThrow(/https/);
@@ -16,13 +16,13 @@ describe('how the authority side is reached', () => {
   );
 
   it.each(['https://pdp.test', 'https://pdp.test/', 'http://127.0.0.1:4101', 'http://[::1]:1/t1'])(
-    'may be %s, which stays as it is written [PRJ-25, AZ-MD-06]',
+    'may be %s, and is kept unchanged [PRJ-25, AZ-MD-06]',
     (url) => {
       expect(parse({ pdp: { url } })).toMatchObject({ urls: { pdp: url }, authority: { pdp: { url } } });
     },
   );
 
-  it('trusts the origins that are configured, and of a foreign PDP learns where requests go', () => {
+  it('trusts the configured origins, and learns from a foreign PDP where requests go', () => {
     const pdp = { url: 'https://pdp.test', trustedOrigins: ['https://decisions.test'] };
     const { authority } = parse({ pdp, accessRequests: { trustedOrigins: ['https://ars.test'] } });
     expect(authority.pdp.trusted).toEqual(['https://pdp.test', 'https://decisions.test']);
@@ -46,7 +46,7 @@ describe('how the authority side is reached', () => {
   });
 
   it.each([[{ template: 't' }], [{ template: 't', reason: 'r', output: 1 }], [{ reason: 'r' }]])(
-    'takes no hint like %j',
+    'does not accept a hint like %j',
     (hint) => {
       expect(() => parse({ pdp: { engine: { authzen: { ...OTHER, requestable: [hint] } } } })).toThrow();
     },

@@ -8,20 +8,20 @@ const FIELD = { template: 'payment', field: '/context/cost_center', scope: { app
 const CATALOG = { file: 'centers.json', fields: [FIELD] };
 
 describe('the settings of catalogs', () => {
-  it('name none by default, and files beside the configuration', () => {
+  it('have no catalogs by default, and resolve files beside the configuration', () => {
     expect(parseConfig({}, { baseDir: '/', stateDir: '/' }).approvals.catalogs).toEqual({});
     expect(parse({ centers: CATALOG })['centers']?.file).toBe('/etc/countersign/centers.json');
   });
 
   it.each<[string, object, RegExp]>([
-    ['a name that is no part of an address', { '../centers': CATALOG }, /lower-case letters/],
+    ['a name that cannot be part of an address', { '../centers': CATALOG }, /lower-case letters/],
     [
-      'a field that is nowhere in a submission',
+      'a field that no submission has',
       { centers: { ...CATALOG, fields: [{ ...FIELD, field: '/denial/x' }] } },
       /JSON Pointer/,
     ],
     [
-      'a source that is nowhere',
+      'a source that does not exist',
       { centers: { ...CATALOG, fields: [{ ...FIELD, scope: { app: 'context.app' } }] } },
       /JSON Pointer/,
     ],
@@ -48,14 +48,14 @@ describe('a catalog file', () => {
 
   it.each<[string, object]>([
     ['has no label', { label: undefined }],
-    ['has a rule of visibility that nobody knows', { visible: { roles: ['admin'] } }],
-    ['is shown otherwise than it is sent', { value: 'cc\u200b-1' }],
-    ['is no text', { value: 7 }],
+    ['has an unknown rule of visibility', { visible: { roles: ['admin'] } }],
+    ['is shown differently from the value that is sent', { value: 'cc\u200b-1' }],
+    ['is not text', { value: 7 }],
   ])('is refused with an item that %s', (_case, change) => {
     expect(() => read({ ...item, ...change })).toThrow(/^centers\.json: /);
   });
 
-  it('is refused when it is no JSON', () => {
+  it('is refused when it is not JSON', () => {
     expect(() => readItems('[', 'centers.json')).toThrow('it is no JSON');
   });
 });

@@ -8,7 +8,7 @@ const addressWith = (password: string) => `postgresql://countersign:${password}@
 const read = (address: string) => readEnvironment({ DATABASE_URL: address }).databaseUrl;
 
 describe('DATABASE_URL', () => {
-  it('leads to its host with its password, or is refused by name, whatever base64 the password is', () => {
+  it('leads to its host with its password, or is refused by name, for any base64 password', () => {
     fc.assert(
       fc.property(fc.uint8Array({ minLength: 32, maxLength: 32 }), (bytes) => {
         const password = Buffer.from(bytes).toString('base64');
@@ -47,7 +47,7 @@ describe('DATABASE_URL', () => {
     addressWith('ab%2Fcd'),
     'postgres://user@host/db?sslmode=require',
     'postgresql:///db?host=/var/run/postgresql',
-  ])('%s is taken as it is', (address) => {
+  ])('%s is accepted unchanged', (address) => {
     expect(read(address)).toBe(address);
   });
 });

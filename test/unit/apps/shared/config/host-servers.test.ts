@@ -14,14 +14,14 @@ afterEach(() => rmSync(cwd, { recursive: true }));
 
 const VARIABLES = { TOKEN: 'secret', EMPTY: '' };
 
-/** What comes of a block that is pasted as a host has it: its JSON is YAML as well. */
+/** The result of a block that is pasted from a host: its JSON is YAML as well. */
 function paste(block: object | string) {
   writeFileSync(join(cwd, 'countersign.yaml'), typeof block === 'string' ? block : JSON.stringify(block));
   const { config, notes } = loadConfig({ environment: readEnvironment(VARIABLES), cwd });
   return { servers: config.mcpServers, notes: notes.map(formatProblem) };
 }
 
-/** The lines of the error that a block is refused with. */
+/** The error lines for a refused block. */
 function refused(server: object, block: (server: object) => object = (one) => ({ mcpServers: { s: one } })): string[] {
   try {
     paste(block(server));
@@ -38,7 +38,7 @@ const POLICIES = 'it is left aside: policies say which calls pass (see policies/
 const LIMIT = 'it is left aside: gateway.executionTimeoutSeconds limits a call';
 const NO_EFFECT = 'it is left aside: it has no effect outside the host';
 
-/** Blocks as the documentation of hosts has them: what is read of the server `s`, and what is warned about. */
+/** Blocks from the documentation of hosts: the settings that are read for the server `s`, and the warnings. */
 const HOSTS: readonly (readonly [host: string, block: object, read: object, notes: readonly string[]])[] = [
   ['Claude Desktop', { mcpServers: { s: { ...program, env: { KEY: 'k' } } } }, { ...program, env: { KEY: 'k' } }, []],
   [
@@ -98,15 +98,18 @@ const HOSTS: readonly (readonly [host: string, block: object, read: object, note
 ];
 
 describe('a block of an MCP host', () => {
-  it.each(HOSTS)('is taken as it is, and what has no effect is named: %s', (_host, block, read, notes) => {
-    const pasted = paste(block);
-    expect(Object.keys(pasted.servers)).toEqual(['s']);
-    expect(pasted.servers['s']).toMatchObject(read);
-    expect(pasted.notes).toEqual(notes);
-  });
+  it.each(HOSTS)(
+    'is accepted unchanged, with a warning for settings without effect: %s',
+    (_host, block, read, notes) => {
+      const pasted = paste(block);
+      expect(Object.keys(pasted.servers)).toEqual(['s']);
+      expect(pasted.servers['s']).toMatchObject(read);
+      expect(pasted.notes).toEqual(notes);
+    },
+  );
 
   it.each([{ disabled: true }, { enabled: false }, { isActive: false }])(
-    'starts no server that is switched off in it, and needs nothing of it: %j',
+    'does not start a server that is switched off in it, and ignores its other settings: %j',
     (off) => {
       const { servers, notes } = paste({ mcpServers: { s: { ...program, env: { KEY: '${NO_SUCH}' }, ...off } } });
       expect(servers).toEqual({});
@@ -119,7 +122,7 @@ describe('a block of an MCP host', () => {
     expect(servers['s']).toMatchObject({ ...site, prefix: 'own' });
   });
 
-  it('tells nothing that a setting holds', () => {
+  it('does not repeat the value of a setting', () => {
     const { notes } = paste({ mcpServers: { s: { ...program, description: 'a secret' } } });
     expect(notes.join()).not.toMatch('a secret');
   });
@@ -136,7 +139,7 @@ describe('a block of an MCP host is refused', () => {
     ['sandbox', { network: false }],
     ['oauth', { clientId: 'us' }],
     ['envFile', '.env'],
-  ])('where leaving %s aside would open more, or break it', (name, value) => {
+  ])('where ignoring %s would open more, or break it', (name, value) => {
     expect(refused({ ...program, [name]: value })).toEqual([
       expect.stringMatching(new RegExp(`^mcpServers\\.s\\.${name}: the host .* Remove it, and `)),
     ]);
@@ -148,7 +151,7 @@ describe('a block of an MCP host is refused', () => {
     [7, site, /only stdio and streamable-http/],
     ['stdio', site, /^mcpServers\.s\.type: a program needs command$/],
     ['http', program, /^mcpServers\.s\.type: a server that is reached over HTTP needs url$/],
-  ])('where its type is not what it is: %s', (type, server, problem) => {
+  ])('where its type contradicts its settings: %s', (type, server, problem) => {
     expect(refused({ type, ...server })).toEqual([expect.stringMatching(problem)]);
   });
 
@@ -158,7 +161,7 @@ describe('a block of an MCP host is refused', () => {
     ]);
   });
 
-  it('where only the host could fill a text in', () => {
+  it('where only the host could fill in a text', () => {
     const said = (kind: string) =>
       `only the host can fill in \${${kind}:…}. Use \${NAME}, which is a variable of the environment`;
     const server = { ...program, args: ['a', '${input:key}'], env: { KEY: '${command:pick}' } };
@@ -168,7 +171,7 @@ describe('a block of an MCP host is refused', () => {
     ]);
   });
 
-  it.each(['argz', 'constructor', '__proto__'])('where a setting is a slip of the pen: %s', (name) => {
+  it.each(['argz', 'constructor', '__proto__'])('where a setting is misspelled: %s', (name) => {
     const server = `{"command":"npx",${JSON.stringify(name)}:[]}`;
     expect(() => paste(`{"mcpServers":{"s":${server}}}`)).toThrow(`mcpServers.s.${name}: there is no such setting`);
   });

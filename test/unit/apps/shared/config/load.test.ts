@@ -54,7 +54,7 @@ describe('loadConfig, finding the file', () => {
     expect(problems({ COUNTERSIGN_CONFIG: '/gone.yaml' })).toEqual(['COUNTERSIGN_CONFIG: there is no file /gone.yaml']);
   });
 
-  it('starts relative paths in the folder of the file, and keeps state in the folder it was started in', () => {
+  it('resolves relative paths in the folder of the file, and keeps state in the current folder', () => {
     write('pdp: { policies: mine }', 'deep/countersign.yaml');
     const { config } = load({}, 'deep/countersign.yaml');
     expect(config).toMatchObject({ baseDir: join(cwd, 'deep'), stateDir: join(cwd, '.countersign') });
@@ -62,7 +62,7 @@ describe('loadConfig, finding the file', () => {
     expect(load({ COUNTERSIGN_STATE: 'elsewhere' }).config.stateDir).toBe(join(cwd, 'elsewhere'));
   });
 
-  it('starts the files of flags in the folder of the file, too', () => {
+  it('resolves the files of flags in the folder of the file, too', () => {
     write('requirements: { a: { flagsFile: flags.yaml }, b: { flagsFile: /etc/flags.yaml }, c: { met: true } }');
     expect(load().config.requirements).toEqual({
       a: { flagsFile: join(cwd, 'flags.yaml') },
@@ -71,7 +71,7 @@ describe('loadConfig, finding the file', () => {
     });
   });
 
-  it('starts the files of secrets for upstreams there, and leaves alone what programs are started with', () => {
+  it('resolves the files of upstream secrets there, and leaves the arguments of programs unchanged', () => {
     write(`
 mcpServers:
   bank:
@@ -89,7 +89,7 @@ mcpServers:
     });
   });
 
-  it('takes tools as they are first seen in development, and accepted ones in production, unless it says otherwise', () => {
+  it('pins tools on first sight in development, and accepted ones in production, by default', () => {
     const pinning = (text: string) => {
       write(text);
       return load({ DATABASE_URL: 'postgresql://x' }).config.signature.pinning;
@@ -100,7 +100,7 @@ mcpServers:
     expect(pinning(`${production}signature: { pinning: first-seen }`)).toBe('first-seen');
   });
 
-  it('takes an empty file for the defaults', () => {
+  it('treats an empty file as the defaults', () => {
     write('# nothing yet\n');
     expect(load().config.gateway.port).toBe(4100);
   });
@@ -129,7 +129,7 @@ mcpServers:
     ]);
   });
 
-  it('does not expand what a variable holds', () => {
+  it('does not expand the content of a variable', () => {
     write("mcpServers: { files: { command: '${A}' } }");
     expect(load({ A: '${B}' }).config.mcpServers['files']).toMatchObject({ command: '${B}' });
   });
@@ -144,7 +144,7 @@ mcpServers:
 });
 
 describe('loadConfig, problems', () => {
-  it('reports every problem in a line of its own, with its path', () => {
+  it('reports every problem in its own line, with its path', () => {
     write(`
 gateway: { port: '80', prot: 1 }
 mode: test
@@ -199,7 +199,7 @@ mcpServers:
     expect(problems()[0]).toMatch(/^countersign\.yaml:3:\d+: /);
   });
 
-  it.each(['just text', '[1, 2]', '7'])('refuses a file that is no mapping: %s', (text) => {
+  it.each(['just text', '[1, 2]', '7'])('refuses a file that is not a mapping: %s', (text) => {
     write(text);
     expect(problems({ TEMPORAL_ADDRESS: 'x:1' })).toEqual([
       expect.stringMatching(/^countersign\.yaml: expected object/),
@@ -207,7 +207,7 @@ mcpServers:
   });
 
   it.each(['http://id.example', 'http://127.0.0.1.example'])(
-    'takes no issuer that others can answer for: %s',
+    'refuses an issuer that others can answer for: %s',
     (issuer) => {
       write(`identity: { issuer: "${issuer}" }`);
       expect(problems()).toEqual([
@@ -223,7 +223,7 @@ mcpServers:
     ['issuer: "https://id.example", clientId: a', /either clientSecret or privateKey/],
     ['issuer: "https://id.example", clientId: a, clientSecret: b, privateKey: c', /either clientSecret or privateKey/],
     ['issuer: "https://id.example", clientId: a, clientSecret: b, onBehalfOfCaller: true', /needs privateKey/],
-  ])('takes no credentials for an upstream that cannot work or be trusted: %s', (auth, problem) => {
+  ])('refuses credentials for an upstream that cannot work or cannot be trusted: %s', (auth, problem) => {
     const bank = (how: string) => `mcpServers: { bank: { url: "https://bank.example/mcp", auth: { ${how} } } }`;
     write(bank(auth));
     expect(problems().join('\n')).toMatch(problem);
@@ -231,14 +231,14 @@ mcpServers:
     expect(load({}).config.mcpServers).toHaveProperty('bank');
   });
 
-  it('takes no preprocessor that does more than read', () => {
+  it('refuses a preprocessor that does more than read', () => {
     write('tools: { a__b: { preprocessor: true, effect: write }, a__c: { preprocessor: true, effect: read } }');
     expect(problems()).toEqual([
       'countersign.yaml: tools.a__b.preprocessor: a preprocessor only reads: its effect cannot be another',
     ]);
   });
 
-  it('demands in production what development starts by itself', () => {
+  it('requires in production what development starts by itself', () => {
     write('mode: production');
     expect(problems()).toEqual([
       'countersign.yaml: identity.issuer: the OIDC issuer is not set; mode production needs it',

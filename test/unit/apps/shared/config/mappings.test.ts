@@ -6,14 +6,14 @@ describe('a mapping of the operator', () => {
     parseConfig({ tools: { bank__pay: { mapping } } }, { baseDir: '/', stateDir: '/' }).tools['bank__pay']?.mapping;
   const parts = { action: { name: 'pay' }, resource: { type: 'account', id: '$params.arguments.to' } };
 
-  it('is taken as it is, or says that the default applies', () => {
+  it('is kept unchanged, or says that the default applies', () => {
     expect(say({ evaluation: parts })).toEqual({ evaluation: parts });
     expect(say('default')).toBe('default');
   });
 
   it.each([
     [{ evaluations: 1 }, 'evaluations is not an object'],
-    [{ evaluation: { action: { name: '$nobody.sub' } } }, 'evaluation.action.name uses a name that there is not'],
+    [{ evaluation: { action: { name: '$stranger.sub' } } }, 'evaluation.action.name uses a name that there is not'],
     [{}, 'exactly one member'],
   ])('that cannot be used stops the start: %j [COAZ-FW-24] [COAZ-FW-02]', (mapping, problem) => {
     expect(() => say(mapping)).toThrow(problem);

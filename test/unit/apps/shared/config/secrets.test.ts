@@ -15,7 +15,7 @@ beforeEach(() => {
 afterEach(() => rmSync(stateDir, { recursive: true }));
 
 describe('loadDevelopmentSecrets', () => {
-  it('makes secrets once, readable for the owner alone', async () => {
+  it('makes secrets once, readable only for the owner', async () => {
     const made = await loadDevelopmentSecrets(stateDir);
     expect(made.secrets.pdpToken).not.toBe(made.secrets.accessRequestToken);
     expect(made.secrets.callbackSecret).toMatch(/^whsec_/);
@@ -24,13 +24,13 @@ describe('loadDevelopmentSecrets', () => {
     expect(await loadDevelopmentSecrets(stateDir)).toEqual(made);
   });
 
-  it('gives the same secrets to all who start at the same time', async () => {
+  it('gives the same secrets to all processes that start at the same time', async () => {
     const all = await Promise.all(Array.from({ length: 5 }, () => loadDevelopmentSecrets(stateDir)));
     for (const each of all) expect(each).toEqual(all[0]);
     expect(readdirSync(stateDir)).toEqual(['secrets.json']);
   });
 
-  it('adds what an older version did not know and keeps the rest', async () => {
+  it('adds secrets that an older version did not know and keeps the rest', async () => {
     const made = await loadDevelopmentSecrets(stateDir);
     const older: Record<string, unknown> = JSON.parse(readFileSync(file(), 'utf8'));
     delete older['identity'];
@@ -47,7 +47,7 @@ describe('loadDevelopmentSecrets', () => {
     expect(readFileSync(file(), 'utf8')).toBe(text);
   });
 
-  it('gives each person a client secret of their own that stays the same', async () => {
+  it('gives each person their own client secret, which stays the same', async () => {
     const { identity } = await loadDevelopmentSecrets(stateDir);
     expect(clientSecretOf(identity, 'alice')).toBe(clientSecretOf(identity, 'alice'));
     expect(clientSecretOf(identity, 'alice')).not.toBe(clientSecretOf(identity, 'bob'));
@@ -71,7 +71,7 @@ describe('secretsFromEnvironment', () => {
     );
   });
 
-  it('says what is wrong with a value without showing it', () => {
+  it('names the fault of a value without showing the value', () => {
     const publicKey = JSON.stringify({ kty: 'EC', kid: 'hunter2' });
     const variables = { COUNTERSIGN_PDP_TOKEN: 'hunter2', COUNTERSIGN_PDP_SIGNING_KEY: publicKey };
     const attempt = () => secretsFromEnvironment(variables, ['pdpToken', 'pdpSigningKey', 'sessionSecret']);
@@ -79,7 +79,7 @@ describe('secretsFromEnvironment', () => {
     expect(attempt).not.toThrow(/hunter2/);
   });
 
-  it('takes no two sealing keys of one name', () => {
+  it('refuses two sealing keys of one name', () => {
     const named = (kid: string, byte: number) => ({ kty: 'oct', kid, k: Buffer.alloc(32, byte).toString('base64url') });
     const read = (...keys: object[]) =>
       secretsFromEnvironment({ COUNTERSIGN_SEALING_KEYS: JSON.stringify(keys) }, ['sealingKeys']);

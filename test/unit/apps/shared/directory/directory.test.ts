@@ -62,9 +62,9 @@ describe('a directory', () => {
       () => directoryText(aGroup('g', []), { ...aGroup('h', []), displayName: 'g' }),
       /displayName of a group/,
     ],
-    ['a member who is not there', () => directoryText(aGroup('g', ['ghost'])), /g has a member ghost/],
+    ['a missing member', () => directoryText(aGroup('g', ['ghost'])), /g has a member ghost/],
     [
-      'a manager who is not there',
+      'a missing manager',
       () => directoryText(aUser('ann', { [ENTERPRISE_USER]: { manager: { value: 'ghost' } } })),
       /manager ghost of ann/,
     ],

@@ -4,7 +4,7 @@ import express from 'express';
 import { listen } from '../../../../../apps/shared/http/listen.ts';
 import { systemTime } from '../../../../support/time.ts';
 
-/** What `app` answers to one request. */
+/** The answer of `app` to one request. */
 async function answerOf(app: RequestListener) {
   const { url, close } = await listen(app, { ...systemTime, host: '127.0.0.1', port: 0 });
   try {
@@ -15,7 +15,7 @@ async function answerOf(app: RequestListener) {
 }
 
 describe('a server', () => {
-  it('makes requests and responses whose prototypes express has no cause to change', async () => {
+  it('makes requests and responses whose prototypes express has no reason to change', async () => {
     const app = express();
     const made: (readonly [object, object])[] = [];
     const { server, url, close } = await listen(app, { ...systemTime, host: '127.0.0.1', port: 0 });
@@ -33,7 +33,7 @@ describe('a server', () => {
     expect(made[1]?.[1]).toBe(made[0]?.[1]);
   });
 
-  it('gives handlers all that express and Node promise, also of a second application', async () => {
+  it('gives handlers all that express and Node promise, also in a second application', async () => {
     for (const name of ['first', 'second']) {
       const app = express().set('name', name);
       app.get('/a', (request, response) => {
@@ -44,7 +44,7 @@ describe('a server', () => {
     }
   });
 
-  it('leaves a listener that is no express application as it is', async () => {
+  it('does not change a listener that is not an express application', async () => {
     const prototypes = await answerOf((request, response) => {
       const own = [Object.getPrototypeOf(request) === IncomingMessage.prototype, 'json' in response];
       response.end(JSON.stringify(own));

@@ -15,7 +15,7 @@ afterEach(async () => {
   opened = [];
 });
 
-/** By default its clock stands still, so that nothing is cut. */
+/** By default its clock stands still, so that no connection is cut. */
 async function serve(app: RequestListener, { port = 0, clock = new ManualClock() } = {}): Promise<HttpServer> {
   const http = await listen(app, { host: '127.0.0.1', port, clock, limits: ORDINARY_LIMITS });
   opened.push(http);
@@ -37,7 +37,7 @@ function heldApp(): { app: RequestListener; arrived: Promise<ServerResponse> } {
 }
 
 describe('listen', () => {
-  it('tells its address with the port it got', async () => {
+  it('answers its address with the assigned port', async () => {
     const { url } = await serve((_request, response) => response.end('here'));
     expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
     expect(await text(await request(url))).toBe('here');
@@ -49,7 +49,7 @@ describe('listen', () => {
     await expect(taken).rejects.toMatchObject({ code: 'EADDRINUSE' });
   });
 
-  it('keeps a connection on which nothing is asked for more than the minute that proxies keep it', async () => {
+  it('keeps an idle connection for more than the minute that proxies keep it', async () => {
     const { server } = await serve((_request, response) => response.end());
     expect(server.keepAliveTimeout).toBeGreaterThan(60_000);
   });
@@ -89,7 +89,7 @@ describe('listen', () => {
     await closed;
   });
 
-  it('cuts what does not end within the grace period', async () => {
+  it('cuts connections that do not end within the grace period', async () => {
     const { app, arrived } = heldApp();
     const clock = new ManualClock();
     const http = await serve(app, { clock });

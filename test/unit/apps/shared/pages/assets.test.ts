@@ -15,7 +15,7 @@ beforeAll(async () => {
 afterAll(() => site.close());
 
 describe('the style sheet of all pages', () => {
-  it('has every part of it, once', async () => {
+  it('contains every part, once', async () => {
     const response = await fetch(`${site.url}/assets/style.css`);
     const sheet = await response.text();
     expect(response.headers.get('content-type')).toBe('text/css; charset=utf-8');
