@@ -1,6 +1,8 @@
 import type { Pool } from 'pg';
+import type * as tables from '../../../prisma/generated/client.ts';
 import type { Approver } from '../../../workflows/domain/access-request/access-request.ts';
 import { functionCall } from '../../shared/database/function-call.ts';
+import type { RowOf } from '../../shared/database/row-of.ts';
 import { type Page, type PageRequest, readPage } from './lists.ts';
 import { outcomeOf, queryOf } from './query.ts';
 
@@ -21,16 +23,7 @@ export interface NewDelegation extends Pick<Delegation, 'id' | 'delegator' | 'de
   readonly chain: readonly string[];
 }
 
-interface Row {
-  readonly id: string;
-  readonly delegator_issuer: string;
-  readonly delegator_subject: string;
-  readonly delegator_roles: string[];
-  readonly delegate_subject: string;
-  readonly created_at: Date;
-  readonly until: Date;
-  readonly revoked_at: Date | null;
-}
+type Row = RowOf<tables.Delegation>;
 
 const ACTIVE = 'revoked_at IS NULL AND until > clock_timestamp()';
 /** Lists of one person's delegations: those they made, what is over of these, and those by which they speak for others now. */
