@@ -152,7 +152,10 @@ export default {
       name: 'product-imports-no-development-package',
       comment: 'A production install has no development dependencies, and no demonstration. Types leave no trace.',
       severity: 'error',
-      from: { path: '^(apps|activities|workflows|prisma)/', pathNot: ['^apps/cli/setup[.]mjs$', '^apps/cli/demo/'] },
+      from: {
+        path: '^(apps|activities|workflows|prisma)/',
+        pathNot: ['^apps/cli/setup[.]mjs$', '^apps/cli/demo/', GENERATED],
+      },
       to: { dependencyTypes: ['npm-dev'], dependencyTypesNot: ['type-only'] },
     },
     {
