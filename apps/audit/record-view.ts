@@ -1,5 +1,5 @@
 import { isSealingKeyMissing } from '../../workflows/domain/errors.ts';
-import { type Disposition, dispositionOf } from '../../workflows/domain/gated-call/gated-call.ts';
+import { dispositionOf } from '../../workflows/domain/gated-call/gated-call.ts';
 import { answersOf, type Answers } from '../../workflows/domain/gated-call/outcome-answers.ts';
 import type { Evidence, OutcomeRecord } from '../../workflows/domain/gated-call/outcome-record.ts';
 import type { RecordSeals } from '../../workflows/domain/gated-call/sealing.ts';
