@@ -71,15 +71,20 @@ const OLDEST_FIRST = 'ORDER BY r.recorded_at, r.outcome_ref';
  * It reads by SQL: the Prisma client has milliseconds where the sealed text and cursors have microseconds.
  */
 export function createOutcomeRecords(pool: Pool, { digest }: Pick<RecordSeals, 'digest'>) {
-  const query = async <Row extends QueryResultRow>(text: string, values: readonly unknown[]) => {
+  const query = async <Row extends QueryResultRow>(text: string, values: readonly unknown[], name?: string) => {
     try {
-      return (await pool.query<Row>(text, [...values])).rows;
+      return (await pool.query<Row>({ name, text, values: [...values] })).rows;
     } catch (error) {
       throw asUnavailable(error);
     }
   };
-  const evidence = (where: string, values: readonly unknown[]) =>
-    query<StoredEvidence>(`${EVIDENCE} WHERE ${where} ${NEWEST_FIRST} LIMIT ${LOOKUP_LIMIT}`, values);
+  // Prepared once for each connection: to plan it takes longer than to run it.
+  const evidence = (by: string, where: string, values: readonly unknown[]) =>
+    query<StoredEvidence>(
+      `${EVIDENCE} WHERE ${where} ${NEWEST_FIRST} LIMIT ${LOOKUP_LIMIT}`,
+      values,
+      `audit-record-by-${by}`,
+    );
   return {
     /** Newest first, at most `limit`: the newest of all, those after a position, or those right before one. */
     async list({ filter, after, before, limit }: Omit<Page, 'query'>): Promise<readonly StoredRecord[]> {
@@ -91,18 +96,19 @@ export function createOutcomeRecords(pool: Pool, { digest }: Pick<RecordSeals, '
       const found = await query<StoredRecord>(text, values);
       return before ? found.reverse() : found;
     },
-    byRef: async (outcomeRef: string) => (await evidence('r.outcome_ref = $1', [outcomeRef]))[0],
-    byTask: async (taskId: string) => (await evidence('r.task_id = $1', [taskId]))[0],
+    byRef: async (outcomeRef: string) => (await evidence('ref', 'r.outcome_ref = $1', [outcomeRef]))[0],
+    byTask: async (taskId: string) => (await evidence('task', 'r.task_id = $1', [taskId]))[0],
     /** By the id of our decision row or by the PDP's own id of the evaluation. */
     byDecision: (decisionId: string) =>
       evidence(
+        'decision',
         `r.gated_call_id IN (SELECT d.gated_call_id FROM gateway.decision d WHERE d.evaluation_id = $1
            UNION SELECT d.gated_call_id FROM gateway.decision d WHERE d.id = $2::uuid)`,
         [decisionId, UUID.test(decisionId) ? decisionId : null],
       ),
     /** The newest records of a call; `isWhole`: there are no others. The list has all of them. */
     async byCall(callDigest: string) {
-      const found = await evidence('r.call_digest = $1', [callDigest]);
+      const found = await evidence('call', 'r.call_digest = $1', [callDigest]);
       return { found, isWhole: found.length < LOOKUP_LIMIT };
     },
     /** The state of a call that has not ended, and so has no record yet. */
