@@ -123,8 +123,16 @@ export default {
       name: 'prisma-in-stores-only',
       comment: 'Only stores read and write rows.',
       severity: 'error',
-      from: { pathNot: [GENERATED, STORES, '^apps/shared/database', '^test/'] },
+      from: { pathNot: [GENERATED, STORES, '^test/'] },
       to: { path: GENERATED },
+    },
+    {
+      name: 'prisma-for-types-only',
+      comment:
+        'Stores take the types of rows from the schema and read by SQL: the Prisma client makes each process larger and each read slower.',
+      severity: 'error',
+      from: { path: '^(apps|activities)/' },
+      to: { path: [GENERATED, `${NODE_MODULES}@prisma/`], dependencyTypesNot: ['type-only'] },
     },
     {
       name: 'temporal-in-worker-only',
@@ -145,7 +153,10 @@ export default {
       comment:
         'A production install has no development dependencies, and no demonstration. Type imports leave no trace in it.',
       severity: 'error',
-      from: { path: '^(apps|activities|workflows|prisma)/', pathNot: ['^apps/cli/setup[.]mjs$', '^apps/cli/demo/'] },
+      from: {
+        path: '^(apps|activities|workflows|prisma)/',
+        pathNot: ['^apps/cli/setup[.]mjs$', '^apps/cli/demo/', GENERATED],
+      },
       to: { dependencyTypes: ['npm-dev'], dependencyTypesNot: ['type-only'] },
     },
     {

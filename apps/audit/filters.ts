@@ -1,27 +1,27 @@
 import * as z from 'zod';
 import { type Disposition, dispositionOf } from '../../workflows/domain/gated-call/gated-call.ts';
 import { TERMINAL_STATES } from '../../workflows/domain/gated-call/outcome-record.ts';
-import type { RecordFilter, RecordPosition } from './stores/outcome-record.store.ts';
+import { Refusal } from '../shared/http/csrf.ts';
 
 const MAX_LIMIT = 200;
 const DEFAULT_LIMIT = 50;
 const DAY_MS = 86_400_000;
 
-/** Text that an id, a name or a digest may be: no control characters, which the database would refuse. */
+/** An id, a name or a digest: the database refuses control characters. */
 export const reference = z
   .string()
-  .regex(/^[^\p{Cc}]{1,300}$/u, 'between 1 and 300 characters, none of them a control character');
+  .regex(/^[^\p{Cc}]{1,300}$/u, 'between 1 and 300 characters without control characters');
 
 /**
- * How records name a call. The plain digest finds nothing: whoever may ask by it can try every value of a short secret among the
- * arguments, until one is answered.
+ * How records name a call. The plain digest finds nothing: with it, a caller could try every value of a short secret among the
+ * arguments until one is found.
  */
 const callDigest = z
   .string()
   .regex(/^hmac-sha-256:[0-9a-f]{64}$/, 'the keyed digest that records show, hmac-sha-256: and 64 hexadecimal digits');
 
 const day = z.iso.date();
-/** A day (`2026-11-21`, in UTC) or an instant with its time zone. Years before 1970 are slips of the pen. */
+/** A day (`2026-11-21`, in UTC) or an instant with its time zone. Years before 1970 are typing errors. */
 const moment = z
   .union([day, z.iso.datetime({ offset: true }).refine((text) => toInstant(text) !== undefined)], {
     error: 'a day such as 2026-11-21, or an instant such as 2026-11-21T10:00:00Z',
@@ -54,48 +54,49 @@ const querySchema = z
   })
   .refine(({ state, disposition }) => !state || !disposition || dispositionOf(state) === disposition, {
     path: ['disposition'],
-    message: 'does not occur together with this state',
+    message: 'does not occur with this state',
   })
   .refine(({ cursor, before }) => !cursor || !before, {
     path: ['before'],
-    message: 'does not go together with cursor: a page is older than one position or newer than another',
+    message: 'cannot be combined with cursor: a page is older than one position or newer than another',
   });
 
 export type RecordQuery = z.infer<typeof querySchema>;
 
-/** What a caller asked for that cannot be answered. The message names the parameter and what it may be. */
-export class BadQuery extends Error {}
+/** A record at an end of a page: the next page holds what comes after the last, the one before what comes before the first. */
+export interface RecordPosition {
+  /** UTC, microseconds. */
+  readonly recordedAt: string;
+  readonly outcomeRef: string;
+}
 
 export interface Page {
   readonly query: RecordQuery;
-  readonly filter: RecordFilter;
+  /** `from` is inclusive, `until` exclusive. */
+  readonly filter: Pick<RecordQuery, 'state' | 'tool' | 'requester' | 'callDigest' | 'from' | 'until'>;
   /** Older than this position. */
-  readonly after?: RecordPosition;
+  readonly after?: RecordPosition | undefined;
   /** Newer than this position, the nearest ones. */
-  readonly before?: RecordPosition;
+  readonly before?: RecordPosition | undefined;
   readonly limit: number;
 }
 
-/** Reads the query of a list. Throws `BadQuery`, also for a parameter nobody knows: a filter that is ignored misleads. */
+const badQuery = (detail: string) => new Refusal(400, 'This search is not valid', detail);
+
+/** Reads the query of a list. Throws a `Refusal`, also for an unknown parameter: a filter that is ignored would mislead. */
 export function readQuery(raw: unknown): Page {
   const parsed = querySchema.safeParse(raw);
-  if (!parsed.success) throw new BadQuery(inWords(parsed.error));
+  if (!parsed.success) throw badQuery(inWords(parsed.error));
   const query = parsed.data;
-  const state =
-    query.state ?? TERMINAL_STATES.find((one) => query.disposition && dispositionOf(one) === query.disposition);
-  const from = query.from && startOf(query.from);
-  const until = query.until && endOf(query.until);
-  const filter: RecordFilter = {
-    ...(state && { state }),
-    ...(query.tool && { tool: query.tool }),
-    ...(query.requester && { requester: query.requester }),
-    ...(query.callDigest && { callDigest: query.callDigest }),
-    ...(from && { from }),
-    ...(until && { until }),
+  const { disposition, cursor, before, limit = DEFAULT_LIMIT, ...rest } = query;
+  const state = rest.state ?? TERMINAL_STATES.find((one) => disposition && dispositionOf(one) === disposition);
+  return {
+    query,
+    filter: { ...rest, state, from: rest.from && startOf(rest.from), until: rest.until && endOf(rest.until) },
+    after: cursor === undefined ? undefined : readCursor('cursor', cursor),
+    before: before === undefined ? undefined : readCursor('before', before),
+    limit,
   };
-  const after = query.cursor === undefined ? undefined : readCursor('cursor', query.cursor);
-  const before = query.before === undefined ? undefined : readCursor('before', query.before);
-  return { query, filter, ...(after && { after }), ...(before && { before }), limit: query.limit ?? DEFAULT_LIMIT };
 }
 
 const isDay = (text: string) => day.safeParse(text).success;
@@ -121,15 +122,15 @@ function readCursor(parameter: 'cursor' | 'before', cursor: string): RecordPosit
     const [recordedAt, outcomeRef] = position.parse(JSON.parse(Buffer.from(cursor, 'base64url').toString('utf8')));
     return { recordedAt, outcomeRef };
   } catch {
-    throw new BadQuery(`${parameter}: not one that this service gave out; start again without it`);
+    throw badQuery(`${parameter}: this service did not issue it; start again without it`);
   }
 }
 
 const INSTANT = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,6}))?(Z|[+-]\d\d:\d\d)$/;
 
 /**
- * The instant in UTC with six digits of a second, so that equal instants are equal text and earlier is smaller.
- * `undefined` when the text is no instant with a time zone (RFC 3339, at most microseconds).
+ * The instant in UTC with six digits of a second, so that texts compare as instants do. `undefined` when the text is not an instant
+ * with a time zone (RFC 3339, at most microseconds).
  */
 export function toInstant(text: string): string | undefined {
   const parts = INSTANT.exec(text);

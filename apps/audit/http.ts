@@ -18,41 +18,40 @@ import type { Timing } from '../shared/limits.ts';
 import { inLogScope } from '../shared/log-scope.ts';
 import { asset, assetsRouter } from '../shared/pages/assets.ts';
 import type { SignedIn } from '../shared/pages/layout.tsx';
-import { BadQuery } from './filters.ts';
-import { createReply, type Problem, type Reply } from './reply.tsx';
+import { wantsPage } from '../shared/pages/refusal-page.tsx';
+import { createReply, type Reply } from './reply.tsx';
 import type { RecordSource } from './record-view.ts';
 import { listOutcomeRecords, recordRoutes } from './routes.tsx';
 
-/** `csrfToken` for those who have a session, and so can sign out. */
+/** `csrfToken` of a person with a session, who can sign out. */
 interface Person {
   readonly subject: string;
   readonly name: string;
   readonly csrfToken?: string;
 }
 
-/** Who asks, as a verified token or a session says. */
+/** The sender of a request, by a verified token or a session. */
 export type Visitor =
   | ({ readonly kind: 'auditor' } & Person)
-  /** Somebody, but no auditor. */
-  | ({ readonly kind: 'stranger' } & Person)
-  | { readonly kind: 'nobody'; readonly problem?: 'invalid_token' | 'insufficient_scope' };
+  | ({ readonly kind: 'not_auditor' } & Person)
+  | { readonly kind: 'anonymous'; readonly problem?: 'invalid_token' | 'insufficient_scope' };
 
 interface AuditHttp extends RecordSource, Timing {
   readonly identify: (request: Request) => Promise<Visitor>;
-  /** Sign-in of browsers: sessions, and the routes that lead to the issuer and back. */
+  /** Sign-in of browsers: sessions, and the routes to the issuer and back. */
   readonly signIn: readonly RequestHandler[];
-  /** Files that pages are made with. */
+  /** Style sheets and scripts of the pages. */
   readonly assets: RequestHandler;
   /** Public address, which is also the audience of tokens. */
   readonly url: string;
   /** Scopes that a token needs. */
   readonly scopes: readonly string[];
-  /** What keeps it from its work. */
+  /** Reasons why the application is not ready. */
   readonly problems: Problems;
   readonly log: Logger;
 }
 
-/** The auditors' pages and their API: every address answers both, reads only, and answers auditors only. */
+/** The auditors' pages and their API. Every address serves both, only reads, and answers only auditors. */
 export function createAuditApp(http: AuditHttp): Express {
   const app = express();
   const reply = createReply(personOf);
@@ -61,99 +60,86 @@ export function createAuditApp(http: AuditHttp): Express {
   app.use(healthRouter(http.problems, http));
   app.use(http.assets);
   for (const handler of http.signIn) app.use(handler);
-  app.use(auditorsOnly(http, reply));
-  app.use(answerable(reply));
+  app.use(auditorsOnly(http));
+  app.use(acceptable);
   app.get('/', (_request, response) => response.redirect('/outcome-records'));
   app.get('/outcome-records', listOutcomeRecords(http, reply));
   app.use('/outcome-records', recordRoutes(http, reply));
-  app.use((request, response) => reply.problem(request, response, { status: 404, title: 'There is no such page' }));
-  app.use(toProblem(http.log, reply));
+  app.use(() => {
+    throw new Refusal(404, 'There is no such page', 'Check the address, or start from /outcome-records.');
+  });
+  app.use(refusing(http.log, reply));
   return app;
 }
 
-/** Whom the head of a page names: somebody with a session. */
+/** The person with a session, whom the head of a page names. */
 function personOf(response: Response): SignedIn | undefined {
   const { name, csrfToken } = (response.locals['person'] ?? {}) as Partial<Person>;
   return name === undefined || csrfToken === undefined ? undefined : { name, csrfToken };
 }
 
-function auditorsOnly({ identify, url, scopes }: AuditHttp, reply: Reply): RequestHandler {
+function auditorsOnly({ identify, url, scopes }: AuditHttp): RequestHandler {
   return async (request, response, next) => {
     response.set('Vary', 'Accept, Authorization, Cookie');
     const visitor = await identify(request);
-    if (visitor.kind !== 'nobody') response.locals['person'] = visitor;
+    if (visitor.kind !== 'anonymous') response.locals['person'] = visitor;
     if (visitor.kind === 'auditor') return inLogScope({ subject: visitor.subject }, next);
-    if (visitor.kind === 'stranger') {
-      const detail = 'Outcome records are for those with the role “auditor”. Come back as somebody who has it.';
-      return reply.problem(request, response, { status: 403, title: 'You are not an auditor', detail });
+    if (visitor.kind === 'not_auditor') {
+      const nextStep = 'Only people with the role “auditor” can read outcome records. Sign in as a person who has it.';
+      throw new Refusal(403, 'You are not an auditor', nextStep);
     }
     if (visitor.problem === 'insufficient_scope')
       return demandScopes(response, { realm: url, held: [], needed: scopes });
-    if (reply.wantsPage(request)) {
-      return response.redirect(303, signInPath(request.originalUrl));
-    }
+    if (wantsPage(request)) return response.redirect(303, signInPath(request.originalUrl));
     challenge(response, url, visitor.problem);
-    reply.problem(request, response, {
-      status: 401,
-      title: 'Nobody is signed in',
-      detail: visitor.problem
-        ? 'The bearer token is not valid: it may have expired, or be meant for another service.'
-        : `Send a bearer token of an auditor whose audience is ${url}.`,
-    });
+    const nextStep = visitor.problem
+      ? 'The bearer token is not valid: it may have expired, or be meant for another service.'
+      : `Send a bearer token of an auditor whose audience is ${url}.`;
+    throw new Refusal(401, 'You are not signed in', nextStep);
   };
 }
 
-/** Whoever takes neither a page nor JSON would take the one for what they asked for. @see RFC 9110, section 15.5.7 */
-function answerable(reply: Reply): RequestHandler {
-  return (request, response, next) => {
-    if (request.accepts(['json', 'html']) !== false) return next();
-    const detail =
-      'Every address here answers a page (text/html) or JSON (application/json): ask for one of them. Programs turn the JSON into other forms.';
-    reply.problem(request, response, { status: 406, title: 'There are pages and JSON here', detail });
-  };
-}
+/** A caller that accepts neither a page nor JSON would misread either. @see RFC 9110, section 15.5.7 */
+const acceptable: RequestHandler = (request, _response, next) => {
+  if (request.accepts(['json', 'html']) !== false) return next();
+  const nextStep = 'Accept a page (text/html) or JSON (application/json). Programs can convert the JSON.';
+  throw new Refusal(406, 'This service answers with pages and JSON', nextStep);
+};
 
-/** A fault of ours says nothing about itself outside: what it is stands in the log. */
-function toProblem(log: Logger, reply: Reply): ErrorRequestHandler {
+function refusing(log: Logger, reply: Reply): ErrorRequestHandler {
   return (error: unknown, request, response, next) => {
     if (response.headersSent) return next(error);
-    if (error instanceof Refusal) {
-      const { status, message: title, nextStep: detail, link } = error;
-      return reply.problem(request, response, { status, title, detail, ...(link && { link }) });
-    }
-    if (error instanceof BadQuery) {
-      return reply.problem(request, response, {
-        status: 400,
-        title: 'This cannot be searched for',
-        detail: error.message,
-      });
-    }
-    if (error instanceof URIError) {
-      return reply.problem(request, response, { status: 400, title: 'This address cannot be read' });
-    }
-    if (isSealingKeyMissing(error)) {
-      log.error({ alarm: 'sealing_key_missing', err: error }, 'an outcome record cannot be opened');
-      const detail =
-        'It is sealed under a key that this application was not started with, which says nothing against the record. ' +
-        'Its log names the key. Try again when the key was added to COUNTERSIGN_RECORD_SEALING_KEYS.';
-      return reply.problem(request, response, { status: 503, title: 'This record cannot be opened here', detail });
-    }
-    log.error({ err: error }, 'an audit request failed');
-    reply.problem(request, response, failureOf(error));
+    reply.refuse(request, response, error instanceof Refusal ? error : refusalOf(error, log));
   };
 }
 
-function failureOf(error: unknown): Problem {
-  const tryAgain = { status: 503, detail: 'Try again in a few seconds.' };
-  if (isDatabaseAway(error)) return { ...tryAgain, title: 'The records cannot be read now' };
-  if (error instanceof CountersignError && error.code === 'ERR_IDENTITY_PROVIDER_UNAVAILABLE') {
-    return { ...tryAgain, title: 'The identity provider does not answer' };
+/** An error of our own says nothing about its cause to the caller: the log does. */
+function refusalOf(error: unknown, log: Logger): Refusal {
+  if (error instanceof URIError) {
+    return new Refusal(
+      400,
+      'This address cannot be read',
+      'Check how it was copied: a % in it starts no valid escape.',
+    );
   }
-  const detail = 'Nothing was changed, and this says nothing about the record. The log of this application says more.';
-  return { status: 500, title: 'Something went wrong here', detail };
+  if (isSealingKeyMissing(error)) {
+    log.error({ alarm: 'sealing_key_missing', err: error }, 'an outcome record cannot be opened');
+    const nextStep =
+      'It is sealed under a key that this application was not started with, which says nothing against the record. ' +
+      'The log names the key. Try again when an operator has added it to COUNTERSIGN_RECORD_SEALING_KEYS.';
+    return new Refusal(503, 'This record cannot be opened here', nextStep);
+  }
+  log.error({ err: error }, 'an audit request failed');
+  const tryAgain = 'Try again in a few seconds.';
+  if (isDatabaseAway(error)) return new Refusal(503, 'The records cannot be read now', tryAgain);
+  if (error instanceof CountersignError && error.code === 'ERR_IDENTITY_PROVIDER_UNAVAILABLE') {
+    return new Refusal(503, 'The identity provider does not answer', tryAgain);
+  }
+  const nextStep = 'Nothing was changed, and this says nothing about the record. Find the cause in the log.';
+  return new Refusal(500, 'Something went wrong here', nextStep);
 }
 
-/** The files of all pages, and the sheet of these. */
+/** The files of all pages, and the style sheet of the audit pages. */
 export function auditAssets(): Router {
   const router = Router();
   router.get('/assets/audit.css', asset('css', packagePath('apps', 'audit', 'audit.css')));

@@ -9,7 +9,7 @@ import type { Visitor } from './http.ts';
 
 const ROLE = 'auditor';
 
-interface Doors {
+interface Identification {
   readonly verifier: TokenVerifier;
   readonly personOf: PersonOf;
   readonly people: () => Directory;
@@ -18,23 +18,28 @@ interface Doors {
 }
 
 /**
- * Tells who asks: a program by its bearer token, and only by that when it sends one; a browser by its session. The directory is asked
- * at each request, and the issuer as often as `identity.recheckSeconds` says.
+ * Identifies a program by its bearer token, even if it also has a session, and a browser by its session. Each request reads the
+ * directory; the issuer is asked as often as `identity.recheckSeconds` says.
  */
-export function createIdentify({ verifier, personOf, people, scopes }: Doors): (request: Request) => Promise<Visitor> {
+export function createIdentify({
+  verifier,
+  personOf,
+  people,
+  scopes,
+}: Identification): (request: Request) => Promise<Visitor> {
   const kindOf = (subject: string, roles: readonly string[]) =>
-    roles.includes(ROLE) && people().find(subject)?.isActive !== false ? 'auditor' : 'stranger';
+    roles.includes(ROLE) && people().find(subject)?.isActive !== false ? 'auditor' : 'not_auditor';
 
   async function byToken(token: string | undefined): Promise<Visitor> {
-    if (token === undefined) return { kind: 'nobody', problem: 'invalid_token' };
+    if (token === undefined) return { kind: 'anonymous', problem: 'invalid_token' };
     try {
       const { principal, roles, scopes: held } = await verifier.verify(token);
-      if (!scopes.every((scope) => held.includes(scope))) return { kind: 'nobody', problem: 'insufficient_scope' };
+      if (!scopes.every((scope) => held.includes(scope))) return { kind: 'anonymous', problem: 'insufficient_scope' };
       const { subject } = principal;
       return { kind: kindOf(subject, roles), subject, name: subject };
     } catch (error) {
       if (error instanceof CountersignError && error.code === 'ERR_TOKEN_INVALID') {
-        return { kind: 'nobody', problem: 'invalid_token' };
+        return { kind: 'anonymous', problem: 'invalid_token' };
       }
       throw error;
     }
@@ -43,7 +48,7 @@ export function createIdentify({ verifier, personOf, people, scopes }: Doors): (
   return async (request) => {
     if (request.get('Authorization') !== undefined) return byToken(bearerTokenOf(request));
     const person = await personOf(request);
-    if (person === undefined) return { kind: 'nobody' };
+    if (person === undefined) return { kind: 'anonymous' };
     const { subject, name, roles } = person;
     return { kind: kindOf(subject, roles), subject, name, csrfToken: csrfTokenOf(request) };
   };

@@ -29,7 +29,7 @@ export interface AuditDeps {
 }
 
 /**
- * Starts the auditors' pages and API. Records are read over connections that cannot write; only sessions are written,
+ * Starts the auditors' pages and API. Connections that cannot write read the records; the application writes only sessions,
  * into their own schema. Rejects with the listen error when the port is taken.
  */
 export async function startAudit(

@@ -11,7 +11,7 @@ import type { JsonObject } from '../../workflows/domain/canonical-json.ts';
 import { isSealingKeyMissing } from '../../workflows/domain/errors.ts';
 import { toInstant } from './filters.ts';
 
-/** The database writes instants in its own time zone and drops trailing zeros; here they become comparable text. */
+/** An instant as comparable text: the database writes it in its own time zone and drops trailing zeros. */
 const instant = z.string().transform((text, context) => {
   const found = toInstant(text);
   if (found !== undefined) return found;
@@ -68,7 +68,7 @@ const recordSchema = z.object({
 });
 
 const person = z.object({ issuer: text.exactOptional(), subject: text, name: text.exactOptional() });
-/** It was bounded and checked when it was read; here it only has to be what was sealed. */
+/** The worker bounded and checked the statement when it read it; this only checks the shape that was sealed. */
 const statementSchema = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('unreadable') }),
   z.object({
@@ -118,8 +118,8 @@ const requesterSchema = z.object({
 });
 
 /**
- * Reads the text of a record and opens what is sealed in it. `undefined` when it is not one: the text was altered, is of
- * another version, or its seals cannot be opened. Throws `ERR_SEALING_KEY_UNAVAILABLE` when they can, though not by this process.
+ * Reads the text of a record and opens its sealed parts. `undefined` when the text was altered, is of another version, or its seals
+ * cannot be opened. Throws `ERR_SEALING_KEY_UNAVAILABLE` when only this process lacks the key.
  */
 export function readRecordText(recorded: string, keys: Pick<CallSeals, 'open'>): OutcomeRecord | undefined {
   try {
@@ -137,10 +137,8 @@ export function readRecordText(recorded: string, keys: Pick<CallSeals, 'open'>):
   }
 }
 
-type SealedAccessRequest = z.infer<typeof recordSchema>['accessRequests'][number];
-
 function openAccessRequest(
-  { sealedHandle, sealedStatement, sealedApproval, ...request }: SealedAccessRequest,
+  { sealedHandle, sealedStatement, sealedApproval, ...request }: z.infer<typeof recordSchema>['accessRequests'][number],
   keys: Pick<CallSeals, 'open'>,
 ): RecordedAccessRequest {
   const { generation } = request;

@@ -1,31 +1,20 @@
 import { isSealingKeyMissing } from '../../workflows/domain/errors.ts';
-import { type Disposition, dispositionOf } from '../../workflows/domain/gated-call/gated-call.ts';
+import { dispositionOf } from '../../workflows/domain/gated-call/gated-call.ts';
 import { answersOf, type Answers } from '../../workflows/domain/gated-call/outcome-answers.ts';
-import type { Evidence, OutcomeRecord, TerminalState } from '../../workflows/domain/gated-call/outcome-record.ts';
+import type { Evidence, OutcomeRecord } from '../../workflows/domain/gated-call/outcome-record.ts';
 import type { RecordSeals } from '../../workflows/domain/gated-call/sealing.ts';
 import { readRecordText } from './record-text.ts';
 import type { LateResult, OutcomeRecords, StoredEvidence, StoredRecord } from './stores/outcome-record.store.ts';
 import { sha256 } from '../shared/crypto.ts';
 
-/** Where records come from, and what opens what is sealed in them. */
+/** The store of the records, and the keys that open their sealed parts. */
 export interface RecordSource {
   readonly records: OutcomeRecords;
   readonly seals: RecordSeals;
 }
 
-/** One line of the list. */
-export interface RecordSummary {
-  readonly outcomeRef: string;
-  readonly taskId: string;
-  readonly tool: string;
-  readonly requester: string;
-  readonly state: TerminalState;
-  readonly disposition?: Disposition;
-  readonly callDigest: string;
-  readonly recordedAt: string;
-  /** Whether the sealed text, digested again just now, still gives the stored digest. */
-  readonly sealIntact: boolean;
-}
+/** One line of the list. `sealIntact`: the sealed text, digested again just now, still gives the stored digest. */
+export type RecordSummary = ReturnType<typeof summarize>;
 
 /** A record as an auditor reads it. */
 export interface RecordView extends RecordSummary {
@@ -33,18 +22,18 @@ export interface RecordView extends RecordSummary {
   /** Absent when the sealed text can no longer be read as a record. */
   readonly answers?: Answers;
   readonly record?: OutcomeRecord;
-  /** Came after the record was written. It is no part of it, and changes nothing that it says. */
+  /** It came after the record was written, is not part of it, and changes nothing in it. */
   readonly lateResult?: LateResult;
   readonly seal: {
     readonly algorithm: 'sha-256';
     readonly recorded: string;
     readonly recomputed: string;
-    /** The sealed text itself, byte for byte: anybody can digest it again. */
+    /** The sealed text itself, byte for byte, for readers who compute the digest themselves. */
     readonly text: string;
   };
 }
 
-/** Shown in the place of somebody whose name cannot be read any more. */
+/** Shown in place of a requester whose name can no longer be read. */
 const UNREADABLE = '(cannot be read)';
 
 /** A list entry; the seal is checked here too. */
@@ -53,30 +42,25 @@ export function summaryOf(stored: StoredRecord, seals: RecordSeals): RecordSumma
   try {
     return summarize(stored, readRecordText(stored.body, keys));
   } catch (error) {
-    // One record under a key that this process does not have keeps no other from being listed.
+    // The list shows the other records even if this process lacks the key of one.
     if (!isSealingKeyMissing(error)) throw error;
     return summarize(stored, undefined);
   }
 }
 
-function summarize(stored: StoredRecord, record: OutcomeRecord | undefined): RecordSummary {
-  const disposition = dispositionOf(stored.state);
+function summarize(stored: StoredRecord, record: OutcomeRecord | undefined) {
+  const { outcomeRef, taskId, tool, state, callDigest, recordedAt, body, digest } = stored;
+  const disposition = dispositionOf(state);
   return {
-    outcomeRef: stored.outcomeRef,
-    taskId: stored.taskId,
-    tool: stored.tool,
-    requester: record?.requester.subject ?? UNREADABLE,
-    state: stored.state,
+    ...{ outcomeRef, taskId, tool, requester: record?.requester.subject ?? UNREADABLE, state },
     ...(disposition && { disposition }),
-    callDigest: stored.callDigest,
-    recordedAt: stored.recordedAt,
-    sealIntact: digestOf(stored.body) === stored.digest,
+    ...{ callDigest, recordedAt, sealIntact: digestOf(body) === digest },
   };
 }
 
 /**
- * The record with its answers, derived from the sealed text and held against the evidence. Throws `ERR_SEALING_KEY_UNAVAILABLE`
- * when this process cannot open it: that says nothing against the record.
+ * The record with its answers, derived from the sealed text and compared with the evidence. Throws `ERR_SEALING_KEY_UNAVAILABLE`
+ * when this process cannot open it, which says nothing against the record.
  */
 export function viewOf(stored: StoredEvidence, seals: RecordSeals): RecordView {
   const keys = seals.ofRecord(stored.gatedCallId, stored.recordKey);
@@ -89,13 +73,8 @@ export function viewOf(stored: StoredEvidence, seals: RecordSeals): RecordView {
     text: stored.body,
   } as const;
   if (!record) return { ...summary, sealIntact: false, headline: 'The tool may have run.', seal };
-  const answers = answersOf(
-    record,
-    evidenceOf(stored, record, {
-      sealIntact: summary.sealIntact,
-      requesterKey: seals.digest(record.requester.subject),
-    }),
-  );
+  const requesterKey = seals.digest(record.requester.subject);
+  const answers = answersOf(record, evidenceOf(stored, record, { sealIntact: summary.sealIntact, requesterKey }));
   const { lateResult } = stored;
   return { ...summary, headline: answers.headline, answers, record, ...(lateResult && { lateResult }), seal };
 }
@@ -107,22 +86,12 @@ function evidenceOf(
   record: OutcomeRecord,
   { sealIntact, requesterKey }: { sealIntact: boolean; requesterKey: string },
 ): Evidence {
+  const { binding, claimCount, invocationCount, transitions, siblings } = stored;
+  const indexed = ['outcomeRef', 'taskId', 'state', 'tool', 'callDigest', 'recordedAt'] as const;
   return {
     sealIntact,
-    indexMatches:
-      stored.outcomeRef === record.outcomeRef &&
-      stored.taskId === record.taskId &&
-      stored.state === record.state &&
-      stored.tool === record.tool &&
-      stored.callDigest === record.callDigest &&
-      stored.requesterKey === requesterKey &&
-      stored.recordedAt === record.recordedAt,
-    bindingMatches:
-      stored.binding === null ||
-      (stored.binding.tool === record.tool && stored.binding.callDigest === record.callDigest),
-    claimCount: stored.claimCount,
-    invocationCount: stored.invocationCount,
-    transitions: stored.transitions,
-    siblings: stored.siblings,
+    indexMatches: stored.requesterKey === requesterKey && indexed.every((column) => stored[column] === record[column]),
+    bindingMatches: binding === null || (binding.tool === record.tool && binding.callDigest === record.callDigest),
+    ...{ claimCount, invocationCount, transitions, siblings },
   };
 }

@@ -1,17 +1,18 @@
 import { type Request, type RequestHandler, type Response, Router } from 'express';
 import type { Logger } from 'pino';
+import { Refusal } from '../shared/http/csrf.ts';
 import { type Page, readQuery, reference, writeCursor } from './filters.ts';
 import { CallPage, RecordPage } from './pages/record-page.tsx';
 import { addressOf, ListPage, type RecordList } from './pages/list-page.tsx';
 import { type RecordSource, type RecordView, summaryOf, viewOf } from './record-view.ts';
 import type { Reply } from './reply.tsx';
-import type { OutcomeRecords, StoredEvidence, StoredRecord } from './stores/outcome-record.store.ts';
+import type { OutcomeRecords, StoredEvidence } from './stores/outcome-record.store.ts';
 
-/** `GET /outcome-records`: what matches, newest first, in pages that stay right while records are added, and that lead both ways. */
+/** `GET /outcome-records`: the records that match, newest first. Pages lead both ways and stay right while records are added. */
 export function listOutcomeRecords({ records, seals }: RecordSource, reply: Reply): RequestHandler {
   return async (request, response) => {
     const page = readQuery(request.query);
-    const { shown, hasNewer, hasOlder } = await look(records, page);
+    const { shown, hasNewer, hasOlder } = await readPage(records, page);
     const [first, last] = [shown[0], shown.at(-1)];
     const list: RecordList = {
       items: shown.map((stored) => summaryOf(stored, seals)),
@@ -26,27 +27,20 @@ export function listOutcomeRecords({ records, seals }: RecordSource, reply: Repl
   };
 }
 
-interface Found {
-  readonly shown: readonly StoredRecord[];
-  readonly hasNewer: boolean;
-  readonly hasOlder: boolean;
+/** Reads one record more than asked for, to see whether there is another page. The other side is where the position came from. */
+async function readPage(records: OutcomeRecords, { filter, after, before, limit }: Omit<Page, 'query'>) {
+  const found = await records.list({ filter, after, before, limit: limit + 1 });
+  const isMore = found.length > limit;
+  if (before === undefined) return { shown: found.slice(0, limit), hasNewer: after !== undefined, hasOlder: isMore };
+  if (isMore) return { shown: found.slice(1), hasNewer: true, hasOlder: true };
+  // Nothing is newer than these: this is the first page, which is read again as a whole one.
+  const newest = await records.list({ filter, limit: limit + 1 });
+  return { shown: newest.slice(0, limit), hasNewer: false, hasOlder: newest.length > limit };
 }
 
-/** One more than asked for tells whether there is another page. The page that a position comes from is on its other side. */
-async function look(records: OutcomeRecords, { filter, after, before, limit }: Omit<Page, 'query'>): Promise<Found> {
-  if (before === undefined) {
-    const found = await records.list(filter, { ...(after && { after }), limit: limit + 1 });
-    return { shown: found.slice(0, limit), hasNewer: after !== undefined, hasOlder: found.length > limit };
-  }
-  const found = await records.list(filter, { before, limit: limit + 1 });
-  if (found.length > limit) return { shown: found.slice(1), hasNewer: true, hasOlder: true };
-  // Nothing is newer than these: the first page, which is a whole one again.
-  return look(records, { filter, limit });
-}
-
-/** The ways to one record: by its own reference, its task, a decision, or the digest of its call. */
+/** One record by its own reference, its task, a decision, or the digest of its call. */
 export function recordRoutes({ records, seals, log }: RecordSource & { readonly log: Logger }, reply: Reply): Router {
-  /** Who read what is on record too. */
+  /** The log says which auditor read which record. */
   const read = (stored: StoredEvidence) => {
     const { outcomeRef, gatedCallId: gatedCall, taskId: task, trace, tool } = stored;
     log.info({ event: 'record_read', outcomeRef, gatedCall, task, trace, tool }, 'an auditor read an outcome record');
@@ -55,29 +49,28 @@ export function recordRoutes({ records, seals, log }: RecordSource & { readonly 
   const router = Router();
   router.get('/by-task/:id', async (request, response) => {
     const taskId = idOf(request);
-    const found = taskId === undefined ? undefined : await records.byTask(taskId);
+    const found = await records.byTask(taskId);
     if (found) return sendRecord(reply, request, response, read(found));
-    const state = taskId === undefined ? undefined : await records.openState(taskId);
-    if (state === undefined) return nothingFound(reply, request, response);
-    reply.problem(request, response, {
-      status: 404,
-      title: 'This call has not ended',
-      detail: `Its state is ${state}. The record is written in the moment in which it ends.`,
-    });
+    const state = await records.openState(taskId);
+    if (state === undefined) throw nothingFound();
+    throw new Refusal(
+      404,
+      'This call has not ended',
+      `Its state is ${state}. Its record is written at the moment it ends.`,
+    );
   });
   router.get('/by-decision/:id', async (request, response) => {
-    const [found, ...more] = await search(request, (id) => records.byDecision(id));
-    if (!found) return nothingFound(reply, request, response);
+    const [found, ...more] = await records.byDecision(idOf(request));
+    if (!found) throw nothingFound();
     if (more.length === 0) return sendRecord(reply, request, response, read(found));
     const refs = [found, ...more].map(({ outcomeRef }) => outcomeRef).join(', ');
-    const detail = `The policy decision point used this evaluation id more than once: ${refs}.`;
-    reply.problem(request, response, { status: 409, title: 'Several records name this decision', detail });
+    const nextStep = `The policy decision point used this evaluation id more than once. Choose one of ${refs}.`;
+    throw new Refusal(409, 'Several records name this decision', nextStep);
   });
   router.get('/by-call/:id', showCall({ records, read, reply }));
   router.get('/:id', async (request, response) => {
-    const outcomeRef = idOf(request);
-    const found = outcomeRef === undefined ? undefined : await records.byRef(outcomeRef);
-    if (!found) return nothingFound(reply, request, response);
+    const found = await records.byRef(idOf(request));
+    if (!found) throw nothingFound();
     sendRecord(reply, request, response, read(found));
   });
   return router;
@@ -93,19 +86,17 @@ interface ShowCall {
 function showCall({ records, read, reply }: ShowCall): RequestHandler {
   return async (request, response) => {
     const digest = idOf(request);
-    if (digest?.startsWith('sha-256:')) {
-      return reply.problem(request, response, {
-        status: 400,
-        title: 'A call is found by its keyed digest',
-        detail:
-          'Ask with the digest that records show (hmac-sha-256:…). Of a plain one, `countersign audit show` makes it for an operator, who has the digest key.',
-      });
+    if (digest.startsWith('sha-256:')) {
+      throw new Refusal(
+        400,
+        'A call is found by its keyed digest',
+        'Ask with the digest that records show (hmac-sha-256:…). An operator, who has the digest key, makes it from a plain digest with `countersign audit show`.',
+      );
     }
-    if (digest === undefined) return nothingFound(reply, request, response);
     const { found, isWhole } = await records.byCall(digest);
     const items = found.map(read);
     const [first] = items;
-    if (!first) return nothingFound(reply, request, response);
+    if (!first) throw nothingFound();
     const title = 'Records of one call';
     reply.send(request, response, {
       title,
@@ -116,20 +107,20 @@ function showCall({ records, read, reply }: ShowCall): RequestHandler {
   };
 }
 
-/** The id in the path, or `undefined` when nothing can have such an id. */
-const idOf = (request: Request) => reference.safeParse(request.params['id']).data;
-
-async function search(request: Request, look: (id: string) => Promise<readonly StoredEvidence[]>) {
-  const id = idOf(request);
-  return id === undefined ? [] : look(id);
+/** The id in the path. Throws when no record can have such an id. */
+function idOf(request: Request): string {
+  const { data } = reference.safeParse(request.params['id']);
+  if (data === undefined) throw nothingFound();
+  return data;
 }
 
 function sendRecord(reply: Reply, request: Request, response: Response, view: RecordView): void {
   reply.send(request, response, { title: view.headline, data: view, page: () => <RecordPage view={view} /> });
 }
 
-function nothingFound(reply: Reply, request: Request, response: Response): void {
-  const detail =
-    'Look at how it was copied: a record is found by its whole reference, task id, decision id or call digest.';
-  reply.problem(request, response, { status: 404, title: 'There is no such record', detail });
-}
+const nothingFound = () =>
+  new Refusal(
+    404,
+    'There is no such record',
+    'Check how it was copied: a record is found by its whole reference, task id, decision id or call digest.',
+  );

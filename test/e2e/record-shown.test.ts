@@ -60,7 +60,7 @@ describe('the page of a record', () => {
     await world.record(taskId);
     await page.goto(`${world.urls.audit}/outcome-records/by-task/${taskId}`);
     const requests = await page.getByRole('region', { name: 'Access requests' }).innerText();
-    expect(requests).toMatch(/Given up by Carol Example \(carol\), through the API\. \d+ \w+ \d{4}/);
+    expect(requests).toMatch(/Withdrawn by Carol Example \(carol\), through the API\. \d+ \w+ \d{4}/);
     for (const said of [REASON, world.urls.issuer]) expect(requests).toContain(said);
     const call = await page.locator('section', { has: page.getByRole('heading', { name: 'The call' }) }).innerText();
     for (const said of ['rita', 'desk', 'host', 'planner, for bot (client app)']) expect(call).toContain(said);

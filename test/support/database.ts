@@ -1,11 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { PrismaPg } from '@prisma/adapter-pg';
 import { Client, type Pool } from 'pg';
 import { migrate } from '../../apps/shared/database/migrate.ts';
-import { createPool, createPrisma, type PrismaClient } from '../../apps/shared/database/pool.ts';
+import { createPool } from '../../apps/shared/database/pool.ts';
 import { findOrStartPostgres } from '../../apps/shared/embedded/postgres.ts';
 import { until, withStartLock } from '../../apps/shared/embedded/process-tools.ts';
+import { PrismaClient } from '../../prisma/generated/client.ts';
 import { testRunFolder } from './test-run.ts';
 import { systemTime } from './time.ts';
 
@@ -24,7 +26,7 @@ export interface TestDatabase {
 export async function createTestDatabase(options: { max?: number } = {}): Promise<TestDatabase> {
   const copy = await copyTemplate();
   const pool = createPool(copy.url, { ...systemTime, max: options.max ?? 10, applicationName: 'test file' });
-  const prisma = createPrisma(pool);
+  const prisma = new PrismaClient({ adapter: new PrismaPg(pool) });
   const drop = async () => {
     await prisma.$disconnect();
     await pool.end();

@@ -1,3 +1,4 @@
+import type * as tables from '../../../prisma/generated/client.ts';
 import type {
   AccessRequest,
   AccessRequestStatus,
@@ -7,50 +8,38 @@ import type {
 } from '../../../workflows/domain/access-request/access-request.ts';
 import type { ResolverAnswer } from '../../../workflows/domain/access-request/automatic.ts';
 import type { Stage } from '../../../workflows/domain/access-request/stages.ts';
+import type { RowOf } from '../../shared/database/row-of.ts';
 import type { EndNote } from './ending.ts';
 import type { Action, Resource, Subject } from '../../../workflows/domain/authzen/evaluation.ts';
 
-export interface AccessRequestRow {
-  readonly id: string;
-  readonly client_id: string;
-  readonly bundle_id: string | null;
-  readonly position: number;
+/** Columns that no reader of this file needs. */
+type Unread =
+  | 'submitted_by'
+  | 'idempotency_key'
+  | 'body_digest'
+  | 'trace_id'
+  | 'token_jti'
+  | 'denial_part'
+  | 'claimed'
+  | 'approval_ms'
+  | 'stage_opened_at'
+  | 'remind_at'
+  | 'notified'
+  | 'requested_until'
+  | 'callback_endpoint'
+  | 'callback_state'
+  | 'callback_events'
+  | 'keep_ms';
+type Columns = Omit<RowOf<tables.AccessRequest>, Unread | 'status' | 'stages' | 'end_note'>;
+
+export interface AccessRequestRow extends Columns {
+  readonly status: AccessRequestStatus;
+  readonly stages: readonly Stage[];
+  readonly end_note: Partial<EndNote> | null;
   /** How many items its bundle has. */
   readonly bundle_size: number;
-  readonly status: AccessRequestStatus;
-  readonly evaluation_id: string;
-  readonly subject: string;
-  readonly action: string;
-  readonly resource: string;
-  readonly context: string;
-  readonly tool: string;
-  readonly template: string | null;
-  readonly policies: string[];
-  readonly reason: string | null;
-  readonly title: string | null;
-  readonly description: string | null;
-  readonly requester_issuer: string | null;
-  readonly requester_subject: string;
-  readonly requester_client: string | null;
-  readonly generation: number;
-  readonly call_digest: string;
-  readonly binding_hash: string;
-  readonly binding_context_members: string[];
-  readonly parties: string[];
   readonly delegates: string[];
-  readonly stages: readonly Stage[];
-  readonly stage: number;
-  readonly stage_ends_at: Date | null;
   readonly reminded_at: Date | null;
-  readonly separate_stages: boolean;
-  readonly created_at: Date;
-  readonly expires_at: Date;
-  readonly ended_at: Date | null;
-  readonly end_note: Partial<EndNote> | null;
-  readonly approval_id: string | null;
-  readonly approved_at: Date | null;
-  readonly approved_until: Date | null;
-  readonly approval_state: string | null;
   readonly revoked_at: Date | null;
   readonly revoked_by: string | null;
   readonly revoked_because: string | null;

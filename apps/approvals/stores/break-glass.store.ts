@@ -1,5 +1,7 @@
 import type { Pool } from 'pg';
+import type * as tables from '../../../prisma/generated/client.ts';
 import { functionCall } from '../../shared/database/function-call.ts';
+import type { RowOf } from '../../shared/database/row-of.ts';
 import type { ReaderRow } from '../listing.ts';
 import { countRows, type Listing, type Page, type PageRequest, readPage, whereReadable } from './lists.ts';
 import type { VoteOutcome } from './access-request.store.ts';
@@ -24,17 +26,7 @@ export interface Reviewer {
   readonly chain: readonly string[];
 }
 
-interface Row {
-  readonly access_request_id: string;
-  readonly tool: string;
-  readonly granted_by: string;
-  readonly granted_chain: string[];
-  readonly reason: string;
-  readonly at: Date;
-  readonly reviewed_by: string | null;
-  readonly reviewed_at: Date | null;
-  readonly review_note: string | null;
-}
+type Row = RowOf<tables.BreakGlass> & Pick<RowOf<tables.AccessRequest>, 'tool'>;
 
 const COLUMNS = 'g.*, r.tool';
 const ALL = 'FROM approvals.break_glass g JOIN approvals.access_request r ON r.id = g.access_request_id';

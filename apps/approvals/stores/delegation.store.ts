@@ -1,10 +1,12 @@
 import type { Pool } from 'pg';
+import type * as tables from '../../../prisma/generated/client.ts';
 import type { Approver } from '../../../workflows/domain/access-request/access-request.ts';
 import { functionCall } from '../../shared/database/function-call.ts';
+import type { RowOf } from '../../shared/database/row-of.ts';
 import { type Page, type PageRequest, readPage } from './lists.ts';
 import { outcomeOf, queryOf } from './query.ts';
 
-/** Somebody decides in another's place. Instants are RFC 3339. */
+/** A delegate decides in place of the delegator. Instants are RFC 3339. */
 export interface Delegation {
   readonly id: string;
   /** With the roles they had when they delegated. */
@@ -15,25 +17,16 @@ export interface Delegation {
   readonly revokedAt?: string;
 }
 
-/** A delegation to be made. */
 export interface NewDelegation extends Pick<Delegation, 'id' | 'delegator' | 'delegate' | 'until'> {
-  /** What stands behind the delegator: the delegate decides nothing that one of these names asked for. */
+  /** Subjects behind the delegator. The delegate cannot decide a request of one of them. */
   readonly chain: readonly string[];
 }
 
-interface Row {
-  readonly id: string;
-  readonly delegator_issuer: string;
-  readonly delegator_subject: string;
-  readonly delegator_roles: string[];
-  readonly delegate_subject: string;
-  readonly created_at: Date;
-  readonly until: Date;
-  readonly revoked_at: Date | null;
-}
+type Row = RowOf<tables.Delegation>;
 
+// By the database's clock, which votes are checked with too; Prisma's client could compare only with that of this process.
 const ACTIVE = 'revoked_at IS NULL AND until > clock_timestamp()';
-/** Lists of one person's delegations: those they made, what is over of these, and those by which they speak for others now. */
+/** Lists of one person's delegations: active ones they made, past ones they made, and active ones they received. */
 const LISTS = {
   made: `delegator_subject = $1 AND ${ACTIVE}`,
   over: `delegator_subject = $1 AND NOT (${ACTIVE})`,
@@ -43,17 +36,17 @@ export type DelegationList = keyof typeof LISTS;
 
 export type DelegationStore = ReturnType<typeof createDelegationStore>;
 
-/** Who stands in for whom. Rows stay for ever: votes refer to them. */
+/** Delegations. Their rows are never deleted, because votes refer to them. */
 export function createDelegationStore(pool: Pool) {
   const query = queryOf(pool);
   return {
-    /** All by which this person may speak for others now, by the database's clock: one that was left out could not be used. */
+    /** All active delegations to this person. The caller cannot use one that is missing here. */
     async activeTo(delegate: string): Promise<Delegation[]> {
       const text = `SELECT * FROM approvals.delegation WHERE ${LISTS.received} ORDER BY created_at DESC, id DESC`;
       return (await query<Row>('active-to', text, [delegate])).map(delegationFrom);
     },
 
-    /** A page of one of the lists of this person, the latest first. */
+    /** A page of one of this person's lists, newest first. */
     async list(which: DelegationList, subject: string, page: PageRequest): Promise<Page<Delegation>> {
       const from = `FROM approvals.delegation WHERE ${LISTS[which]}`;
       const sort = { at: 'created_at', id: 'id', order: 'newest' } as const;
@@ -62,7 +55,7 @@ export function createDelegationStore(pool: Pool) {
       return { ...rest, rows: rows.map(delegationFrom) };
     },
 
-    /** `past`: the end is not in the future. At most 92 days: the database refuses what is longer. */
+    /** `past`: the end is not in the future. The database refuses a delegation for more than 92 days. */
     add: ({ id, delegator, chain, delegate, until }: NewDelegation) => {
       const { issuer, subject, roles } = delegator;
       const call = functionCall('approvals.delegate', {

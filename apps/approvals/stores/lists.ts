@@ -58,7 +58,7 @@ const decides = (stage: string, voice: 'voice' | 'everyone') => `(
   OR ${stage} #> '{approvers,groups}' ?| ${voice}.groups OR ${stage} #> '{approvers,owners,groups}' ?| ${voice}.groups
   OR ${stage} #> '{approvers,requesterManager}' = 'true' AND r.requester_subject = ANY (${voice}.reports))`;
 
-/** For `r`, `me` and `everyone`: whether the reader may read the request. @see mayRead */
+/** For `r`, `me` and `everyone`: whether the reader may read the request. Prisma's client cannot express it. @see mayRead */
 const READABLE = `me.reads AND (
   me.oversees
   OR me.is_person AND r.requester_subject = me.subject

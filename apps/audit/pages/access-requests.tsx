@@ -1,11 +1,11 @@
 import type { ComponentChildren } from 'preact';
-import type { ResolutionStatement } from '../../../workflows/domain/access-request/statement.ts';
+import type { ResolutionStatement, StatedPerson } from '../../../workflows/domain/access-request/statement.ts';
 import type { OutcomeRecord, RecordedAccessRequest } from '../../../workflows/domain/gated-call/outcome-record.ts';
 import { Code, Visible } from '../../shared/pages/visible.tsx';
 import { Facts, Moment } from './parts.tsx';
-import { Person, VoteLine, Way } from './people.tsx';
+import { Person, Via, VoteLine } from './people.tsx';
 
-/** Each access request of the call, with who resolved it and how, as its service states. */
+/** Each access request of the call, with who resolved it and how, as the access request service states it. */
 export function AccessRequests({ record }: { record: OutcomeRecord }) {
   const { accessRequests } = record;
   return (
@@ -36,18 +36,18 @@ function rowsOf(one: RecordedAccessRequest, isOneOfSeveral: boolean): (readonly 
   ];
 }
 
-/** Whose word it is stands beside what is said: it is no finding of ours. */
+/** The page names the access request service as the source: it is not a finding of ours. */
 function Statement({ request: { statement, accessRequestId } }: { request: RecordedAccessRequest }) {
   if (accessRequestId === undefined) return null;
   if (statement === undefined) {
     return (
       <p class="hint">
-        Who resolved it is not known here: the service states nothing of it, or was not asked before the call ended.
+        It is not known who resolved it: the service did not state it, or was not asked before the call ended.
       </p>
     );
   }
   if (statement.kind === 'unreadable') {
-    return <p class="hint">The access request service states who resolved it, and what it states could not be read.</p>;
+    return <p class="hint">The access request service states who resolved it, but its statement could not be read.</p>;
   }
   return (
     <>
@@ -66,18 +66,8 @@ function BrokenGlass({ of: { breakGlass } }: { of: ResolutionStatement }) {
     <div class="notice warn">
       <p>
         <strong>Break-glass.</strong> <Person of={by} /> granted it alone, past its approvers
-        {via !== undefined && (
-          <>
-            , <Way via={via} />
-          </>
-        )}
-        . <Moment at={at} />
-        {by.issuer && (
-          <>
-            {' · '}
-            <Visible text={by.issuer} />
-          </>
-        )}
+        <Via via={via} />. <Moment at={at} />
+        <Issuer of={by} />
       </p>
       <Reason text={reason} />
     </div>
@@ -93,12 +83,7 @@ function Votes({ of: { votes, stages } }: { of: ResolutionStatement }) {
           <VoteLine vote={vote} stageName={vote.stage === undefined ? undefined : stages?.[vote.stage - 1]?.name} />
           <p class="soft">
             <Moment at={vote.at} />
-            {vote.approver.issuer && (
-              <>
-                {' · '}
-                <Visible text={vote.approver.issuer} />
-              </>
-            )}
+            <Issuer of={vote.approver} />
           </p>
           {vote.reason && <Reason text={vote.reason} />}
         </li>
@@ -113,35 +98,23 @@ function Cancelled({ of: { cancelled } }: { of: ResolutionStatement }) {
   return (
     <div>
       <p>
-        Given up{' '}
-        {by ? (
-          <>
-            by <Person of={by} />
-          </>
-        ) : (
-          client && (
-            <>
-              by the client <Visible text={client} />
-            </>
-          )
-        )}
-        {via !== undefined && (
-          <>
-            , <Way via={via} />
-          </>
-        )}
-        . {at && <Moment at={at} />}
-        {by?.issuer && (
-          <>
-            {' · '}
-            <Visible text={by.issuer} />
-          </>
-        )}
+        Withdrawn{by || client ? ' by ' : ''}
+        {by ? <Person of={by} /> : client && <Visible text={`the client ${client}`} />}
+        <Via via={via} />. {at && <Moment at={at} />}
+        <Issuer of={by} />
       </p>
       {reason && <Reason text={reason} />}
     </div>
   );
 }
+
+const Issuer = ({ of }: { of: StatedPerson | undefined }) =>
+  of?.issuer ? (
+    <>
+      {' · '}
+      <Visible text={of.issuer} />
+    </>
+  ) : null;
 
 const Reason = ({ text }: { text: string }) => (
   <blockquote>

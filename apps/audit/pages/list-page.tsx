@@ -12,7 +12,7 @@ export interface RecordList {
   readonly nextCursor?: string;
 }
 
-/** The records that match, newest first, with the form that narrows them. */
+/** The records that match, newest first, with the form that filters them. */
 export function ListPage({ list, query }: { list: RecordList; query: RecordQuery }) {
   return (
     <>
@@ -23,7 +23,7 @@ export function ListPage({ list, query }: { list: RecordList; query: RecordQuery
       <Filters query={query} />
       {list.items.length === 0 ? (
         <div class="card empty">
-          <p>No record matches. A record is written in the moment in which a gated call ends.</p>
+          <p>No record matches. A record is written at the moment a gated call ends.</p>
         </div>
       ) : (
         <RecordRows items={list.items} />
@@ -33,7 +33,6 @@ export function ListPage({ list, query }: { list: RecordList; query: RecordQuery
   );
 }
 
-/** The ways to the pages on both sides. */
 function Pages({ list: { previousCursor, nextCursor }, query }: { list: RecordList; query: RecordQuery }) {
   if (previousCursor === undefined && nextCursor === undefined) return null;
   const { cursor: _here, before: _or, ...kept } = query;
@@ -99,7 +98,7 @@ interface FieldProps {
 function Field({ name, label, query, hint, type }: FieldProps) {
   const value = query[name] ?? '';
   const shared = { name, value, autocomplete: 'off', ...(hint && { placeholder: hint }) };
-  // A date field shows days only; an instant in the address stays visible as text.
+  // A date field shows only days; a text field shows an instant from the address.
   const isDay = type === 'date' && value.length <= 10;
   return (
     <label>
@@ -109,7 +108,7 @@ function Field({ name, label, query, hint, type }: FieldProps) {
   );
 }
 
-/** Records below each other, each a way to its page. */
+/** Records as rows, each with a link to its page. */
 export function RecordRows({ items }: { items: readonly RecordSummary[] }) {
   return (
     <ul class="rows">
@@ -132,5 +131,5 @@ export function RecordRows({ items }: { items: readonly RecordSummary[] }) {
   );
 }
 
-/** Enough of a digest to tell calls apart at a glance; the whole of it is on the record's page. */
+/** Enough of a digest to tell calls apart; the record's page shows all of it. */
 const shortDigest = (digest: string) => digest.slice(digest.indexOf(':') + 1).slice(0, 12);

@@ -3,7 +3,7 @@ import type { TerminalState } from '../../../workflows/domain/gated-call/outcome
 
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
 
-/** An instant to the second or, where order matters, to the millisecond; always in UTC, as records are compared. */
+/** An instant to the second or, where the order matters, to the millisecond; always in UTC, so that records can be compared. */
 export function Moment({ at, precise }: { at: string; precise?: boolean }) {
   const day = `${Number(at.slice(8, 10))} ${MONTHS[Number(at.slice(5, 7)) - 1]} ${at.slice(0, 4)}`;
   return (
@@ -22,16 +22,14 @@ const STATE_WORDS = {
   failed: ['failed', 'bad'],
 } as const satisfies Record<TerminalState, readonly [string, string]>;
 
-/** A state in words for people. */
 export const stateInWords = (state: TerminalState) => STATE_WORDS[state][0];
 
-/** How a call ended, in words and in colour; the words alone are enough. */
+/** The end of a call in words; the colour adds nothing to them. */
 export function State({ state }: { state: TerminalState }) {
   const [words, tone] = STATE_WORDS[state] ?? [state, 'bad'];
   return <span class={`badge ${tone}`}>{words}</span>;
 }
 
-/** Names and what they stand for. */
 export function Facts({ rows }: { rows: readonly (readonly [string, ComponentChildren])[] }) {
   return (
     <dl class="facts audit-facts">
@@ -45,7 +43,6 @@ export function Facts({ rows }: { rows: readonly (readonly [string, ComponentChi
   );
 }
 
-/** The way back from everything. */
 export function ToTheList() {
   return (
     <a class="crumb" href="/outcome-records">

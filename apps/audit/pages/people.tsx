@@ -3,7 +3,7 @@ import type { StatedPerson, StatedVote } from '../../../workflows/domain/access-
 import type { Decider, WhoDecided } from '../../../workflows/domain/gated-call/who-decided.ts';
 import { ActingFor, Visible } from '../../shared/pages/visible.tsx';
 
-/** Somebody by the name of that time and by their subject, which alone tells people apart. */
+/** A person by their name at that time and by their subject, which alone identifies them. */
 export function Person({ of: { name, subject } }: { of: StatedPerson }) {
   if (name === undefined) return <Visible text={subject} />;
   return (
@@ -13,20 +13,20 @@ export function Person({ of: { name, subject } }: { of: StatedPerson }) {
   );
 }
 
-/** What stands in the place of people where it was no person's word. */
+/** Shown in place of people where no person decided, or where they are not known. */
 const NO_PERSON = {
   approvers: 'Approvers',
   break_glass: 'One person, by break-glass',
-  withdrawn: 'Given up where approvers decide',
-  requester: 'The requester gave it up',
+  withdrawn: 'Withdrawn at the access request service',
+  requester: 'Withdrawn by the requester',
   policy: 'Policy',
-  time: 'Nobody: a deadline passed',
-  checks: 'Nobody: what has to be so was not',
+  time: 'No person: a deadline passed',
+  checks: 'No person: a check failed',
   not_stated: 'Not stated',
   unreadable: 'Stated, but not readable',
 } as const satisfies Record<Decider, string>;
 
-/** On whose decision: the people, or what it was instead. */
+/** The people who decided, or what decided instead. */
 export function Deciders({ of: { by, people } }: { of: WhoDecided }) {
   if (people.length === 0) return <>{NO_PERSON[by]}</>;
   return (
@@ -48,7 +48,7 @@ export function Deciders({ of: { by, people } }: { of: WhoDecided }) {
   );
 }
 
-const WAYS: Readonly<Record<string, string>> = {
+const CHANNELS: Readonly<Record<string, string>> = {
   inbox: 'in the inbox',
   api: 'through the API',
   webhook: 'by a signed message',
@@ -56,18 +56,18 @@ const WAYS: Readonly<Record<string, string>> = {
   automatic: 'as an automatic resolver',
 };
 
-/** By which way somebody decided, in words; a way that nobody knows here, as it is stated. */
-export function Way({ via }: { via: string }): ComponentChildren {
-  const words = Object.hasOwn(WAYS, via) ? WAYS[via] : undefined;
-  if (words !== undefined) return words;
+/** The channel of a decision, behind a comma. An unknown one is shown as it is stated. */
+export function Via({ via }: { via: string | undefined }): ComponentChildren {
+  if (via === undefined) return null;
+  if (Object.hasOwn(CHANNELS, via)) return `, ${CHANNELS[via]}`;
   return (
     <>
-      by <Visible text={via} />
+      , by <Visible text={via} />
     </>
   );
 }
 
-/** One vote in a line: who, as whose, what, in which stage, by which way. */
+/** One vote in a line: the voter, in whose place, the verdict, the stage and the channel. */
 export function VoteLine({ vote, stageName }: { vote: StatedVote; stageName: string | undefined }) {
   const { approver, castBy, actors, verdict, via, stage, hasLapsed } = vote;
   return (
@@ -97,12 +97,8 @@ export function VoteLine({ vote, stageName }: { vote: StatedVote; stageName: str
           <Visible text={stageName} />
         </>
       )}
-      {via !== undefined && (
-        <>
-          , <Way via={via} />
-        </>
-      )}
-      {hasLapsed && <span class="badge warn">did not count any more</span>}
+      <Via via={via} />
+      {hasLapsed && <span class="badge warn">no longer counted</span>}
     </>
   );
 }

@@ -10,7 +10,7 @@ import { Facts, Moment, State, ToTheList } from './parts.tsx';
 import { Deciders } from './people.tsx';
 import { timelineOf } from './timeline.ts';
 
-/** One record, read from the top: what happened, why that can be said, and everything it rests on. */
+/** One record from the top: what happened, the reasons for saying so, and the evidence. */
 export function RecordPage({ view }: { view: RecordView }) {
   const { answers, record } = view;
   return (
@@ -51,7 +51,7 @@ function Warnings({ view }: { view: RecordView }) {
           <li key={one}>{one}</li>
         ))}
       </ul>
-      <p>Do not rely on it. Compare it with a backup, and find out who could write to the database.</p>
+      <p>Do not rely on this record. Compare it with a backup, and find out who could write to the database.</p>
     </div>
   );
 }
@@ -88,11 +88,14 @@ function Policy({ record }: { record: OutcomeRecord }) {
         <Facts
           key={one.id}
           rows={[
-            ['Answer', record.claim?.decisionId === one.id ? `${one.kind}; the claim rests on it` : one.kind],
+            ['Answer', record.claim?.decisionId === one.id ? `${one.kind}; the basis of the claim` : one.kind],
             ['Decision', <Code text={one.id} />],
             ...(one.evaluationId ? ([['Evaluation', <Code text={one.evaluationId} />]] as const) : []),
-            ['Policies', <Visible text={one.policies?.join(', ') ?? 'the decision point names none'} />],
-            ['Policy version', one.policyVersion ? <Code text={one.policyVersion} /> : 'the decision point names none'],
+            ['Policies', <Visible text={one.policies?.join(', ') ?? 'not stated by the decision point'} />],
+            [
+              'Policy version',
+              one.policyVersion ? <Code text={one.policyVersion} /> : 'not stated by the decision point',
+            ],
             ...(one.obligations ?? []).map(
               ({ id, type, outcome }) =>
                 ['Obligation', <Visible text={`${type} ${id}: ${outcome.replaceAll('_', ' ')}`} />] as const,
@@ -135,7 +138,7 @@ function Call({ view, record }: { view: RecordView; record: OutcomeRecord }) {
 const actorInWords = ({ subject, clientId }: { subject: string; clientId?: string }) =>
   clientId === undefined ? subject : `${subject} (client ${clientId})`;
 
-/** What the tool answered when the call had been settled without an answer of its own. */
+/** The answer of the tool that came after the call had been settled without it. */
 function LateResult({ of: { isError, digest, at } }: { of: NonNullable<RecordView['lateResult']> }) {
   return (
     <>
@@ -158,7 +161,9 @@ function Seal({ view: { seal, sealIntact } }: { view: RecordView }) {
       />
       <details>
         <summary>The sealed text</summary>
-        <p class="hint">The JSON answer of this address has it byte for byte: anybody can digest it with SHA-256.</p>
+        <p class="hint">
+          The JSON answer of this address has the text byte for byte, so that any reader can compute its SHA-256 digest.
+        </p>
         <pre class="json">
           <Visible text={seal.text} notation="json" />
         </pre>
@@ -167,7 +172,7 @@ function Seal({ view: { seal, sealIntact } }: { view: RecordView }) {
   );
 }
 
-/** Everything on record about one call. Usually that is one record. */
+/** All records of one call, usually one. */
 export function CallPage({ items, isWhole }: { items: readonly [RecordView, ...RecordView[]]; isWhole: boolean }) {
   if (items.length === 1) return <RecordPage view={items[0]} />;
   return (
@@ -177,12 +182,12 @@ export function CallPage({ items, isWhole }: { items: readonly [RecordView, ...R
       <p>
         Same tool, same arguments: <Code text={items[0].callDigest} />
       </p>
-      <p class="soft">Each was a task of its own with decisions of its own; none is a retry of another.</p>
+      <p class="soft">Each call was a separate task with its own decisions. No call is a retry of another.</p>
       <RecordRows items={items} />
       {!isWhole && (
         <p class="audit-more">
           <a class="button" href={addressOf({ callDigest: items[0].callDigest })}>
-            All of them, page by page
+            All records of this call
           </a>
         </p>
       )}
@@ -191,7 +196,7 @@ export function CallPage({ items, isWhole }: { items: readonly [RecordView, ...R
 }
 
 const DID_RUN = { yes: ['Yes', 'info'], no: ['No', 'info'], unknown: ['Unknown', 'warn'] } as const;
-/** What an auditor has to look into, whatever else is so. */
+/** An auditor has to examine these decisions in any case. */
 const toneOf = (by: Decider) => (['break_glass', 'not_stated', 'unreadable'].includes(by) ? 'warn' : 'info');
 
 /** The five questions that an auditor asks, each with its answer and the reason for it. */

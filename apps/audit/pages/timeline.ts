@@ -1,11 +1,10 @@
 import type { GatedCallState } from '../../../workflows/domain/gated-call/gated-call.ts';
 import type { OutcomeRecord, RecordedAccessRequest } from '../../../workflows/domain/gated-call/outcome-record.ts';
 
-/** Something that happened to the call. */
-export interface Happening {
+interface Happening {
   readonly at: string;
   readonly what: string;
-  readonly detail?: string;
+  readonly detail?: string | undefined;
   /** `step` is a change of state; the others happened between two of them. */
   readonly kind: 'step' | 'policy' | 'approval' | 'execution';
 }
@@ -25,41 +24,35 @@ const STEPS = {
 } as const satisfies Record<GatedCallState, string>;
 
 const POLICY = {
-  requestable: 'Policy denied, but may be asked',
+  requestable: 'Policy denied the call, but it can be requested',
   allow: 'Policy allowed the call',
   deny: 'Policy denied the call',
   retry: 'Policy asked to try again later',
 } as const satisfies Record<OutcomeRecord['decisions'][number]['kind'], string>;
 
-/** Machine words for people: `no_result` is "no result". */
 const plain = (word: string) => word.replaceAll('_', ' ');
 
-/** What the access request service states that people did. */
+/** Actions of people, as the access request service states them. */
 function votesOf({ statement }: RecordedAccessRequest): Happening[] {
   if (statement?.kind !== 'stated') return [];
   const { votes, breakGlass, cancelled } = statement;
-  const cast = votes.map(({ at, verdict, approver, castBy, stage }): Happening => ({
-    at,
-    what: verdict === 'approve' ? 'Vote to approve' : 'Vote to deny',
-    detail: `${(castBy ?? approver).subject}${stage === undefined ? '' : `, stage ${stage}`}`,
-    kind: 'approval',
-  }));
-  if (breakGlass !== undefined) {
-    cast.push({ at: breakGlass.at, what: 'Granted by break-glass', detail: breakGlass.by.subject, kind: 'approval' });
-  }
-  if (cancelled?.at !== undefined) {
-    const who = cancelled.by?.subject ?? cancelled.client;
-    cast.push({
-      at: cancelled.at,
-      what: 'Request given up',
-      ...(who !== undefined && { detail: who }),
-      kind: 'approval',
-    });
-  }
-  return cast;
+  const happened = (at: string, what: string, detail: string | undefined): Happening => ({
+    ...{ at, what, detail, kind: 'approval' },
+  });
+  return [
+    ...votes.map(({ at, verdict, approver, castBy, stage }) =>
+      happened(
+        at,
+        verdict === 'approve' ? 'Vote to approve' : 'Vote to deny',
+        `${(castBy ?? approver).subject}${stage === undefined ? '' : `, stage ${stage}`}`,
+      ),
+    ),
+    ...(breakGlass ? [happened(breakGlass.at, 'Granted by break-glass', breakGlass.by.subject)] : []),
+    ...(cancelled?.at ? [happened(cancelled.at, 'Request withdrawn', cancelled.by?.subject ?? cancelled.client)] : []),
+  ];
 }
 
-/** Everything the record knows, in the order in which it happened. */
+/** Everything in the record, in the order in which it happened. */
 export function timelineOf(record: OutcomeRecord): readonly Happening[] {
   const steps = record.transitions.map(({ at, to, cause }): Happening => ({
     at,
@@ -70,7 +63,7 @@ export function timelineOf(record: OutcomeRecord): readonly Happening[] {
   const decisions = record.decisions.map(({ evaluatedAt, kind, reason }): Happening => ({
     at: evaluatedAt,
     what: POLICY[kind],
-    ...(reason && { detail: plain(reason) }),
+    detail: reason && plain(reason),
     kind: 'policy',
   }));
   const votes = record.accessRequests.flatMap(votesOf);
@@ -82,7 +75,7 @@ export function timelineOf(record: OutcomeRecord): readonly Happening[] {
     ? [{ at: invocation.beganAt, what: 'Permit to send given', kind: 'execution' }]
     : [];
   if (invocation?.notSentAt) sending.push({ at: invocation.notSentAt, what: 'Nothing was sent', kind: 'execution' });
-  // The sort keeps equal instants in this order, which is the order of the steps among themselves.
+  // The sort keeps the order of equal instants, so the steps stay in their own order.
   return [...decisions, ...votes, ...approvals, ...steps, ...sending].sort((a, b) =>
     a.at < b.at ? -1 : a.at > b.at ? 1 : 0,
   );

@@ -1,29 +1,18 @@
 import type { Pool, QueryResultRow } from 'pg';
+import type * as tables from '../../../prisma/generated/client.ts';
 import { asUnavailable } from '../../../workflows/domain/errors.ts';
 import type { GatedCallState } from '../../../workflows/domain/gated-call/gated-call.ts';
 import type { SiblingCall, TerminalState } from '../../../workflows/domain/gated-call/outcome-record.ts';
 import type { RecordSeals } from '../../../workflows/domain/gated-call/sealing.ts';
-import { createPool, ROLES, withOption } from '../../shared/database/pool.ts';
 import { inUtc } from '../../shared/database/function-call.ts';
+import { createPool, ROLES, withOption } from '../../shared/database/pool.ts';
 import type { Limits } from '../../shared/limits.ts';
+import type { Page, RecordPosition } from '../filters.ts';
 
-/** A record as it lies in the table, with the keys to what is sealed in it. */
-export interface StoredRecord {
-  readonly gatedCallId: string;
-  readonly outcomeRef: string;
-  readonly taskId: string;
-  readonly callDigest: string;
-  readonly tool: string;
+/** A row of the table, with the key to its sealed parts. */
+export interface StoredRecord extends Readonly<Omit<tables.OutcomeRecord, 'state' | 'recordedAt'>>, RecordPosition {
   readonly state: TerminalState;
-  /** Keyed digest of the requester's subject. */
-  readonly requesterKey: string;
   readonly recordKey: string;
-  /** Exactly the bytes that were sealed. */
-  readonly body: string;
-  /** `sha-256:` and the hex digest that was stored with the body. */
-  readonly digest: string;
-  /** UTC, microseconds. */
-  readonly recordedAt: string;
 }
 
 /** A result that came after the call had been settled without it. */
@@ -35,60 +24,27 @@ export interface LateResult {
   readonly at: string;
 }
 
-/** A record with what the other tables say about the same call, all read at one moment. */
+/** A record with the rows of other tables about the same call, all read at one moment. */
 export interface StoredEvidence extends StoredRecord {
-  /** W3C trace id of the call, by which the log lines of all processes are found. */
+  /** W3C trace id of the call, which finds the log lines of all processes. */
   readonly trace: string;
   readonly claimCount: number;
   readonly invocationCount: number;
   readonly transitions: readonly { readonly seq: number; readonly to: GatedCallState }[];
   readonly siblings: readonly SiblingCall[];
   readonly lateResult: LateResult | null;
-  /** What the call is bound to, as the enforcement side looks it up. Null once it is no longer kept. */
+  /** The call as the enforcement side finds it. Null once its retention has ended. */
   readonly binding: { readonly tool: string; readonly callDigest: string } | null;
 }
 
-export interface RecordFilter {
-  readonly state?: TerminalState;
-  readonly tool?: string;
-  readonly requester?: string;
-  readonly callDigest?: string;
-  /** Inclusive. */
-  readonly from?: string;
-  /** Exclusive. */
-  readonly until?: string;
-}
+export type OutcomeRecords = ReturnType<typeof createOutcomeRecords>;
 
-/** A record at an end of a page: the next page holds what comes after the last, the one before what comes before the first. */
-export interface RecordPosition {
-  readonly recordedAt: string;
-  readonly outcomeRef: string;
-}
-
-/** Reads outcome records and the evidence beside them; writes nothing. Throws `ERR_DATABASE_UNAVAILABLE`. */
-export interface OutcomeRecords {
-  /** Newest first, at most `limit`: the newest of all, those after a position, or those right before one. */
-  list(
-    filter: RecordFilter,
-    page: { after?: RecordPosition; before?: RecordPosition; limit: number },
-  ): Promise<readonly StoredRecord[]>;
-  byRef(outcomeRef: string): Promise<StoredEvidence | undefined>;
-  byTask(taskId: string): Promise<StoredEvidence | undefined>;
-  /** By the id of our decision row or by the PDP's own id of the evaluation. */
-  byDecision(decisionId: string): Promise<readonly StoredEvidence[]>;
-  /** The newest records of a call; `isWhole`: there are no others. The list has all of them. */
-  byCall(callDigest: string): Promise<{ readonly found: readonly StoredEvidence[]; readonly isWhole: boolean }>;
-  /** The state of a call that has not ended, and so has no record yet. */
-  openState(taskId: string): Promise<GatedCallState | undefined>;
-}
-
-/** Most records one look-up by call or decision returns; the list has the rest. */
+/** Most records that one look-up by call or decision returns; the list has the rest. */
 const LOOKUP_LIMIT = 50;
 
-const RECORDED_AT = `${inUtc('r.recorded_at')} AS "recordedAt"`;
 const RECORD = `r.gated_call_id AS "gatedCallId", k.record_key AS "recordKey", r.outcome_ref AS "outcomeRef", r.task_id AS "taskId", r.call_digest AS "callDigest", r.tool, r.state,
-  r.requester_key AS "requesterKey", r.body, r.digest, ${RECORDED_AT}`;
-// One statement reads one snapshot, so record and evidence cannot differ by something that happened in between.
+  r.requester_key AS "requesterKey", r.body, r.digest, ${inUtc('r.recorded_at')} AS "recordedAt"`;
+// One statement reads one snapshot, so nothing can happen between the reads of record and evidence.
 const EVIDENCE = `SELECT ${RECORD},
   (SELECT json_build_object('tool', b.tool, 'callDigest', b.call_digest)
      FROM gateway.call_binding b WHERE b.gated_call_id = r.gated_call_id) AS binding,
@@ -110,74 +66,82 @@ const UUID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
 const NEWEST_FIRST = 'ORDER BY r.recorded_at DESC, r.outcome_ref DESC';
 const OLDEST_FIRST = 'ORDER BY r.recorded_at, r.outcome_ref';
 
-/** The store on a pool whose sessions are read-only. */
-export function createOutcomeRecords(pool: Pool, { digest }: Pick<RecordSeals, 'digest'>): OutcomeRecords {
-  const query = async <Row extends QueryResultRow>(text: string, values: (string | number | null)[]) => {
+/**
+ * Reads outcome records and the evidence beside them, over a pool whose sessions are read-only. Throws `ERR_DATABASE_UNAVAILABLE`.
+ * It reads by SQL: the Prisma client has milliseconds where the sealed text and cursors have microseconds.
+ */
+export function createOutcomeRecords(pool: Pool, { digest }: Pick<RecordSeals, 'digest'>) {
+  const query = async <Row extends QueryResultRow>(text: string, values: readonly unknown[], name?: string) => {
     try {
-      return (await pool.query<Row>(text, values)).rows;
+      return (await pool.query<Row>({ name, text, values: [...values] })).rows;
     } catch (error) {
       throw asUnavailable(error);
     }
   };
-  const evidence = (where: string, values: (string | null)[]) =>
-    query<StoredEvidence>(`${EVIDENCE} WHERE ${where} ${NEWEST_FIRST} LIMIT ${LOOKUP_LIMIT}`, values);
+  // Prepared once for each connection: to plan it takes longer than to run it.
+  const evidence = (by: string, where: string, values: readonly unknown[]) =>
+    query<StoredEvidence>(
+      `${EVIDENCE} WHERE ${where} ${NEWEST_FIRST} LIMIT ${LOOKUP_LIMIT}`,
+      values,
+      `audit-record-by-${by}`,
+    );
   return {
-    async list(filter, page) {
+    /** Newest first, at most `limit`: the newest of all, those after a position, or those right before one. */
+    async list({ filter, after, before, limit }: Omit<Page, 'query'>): Promise<readonly StoredRecord[]> {
       const { requester, ...rest } = filter;
-      const key = requester === undefined ? {} : { requesterKey: digest(requester) };
-      const { where, values } = conditions({ ...rest, ...key }, page);
-      const limit = `$${values.push(page.limit)}`;
-      const text = `SELECT ${RECORD} FROM gateway.outcome_record r
-        JOIN gateway.data_key k ON k.gated_call_id = r.gated_call_id ${where} ${page.before ? OLDEST_FIRST : NEWEST_FIRST} LIMIT ${limit}`;
+      const values: unknown[] = [limit];
+      const where = conditions({ ...rest, requesterKey: requester && digest(requester), after, before }, values);
+      const text = `SELECT ${RECORD} FROM gateway.outcome_record r JOIN gateway.data_key k ON k.gated_call_id = r.gated_call_id
+        ${where} ${before ? OLDEST_FIRST : NEWEST_FIRST} LIMIT $1`;
       const found = await query<StoredRecord>(text, values);
-      return page.before ? found.reverse() : found;
+      return before ? found.reverse() : found;
     },
-    byRef: async (outcomeRef) => (await evidence('r.outcome_ref = $1', [outcomeRef]))[0],
-    byTask: async (taskId) => (await evidence('r.task_id = $1', [taskId]))[0],
-    byDecision: (decisionId) =>
+    byRef: async (outcomeRef: string) => (await evidence('ref', 'r.outcome_ref = $1', [outcomeRef]))[0],
+    byTask: async (taskId: string) => (await evidence('task', 'r.task_id = $1', [taskId]))[0],
+    /** By the id of our decision row or by the PDP's own id of the evaluation. */
+    byDecision: (decisionId: string) =>
       evidence(
+        'decision',
         `r.gated_call_id IN (SELECT d.gated_call_id FROM gateway.decision d WHERE d.evaluation_id = $1
            UNION SELECT d.gated_call_id FROM gateway.decision d WHERE d.id = $2::uuid)`,
         [decisionId, UUID.test(decisionId) ? decisionId : null],
       ),
-    async byCall(callDigest) {
-      const found = await evidence('r.call_digest = $1', [callDigest]);
+    /** The newest records of a call; `isWhole`: there are no others. The list has all of them. */
+    async byCall(callDigest: string) {
+      const found = await evidence('call', 'r.call_digest = $1', [callDigest]);
       return { found, isWhole: found.length < LOOKUP_LIMIT };
     },
-    async openState(taskId) {
-      const [call] = await query<{ state: GatedCallState; ended: boolean }>(
-        'SELECT state, ended_at IS NOT NULL AS ended FROM gateway.gated_call WHERE task_id = $1',
-        [taskId],
-      );
-      return call?.ended ? undefined : call?.state;
+    /** The state of a call that has not ended, and so has no record yet. */
+    async openState(taskId: string): Promise<GatedCallState | undefined> {
+      const text = 'SELECT state FROM gateway.gated_call WHERE task_id = $1 AND ended_at IS NULL';
+      return (await query<{ state: GatedCallState }>(text, [taskId]))[0]?.state;
     },
   };
 }
 
-type StoredFilter = Omit<RecordFilter, 'requester'> & { readonly requesterKey?: string };
+type StoredFilter = Omit<Page['filter'], 'requester'> &
+  Pick<Page, 'after' | 'before'> & { readonly requesterKey: string | undefined };
 
-function conditions(filter: StoredFilter, { after, before }: { after?: RecordPosition; before?: RecordPosition }) {
-  const values: (string | number)[] = [];
-  const parts: string[] = [];
-  const add = (condition: (place: string) => string, value: string | undefined) => {
-    if (value !== undefined) parts.push(condition(`$${values.push(value)}`));
-  };
-  add((place) => `r.state = ${place}`, filter.state);
-  add((place) => `r.tool = ${place}`, filter.tool);
-  add((place) => `r.requester_key = ${place}`, filter.requesterKey);
-  add((place) => `r.call_digest = ${place}`, filter.callDigest);
-  add((place) => `r.recorded_at >= ${place}::timestamptz`, filter.from);
-  add((place) => `r.recorded_at < ${place}::timestamptz`, filter.until);
-  const beside = (how: '<' | '>', { recordedAt, outcomeRef }: RecordPosition) => {
-    const places = [`$${values.push(recordedAt)}::timestamptz`, `$${values.push(outcomeRef)}`];
-    parts.push(`(r.recorded_at, r.outcome_ref) ${how} (${places.join(', ')})`);
-  };
-  if (after) beside('<', after);
-  if (before) beside('>', before);
-  return { where: parts.length > 0 ? `WHERE ${parts.join(' AND ')}` : '', values };
+/** The `WHERE` clause; adds the parameters to `values`. */
+function conditions({ state, tool, requesterKey, callDigest, from, until, ...page }: StoredFilter, values: unknown[]) {
+  const place = (value: string) => `$${values.push(value)}`;
+  const instant = (value: string) => `${place(value)}::timestamptz`;
+  const { after, before } = page;
+  const beside = ({ recordedAt, outcomeRef }: RecordPosition) => `(${instant(recordedAt)}, ${place(outcomeRef)})`;
+  const parts = [
+    state && `r.state = ${place(state)}`,
+    tool && `r.tool = ${place(tool)}`,
+    requesterKey && `r.requester_key = ${place(requesterKey)}`,
+    callDigest && `r.call_digest = ${place(callDigest)}`,
+    from && `r.recorded_at >= ${instant(from)}`,
+    until && `r.recorded_at < ${instant(until)}`,
+    after && `(r.recorded_at, r.outcome_ref) < ${beside(after)}`,
+    before && `(r.recorded_at, r.outcome_ref) > ${beside(before)}`,
+  ].filter(Boolean);
+  return parts.length > 0 ? `WHERE ${parts.join(' AND ')}` : '';
 }
 
-/** Connections that cannot write, whatever is sent over them: the database itself refuses. */
+/** Connections that cannot write: the database itself refuses any statement that would. */
 export function createReadOnlyPool(databaseUrl: string, limits: Limits): Pool {
   const url = withOption(databaseUrl, 'default_transaction_read_only=on');
   return createPool(url, { applicationName: 'countersign audit', role: ROLES.audit, limits });

@@ -52,8 +52,8 @@ interface AccessTokenOptions extends Timing {
 }
 
 /**
- * Verifies JWT access tokens of one issuer for one service. Answers undefined for a token that is not good, whatever is
- * wrong with it; throws `ERR_IDENTITY_PROVIDER_UNAVAILABLE` when the issuer's keys cannot be read. @see RFC 9068
+ * Verifies JWT access tokens of one issuer for one service. Answers undefined for any token that is not valid; throws
+ * `ERR_IDENTITY_PROVIDER_UNAVAILABLE` when the issuer's keys cannot be read. @see RFC 9068
  */
 export function createAccessTokenVerifier(options: AccessTokenOptions) {
   const { issuer, audience, rolesClaim, identityClaim = 'sub', clock, log } = options;
@@ -201,7 +201,7 @@ async function discoverKeys(issuer: string, { clock, limits }: Timing): Promise<
     );
   }
   const keys = new URL(metadata.jwks_uri);
-  // Whoever can answer in the issuer's place could sign any token.
+  // An attacker who can answer in place of the issuer could sign any token.
   if (keys.protocol !== 'https:' && !isLoopbackHttp(keys)) throw new Error(`the keys of ${issuer} are not at https`);
   return createRemoteJWKSet(keys, { timeoutDuration: limits.issuerMs });
 }
@@ -214,8 +214,8 @@ const unavailable = (cause: unknown) =>
 /** Checks access tokens for one service. */
 export interface TokenVerifier {
   /**
-   * Whose token it is. Throws `ERR_TOKEN_INVALID` for a token that is not good, whatever is wrong with it, and
-   * `ERR_IDENTITY_PROVIDER_UNAVAILABLE` when the issuer's keys cannot be read.
+   * The verified token. Throws `ERR_TOKEN_INVALID` for any token that is not valid, and `ERR_IDENTITY_PROVIDER_UNAVAILABLE` when
+   * the issuer's keys cannot be read.
    */
   verify(token: string): Promise<AccessToken>;
 }

@@ -33,7 +33,7 @@ export async function requestToken({
   limits,
 }: ClientCredentials): Promise<IssuedToken> {
   const url = new URL(issuer);
-  // Secrets travel over plain http only where nobody else can listen.
+  // Secrets travel over plain http only where no other party can listen.
   const isLocal = isLoopbackHttp(url);
   try {
     const configuration = await oidc.discovery(url, clientId, undefined, oidc.ClientSecretBasic(clientSecret), {

@@ -8,7 +8,7 @@ const EVENT = 'http://schemas.openid.net/event/backchannel-logout';
 /** A token is sent at once; how far the clocks of issuer and site may be apart is in it. */
 const MAX_AGE_SECONDS = 120;
 const SKEW_SECONDS = 30;
-/** Kinds of tokens that are none of ours have a `typ` of their own. One that is not said to be anything is judged by the rest. */
+/** Tokens of other kinds have another `typ`. A token without one is judged by its claims. */
 const TYPES: readonly unknown[] = [undefined, 'jwt', 'logout+jwt'];
 
 /** Whose sessions end: those of a subject, the one that the issuer knows by `sid`, or that one if it is the subject's. */

@@ -7,15 +7,15 @@ import { askAgain, proofSchema, type Answer } from './proof.ts';
 import { createSealer } from './sign-in-attempts.ts';
 
 export interface RightsOptions {
-  /** `rights` are held while the issuer is asked: nothing that needs no answer of it may wait for those. */
+  /** Connections of `rights` are held while the issuer is asked, so reads that need no answer of it use `sessions`. */
   readonly pools: { readonly sessions: Pool; readonly rights: Pool };
-  /** Schema of the table `session`, which is text of our own. */
+  /** Schema of the table `session`. It becomes part of statements, so it is never input. */
   readonly schema: 'approvals' | 'audit';
   readonly secret: string;
   readonly rolesClaim: string;
   /** How long an answer of the issuer is used. */
   readonly recheckSeconds: number;
-  /** How long a session lasts, and so what is kept with it. */
+  /** How long a session, and its sealed tokens, last. */
   readonly sessionSeconds: number;
   readonly issuer: Issuer;
 }
@@ -23,22 +23,22 @@ export interface RightsOptions {
 interface Row {
   readonly roles: string[];
   readonly proof: string | null;
-  readonly asked_at: Date | null;
   readonly fresh: boolean | null;
 }
 
 export type Rights = ReturnType<typeof createRights>;
 
 /**
- * What people who signed in may do, as their issuer says it now. Its answer stands with the session in the database, for all
- * replicas, and is used for `recheckSeconds`; after that nothing is shown or decided before the issuer was asked again.
+ * Current roles of signed-in people, as their issuer states them. The answer is stored with the session, for all replicas, and used for
+ * `recheckSeconds`. After that, the application shows and decides nothing before it has asked the issuer again.
  */
 export function createRights(options: RightsOptions) {
   const { pools, schema, secret, rolesClaim, recheckSeconds, sessionSeconds, issuer } = options;
   const { sessions } = pools;
   const sealer = createSealer({ secret, purpose: `proof ${schema}` }, proofSchema);
   const table = `${schema}.session`;
-  const select = `SELECT roles, proof, asked_at, asked_at > clock_timestamp() - make_interval(secs => $2) AS fresh
+  // By the database's clock, which all replicas share. Prisma's client could neither compare with it nor take the row's lock.
+  const select = `SELECT roles, proof, asked_at > clock_timestamp() - make_interval(secs => $2) AS fresh
     FROM ${table} WHERE sid = $1`;
   const read = async (client: Pool | PoolClient, sessionId: string, lock = '') =>
     (await client.query<Row>(`${select} ${lock}`, [sessionId, recheckSeconds])).rows[0];
@@ -49,7 +49,7 @@ export function createRights(options: RightsOptions) {
       [sessionId, roles, sealed],
     );
   };
-  /** By one request at a time, also of other replicas: a refresh token that is used twice may end them all. */
+  /** One request at a time, also across replicas: an issuer may revoke all refresh tokens when one is used twice. */
   const recheck = (sessionId: string, subject: string) =>
     inTransaction(pools.rights, async (client) => {
       const row = await read(client, sessionId, 'FOR UPDATE');
@@ -60,7 +60,7 @@ export function createRights(options: RightsOptions) {
       return answer?.roles;
     });
   return {
-    /** Keeps what the issuer said at the sign-in, with a session that was just stored. */
+    /** Stores the issuer's answer at the sign-in, with a session that was just stored. */
     keep: (sessionId: string, answer: Answer) => unavailable(write(sessions, sessionId, answer)),
 
     /**
@@ -72,7 +72,7 @@ export function createRights(options: RightsOptions) {
         read(sessions, sessionId).then((row) => (row?.fresh === true ? row.roles : row && recheck(sessionId, subject))),
       ),
 
-    /** The ID token with which the issuer is told whose session ends. */
+    /** The ID token that names the session to the issuer at the sign-out. */
     async idToken(sessionId: string): Promise<string | undefined> {
       const row = await unavailable(read(sessions, sessionId));
       return typeof row?.proof === 'string' ? (await sealer.open(row.proof))?.idToken : undefined;
@@ -83,8 +83,8 @@ export function createRights(options: RightsOptions) {
 }
 
 /**
- * Ends the sessions that a logout token names: those of a person, or the one that the issuer knows by `sid`. One that began
- * after the token was made goes on, so that a token which comes again ends nothing. Answers how many it ended.
+ * Ends the sessions that a logout token names: those of a person, or the one that the issuer knows by `sid`. A session that began
+ * after the token was issued goes on, so a replayed token ends nothing. Returns how many sessions ended.
  */
 async function endSessions(pool: Pool, table: string, { subject, sid, issuedAt }: Logout): Promise<number> {
   const { rowCount } = await pool.query(
@@ -110,7 +110,7 @@ async function inTransaction<Done>(pool: Pool, work: (client: PoolClient) => Pro
     isBroken = false;
     return done;
   } finally {
-    // A connection whose transaction did not end is of no use to the next one.
+    // A connection whose transaction did not end must not be used again.
     client.release(isBroken);
   }
 }

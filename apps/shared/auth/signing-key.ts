@@ -28,7 +28,7 @@ export function publicKey(key: KeyMembers) {
   return { ...form, x, ...(form.kty === 'EC' && y && { y }), kid, use: 'sig' };
 }
 
-/** Those of a foreign key set that can verify anything here, without whatever else it says of them. */
+/** The keys of a foreign key set that can verify anything here, with only the members that verification needs. */
 export function publicKeys(keys: readonly JWK[]): JWK[] {
   return keys
     .filter((key) => formOf(key) !== undefined && key.x && key.kid && (key.kty === 'OKP' || key.y))
@@ -47,7 +47,7 @@ export async function createSigner(key: JWK): Promise<SignClaims> {
   return (claims, typ = 'JWT') => new SignJWT(claims).setProtectedHeader({ alg, typ, kid }).sign(signingKey);
 }
 
-/** The signer has this one key for tokens of other kinds, too: none of them may open what this one opens. */
+/** The signer uses the same key for tokens of other kinds, which must not be accepted in place of this one. */
 const TYP = 'service+jwt';
 const VALID_SECONDS = 60;
 /** How far the clocks of two services may be apart (ARAP-CLK-01). */

@@ -1,7 +1,5 @@
-import { PrismaPg } from '@prisma/adapter-pg';
 import { Client, type ClientBase, Pool, type PoolClient } from 'pg';
 import type { Logger } from 'pino';
-import { PrismaClient } from '../../../prisma/generated/client.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import type { Limits } from '../limits.ts';
 import { databaseProblem, isPassing, problemBehind } from './readiness.ts';
@@ -9,7 +7,7 @@ import { reportTransitions } from './transitions.ts';
 
 const KEEP_ALIVE_AFTER_MS = 10_000;
 
-/** The limits of every connection. A server that vanished without a word is given up, too: the network tells nobody. */
+/** The limits of every connection. Keep-alive probes find a server that vanished, which the network does not report. */
 const connectionLimits = (limits: Limits) => ({
   statement_timeout: limits.databaseStatementMs,
   lock_timeout: limits.databaseLockMs,
@@ -20,7 +18,7 @@ const connectionLimits = (limits: Limits) => ({
   keepAliveInitialDelayMillis: KEEP_ALIVE_AFTER_MS,
 });
 
-/** What a deployable may do in the database. Each role owns nothing, and changes fenced rows by functions alone. */
+/** The database role of each deployable. A role owns nothing and changes fenced rows only through functions. */
 export const ROLES = {
   gateway: 'countersign_enforcement',
   worker: 'countersign_enforcement',
@@ -40,10 +38,10 @@ interface PoolOptions {
 }
 
 /**
- * Connections to the database, for prepared queries and for Prisma alike. Nothing waits without end: not a statement, a lock, a
- * transaction that its client forgot, a connection (also one of the pool's), or an answer.
- * A connection to a standby is not used, nor is, with `durable`, one to a server that may lose what it has confirmed:
- * whoever asks for it gets `ERR_DATABASE_UNAVAILABLE`. Whoever makes the pool ends it.
+ * Connections to the database. Each wait has a limit: for a statement, a lock, a transaction that its client forgot, a connection
+ * (also one of the pool's), and an answer.
+ * The pool uses no connection to a standby and, with `durable`, none to a server that may lose commits that it confirmed: a caller
+ * gets `ERR_DATABASE_UNAVAILABLE`. The caller of this function ends the pool.
  *
  * @param max Largest number of connections.
  * @param applicationName What an operator sees in `pg_stat_activity`.
@@ -61,14 +59,13 @@ export function createPool(
     ...connectionLimits(limits),
     verify: (client, done) => void verify(client, durable).then(() => done(), done),
   });
-  // An idle connection that the server closes reports here; without a listener it would end the process. The pool
-  // has already let go of it, and the next query opens another.
+  // The pool has already replaced an idle connection that the server closed; without a listener the event would end the process.
   pool.on('error', () => undefined);
   if (log !== undefined) reportTransitions(pool, log);
   return pool;
 }
 
-/** The address with one more setting that the server applies to each connection from its start. */
+/** The address with one more setting, which the server applies to each connection from its start. */
 export function withOption(databaseUrl: string, setting: string): string {
   const url = new URL(databaseUrl);
   const options = url.searchParams.get('options');
@@ -76,9 +73,9 @@ export function withOption(databaseUrl: string, setting: string): string {
   return url.href;
 }
 
-/** After a failover the same address may lead elsewhere, so each new connection is looked at. */
+/** Checks each new connection: after a failover the same address may lead to another server. */
 async function verify(client: PoolClient, durable: boolean): Promise<void> {
-  // A connection that breaks meanwhile says so twice; an event that nobody listens to would end the process.
+  // A connection that breaks meanwhile rejects the query and emits an event, which without a listener would end the process.
   const ignore = () => undefined;
   client.on('error', ignore);
   try {
@@ -93,58 +90,45 @@ const unfit = (problem: string) =>
   new CountersignError('ERR_DATABASE_UNAVAILABLE', `the database cannot be used: ${problem}`);
 
 /**
- * Throws `ERR_DATABASE_UNAVAILABLE` when the server answers and is none to work on: a standby, one that loses what it confirms, or,
- * where a role is named, one that is of another version or does not let the login take on that role. A server that does not answer may
- * come later, and is looked at then.
+ * Throws `ERR_DATABASE_UNAVAILABLE` when the server answers and is unfit: it is a standby, may lose confirmed commits or, where a role
+ * is named, has another version or does not let the login take the role. A server that does not answer yet is checked by the pool later.
  */
 export async function refuseUnfitDatabase(
   databaseUrl: string,
   options: { durable: boolean; role?: Role; limits: Limits },
 ): Promise<void> {
   const { role, limits } = options;
-  const found = (url: string, look: (client: Client) => Promise<string | undefined>) => {
+  const problemAt = (url: string, check: (client: Client) => Promise<string | undefined>) => {
     const named = { connectionString: url, application_name: 'countersign start' };
     const client = new Client({ ...named, ...connectionLimits(limits) });
     client.on('error', () => undefined);
     return client
       .connect()
-      .then(() => look(client))
+      .then(() => check(client))
       .catch(problemBehind)
       .finally(() => client.end().catch(() => undefined));
   };
   const problem =
-    (await found(databaseUrl, (client) => unfitness(client, options))) ??
-    (role && (await found(withOption(databaseUrl, `role=${role}`), databaseProblem)));
+    (await problemAt(databaseUrl, (client) => unfitness(client, options))) ??
+    (role && (await problemAt(withOption(databaseUrl, `role=${role}`), databaseProblem)));
   if (problem !== undefined && !isPassing(problem)) throw unfit(problem);
 }
 
-export type { PrismaClient };
-
-/** A Prisma client over the pool. `$disconnect` it before the pool is ended; it does not end the pool itself. */
-export function createPrisma(pool: Pool): PrismaClient {
-  return new PrismaClient({ adapter: new PrismaPg(pool) });
-}
-
-/** What a server must not be, or lack, for its confirmations to be relied on. */
-interface Look {
+interface Fitness {
   readonly is_standby: boolean;
   readonly switched_off: string[];
 }
 
-// A commit that was confirmed can be gone after a crash when one of these is off: a permit to send would be given twice.
-const LOOK = `
+// With one of these off, a crash can undo a confirmed commit: the gateway could give a permit to send twice.
+const READ_FITNESS = `
   SELECT pg_is_in_recovery() AS is_standby, array(
     SELECT name FROM unnest(ARRAY['fsync', 'full_page_writes', 'synchronous_commit']) AS name
     WHERE current_setting(name) = 'off') AS switched_off`;
 
-/**
- * Why this server is not one to work on: it is a standby, which shows the past, or (with `durable`) it may lose what it
- * has confirmed. Undefined when nothing speaks against it.
- */
+/** Why this server is unfit: it is a standby, whose data are old, or (with `durable`) it may lose confirmed commits. Undefined when it is fit. */
 export async function unfitness(client: ClientBase, { durable }: { durable: boolean }): Promise<string | undefined> {
-  const { rows } = await client.query<Look>(LOOK);
-  const [look] = rows;
-  if (look?.is_standby !== false) return 'it is a standby; connect to the primary';
-  if (!durable || look.switched_off.length === 0) return undefined;
-  return `it may lose what it has confirmed, with ${look.switched_off.join(' and ')} switched off; switch them on`;
+  const [found] = (await client.query<Fitness>(READ_FITNESS)).rows;
+  if (found?.is_standby !== false) return 'it is a standby; connect to the primary';
+  if (!durable || found.switched_off.length === 0) return undefined;
+  return `it may lose what it has confirmed, with ${found.switched_off.join(' and ')} switched off; switch them on`;
 }

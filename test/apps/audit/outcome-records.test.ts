@@ -168,7 +168,7 @@ describe('a record under a key that this process lacks', () => {
     for (const path of [`by-task/${taskId}`, listed.outcomeRef as string]) {
       const alone = await audit.json(`/outcome-records/${path}`);
       expect([alone.status, alone.body.title]).toEqual([503, 'This record cannot be opened here']);
-      expect(alone.body.detail).toMatch(/says nothing against the record.*Try again when the key was added/);
+      expect(alone.body.detail).toMatch(/says nothing against the record.*Try again when an operator has added it/);
     }
   });
 });
