@@ -32,12 +32,20 @@ const SECTIONS = [
   { name: 'inspector', what: 'the MCP Inspector against the whole product', run: program('inspector') },
   { name: 'principals', what: 'attempts on tasks of others', run: program('principals') },
   { name: 'workflows', what: 'long lives of workflows', run: files('test/workflows') },
-  { name: 'postgres', what: 'a database that fails', run: files('test/postgres', 'test/e2e/postgres') },
-  { name: 'engine', what: 'an engine that works against calls', run: files('test/engine') },
+  {
+    name: 'postgres',
+    what: 'a database that fails',
+    run: files('test/postgres', 'test/e2e/postgres', 'test/apps/shared/embedded/postgres'),
+  },
+  {
+    name: 'engine',
+    what: 'an engine that works against calls',
+    run: files('test/engine', 'test/apps/shared/embedded/temporal'),
+  },
   {
     name: 'e2e',
     what: 'whole installations, broken in every way',
-    run: files('test/e2e/(?!postgres)', 'test/browser'),
+    run: files('test/e2e/(?!postgres)', 'test/browser', 'test/pixels'),
   },
   { name: 'pixels', what: 'random pairs of calls that differ', run: program('pixels', '--pairs', '500') },
   { name: 'fuzz', what: 'random requests to the MCP endpoint', run: program('fuzz') },

@@ -1,4 +1,5 @@
 import { describe } from '@jest/globals';
 import { pressEverything } from './press-everything.ts';
 
-describe('the controls of the pages without scripts', () => pressEverything({ javaScriptEnabled: false }));
+describe('without any script', () => pressEverything({ javaScriptEnabled: false, everywhere: false }));
+describe('with the script of the pages', () => pressEverything({ javaScriptEnabled: true, everywhere: true }));

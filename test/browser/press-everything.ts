@@ -6,7 +6,7 @@ import type { Running } from '../../apps/shared/lifecycle.ts';
 import { ApprovalsUnderTest } from '../support/approvals.ts';
 import { launchBrowser } from '../support/chromium.ts';
 import { controlSources, markSources } from '../support/control-sources.ts';
-import { ControlsUnderTest, type Pressed, type Situation } from '../support/situations.ts';
+import { type ControlsOptions, ControlsUnderTest, type Pressed, type Situation } from '../support/situations.ts';
 import { SEALING_SECRETS } from '../support/gated-calls.ts';
 import { approvalsSituations, settings } from './approvals-situations.ts';
 import { auditSituations } from './audit-situations.ts';
@@ -17,7 +17,7 @@ const texts = { delegate: 'dora', from: '2020-01-01T00:00:00Z', callDigest: `hma
 const PAGES = ['apps/approvals/inbox', 'apps/audit/pages', 'apps/shared/pages', 'apps/shared/embedded/identity'];
 
 /** Defines tests that press each control of each page in each situation, and check that all sources of controls are covered. */
-export function pressEverything({ javaScriptEnabled }: { readonly javaScriptEnabled: boolean }): void {
+export function pressEverything(manner: Pick<ControlsOptions, 'javaScriptEnabled' | 'everywhere'>): void {
   const service = new ApprovalsUnderTest();
   const pressed: Pressed[] = [];
   let audit: Running;
@@ -44,7 +44,7 @@ export function pressEverything({ javaScriptEnabled }: { readonly javaScriptEnab
   describe.each(sites)('on $site', ({ url, situations }) => {
     let controls: ControlsUnderTest;
     beforeAll(() => {
-      controls = new ControlsUnderTest({ browser, url: url(), pool: service.database.pool, texts, javaScriptEnabled });
+      controls = new ControlsUnderTest({ browser, url: url(), pool: service.database.pool, texts, ...manner });
     });
 
     it.each(situations)('have an effect: $name', async (situation: Situation) => {

@@ -30,7 +30,7 @@ beforeAll(async () => {
     annotations: {},
   });
   stack = await startStack({
-    parts: 'apart',
+    parts: 'together',
     servers: 'shared',
     policies: POLICIES,
     mcpServers: { bank: { url: bank.url } },
@@ -100,7 +100,7 @@ describe('the requirements of a tool', () => {
     rmSync(flagsFile);
     await approve(request);
     await waitFor(
-      async () => (await opened(taskId))?.state === 'granted' && stack.log('worker').includes('cannot be looked at'),
+      async () => (await opened(taskId))?.state === 'granted' && stack.log('up').includes('cannot be looked at'),
     );
     expect(bank.calls).toBe(before);
     flag(`${FLAG}: true`);

@@ -8,7 +8,7 @@ import { waitFor } from '../support/wait-for.ts';
 let stack!: Stack;
 const { approve, writes } = heldCalls(() => stack);
 beforeAll(async () => {
-  stack = await startStack({ parts: 'apart', servers: 'shared', config: { gateway: { waitSeconds: 45 } } });
+  stack = await startStack({ parts: 'together', servers: 'shared', config: { gateway: { waitSeconds: 45 } } });
 });
 afterAll(() => stack?.stop());
 

@@ -1,56 +1,12 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { Browser } from 'playwright-core';
-import { canonicalJson } from '../../workflows/domain/canonical-json.ts';
-import { launchBrowser } from '../support/chromium.ts';
-import { DrawingBoard, isSameDrawing, WIDTHS, type Drawing } from './drawing.tsx';
+import { describe, expect, it } from '@jest/globals';
+import { testLineEnds } from './line-ends.ts';
 import { runPixels } from './run-pixels.ts';
 
 /** Fewer pairs than `npm run test:pixels` draws, and always the same. */
 const PAIRS = 20;
 
 describe('arguments, as an approver sees them', () => {
-  let browser: Browser;
-  beforeAll(async () => {
-    browser = await launchBrowser();
-  });
-  afterAll(() => browser.close());
-
-  const lengths = Array.from({ length: 76 }, (_, at) => at + 4);
-  /** The texts at even places that look like the following text. */
-  const alikeIn = (texts: readonly string[], drawings: readonly Drawing[]) =>
-    texts.filter((_, at) => {
-      const [one, other] = [drawings[at], drawings[at + 1]];
-      return at % 2 === 0 && (one === undefined || other === undefined || isSameDrawing(one, other));
-    });
-  const commands = (ends: readonly [string, string]) =>
-    lengths.flatMap((length) =>
-      ends.map((end) => canonicalJson({ command: `rm -rf /srv/backup/${'d'.repeat(length)}${end}`, cwd: '/srv' })),
-    );
-
-  it.each(WIDTHS.flatMap((width) => [[width, 'as usual', false] as const, [width, 'dense', true] as const]))(
-    'show a blank before the last character, wherever lines of %i px end, %s',
-    async (width, _form, isDense) => {
-      const board = await DrawingBoard.open(browser, width, 'light');
-      const texts = commands(['/', ' /']);
-      expect(alikeIn(texts, await board.draw(texts, isDense))).toEqual([]);
-    },
-  );
-
-  it.each(WIDTHS)('show a blank before a wider character, wherever filled lines of %i px end', async (width) => {
-    const board = await DrawingBoard.open(browser, width, 'light');
-    const texts = commands(['\u{1d68a}x', ' \u{1d68a}x']);
-    expect(alikeIn(texts, await board.draw(texts, true))).toEqual([]);
-  });
-
-  it('show it in names too, where a browser would end a line by itself', async () => {
-    const board = await DrawingBoard.open(browser, 390, 'light');
-    const names = ['-', '?', '\u2014'].flatMap((sign) =>
-      lengths
-        .slice(0, 28)
-        .flatMap((length) => [sign, `${sign} `].map((joint) => 'a'.repeat(length) + joint + 'b'.repeat(12))),
-    );
-    expect(alikeIn(names, await board.drawNames(names))).toEqual([]);
-  });
+  testLineEnds([390]);
 
   it('differ wherever two calls do', async () => {
     const { alike, unsteady, pairs } = await runPixels({ pairs: PAIRS, seed: 'the suite' });

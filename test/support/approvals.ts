@@ -22,7 +22,7 @@ import { signedToken } from './signed-tokens.ts';
 import { signInTo } from './signing-in.ts';
 import { aSubmission, type SubmissionChanges } from './submissions.ts';
 import { waitFor } from './wait-for.ts';
-import { systemTime } from './time.ts';
+import { aWallClock, systemTime } from './time.ts';
 
 export interface ReceivedCallback {
   readonly headers: IncomingHttpHeaders;
@@ -51,6 +51,8 @@ export interface Answer {
 export class ApprovalsUnderTest {
   config!: Config;
   database!: TestDatabase;
+  /** The clock of the service, which a test sets. */
+  readonly clock = aWallClock();
   readonly callbacks: ReceivedCallback[] = [];
   /** The gateway's answers to the next callbacks; 204 when the list is empty. */
   readonly callbackAnswers: number[] = [];
@@ -110,7 +112,7 @@ export class ApprovalsUnderTest {
     const { key = this.secrets.accessRequestSigningKey, publishedKeys = [] } = changed;
     const config = { ...this.config, approvals: { ...this.config.approvals, publishedKeys: [...publishedKeys] } };
     const secrets = { ...this.secrets, accessRequestSigningKey: key };
-    this.#service = await startApprovals(config, secrets, { ...systemTime, log, databaseUrl: this.database.url });
+    this.#service = await startApprovals(config, secrets, { ...systemTime, clock: this.clock, log, databaseUrl: this.database.url });
   }
 
   /** Stops only the service, with its inbox. */

@@ -1,3 +1,4 @@
+import { type Clock, systemClock } from '../../apps/shared/clock.ts';
 import type { IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { exportJWK, generateKeyPair, SignJWT, type JWTPayload } from 'jose';
@@ -21,7 +22,7 @@ export const SCHEMA_PATH = '/canary-schemas/request.json';
  * point and an access request service. It gives the answers of `decide` and `accept`, waits while they do, and
  * remembers the requests.
  */
-export async function anAuthority() {
+export async function anAuthority(clock: Pick<Clock, 'now'> = systemClock) {
   const { publicKey, privateKey } = await generateKeyPair('ES256');
   const other = await generateKeyPair('ES256');
   const jwk = { ...(await exportJWK(publicKey)), kid: 'k1', alg: 'ES256', use: 'sig' };
@@ -36,7 +37,7 @@ export async function anAuthority() {
     /** All other requests to it. */
     other: (_url: URL): Answer | Promise<Answer> | undefined => undefined,
     async token(claims: JWTPayload = {}, forged = false): Promise<string> {
-      const now = Math.floor(Date.now() / 1_000);
+      const now = Math.floor(clock.now() / 1_000);
       return new SignJWT({
         client_id: 'agent-7',
         scope: 'mcp',

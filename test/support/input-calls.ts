@@ -4,19 +4,6 @@ import { send, type Sent, type SendOptions } from './gateway-wire.ts';
 import { REQUESTABLE, startRealGateway } from './real-gateway.ts';
 
 export const TASKS = { extensions: { 'io.modelcontextprotocol/tasks': {} } };
-/** For a clock that is moved while everything else goes on. */
-export const ALL_BUT_THE_DATE = [
-  'hrtime',
-  'nextTick',
-  'performance',
-  'queueMicrotask',
-  'setImmediate',
-  'clearImmediate',
-  'setInterval',
-  'clearInterval',
-  'setTimeout',
-  'clearTimeout',
-] as const;
 export const WHY = 'Quarterly settlement, invoice batch 88';
 
 /** The schema of a request that requires these values. */

@@ -2,6 +2,7 @@ import { pino } from 'pino';
 import { startGateway } from '../../apps/gateway/main.ts';
 import { parseConfig, type Config } from '../../apps/shared/config/config.ts';
 import { freePort } from '../../apps/shared/embedded/process-tools.ts';
+import type { Clock } from '../../apps/shared/clock.ts';
 import { type Running, stopAll } from '../../apps/shared/lifecycle.ts';
 import { anAuthority } from './authority-stub.ts';
 import { createTestDatabase } from './database.ts';
@@ -9,7 +10,7 @@ import { SEALING_SECRETS } from './gated-calls.ts';
 import { CALLBACK_SECRET } from './gateway-world.ts';
 import { send, type Sent } from './gateway-wire.ts';
 import { waitFor } from './wait-for.ts';
-import { PATIENT_FACTOR, systemTime } from './time.ts';
+import { aWallClock, PATIENT_FACTOR, systemTime } from './time.ts';
 
 const server = new URL('../clients/fixtures/crashing-server.mjs', import.meta.url).pathname;
 
@@ -39,14 +40,15 @@ type Sections = Readonly<
  * `another` starts one more over the same database.
  */
 export async function startRealGateway(settings: Partial<Config['gateway']>, sections: Sections = {}) {
-  const authority = await anAuthority();
+  const clock = aWallClock();
+  const authority = await anAuthority(clock);
   const database = await createTestDatabase();
   const replicas: Running[] = [];
   const selfChecks = () => authority.seen.filter(({ body }) => body.includes('countersign-self-check')).length;
   const another = async () => {
     const [authorityUrl, looksBefore] = [authority.url, selfChecks()];
     const { urls, running, programs } = await startReplica({
-      ...{ authorityUrl, databaseUrl: database.url, settings, sections },
+      ...{ authorityUrl, databaseUrl: database.url, settings, sections, clock },
     });
     replicas.push(running);
     // The gateway looks at the authority once by itself, and a test does not count that.
@@ -69,6 +71,8 @@ export async function startRealGateway(settings: Partial<Config['gateway']>, sec
   const received: string[] = [];
   return {
     authority,
+    /** The clock of the gateway, which a test sets ahead. */
+    clock,
     database,
     mcpUrl,
     another,
@@ -109,9 +113,10 @@ interface Replica {
   readonly databaseUrl: string;
   readonly settings: Partial<Config['gateway']>;
   readonly sections: Sections;
+  readonly clock: Clock;
 }
 
-async function startReplica({ authorityUrl: url, databaseUrl, settings, sections }: Replica) {
+async function startReplica({ authorityUrl: url, databaseUrl, settings, sections, clock }: Replica) {
   const config = parseConfig(
     {
       timeLimitFactor: PATIENT_FACTOR,
@@ -130,7 +135,12 @@ async function startReplica({ authorityUrl: url, databaseUrl, settings, sections
     callbackSecret: CALLBACK_SECRET,
     ...SEALING_SECRETS,
   };
-  const running = await startGateway(config, secrets, { ...systemTime, databaseUrl, log: pino({ level: 'silent' }) });
+  const running = await startGateway(config, secrets, {
+    ...systemTime,
+    clock,
+    databaseUrl,
+    log: pino({ level: 'silent' }),
+  });
   const programs = Object.entries(config.mcpServers).flatMap(([name, of]) => ('command' in of ? [name] : []));
   return { urls: config.urls, running, programs };
 }

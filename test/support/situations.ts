@@ -44,6 +44,8 @@ export interface ControlsOptions {
   readonly pool: Pool;
   readonly texts: Texts;
   readonly javaScriptEnabled: boolean;
+  /** Presses a control on each page that has it. Otherwise it presses one control once for each content of its form. */
+  readonly everywhere: boolean;
 }
 
 /**
@@ -71,8 +73,9 @@ export class ControlsUnderTest {
     const opened = await this.#open(situation);
     const controls = await collect(opened.page);
     const where = ({ label, source }: Control) => `${situation.name}: ${label} (${source})`;
-    for (const control of controls.filter(staysHere)) await this.#check(opened, control, where(control));
-    for (const control of controls.filter((one) => !staysHere(one) && this.#isNew(one))) {
+    const fresh = controls.filter((one) => this.#isNew(one));
+    for (const control of fresh.filter(staysHere)) await this.#check(opened, control, where(control));
+    for (const control of fresh.filter((one) => !staysHere(one))) {
       await this.#again(opened);
       await this.#check(opened, control, where(control));
     }
@@ -95,12 +98,13 @@ export class ControlsUnderTest {
   }
 
   /**
-   * Whether the state of the page matters for it. The frame of all pages and a link to the same place have the same
-   * effect on each page; without a script so does a form with the same content.
+   * Whether the control has an effect of its own here. The frame of all pages and a link to the same place have the same
+   * effect on each page; so has a form with the same content, unless each page is looked at.
    */
-  #isNew({ source, isOfFrame, content }: Control): boolean {
+  #isNew(control: Control): boolean {
+    const { source, isOfFrame, content } = control;
     const isLink = content?.startsWith('<') === false;
-    if (this.#options.javaScriptEnabled && !isOfFrame && !isLink) return true;
+    if (this.#options.everywhere && (staysHere(control) || !(isOfFrame || isLink))) return true;
     const key = `${source} ${content ?? ''}`;
     const isNew = !this.#pressedBefore.has(key);
     this.#pressedBefore.add(key);

@@ -20,8 +20,20 @@ export const CUT_AT_ONCE: Limits = { ...PATIENT_LIMITS, serverCloseMs: 0 };
 /** The `doctor`'s knowledge of a test configuration. */
 export const IN_DEVELOPMENT = { mode: 'development', timeLimitFactor: PATIENT_FACTOR } as const;
 
-/** The time of this machine, with a wall clock that a test sets ahead, in milliseconds. */
-export function aWallClock(): Clock & { aheadMs: number } {
-  const wall = { ...systemClock, aheadMs: 0, now: () => systemClock.now() + wall.aheadMs };
+/** The time of this machine, with a wall clock that a test sets. */
+export interface WallClock extends Clock {
+  /** How far the wall clock is ahead, in milliseconds. */
+  aheadMs: number;
+  /** The wall clock stands still at this time, in milliseconds since 1970. */
+  stoppedAt: number | undefined;
+}
+
+export function aWallClock(): WallClock {
+  const wall: WallClock = {
+    ...systemClock,
+    aheadMs: 0,
+    stoppedAt: undefined,
+    now: () => wall.stoppedAt ?? systemClock.now() + wall.aheadMs,
+  };
   return wall;
 }

@@ -1,7 +1,6 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { exportJWK, generateKeyPair } from 'jose';
 import { ApprovalsUnderTest } from '../../support/approvals.ts';
-import { ALL_BUT_THE_DATE } from '../../support/input-calls.ts';
 import { wordsOf } from '../../support/pages.ts';
 import type { SubmissionChanges } from '../../support/submissions.ts';
 
@@ -11,7 +10,7 @@ describe('the submission of an access request [ARAP-BND-01, ARAP-BND-04, ARAP-BN
   const service = new ApprovalsUnderTest();
   beforeAll(() => service.start());
   afterAll(() => service.stop());
-  afterEach(() => void jest.useRealTimers());
+  afterEach(() => void (service.clock.stoppedAt = undefined));
 
   const count = async () =>
     (await service.database.pool.query('SELECT count(*)::int AS n FROM approvals.access_request')).rows[0].n as number;
@@ -69,7 +68,7 @@ describe('the submission of an access request [ARAP-BND-01, ARAP-BND-04, ARAP-BN
     const body = await service.submission({ expiresAt });
     const first = await service.submit(body, { 'idempotency-key': 'later' });
     expect(first.status).toBe(202);
-    jest.useFakeTimers({ now: expiresAt.getTime() + 31_000, doNotFake: [...ALL_BUT_THE_DATE] });
+    service.clock.stoppedAt = expiresAt.getTime() + 31_000;
     expect(await refusal({ expiresAt })).toEqual([410, 'expired_denial']);
     const again = await service.submit(body, { 'idempotency-key': 'later' });
     expect([again.status, again.body.task.id]).toEqual([202, first.body.task.id]);
@@ -146,9 +145,9 @@ describe('the submission of an access request [ARAP-BND-01, ARAP-BND-04, ARAP-BN
   });
 
   it('refuses a stale denial, with thirty seconds of tolerance [ARAP-BND-18, ARAP-ERR-03, ARAP-CLK-01, ARAP-CLK-02]', async () => {
-    jest.useFakeTimers({ doNotFake: [...ALL_BUT_THE_DATE] });
+    const now = (service.clock.stoppedAt = Date.now());
     expect(await refusal({ expiresAt: longAgo() })).toEqual([410, 'expired_denial']);
-    const justOver = new Date((Math.floor(Date.now() / 1_000) - 5) * 1_000);
+    const justOver = new Date((Math.floor(now / 1_000) - 5) * 1_000);
     expect((await service.submit(await service.submission({ expiresAt: justOver }))).status).toBe(202);
   });
 

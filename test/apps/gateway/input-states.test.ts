@@ -1,8 +1,7 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { AUTHORIZATION, metaOf, textOf } from '../../support/gateway-wire.ts';
 import {
   accepted,
-  ALL_BUT_THE_DATE,
   answering,
   FIELDS,
   questionIn,
@@ -73,11 +72,11 @@ describe('a state', () => {
   it('that is more than ten minutes old is refused', async () => {
     const args = asking.newArguments();
     const question = await asked(args);
-    jest.useFakeTimers({ now: Date.now() + 601_000, doNotFake: [...ALL_BUT_THE_DATE] });
+    real.clock.aheadMs = 601_000;
     try {
       await refused(args, answering(question, accepted()));
     } finally {
-      jest.useRealTimers();
+      real.clock.aheadMs = 0;
     }
     expect(taskOf(await asking.call(args, answering(question, accepted())))).toMatch(/^tsk_/);
   });

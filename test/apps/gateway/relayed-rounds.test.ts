@@ -1,6 +1,6 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { AUTHORIZATION, metaOf, textOf, type SendOptions } from '../../support/gateway-wire.ts';
-import { accepted, ALL_BUT_THE_DATE, questionIn, schemaOf, TASKS } from '../../support/input-calls.ts';
+import { accepted, questionIn, schemaOf, TASKS } from '../../support/input-calls.ts';
 import { REQUESTABLE } from '../../support/real-gateway.ts';
 import { asking, EVERYTHING, startRelayingGateway } from '../../support/relaying-gateway.ts';
 
@@ -50,11 +50,11 @@ describe('a state of a relayed round', () => {
 
   it('expires [MRTR-008]', async () => {
     const answer = await question();
-    jest.useFakeTimers({ doNotFake: [...ALL_BUT_THE_DATE], now: Date.now() + 601_000 });
+    real.clock.aheadMs = 601_000;
     try {
       await refused({ ...asking('request_state'), ...answer });
     } finally {
-      jest.useRealTimers();
+      real.clock.aheadMs = 0;
     }
     expect(textOf((await call({ ...asking('request_state'), ...answer })).body.result)).toBe('state-ok');
   });

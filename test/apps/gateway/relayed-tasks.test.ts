@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { declaredTo } from '../../support/conversing-upstream.ts';
 import { AUTHORIZATION, metaOf, SERVER_INFO, textOf, type Sent, type SendOptions } from '../../support/gateway-wire.ts';
-import { accepted, ALL_BUT_THE_DATE, questionIn, TASKS } from '../../support/input-calls.ts';
+import { accepted, questionIn, TASKS } from '../../support/input-calls.ts';
 import { asking, EVERYTHING, startRelayingGateway } from '../../support/relaying-gateway.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
@@ -206,11 +206,11 @@ describe('the id of a task of an upstream', () => {
 
   it('expires, and is unknown when the upstream has forgotten its task [TASK-094]', async () => {
     const taskId = await open('slow_compute', { seconds: 600 });
-    jest.useFakeTimers({ doNotFake: [...ALL_BUT_THE_DATE], now: Date.now() + 31 * 24 * 3_600_000 });
+    real.clock.aheadMs = 31 * 24 * 3_600_000;
     try {
       await refused(taskId);
     } finally {
-      jest.useRealTimers();
+      real.clock.aheadMs = 0;
     }
     upstream.forge = ({ method }) =>
       method === 'tasks/get' ? { error: { code: -32_602, message: 'canary' } } : undefined;

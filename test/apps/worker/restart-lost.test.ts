@@ -11,7 +11,7 @@ import { systemTime } from '../../support/time.ts';
 
 const HOUR = 3_600_000;
 /** The supported number of waiting calls in one installation. */
-const MANY = 10_000;
+const MANY = 1_000;
 
 describe('the restart of lost workflows', () => {
   let db: TestDatabase;
