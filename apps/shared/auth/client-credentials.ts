@@ -10,7 +10,7 @@ interface ClientCredentials {
   readonly issuer: string;
   readonly clientId: string;
   readonly clientSecret: string;
-  /** What the token is for. */
+  /** The resource that the token is for. */
   readonly resource: Resource;
   readonly limits: Limits;
 }
@@ -22,7 +22,7 @@ export interface IssuedToken {
 }
 
 /**
- * A token for a program: the client-credentials grant, for one resource (RFC 8707). Throws `ERR_TOKEN_INVALID` when the
+ * Requests a token for a program with the client-credentials grant, for one resource (RFC 8707). Throws `ERR_TOKEN_INVALID` when the
  * issuer refuses and `ERR_IDENTITY_PROVIDER_UNAVAILABLE` when it does not answer.
  */
 export async function requestToken({
@@ -33,11 +33,11 @@ export async function requestToken({
   limits,
 }: ClientCredentials): Promise<IssuedToken> {
   const url = new URL(issuer);
-  // Secrets travel over plain http only where nobody else can listen.
-  const isLocal = isLoopbackHttp(url);
+  // Secrets travel over plain http only where no other machine can listen.
+  const execute = isLoopbackHttp(url) ? [oidc.allowInsecureRequests] : [];
   try {
     const configuration = await oidc.discovery(url, clientId, undefined, oidc.ClientSecretBasic(clientSecret), {
-      execute: isLocal ? [oidc.allowInsecureRequests] : [],
+      execute,
       timeout: limits.tokenMs / 1_000,
     });
     const { audience, scope } = resource;
@@ -48,25 +48,22 @@ export async function requestToken({
     };
   } catch (cause) {
     if (cause instanceof oidc.ResponseBodyError || cause instanceof oidc.WWWAuthenticateChallengeError) {
-      throw new CountersignError('ERR_TOKEN_INVALID', `${issuer} gives ${clientId} no token for ${resource.scope}`, {
-        cause,
-      });
+      const message = `${issuer} refuses ${clientId} a token for ${resource.scope}`;
+      throw new CountersignError('ERR_TOKEN_INVALID', message, { cause });
     }
-    throw new CountersignError('ERR_IDENTITY_PROVIDER_UNAVAILABLE', `${issuer} does not answer; is it running?`, {
-      cause,
-    });
+    const message = `${issuer} does not answer; is it running?`;
+    throw new CountersignError('ERR_IDENTITY_PROVIDER_UNAVAILABLE', message, { cause });
   }
 }
 
-/** Whose token it is, and what for. */
 interface PersonToken {
   readonly name: string;
   readonly audience: keyof ReturnType<typeof resourcesOf>;
-  /** Separated by blanks. Default: all that the service knows. */
+  /** Separated by spaces. Default: all scopes of the service. */
   readonly scope?: string | undefined;
 }
 
-/** A token of one of the people of the embedded identity provider, for one service. Fails as `requestToken` does. */
+/** Requests a token for a person of the embedded identity provider, for one service. Fails as `requestToken` does. */
 export function requestPersonToken(
   config: Pick<Config, 'urls' | 'gateway' | 'tools' | 'approvals' | 'audit' | 'timeLimitFactor'>,
   { identity }: Pick<DevelopmentSecrets, 'identity'>,
@@ -82,14 +79,14 @@ export function requestPersonToken(
   });
 }
 
-/** A service that takes access tokens: the audience they are made for, and the scopes that let their holder use it. */
+/** A service that accepts access tokens: their audience, and the scopes that let their holder use it. */
 interface Resource {
   readonly audience: string;
-  /** Separated by blanks. */
+  /** Separated by spaces. */
   readonly scope: string;
 }
 
-/** Scopes that a token for the MCP endpoint needs to call the tool of this public name: those of the gateway first. */
+/** The scopes that a token needs to call the tool with this public name. The gateway's own scopes come first. */
 export function scopesFor({ gateway, tools }: Pick<Config, 'gateway' | 'tools'>, tool: string): readonly string[] {
   const own = ownProperty(tools, tool)?.scopes;
   return own === undefined ? gateway.scopes : [...new Set([...gateway.scopes, ...own])];

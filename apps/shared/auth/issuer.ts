@@ -14,13 +14,13 @@ export interface IssuerOptions {
   readonly log: Logger;
 }
 
-/** The OpenID provider at which people sign in, found through its metadata when it is first needed. */
+/** The OpenID provider at which people sign in, discovered through its metadata at the first use. */
 export interface Issuer {
   /** Throws a `Refusal` (503) when it does not answer. */
   configuration(): Promise<oidc.Configuration>;
-  /** Keys of what it signs. Throws as `configuration` does. */
+  /** Its public keys. Throws as `configuration` does. */
   keys(): Promise<JWTVerifyGetKey>;
-  /** Logs why it could not be used, and makes the refusal (503) of it. */
+  /** Logs the cause, and returns the refusal (503). */
   away(cause: unknown): Refusal;
 }
 
@@ -34,16 +34,16 @@ export function createIssuer({ issuer, clientId, clientSecret, limits, log }: Is
       const keys = new URL(known.serverMetadata().jwks_uri ?? url);
       // An attacker who answers in the issuer's place could sign anything.
       if (keys.protocol !== 'https:' && !isLoopbackHttp(keys))
-        throw new Error('the keys of the issuer are not at https');
+        throw new Error('the keys of the issuer are not served over https');
       return { known, keys: createRemoteJWKSet(keys) };
     });
   let found: ReturnType<typeof discover> | undefined;
   const away = (err: unknown): Refusal => {
-    log.warn({ err }, 'the identity provider does not answer as it should');
+    log.warn({ err }, 'the identity provider does not answer as expected');
     return new Refusal(
       503,
       'The identity provider does not answer',
-      'It says who may do what here, so nothing was shown or decided. Try again in a moment, or sign in again.',
+      'Your roles come from it, so nothing was shown or decided. Try again in a moment, or sign in again.',
       { href: signInPath('/'), label: 'Sign in again' },
     );
   };

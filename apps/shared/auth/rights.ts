@@ -7,15 +7,15 @@ import { askAgain, proofSchema, type Answer } from './proof.ts';
 import { createSealer } from './sign-in-attempts.ts';
 
 export interface RightsOptions {
-  /** `rights` are held while the issuer is asked: nothing that needs no answer of it may wait for those. */
+  /** Connections of `rights` are held while the issuer is asked, so other queries must not wait for them. */
   readonly pools: { readonly sessions: Pool; readonly rights: Pool };
-  /** Schema of the table `session`, which is text of our own. */
+  /** Schema of the table `session`. Never text from outside: it becomes part of a statement. */
   readonly schema: 'approvals' | 'audit';
   readonly secret: string;
   readonly rolesClaim: string;
-  /** How long an answer of the issuer is used. */
+  /** How long an answer of the issuer is valid. */
   readonly recheckSeconds: number;
-  /** How long a session lasts, and so what is kept with it. */
+  /** How long a session and its proof last. */
   readonly sessionSeconds: number;
   readonly issuer: Issuer;
 }
@@ -30,8 +30,8 @@ interface Row {
 export type Rights = ReturnType<typeof createRights>;
 
 /**
- * What people who signed in may do, as their issuer says it now. Its answer stands with the session in the database, for all
- * replicas, and is used for `recheckSeconds`; after that nothing is shown or decided before the issuer was asked again.
+ * The current roles of people who signed in, according to their issuer. Its answer is stored with the session in the database, for all
+ * replicas, and is valid for `recheckSeconds`. After that, the issuer is asked again before anything is shown or decided.
  */
 export function createRights(options: RightsOptions) {
   const { pools, schema, secret, rolesClaim, recheckSeconds, sessionSeconds, issuer } = options;
@@ -49,7 +49,7 @@ export function createRights(options: RightsOptions) {
       [sessionId, roles, sealed],
     );
   };
-  /** By one request at a time, also of other replicas: a refresh token that is used twice may end them all. */
+  /** One request at a time, across replicas: an issuer may end the session when a refresh token is used twice. */
   const recheck = (sessionId: string, subject: string) =>
     inTransaction(pools.rights, async (client) => {
       const row = await read(client, sessionId, 'FOR UPDATE');
@@ -60,19 +60,19 @@ export function createRights(options: RightsOptions) {
       return answer?.roles;
     });
   return {
-    /** Keeps what the issuer said at the sign-in, with a session that was just stored. */
+    /** Stores the issuer's answer at the sign-in, with a session that was just stored. */
     keep: (sessionId: string, answer: Answer) => unavailable(write(sessions, sessionId, answer)),
 
     /**
-     * Roles of the person whose session it is, at most `recheckSeconds` old. Undefined when the session is over, here or at
-     * the issuer. Throws a `Refusal` (503) when the issuer cannot be asked, and `ERR_DATABASE_UNAVAILABLE`.
+     * Roles of the session's person, at most `recheckSeconds` old. Undefined when the session has ended, here or at the
+     * issuer. Throws a `Refusal` (503) when the issuer does not answer, and `ERR_DATABASE_UNAVAILABLE`.
      */
     now: (sessionId: string, subject: string): Promise<readonly string[] | undefined> =>
       unavailable(
         read(sessions, sessionId).then((row) => (row?.fresh === true ? row.roles : row && recheck(sessionId, subject))),
       ),
 
-    /** The ID token with which the issuer is told whose session ends. */
+    /** The ID token that identifies the session to the issuer. */
     async idToken(sessionId: string): Promise<string | undefined> {
       const row = await unavailable(read(sessions, sessionId));
       return typeof row?.proof === 'string' ? (await sealer.open(row.proof))?.idToken : undefined;
@@ -83,8 +83,8 @@ export function createRights(options: RightsOptions) {
 }
 
 /**
- * Ends the sessions that a logout token names: those of a person, or the one that the issuer knows by `sid`. One that began
- * after the token was made goes on, so that a token which comes again ends nothing. Answers how many it ended.
+ * Ends the sessions that a logout token names, and returns how many. A session that began after the token was issued goes on, so
+ * that a replayed token ends no session.
  */
 async function endSessions(pool: Pool, table: string, { subject, sid, issuedAt }: Logout): Promise<number> {
   const { rowCount } = await pool.query(
@@ -110,7 +110,7 @@ async function inTransaction<Done>(pool: Pool, work: (client: PoolClient) => Pro
     isBroken = false;
     return done;
   } finally {
-    // A connection whose transaction did not end is of no use to the next one.
+    // A connection with an open transaction must not return to the pool.
     client.release(isBroken);
   }
 }
