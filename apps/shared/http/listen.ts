@@ -13,34 +13,33 @@ import { forHosts, hostsOf } from './known-hosts.ts';
 /** An HTTP server that accepts connections. */
 export interface HttpServer {
   readonly server: Server;
-  /** Where it can be reached, with the real port, without a trailing slash. */
+  /** Its address with the real port, without a trailing slash. */
   readonly url: string;
   /**
-   * Accepts nothing new, lets requests in flight finish, and ends every connection as soon as it is idle. What is
-   * still open after the grace period (streams) is cut.
+   * Accepts no new requests, lets those in flight finish, and ends every connection as soon as it is idle. Connections that
+   * are open after the grace period (streams) are cut.
    */
   close(): Promise<void>;
 }
 
-/** Looks at a request before anything else does: has it served, or answers it. */
+/** Sees a request first, and either calls `serve` or answers it. */
 export type Admit = (request: IncomingMessage, response: ServerResponse, serve: () => void) => void;
 
 /**
- * In milliseconds. How long a connection on which nothing is asked stays open: longer than agents pause between two polls, and
- * than proxies commonly keep it (a minute). A request that is sent at the moment in which it is closed gets no answer.
+ * How long an idle connection stays open, in milliseconds: longer than agents pause between two polls, and than proxies commonly keep
+ * it (a minute). A request that arrives while the server closes its connection gets no answer.
  */
 const KEPT_OPEN_MS = 75_000;
 
-/** Where a server listens, and what becomes of its requests. */
 export interface Listening extends Timing {
   readonly host: string;
   readonly port: number;
-  /** Addresses that lead here. Requests that name another host are refused. Default: they are not looked at. */
+  /** Addresses that lead here. Requests for another host are refused. Default: hosts are not checked. */
   readonly urls?: readonly string[];
   readonly admit?: Admit;
 }
 
-/** Serves `app` on the interface. Port 0 takes any free one. Rejects with the `EADDRINUSE` error when it is taken. */
+/** Serves `app` on the interface. Port 0 takes any free one. Rejects with `EADDRINUSE` when the port is taken. */
 export async function listen(
   app: RequestListener,
   { host, port, urls, clock, limits, admit = (_request, _response, serve) => serve() }: Listening,
@@ -48,13 +47,13 @@ export async function listen(
   const server = createServer({ ...serverOptionsFor(app), keepAliveTimeout: KEPT_OPEN_MS });
   let closing = false;
   const answering = new Set<ServerResponse>();
-  // Node takes a connection on which nothing was sent yet for busy, and would wait for it.
+  // Node counts a connection without a first request as busy, and would wait for it.
   const silent = new Set<Socket>();
   server.on('connection', (socket: Socket) => {
     silent.add(socket);
     socket.once('close', () => silent.delete(socket));
   });
-  // Before the app, so that a header set here is there when the app answers.
+  // Before the app, so that the header is set when the app answers.
   server.on('request', (request, response) => {
     silent.delete(request.socket);
     answering.add(response);
@@ -97,9 +96,9 @@ function addressOf(server: Server, host: string): string {
 }
 
 /**
- * Options with which a server makes requests and responses that are the application's own from birth. Express otherwise
- * changes the prototype of each when it arrives, and V8 gives up its fast paths for whatever touches such an object
- * afterwards: that was three quarters of what answering took. Empty for a listener that is no express application.
+ * Options with which the server creates requests and responses with the application's own prototypes. Otherwise express changes the
+ * prototype of each, and V8 gives up its fast paths for these objects, which took three quarters of the time of an answer. Empty for a
+ * listener that is not an express application.
  */
 function serverOptionsFor(app: RequestListener): ServerOptions {
   if (!isExpress(app)) return {};
@@ -107,16 +106,11 @@ function serverOptionsFor(app: RequestListener): ServerOptions {
   class AppResponse<Request extends IncomingMessage = IncomingMessage> extends ServerResponse<Request> {}
   Object.setPrototypeOf(AppRequest.prototype, app.request);
   Object.setPrototypeOf(AppResponse.prototype, app.response);
-  // Express goes on setting these as prototypes, which changes nothing any more.
+  // Express still sets these prototypes, now without effect.
   app.request = AppRequest.prototype;
   app.response = AppResponse.prototype;
   return { IncomingMessage: AppRequest, ServerResponse: AppResponse };
 }
 
-/** What an express application puts under each request and response. */
-interface Prototypes {
-  request: object;
-  response: object;
-}
-
-const isExpress = (app: RequestListener): app is RequestListener & Prototypes => 'request' in app && 'response' in app;
+const isExpress = (app: RequestListener): app is RequestListener & { request: object; response: object } =>
+  'request' in app && 'response' in app;
