@@ -9,7 +9,7 @@ import { reportTransitions } from './transitions.ts';
 
 const KEEP_ALIVE_AFTER_MS = 10_000;
 
-/** The limits of every connection. A server that vanished without a word is given up, too: the network tells nobody. */
+/** The limits of every connection, also for a server that vanishes: the network does not report it. */
 const connectionLimits = (limits: Limits) => ({
   statement_timeout: limits.databaseStatementMs,
   lock_timeout: limits.databaseLockMs,
@@ -20,7 +20,7 @@ const connectionLimits = (limits: Limits) => ({
   keepAliveInitialDelayMillis: KEEP_ALIVE_AFTER_MS,
 });
 
-/** What a deployable may do in the database. Each role owns nothing, and changes fenced rows by functions alone. */
+/** The database role of each deployable. Roles own no objects, and change fenced rows only through functions. */
 export const ROLES = {
   gateway: 'countersign_enforcement',
   worker: 'countersign_enforcement',
@@ -40,15 +40,14 @@ interface PoolOptions {
 }
 
 /**
- * Connections to the database, for prepared queries and for Prisma alike. Nothing waits without end: not a statement, a lock, a
- * transaction that its client forgot, a connection (also one of the pool's), or an answer.
- * A connection to a standby is not used, nor is, with `durable`, one to a server that may lose what it has confirmed:
- * whoever asks for it gets `ERR_DATABASE_UNAVAILABLE`. Whoever makes the pool ends it.
+ * Connections to the database, for prepared queries and for Prisma. There is a limit on each statement, lock, idle transaction,
+ * connection (also one of the pool's) and answer. A query that would run on a standby fails with `ERR_DATABASE_UNAVAILABLE`, and with
+ * `durable` also one on a server that may lose confirmed commits. The caller ends the pool.
  *
  * @param max Largest number of connections.
- * @param applicationName What an operator sees in `pg_stat_activity`.
- * @param role The role it works under; the login has to be a member of it.
- * @param log Gets a line for each change of state that its statements make.
+ * @param applicationName The name in `pg_stat_activity`.
+ * @param role The role of its connections; the login has to be a member of it.
+ * @param log Receives a line for each change of state by its statements.
  */
 export function createPool(
   databaseUrl: string,
@@ -61,14 +60,14 @@ export function createPool(
     ...connectionLimits(limits),
     verify: (client, done) => void verify(client, durable).then(() => done(), done),
   });
-  // An idle connection that the server closes reports here; without a listener it would end the process. The pool
-  // has already let go of it, and the next query opens another.
+  // Reports idle connections that the server closed. The pool has already dropped them; without a listener the event would end the
+  // process.
   pool.on('error', () => undefined);
   if (log !== undefined) reportTransitions(pool, log);
   return pool;
 }
 
-/** The address with one more setting that the server applies to each connection from its start. */
+/** Adds a setting that the server applies to each connection from its start. */
 export function withOption(databaseUrl: string, setting: string): string {
   const url = new URL(databaseUrl);
   const options = url.searchParams.get('options');
@@ -76,9 +75,9 @@ export function withOption(databaseUrl: string, setting: string): string {
   return url.href;
 }
 
-/** After a failover the same address may lead elsewhere, so each new connection is looked at. */
+/** Checks each new connection, because after a failover the same address may lead to another server. */
 async function verify(client: PoolClient, durable: boolean): Promise<void> {
-  // A connection that breaks meanwhile says so twice; an event that nobody listens to would end the process.
+  // The query rejects, too, when the connection breaks; an error event without a listener would end the process.
   const ignore = () => undefined;
   client.on('error', ignore);
   try {
@@ -93,9 +92,9 @@ const unfit = (problem: string) =>
   new CountersignError('ERR_DATABASE_UNAVAILABLE', `the database cannot be used: ${problem}`);
 
 /**
- * Throws `ERR_DATABASE_UNAVAILABLE` when the server answers and is none to work on: a standby, one that loses what it confirms, or,
- * where a role is named, one that is of another version or does not let the login take on that role. A server that does not answer may
- * come later, and is looked at then.
+ * Throws `ERR_DATABASE_UNAVAILABLE` when the server answers and is unfit: a standby, a server that may lose confirmed commits, or, with a
+ * role, one of another version or one that does not let the login take on the role. A server that does not answer may come later, and
+ * is checked then.
  */
 export async function refuseUnfitDatabase(
   databaseUrl: string,
@@ -125,26 +124,22 @@ export function createPrisma(pool: Pool): PrismaClient {
   return new PrismaClient({ adapter: new PrismaPg(pool) });
 }
 
-/** What a server must not be, or lack, for its confirmations to be relied on. */
 interface Look {
   readonly is_standby: boolean;
   readonly switched_off: string[];
 }
 
-// A commit that was confirmed can be gone after a crash when one of these is off: a permit to send would be given twice.
+// With one of these off, a crash can undo a confirmed commit: a permit to send would be given twice.
 const LOOK = `
   SELECT pg_is_in_recovery() AS is_standby, array(
     SELECT name FROM unnest(ARRAY['fsync', 'full_page_writes', 'synchronous_commit']) AS name
     WHERE current_setting(name) = 'off') AS switched_off`;
 
-/**
- * Why this server is not one to work on: it is a standby, which shows the past, or (with `durable`) it may lose what it
- * has confirmed. Undefined when nothing speaks against it.
- */
+/** Why this server is unfit: it is a standby, or (with `durable`) it may lose confirmed commits. Undefined when it is fit. */
 export async function unfitness(client: ClientBase, { durable }: { durable: boolean }): Promise<string | undefined> {
   const { rows } = await client.query<Look>(LOOK);
   const [look] = rows;
   if (look?.is_standby !== false) return 'it is a standby; connect to the primary';
   if (!durable || look.switched_off.length === 0) return undefined;
-  return `it may lose what it has confirmed, with ${look.switched_off.join(' and ')} switched off; switch them on`;
+  return `it may lose confirmed commits, with ${look.switched_off.join(' and ')} switched off; switch them on`;
 }
