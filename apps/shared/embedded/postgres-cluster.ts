@@ -18,33 +18,26 @@ import { Client } from 'pg';
 import type { PostgresBinaries } from './postgres-binaries.ts';
 import { endProcess, freePort, isAlive, type Launch, runsWith, until, watchExit } from './process-tools.ts';
 
-/** Where one embedded server keeps its things. */
-export interface ClusterPaths {
-  readonly home: string;
-  readonly data: string;
-  readonly password: string;
-  readonly log: string;
-}
+export type ClusterPaths = ReturnType<typeof clusterPaths>;
 
-/** How a cluster is made and run. */
 export interface ClusterOptions {
   readonly binaries: PostgresBinaries;
   readonly launch: Launch;
   readonly password: string;
-  /** `false` lets nothing be synced to disk. */
+  /** `false` switches off all syncs to disk. */
   readonly durable: boolean;
 }
 
-/** A server that answers on 127.0.0.1. */
+/** A server that listens on 127.0.0.1. */
 export interface ClusterServer {
   readonly port: number;
   readonly pid: number;
-  /** Fast shutdown: open transactions are rolled back, everything committed is on disk afterwards. */
+  /** Fast shutdown: rolls back open transactions, and flushes committed ones. */
   stop(): Promise<void>;
 }
 
 const SUPERUSER = 'countersign';
-/** Recovery of a large write-ahead log may take this long before the first connection is accepted. */
+/** The recovery of a large write-ahead log may delay the first connection this long. */
 const START_MS = 60_000;
 const SHUTDOWN = [
   ['SIGINT', 10_000],
@@ -52,14 +45,15 @@ const SHUTDOWN = [
   ['SIGKILL', 5_000],
 ] as const;
 
-export function clusterPaths(stateDir: string): ClusterPaths {
+/** The files of one embedded server. */
+export function clusterPaths(stateDir: string) {
   const home = resolve(stateDir, 'postgres');
   return { home, data: join(home, 'data'), password: join(home, 'password'), log: join(home, 'postgres.log') };
 }
 
-/** The superuser's password, made at the first start and kept readable for the owner alone. */
+/** The superuser's password, made at the first start, in a file that only the owner can read. */
 export function clusterPassword(paths: ClusterPaths): string {
-  // Others may pass through but not look: the server may have to run as another user than we do.
+  // Others may enter but not list the folder, because the server may have to run as another user.
   mkdirSync(paths.home, { recursive: true, mode: 0o711 });
   if (!existsSync(paths.password)) {
     const made = `${paths.password}.${process.pid}`;
@@ -69,20 +63,16 @@ export function clusterPassword(paths: ClusterPaths): string {
   return readFileSync(paths.password, 'utf8').trim();
 }
 
-export function clusterUrl(password: string, port: number, database: string): string {
-  return `postgresql://${SUPERUSER}:${password}@127.0.0.1:${port}/${database}`;
-}
+export const clusterUrl = (password: string, port: number, database: string): string =>
+  `postgresql://${SUPERUSER}:${password}@127.0.0.1:${port}/${database}`;
 
-/** Major version the data folder was made by, if there is one. */
+/** The major version that made the data folder, if there is one. */
 export function clusterMajor(paths: ClusterPaths): number | undefined {
   const file = join(paths.data, 'PG_VERSION');
   return existsSync(file) ? Number(readFileSync(file, 'utf8')) : undefined;
 }
 
-/**
- * Lays out a new data folder under another name first: a start that is killed half-way leaves nothing that looks like
- * a data folder. Answers what went wrong, or nothing.
- */
+/** Creates the data folder under another name first, so that a killed start leaves no partial one. Returns the problem, if any. */
 export function createCluster(
   paths: ClusterPaths,
   { binaries, launch, password, durable }: ClusterOptions,
@@ -113,15 +103,15 @@ export function createCluster(
   }
 }
 
-/** Under load a commit waits half a millisecond for others, so that one flush of the disk serves them all; alone it does not. */
+/** Under load, a commit waits half a millisecond for others, so that one flush serves them all. */
 const SHARED_FLUSHES = ['commit_delay=500', 'commit_siblings=2'];
 
-/** Starts the server and waits for its first answer. Answers what went wrong as text. */
+/** Starts the server and waits for its first answer. Returns a problem as text. */
 export async function startCluster(
   paths: ClusterPaths,
   { binaries, launch, password, durable }: ClusterOptions,
 ): Promise<ClusterServer | string> {
-  // The port of the last time, so that clients of a server that died find the new one.
+  // The previous port, so that clients of a server that died find the new one.
   const port = await freePort(lastPort(paths));
   const settings = [
     'listen_addresses=127.0.0.1',
@@ -155,10 +145,9 @@ export async function startCluster(
 }
 
 /**
- * The server that already runs on the data folder, left by a process that was killed or started by another one. When
- * its pid file belongs to no server any more, the file is changed so that the next server does not take whoever has
- * that pid now for a rival. Its shared memory key stays in it, because the server's own check against a second
- * server on the same data needs it.
+ * The server that already runs on the data folder, started by another process or by one that was killed. If the pid file is stale, the
+ * pid in it is replaced, so that the next server does not take another process with that pid for a rival. The shared memory key stays
+ * in the file, because PostgreSQL's check against a second server on the same data needs it.
  */
 export async function adoptCluster(paths: ClusterPaths, password: string): Promise<ClusterServer | undefined> {
   const file = join(paths.data, 'postmaster.pid');
@@ -180,7 +169,7 @@ export async function adoptCluster(paths: ClusterPaths, password: string): Promi
   );
 }
 
-/** The server keeps the command line it was last started with. */
+/** From the command line of the last start, which the server stores. */
 function lastPort(paths: ClusterPaths): number | undefined {
   const file = join(paths.data, 'postmaster.opts');
   const port = existsSync(file) ? /"-p" "(\d+)"/.exec(readFileSync(file, 'utf8'))?.[1] : undefined;
@@ -189,7 +178,7 @@ function lastPort(paths: ClusterPaths): number | undefined {
 
 async function knock(url: string): Promise<'open' | undefined> {
   const client = new Client({ connectionString: url, connectionTimeoutMillis: 2_000 });
-  // A connection that breaks after it was opened reports here; without a listener it would end this process.
+  // Without a listener, the error of a broken connection would end this process.
   client.on('error', () => undefined);
   try {
     await client.connect();

@@ -8,13 +8,13 @@ import { systemClock } from '../clock.ts';
 export interface TemporalProgramOptions {
   /** `PATH`. */
   readonly searchPath: string;
-  /** Folder that outlives projects, for programs that were downloaded or built. */
+  /** Folder for programs that were downloaded or built, shared by all projects. */
   readonly cacheDir: string;
   /** Environment of the tools that download and build: proxies, home, Go's settings. */
   readonly variables: Readonly<Record<string, string>>;
-  /** Told what is going on while it takes minutes. */
+  /** Reports progress, because this may take minutes. */
   readonly onProgress?: (line: string) => void;
-  /** Everything that was looked at and is of no use is explained here. */
+  /** Receives an explanation of each failed attempt. */
   readonly tried: string[];
 }
 
@@ -27,7 +27,7 @@ export interface TemporalProgram {
 const CLI_VERSION = '1.5.1';
 const CLI_MODULE = 'github.com/temporalio/cli/cmd/temporal';
 const OLDEST_GO = [1, 25] as const;
-/** Without internet a download does not fail, it waits. */
+/** Without internet, a download does not fail but waits. */
 const DOWNLOAD_PATIENCE_MS = 10_000;
 const REPORT_EVERY_MS = 15_000;
 
@@ -67,7 +67,7 @@ function isExecutable(file: string): boolean {
   }
 }
 
-/** The program the SDK has put there, if it has come all the way. */
+/** The program that the SDK downloaded, if it is complete. */
 function downloaded(folder: string): string | undefined {
   return namesIn(folder)
     .filter((name) => !name.endsWith('.downloading'))
@@ -77,7 +77,7 @@ function downloaded(folder: string): string | undefined {
 
 async function download(folder: string, { variables, onProgress, tried }: TemporalProgramOptions): Promise<boolean> {
   mkdirSync(folder, { recursive: true });
-  onProgress?.('Downloading the Temporal CLI (once; given up when nothing arrives for 10 seconds)');
+  onProgress?.('Downloading the Temporal CLI (once; gives up after 10 seconds without data)');
   const script = packagePath('apps', 'shared', 'embedded', 'temporal-download.mjs');
   const outcome = await runTool(process.execPath, [script, folder], {
     env: variables,
@@ -127,7 +127,7 @@ async function build(
       tried.push(`${what}: ${outcome}`);
       return false;
     }
-    // The program appears in its place complete or not at all.
+    // Renamed, so that a partial program never appears.
     mkdirSync(join(target, '..'), { recursive: true });
     renameSync(join(folder, 'temporal'), target);
     return true;
@@ -139,12 +139,12 @@ async function build(
 
 interface Tool {
   readonly env: Readonly<Record<string, string>>;
-  /** Given up when `progress` has not changed for this long. Without it, the tool has all the time it needs. */
+  /** The tool is killed when `progress` does not change for this long. Default: no limit. */
   readonly patienceMs?: number;
   readonly progress?: () => number;
 }
 
-/** Runs a program to its end. Answers what went wrong, or nothing. It does not outlive this process. */
+/** Runs a program, which does not outlive this process. Returns the problem, if any. */
 function runTool(command: string, args: string[], { env, patienceMs, progress }: Tool): Promise<string | undefined> {
   return new Promise((resolve) => {
     const child = spawn(command, args, { env, cwd: packagePath(), stdio: ['ignore', 'ignore', 'pipe'] });
@@ -154,13 +154,13 @@ function runTool(command: string, args: string[], { env, patienceMs, progress }:
     child.stderr.setEncoding('utf8').on('data', (text: string) => (errors = (errors + text).slice(-2_000)));
     let seen = progress?.();
     let since = systemClock.monotonicMs();
-    let given = false;
+    let isGivenUp = false;
     const stopWatching = systemClock.every(500, () => {
       const now = progress?.();
       if (now !== seen) since = systemClock.monotonicMs();
       seen = now;
       if (patienceMs === undefined || systemClock.monotonicMs() - since < patienceMs) return;
-      given = true;
+      isGivenUp = true;
       kill();
     });
     const end = (outcome: string | undefined) => {
@@ -170,20 +170,20 @@ function runTool(command: string, args: string[], { env, patienceMs, progress }:
     };
     child.once('error', (error) => end(error.message));
     child.once('close', (code) => {
-      if (given) return end(`nothing arrived for ${(patienceMs ?? 0) / 1_000} seconds`);
+      if (isGivenUp) return end(`no data for ${(patienceMs ?? 0) / 1_000} seconds`);
       end(code === 0 ? undefined : reason(errors) || `ended with code ${code}`);
     });
   });
 }
 
-/** The line of a tool's output that most likely says why it failed; its end, which is nearest to the cause. */
+/** The line of a tool's output that most likely names the cause; of a long line, its end. */
 function reason(output: string): string {
   const lines = output
     .split('\n')
     .map((line) => line.trim())
     .filter((line) => line !== '');
-  const told = lines.find((line) => /error|cannot|failed|denied|no such/i.test(line)) ?? lines.at(-1) ?? '';
-  return told.length > 160 ? `… ${told.slice(-160)}` : told;
+  const cause = lines.find((line) => /error|cannot|failed|denied|no such/i.test(line)) ?? lines.at(-1) ?? '';
+  return cause.length > 160 ? `… ${cause.slice(-160)}` : cause;
 }
 
 function namesIn(folder: string): string[] {
@@ -194,6 +194,4 @@ function namesIn(folder: string): string[] {
   }
 }
 
-function sizeOf(file: string): number {
-  return statSync(file, { throwIfNoEntry: false })?.size ?? 0;
-}
+const sizeOf = (file: string): number => statSync(file, { throwIfNoEntry: false })?.size ?? 0;

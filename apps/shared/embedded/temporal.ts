@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { closeSync, existsSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { Connection } from '@temporalio/client';
 import * as z from 'zod';
@@ -8,20 +8,20 @@ import { endProcess, freePort, isAlive, runsWith, until, watchExit, withStartLoc
 import { findTemporalProgram, type TemporalProgramOptions } from './temporal-program.ts';
 
 export interface TemporalOptions extends Omit<TemporalProgramOptions, 'tried'> {
-  /** A cluster that exists already. Then nothing is started and nothing is stopped. */
+  /** An existing cluster. Then no server is started or stopped. */
   readonly address?: string | undefined;
   /** Folder for the history and the log of the embedded server. */
   readonly stateDir: string;
-  /** Made when it does not exist. Default: `default`. */
+  /** Created when it does not exist. Default: `default`. */
   readonly namespace?: string;
 }
 
 export interface TemporalServer {
   /** `host:port` of the frontend. */
   readonly address: string;
-  /** For people: where the server comes from. */
+  /** For people: the origin of the server. */
   readonly how: string;
-  /** Ends the server unless it came from `address`, and waits until it is gone. */
+  /** Ends the server, unless it came from `address`, and waits for its end. */
   stop(): Promise<void>;
 }
 
@@ -31,25 +31,24 @@ const SHUTDOWN = [
   ['SIGTERM', 3_000],
   ['SIGKILL', 5_000],
 ] as const;
-/** With the default of 20, every step of a workflow waits up to 50 ms for its turn. */
+/** With the default of 20, every step of a workflow waits up to 50 ms. */
 const TUNING = 'history.transferProcessorMaxPollRPS=1000';
 
 /**
- * Each commit is one write to a log that stays, rather than a journal file made, flushed and removed again. That log is
- * flushed when it is folded in: what a power failure takes back, the reconciler starts again from the rows in Postgres.
- * And 64 MiB of pages stay in memory, for the default is 2.
+ * With a write-ahead log, a commit is one write, and not a journal file that is created, flushed and removed. The log is flushed only at
+ * checkpoints: the reconciler restarts workflows that a power failure undoes from the rows in Postgres. The cache is 64 MiB; the default
+ * is 2.
  */
 const SQLITE = ['journal_mode=WAL', 'synchronous=NORMAL', 'cache_size=-65536'];
 
-/** Go's collector waits for a heap five times what was alive, not twice: memory for processor time, which is scarcer here. */
+/** Go's collector lets the heap grow to five times the live data, not twice, because processor time is scarcer than memory. */
 const GOGC = '400';
 
 const serverFile = z.object({ pid: z.number().int().positive(), port: z.number().int().positive() });
 
 /**
- * Finds or starts Temporal, first that works: `address`; the server that already runs on our state folder; a server
- * run by the `temporal` program, wherever that is found (`findTemporalProgram`). Answers when the namespace does.
- * Throws an error that lists everything that was tried.
+ * Finds or starts Temporal. The order is: `address`, the server that already runs on our state folder, a server that the `temporal` program
+ * runs (`findTemporalProgram`). Resolves when the namespace answers. Throws an error that lists all attempts.
  */
 export async function findOrStartTemporal(options: TemporalOptions): Promise<TemporalServer> {
   if (options.address !== undefined && options.address !== '') {
@@ -62,7 +61,7 @@ export async function findOrStartTemporal(options: TemporalOptions): Promise<Tem
   });
 }
 
-/** The server that already runs on the state folder, left by a process that was killed or started by another one. */
+/** The server that already runs on the state folder, started by another process or by one that was killed. */
 export async function adoptTemporal(stateDir: string, namespace = 'default'): Promise<TemporalServer | undefined> {
   const home = resolve(stateDir, 'temporal');
   const found = lastServer(home);
@@ -74,7 +73,7 @@ export async function adoptTemporal(stateDir: string, namespace = 'default'): Pr
   if (await namespaceAnswers(address, { namespace, ended, withinMs: ADOPT_MS })) {
     return { address, how: `already running (pid ${pid})`, stop };
   }
-  // Ours and of no use: a second server cannot use the same history.
+  // It does not work, and a second server cannot use the same history.
   await stop();
   return undefined;
 }
@@ -84,7 +83,7 @@ async function startTemporal(home: string, options: TemporalOptions): Promise<Te
   const tried = ['TEMPORAL_ADDRESS: not set', `server of ${home}: none running`];
   const program = await findTemporalProgram({ ...options, tried });
   const namespace = options.namespace ?? 'default';
-  // A free port can be taken by somebody else before the server listens on it.
+  // Another process can take a free port before the server listens on it.
   for (let attempt = 1; program !== undefined && attempt <= 3; attempt += 1) {
     const server = await runServer(home, program.path, namespace);
     if (typeof server !== 'string') return { ...server, how: program.how };
@@ -93,7 +92,7 @@ async function startTemporal(home: string, options: TemporalOptions): Promise<Te
   }
   throw new Error(
     'no Temporal could be found or started. Set TEMPORAL_ADDRESS to a Temporal frontend (host:port), ' +
-      'install the Temporal CLI (https://docs.temporal.io/cli), or mend one of these:\n' +
+      'install the Temporal CLI (https://docs.temporal.io/cli), or fix one of these:\n' +
       tried.map((line) => `  - ${line}`).join('\n'),
   );
 }
@@ -103,7 +102,7 @@ async function runServer(
   program: string,
   namespace: string,
 ): Promise<Omit<TemporalServer, 'how'> | string> {
-  // The port of the last time, so that workers and clients of a server that died find the new one.
+  // The previous port, so that workers and clients of a server that died find the new one.
   const port = await freePort(lastServer(home)?.port);
   const logFile = join(home, 'temporal.log');
   const log = openSync(logFile, 'w', 0o600);
@@ -139,13 +138,11 @@ async function namespaceAnswers(
   address: string,
   { namespace, ended, withinMs }: { namespace: string; ended: () => boolean; withinMs: number },
 ): Promise<boolean> {
-  const answer = await until(async () => (ended() ? false : (await asksNamespace(address, namespace)) || undefined), {
-    withinMs,
-  });
-  return answer === true;
+  const ask = async () => (ended() ? false : (await tryNamespace(address, namespace)) || undefined);
+  return (await until(ask, { withinMs })) === true;
 }
 
-async function asksNamespace(address: string, namespace: string): Promise<boolean> {
+async function tryNamespace(address: string, namespace: string): Promise<boolean> {
   let connection: Connection | undefined;
   try {
     connection = await Connection.connect({ address, connectTimeout: 2_000 });
@@ -163,13 +160,8 @@ async function asksNamespace(address: string, namespace: string): Promise<boolea
 }
 
 function lastServer(home: string): z.infer<typeof serverFile> | undefined {
-  const file = join(home, 'server.json');
-  return serverFile.safeParse(existsSync(file) ? parseJson(readFileSync(file, 'utf8')) : undefined).data;
-}
-
-function parseJson(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return serverFile.parse(JSON.parse(readFileSync(join(home, 'server.json'), 'utf8')));
   } catch {
     return undefined;
   }
