@@ -1,5 +1,4 @@
-import { type Findings, findingsOf, isSuspect } from '../../shared/pages/findings.ts';
-import { visiblePieces } from '../../shared/pages/visible-text.ts';
+import { type Findings, findingsOf, isSuspect, visiblePieces } from '../../shared/pages/visible-text.ts';
 import { Pieces, Visible } from '../../shared/pages/visible.tsx';
 
 /** A piece of laid out JSON. `text` pieces are strings in the content, the rest is structure. */

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import express, { type RequestHandler, type Router } from 'express';
 import { packagePath } from '../config/files.ts';
 
-/** What the one sheet of all pages is made of. The order is that of the cascade. */
+/** The parts of the style sheet of all pages, in the order of the cascade. */
 const SHEET = ['colours', 'frame', 'controls', 'surfaces', 'lists', 'detail', 'foreign', 'print'];
 
 const file = (...path: string[]) => packagePath('apps', 'shared', 'pages', ...path);
@@ -17,10 +17,10 @@ export function assetsRouter(): Router {
   return router;
 }
 
-/** The sheet of all pages. */
+/** The style sheet of all pages. */
 export const sheetOf = (): string => contentOf(sheetFiles());
 
-/** Answers with these files, one after the other. They are read once; a browser asks whether they changed. */
+/** Answers with the joined files. They are read once; browsers revalidate them. */
 export function asset(type: 'css' | 'js' | 'svg', ...paths: readonly string[]): RequestHandler {
   const content = contentOf(paths);
   return (_request, response) => void response.type(type).set('Cache-Control', 'no-cache').send(content);
