@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import express, {
   type ErrorRequestHandler,
   type Express,
@@ -156,6 +157,6 @@ function failureOf(error: unknown): Problem {
 /** The files of all pages, and the sheet of these. */
 export function auditAssets(): Router {
   const router = Router();
-  router.get('/assets/audit.css', asset('css', packagePath('apps', 'audit', 'audit.css')));
+  router.get('/assets/audit.css', asset('css', readFileSync(packagePath('apps', 'audit', 'audit.css'), 'utf8')));
   return router.use(assetsRouter());
 }

@@ -4,56 +4,12 @@ import { CountersignError } from '../../../workflows/domain/errors.ts';
 import type { Config } from '../config/config.ts';
 import { clientSecretOf, type DevelopmentSecrets } from '../config/development-secrets.ts';
 import { isLoopbackHttp } from '../http/known-hosts.ts';
-import { type Limits, limitsOf } from '../limits.ts';
-
-interface ClientCredentials {
-  readonly issuer: string;
-  readonly clientId: string;
-  readonly clientSecret: string;
-  /** The resource that the token is for. */
-  readonly resource: Resource;
-  readonly limits: Limits;
-}
+import { limitsOf } from '../limits.ts';
 
 export interface IssuedToken {
   readonly accessToken: string;
   /** Seconds from now. Absent when the issuer does not say. */
   readonly expiresIn?: number;
-}
-
-/**
- * Requests a token for a program with the client-credentials grant, for one resource (RFC 8707). Throws `ERR_TOKEN_INVALID` when the
- * issuer refuses and `ERR_IDENTITY_PROVIDER_UNAVAILABLE` when it does not answer.
- */
-export async function requestToken({
-  issuer,
-  clientId,
-  clientSecret,
-  resource,
-  limits,
-}: ClientCredentials): Promise<IssuedToken> {
-  const url = new URL(issuer);
-  // Secrets travel over plain http only where no other machine can listen.
-  const execute = isLoopbackHttp(url) ? [oidc.allowInsecureRequests] : [];
-  try {
-    const configuration = await oidc.discovery(url, clientId, undefined, oidc.ClientSecretBasic(clientSecret), {
-      execute,
-      timeout: limits.tokenMs / 1_000,
-    });
-    const { audience, scope } = resource;
-    const tokens = await oidc.clientCredentialsGrant(configuration, { resource: audience, scope });
-    return {
-      accessToken: tokens.access_token,
-      ...(tokens.expires_in !== undefined && { expiresIn: tokens.expires_in }),
-    };
-  } catch (cause) {
-    if (cause instanceof oidc.ResponseBodyError || cause instanceof oidc.WWWAuthenticateChallengeError) {
-      const message = `${issuer} refuses ${clientId} a token for ${resource.scope}`;
-      throw new CountersignError('ERR_TOKEN_INVALID', message, { cause });
-    }
-    const message = `${issuer} does not answer; is it running?`;
-    throw new CountersignError('ERR_IDENTITY_PROVIDER_UNAVAILABLE', message, { cause });
-  }
 }
 
 interface PersonToken {
@@ -63,20 +19,39 @@ interface PersonToken {
   readonly scope?: string | undefined;
 }
 
-/** Requests a token for a person of the embedded identity provider, for one service. Fails as `requestToken` does. */
-export function requestPersonToken(
+/**
+ * Requests a token for a person of the embedded identity provider with the client-credentials grant, for one service (RFC 8707). Throws
+ * `ERR_TOKEN_INVALID` when the issuer refuses and `ERR_IDENTITY_PROVIDER_UNAVAILABLE` when it does not answer.
+ */
+export async function requestPersonToken(
   config: Pick<Config, 'urls' | 'gateway' | 'tools' | 'approvals' | 'audit' | 'timeLimitFactor'>,
   { identity }: Pick<DevelopmentSecrets, 'identity'>,
   { name, audience, scope }: PersonToken,
 ): Promise<IssuedToken> {
-  const resource = resourcesOf(config)[audience];
-  return requestToken({
-    issuer: config.urls.issuer,
-    clientId: name,
-    clientSecret: clientSecretOf(identity, name),
-    limits: limitsOf(config),
-    resource: scope === undefined ? resource : { ...resource, scope },
-  });
+  const { issuer } = config.urls;
+  const url = new URL(issuer);
+  // Secrets travel over plain http only where no other machine can listen.
+  const execute = isLoopbackHttp(url) ? [oidc.allowInsecureRequests] : [];
+  const timeout = limitsOf(config).tokenMs / 1_000;
+  const secret = oidc.ClientSecretBasic(clientSecretOf(identity, name));
+  const service = resourcesOf(config)[audience];
+  const asked = { resource: service.audience, scope: scope ?? service.scope };
+  try {
+    const configuration = await oidc.discovery(url, name, undefined, secret, { execute, timeout });
+    const tokens = await oidc.clientCredentialsGrant(configuration, asked);
+    return {
+      accessToken: tokens.access_token,
+      ...(tokens.expires_in !== undefined && { expiresIn: tokens.expires_in }),
+    };
+  } catch (cause) {
+    if (cause instanceof oidc.ResponseBodyError || cause instanceof oidc.WWWAuthenticateChallengeError) {
+      throw new CountersignError('ERR_TOKEN_INVALID', `${issuer} refuses ${name} a token for ${asked.scope}`, {
+        cause,
+      });
+    }
+    const message = `${issuer} does not answer; is it running?`;
+    throw new CountersignError('ERR_IDENTITY_PROVIDER_UNAVAILABLE', message, { cause });
+  }
 }
 
 /** A service that accepts access tokens: their audience, and the scopes that let their holder use it. */

@@ -14,6 +14,8 @@ interface Resolving extends Variables {
   readonly identity: string;
 }
 
+export type SlowMappings = ReturnType<typeof createSlowMappings>;
+
 /** Bounds the time that mappings take. */
 export interface MappingTime extends Timing {
   /** One for the whole process. */
@@ -162,22 +164,18 @@ const CREDIT = 2 / 5;
 /**
  * Counts how long slow mappings block the process, which serves no other request meanwhile. All mappings that were ever slow share
  * one small part of the time. Mappings that were never slow are not affected.
+ *
+ * @param limitMs The time limit of one mapping.
  */
-export interface SlowMappings {
-  /** Whether this mapping is refused, because slow mappings used up their part. `nowMs` is monotonic. */
-  isRefused(mapping: object, nowMs: number): boolean;
-  took(mapping: object, ms: number, nowMs: number): void;
-}
-
-/** @param limitMs The time limit of one mapping. */
-export function createSlowMappings(limitMs: number): SlowMappings {
+export function createSlowMappings(limitMs: number) {
   const slow = new WeakSet();
   let owedMs = 0;
   let countedMs = 0;
   const owedAt = (nowMs: number) => Math.max(0, owedMs - Math.max(0, nowMs - countedMs) * SHARE);
   return {
-    isRefused: (mapping, nowMs) => slow.has(mapping) && owedAt(nowMs) > limitMs * CREDIT,
-    took(mapping, ms, nowMs) {
+    /** Whether this mapping is refused, because slow mappings used up their part. `nowMs` is monotonic. */
+    isRefused: (mapping: object, nowMs: number): boolean => slow.has(mapping) && owedAt(nowMs) > limitMs * CREDIT,
+    took(mapping: object, ms: number, nowMs: number): void {
       if (ms < limitMs * SLOW) return;
       slow.add(mapping);
       owedMs = owedAt(nowMs) + ms;

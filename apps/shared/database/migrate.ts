@@ -39,17 +39,6 @@ interface MigrationRecord {
   readonly finished_at: Date | null;
 }
 
-export interface MigrationResult {
-  /** Names of the migrations that this run applied, in order. */
-  readonly applied: string[];
-  /** Migrations of the database that this version does not know: a newer version applied them. */
-  readonly unknown: string[];
-  /** Functions (and `rights`) that this run made, replaced or dropped. */
-  readonly functions: string[];
-  /** Whether only roles or rights were missing, and were granted again. */
-  readonly renewedRights: boolean;
-}
-
 /**
  * Brings a database to the version in `folder`. First it applies the missing migrations (`migrations/`, in Prisma's layout), with the
  * records and the lock of `prisma migrate`, so that both accept each other's work. Each migration and its record are one transaction, unless
@@ -59,26 +48,42 @@ export interface MigrationResult {
  * Throws, with the database unchanged, when an applied migration has been edited since, or is recorded as failed. Also throws when a
  * migration or a function fails now; the migrations before it stay applied.
  */
-export async function migrate(
-  databaseUrl: string,
-  limits: Limits,
-  folder = packagePath('prisma'),
-): Promise<MigrationResult> {
+export async function migrate(databaseUrl: string, limits: Limits, folder = packagePath('prisma')) {
   const migrations = readMigrations(folder);
   return withClient(databaseUrl, async (client) => {
     await lock(client, limits);
     await client.query(RECORDS);
-    const { rows } = await client.query<MigrationRecord>(READ_RECORDS);
-    refuseFailed(rows);
-    refuseEdited(rows, migrations);
-    const done = new Set(rows.map((row) => row.migration_name));
-    const missing = migrations.filter(({ name }) => !done.has(name));
-    for (const migration of missing) await apply(client, migration);
-    const known = new Set(migrations.map(({ name }) => name));
-    const unknown = [...done].filter((name) => !known.has(name));
-    return { applied: missing.map(({ name }) => name), unknown, ...(await applyProgram(client, folder, unknown)) };
+    const { failed, edited, missing, unknown } = compare(await readRecords(client), migrations);
+    refuse(failed, edited);
+    for (const migration of migrations) if (missing.includes(migration.name)) await apply(client, migration);
+    return {
+      /** Names of the migrations that this run applied, in order. */
+      applied: missing,
+      unknown,
+      ...(await applyProgram(client, folder, unknown)),
+    };
   });
 }
+
+/** The migrations of the database, and those of this version. */
+function compare(rows: readonly MigrationRecord[], migrations: readonly SchemaFile[]) {
+  const records = new Map(rows.map((row) => [row.migration_name, row]));
+  const known = new Map(migrations.map(({ name, checksum }) => [name, checksum]));
+  const names = [...records.keys()];
+  return {
+    applied: names.filter((name) => known.has(name) && records.get(name)?.finished_at),
+    /** Not applied yet. */
+    missing: [...known.keys()].filter((name) => !records.has(name)),
+    /** Applied, and the file has changed since. */
+    edited: names.filter((name) => known.has(name) && known.get(name) !== records.get(name)?.checksum),
+    /** Begun, but not finished. */
+    failed: rows.filter((row) => row.finished_at === null).map((row) => row.migration_name),
+    /** Applied by a newer version. */
+    unknown: names.filter((name) => !known.has(name)),
+  };
+}
+
+const readRecords = async (client: Client) => (await client.query<MigrationRecord>(READ_RECORDS)).rows;
 
 /** Closing the connection also releases the migration lock, which belongs to the session. */
 async function withClient<T>(connectionString: string, work: (client: Client) => Promise<T>): Promise<T> {
@@ -96,48 +101,25 @@ async function withClient<T>(connectionString: string, work: (client: Client) =>
 async function applyProgram(client: Client, folder: string, unknown: readonly string[]) {
   if (unknown.length > 0) return { functions: [], renewedRights: false };
   const files = readProgram(folder);
+  /** Functions (and `rights`) that this run made, replaced or dropped. */
   const functions = await applyFunctions(client, files);
-  return { functions, renewedRights: functions.length === 0 && (await renewRights(client, files)) };
-}
-
-export interface MigrationStatus {
-  readonly applied: string[];
-  /** Not applied yet. */
-  readonly missing: string[];
-  /** Applied, and its file has changed since. */
-  readonly edited: string[];
-  /** Begun, but not finished. */
-  readonly failed: string[];
-  /** Applied by a newer version. */
-  readonly unknown: string[];
-  /** Functions (and `rights`) that differ from this version. Empty where migrations are missing or unknown. */
-  readonly functions: string[];
-  /** Whether only roles or rights are missing: the database was restored into another server. */
-  readonly lacksRights: boolean;
+  /** Whether only roles or rights were missing, and were granted again. */
+  const renewedRights = functions.length === 0 && (await renewRights(client, files));
+  return { functions, renewedRights };
 }
 
 /** The state of the database. Changes no data and takes no lock. */
-export async function migrationStatus(databaseUrl: string, folder = packagePath('prisma')): Promise<MigrationStatus> {
-  const migrations = readMigrations(folder);
+export async function migrationStatus(databaseUrl: string, folder = packagePath('prisma')) {
   return withClient(databaseUrl, async (client) => {
     const { rows: tables } = await client.query(`SELECT 1 WHERE to_regclass('"_prisma_migrations"') IS NOT NULL`);
-    const rows = tables.length === 0 ? [] : (await client.query<MigrationRecord>(READ_RECORDS)).rows;
-    const records = new Map(rows.map((row) => [row.migration_name, row]));
-    const known = new Map(migrations.map(({ name, checksum }) => [name, checksum]));
-    const names = [...records.keys()];
-    const missing = [...known.keys()].filter((name) => !records.has(name));
-    const unknown = names.filter((name) => !known.has(name));
+    const found = compare(tables.length === 0 ? [] : await readRecords(client), readMigrations(folder));
+    const { missing, unknown } = found;
     const files = readProgram(folder);
+    /** Functions (and `rights`) that differ from this version. Empty where migrations are missing or unknown. */
     const functions = missing.length + unknown.length === 0 ? await functionsOtherThan(client, files) : [];
-    return {
-      applied: names.filter((name) => known.has(name) && records.get(name)?.finished_at),
-      missing,
-      edited: names.filter((name) => known.has(name) && known.get(name) !== records.get(name)?.checksum),
-      failed: names.filter((name) => records.get(name)?.finished_at === null),
-      unknown,
-      functions,
-      lacksRights: missing.length === 0 && functions.length === 0 && (await lacksRights(client, files)),
-    };
+    /** Whether only roles or rights are missing: the database was restored into another server. */
+    const isLackingRights = missing.length === 0 && functions.length === 0 && (await lacksRights(client, files));
+    return { ...found, functions, lacksRights: isLackingRights };
   });
 }
 
@@ -165,25 +147,19 @@ async function lock(client: Client, { migrationLockMs }: Limits): Promise<void> 
   }
 }
 
-function refuseFailed(records: readonly MigrationRecord[]): void {
-  const failed = records.filter((record) => record.finished_at === null).map((record) => record.migration_name);
-  if (failed.length === 0) return;
-  throw new Error(
-    `the database records a migration that did not finish: ${failed.join(', ')}. Check its partial changes, ` +
-      'then mark it with `prisma migrate resolve --applied <name>` or `--rolled-back <name>`',
-  );
-}
-
-function refuseEdited(records: readonly MigrationRecord[], migrations: readonly SchemaFile[]): void {
-  const checksums = new Map(records.map((record) => [record.migration_name, record.checksum]));
-  const edited = migrations
-    .filter(({ name, checksum }) => checksums.has(name) && checksums.get(name) !== checksum)
-    .map(({ name }) => name);
-  if (edited.length === 0) return;
-  throw new Error(
-    `a migration was edited after it had been applied to this database: ${edited.join(', ')}. ` +
-      'Restore its file and put the change into a new migration; a development database may be deleted instead',
-  );
+function refuse(failed: readonly string[], edited: readonly string[]): void {
+  if (failed.length > 0) {
+    throw new Error(
+      `the database records a migration that did not finish: ${failed.join(', ')}. Check its partial changes, ` +
+        'then mark it with `prisma migrate resolve --applied <name>` or `--rolled-back <name>`',
+    );
+  }
+  if (edited.length > 0) {
+    throw new Error(
+      `a migration was edited after it had been applied to this database: ${edited.join(', ')}. ` +
+        'Restore its file and put the change into a new migration; a development database may be deleted instead',
+    );
+  }
 }
 
 async function apply(client: Client, migration: SchemaFile): Promise<void> {

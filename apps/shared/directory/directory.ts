@@ -55,13 +55,7 @@ const listSchema = z.looseObject({ Resources: z.array(z.looseObject({ schemas: z
 type User = z.infer<typeof user>;
 type Group = z.infer<typeof group>;
 
-export const EMPTY_DIRECTORY: Directory = {
-  find: () => undefined,
-  membersOf: () => new Set(),
-  reportsOf: () => new Set(),
-  people: [],
-  groups: new Set(),
-};
+export const EMPTY_DIRECTORY = readDirectory('{"Resources":[]}', 'id');
 
 /**
  * Reads a SCIM list of users and groups. Members and managers refer to `id`. Throws `ERR_CONFIG_INVALID` for another format, for a

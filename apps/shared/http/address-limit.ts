@@ -85,19 +85,14 @@ function networkOf(address: string): string {
   return bytes.slice(0, NETWORK_BYTES).join('.');
 }
 
-/** A limit for each key, counted in this process. */
-export interface RateLimit {
-  /** Takes `cost` points. Returns how many milliseconds to wait when that exceeds the limit. */
-  take(key: string, cost?: number): Promise<number | undefined>;
-  /** Returns one point. */
-  giveBack(key: string): Promise<void>;
-}
+export type RateLimit = ReturnType<typeof createRateLimit>;
 
-/** @param count How much one key may take within `seconds`, from its first. */
-export function createRateLimit({ count, seconds }: { count: number; seconds: number }): RateLimit {
+/** Limits what each key takes in this process to `count` points within `seconds`, from its first. */
+export function createRateLimit({ count, seconds }: { count: number; seconds: number }) {
   const limiter = new RateLimiterMemory({ points: count, duration: seconds });
   return {
-    async take(key, cost = 1) {
+    /** Takes `cost` points. Returns how many milliseconds to wait when that exceeds the limit. */
+    async take(key: string, cost = 1): Promise<number | undefined> {
       try {
         // A cost above the limit could never be paid.
         await limiter.consume(key, Math.min(cost, count));
@@ -107,6 +102,7 @@ export function createRateLimit({ count, seconds }: { count: number; seconds: nu
         throw refused;
       }
     },
-    giveBack: async (key) => void (await limiter.reward(key)),
+    /** Returns one point. */
+    giveBack: async (key: string) => void (await limiter.reward(key)),
   };
 }

@@ -2,13 +2,6 @@ import { hkdfSync } from 'node:crypto';
 import { EncryptJWT, jwtDecrypt } from 'jose';
 import * as z from 'zod';
 
-/** The position at which a list continues. */
-export interface PagePosition {
-  /** The last candidate that was examined; absent before the first. */
-  readonly after?: string | undefined;
-  readonly limit?: number | undefined;
-}
-
 /** The request that a token belongs to. */
 interface PageScope {
   readonly requester: string;
@@ -16,13 +9,15 @@ interface PageScope {
   readonly digest: string;
 }
 
-export interface SealedPages {
-  seal(position: PagePosition, scope: PageScope): Promise<string>;
-  /** Undefined for a token that was altered, or made by another key or for another request. The reason is not told. */
-  open(token: string, scope: PageScope): Promise<PagePosition | undefined>;
-}
+const claims = z.object({
+  /** The last candidate that was examined; absent before the first. */
+  after: z.string().optional(),
+  limit: z.number().int().nonnegative().optional(),
+});
+/** The position at which a list continues. */
+export type PagePosition = Readonly<z.infer<typeof claims>>;
+export type SealedPages = ReturnType<typeof createSealedPages>;
 
-const claims = z.object({ after: z.string().optional(), limit: z.number().int().nonnegative().optional() });
 const SEALING = { alg: 'dir', enc: 'A256GCM' } as const;
 
 /**
@@ -32,16 +27,17 @@ const SEALING = { alg: 'dir', enc: 'A256GCM' } as const;
  *
  * @param secret The private part of the service's signing key.
  */
-export function createSealedPages(secret: string, purpose: string): SealedPages {
+export function createSealedPages(secret: string, purpose: string) {
   const key = new Uint8Array(hkdfSync('sha256', secret, '', purpose, 32));
   return {
-    seal: ({ after, limit }, { requester, digest }) =>
-      new EncryptJWT({ ...(after !== undefined && { after }), ...(limit !== undefined && { limit }) })
+    seal: (position: PagePosition, { requester, digest }: PageScope): Promise<string> =>
+      new EncryptJWT({ ...position })
         .setProtectedHeader(SEALING)
         .setSubject(requester)
         .setAudience(digest)
         .encrypt(key),
-    async open(token, { requester, digest }) {
+    /** Undefined for a token that was altered, or made by another key or for another request. The reason is not told. */
+    async open(token: string, { requester, digest }: PageScope): Promise<PagePosition | undefined> {
       try {
         const { payload } = await jwtDecrypt(token, key, {
           subject: requester,

@@ -6,15 +6,6 @@ import { gatedCallWorkflowId } from '../../../workflows/messages.ts';
 import type { Timing } from '../limits.ts';
 import { boundedBy } from './connection.ts';
 
-/** The engine's memory of a database, for a database that was restored from an old backup. */
-export interface EngineMemory {
-  /** The last mark. Undefined when the engine has none, for example after it lost its data. */
-  readMark(installation: string): Promise<FenceMark | undefined>;
-  writeMark(installation: string, mark: FenceMark): Promise<void>;
-  /** Whether a run other than the current step's has sent the call or completed. */
-  wentFurther(gatedCallId: string): Promise<boolean>;
-}
-
 /** Longer than any installation runs without a claim or a restart. */
 const NEVER = '3650 days';
 /** No worker serves it: a mark is the memo of a workflow that never gets its first task. */
@@ -22,10 +13,14 @@ const TASK_QUEUE = 'countersign-fence';
 const memoSchema = z.object({ epoch: z.number(), claims: z.number() });
 const markId = (installation: string) => `countersign-fence/${installation}`;
 
-export function createEngineMemory(client: Client, time: Timing): EngineMemory {
+export type EngineMemory = ReturnType<typeof createEngineMemory>;
+
+/** The engine's memory of a database, for a database that was restored from an old backup. */
+export function createEngineMemory(client: Client, time: Timing) {
   const within = boundedBy(client, time);
   return {
-    async readMark(installation) {
+    /** The last mark. Undefined when the engine has none, for example after it lost its data. */
+    async readMark(installation: string): Promise<FenceMark | undefined> {
       try {
         const { memo } = await within(() => client.workflow.getHandle(markId(installation)).describe());
         return memoSchema.parse(memo);
@@ -34,7 +29,7 @@ export function createEngineMemory(client: Client, time: Timing): EngineMemory {
         throw error;
       }
     },
-    async writeMark(installation, { epoch, claims }) {
+    async writeMark(installation: string, { epoch, claims }: FenceMark): Promise<void> {
       await within(() =>
         client.workflow.start('fence', {
           ...{ workflowId: markId(installation), taskQueue: TASK_QUEUE, args: [], memo: { epoch, claims } },
@@ -44,7 +39,8 @@ export function createEngineMemory(client: Client, time: Timing): EngineMemory {
         }),
       );
     },
-    async wentFurther(gatedCallId) {
+    /** Whether a run other than the current step's has sent the call or completed. */
+    async wentFurther(gatedCallId: string): Promise<boolean> {
       const { runId } = activityInfo().workflowExecution ?? {};
       return ['claimed', 'ended'].includes(await within(() => askWitness(client, gatedCallId, runId)));
     },

@@ -20,27 +20,12 @@ export type Started = 'running' | 'finished';
  */
 export type Activity = 'waiting' | 'busy' | 'stuck' | 'none';
 
-/** Starts and signals the workflows of gated calls. All methods may be repeated, because a call has only one running workflow. */
-export interface GatedCallWorkflows {
-  /** Starts the workflow, also after one that was terminated or failed. Has no effect while one runs. */
-  start(gatedCallId: string, pending?: GatedCallStart['pending']): Promise<Started>;
-  /** Starts the workflow, also after one that completed. */
-  startAnew(gatedCallId: string): Promise<void>;
-  /** Signals the workflow; starts it first when none runs and the last one did not complete. */
-  signal(gatedCallId: string): Promise<Started>;
-  activity(gatedCallId: string): Promise<Activity>;
-  /** Calls with a running workflow, newest first, from the engine's index, which may lag by seconds. */
-  running(): AsyncIterable<string>;
-  /** Resolves when the engine answers. */
-  ping(): Promise<void>;
-}
+export type GatedCallWorkflows = ReturnType<typeof createGatedCallWorkflows>;
 
 const PAGE = 1_000;
 
-export function createGatedCallWorkflows(
-  client: Client,
-  { taskQueue, ...time }: Timing & { taskQueue: string },
-): GatedCallWorkflows {
+/** Starts and signals the workflows of gated calls. All methods may be repeated, because a call has only one running workflow. */
+export function createGatedCallWorkflows(client: Client, { taskQueue, ...time }: Timing & { taskQueue: string }) {
   const within = boundedBy(client, time);
   const options = (call: GatedCallStart) => ({
     workflowId: gatedCallWorkflowId(call.gatedCallId),
@@ -52,19 +37,20 @@ export function createGatedCallWorkflows(
   const start = (of: ReturnType<typeof options>) =>
     unlessFinished(within(() => client.workflow.start<typeof gatedCallWorkflow>('gatedCallWorkflow', of)));
   return {
-    start: (gatedCallId, pending) => start(options({ gatedCallId, ...(pending && { pending }) })),
-    startAnew: async (gatedCallId) =>
+    /** Starts the workflow, also after one that was terminated or failed. Has no effect while one runs. */
+    start: (gatedCallId: string, pending?: GatedCallStart['pending']) =>
+      start(options({ gatedCallId, ...(pending && { pending }) })),
+    /** Starts the workflow, also after one that completed. */
+    startAnew: async (gatedCallId: string) =>
       void (await start({ ...options({ gatedCallId }), workflowIdReusePolicy: 'ALLOW_DUPLICATE' })),
-    signal: (gatedCallId) =>
-      unlessFinished(
-        within(() =>
-          client.workflow.signalWithStart<typeof gatedCallWorkflow>('gatedCallWorkflow', {
-            ...options({ gatedCallId }),
-            signal: changedSignal,
-          }),
-        ),
-      ),
-    async activity(gatedCallId) {
+    /** Signals the workflow; starts it first when none runs and the last one did not complete. */
+    signal(gatedCallId: string) {
+      const of = { ...options({ gatedCallId }), signal: changedSignal };
+      return unlessFinished(
+        within(() => client.workflow.signalWithStart<typeof gatedCallWorkflow>('gatedCallWorkflow', of)),
+      );
+    },
+    async activity(gatedCallId: string): Promise<Activity> {
       try {
         const workflow = client.workflow.getHandle(gatedCallWorkflowId(gatedCallId));
         return activityOf(await within(() => workflow.describe()));
@@ -74,7 +60,8 @@ export function createGatedCallWorkflows(
         throw error;
       }
     },
-    async *running() {
+    /** Calls with a running workflow, newest first, from the engine's index, which may lag by seconds. */
+    async *running(): AsyncIterable<string> {
       const query = `WorkflowType = 'gatedCallWorkflow' AND TaskQueue = '${taskQueue}' AND ExecutionStatus = 'Running'`;
       const pages = client.workflow.list({ query, pageSize: PAGE })[Symbol.asyncIterator]();
       for (;;) {
@@ -83,7 +70,8 @@ export function createGatedCallWorkflows(
         yield gatedCallIdOf(next.value.workflowId);
       }
     },
-    ping: async () => void (await within(() => client.workflowService.getSystemInfo({}))),
+    /** Resolves when the engine answers. */
+    ping: async (): Promise<void> => void (await within(() => client.workflowService.getSystemInfo({}))),
   };
 }
 

@@ -56,7 +56,7 @@ async function createWorker(options: WorkerOptions, connection: NativeConnection
     workflowBundle: existsSync(bundlePath) ? { codePath: bundlePath } : await bundleWorkflows(),
     activities,
     shutdownGraceTime: graceMs,
-    // About a quarter of a megabyte each; a call that waits for days needs none of it.
+    // About a quarter of a megabyte each; a call that waits for days does not need it.
     maxCachedWorkflows: 500,
     ...TURN_LIMIT,
   });
