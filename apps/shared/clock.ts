@@ -48,7 +48,6 @@ export function timeLimit(clock: Pick<Clock, 'once'>, ms: number, ...others: rea
 const LONGEST_MS = 2 ** 31 - 1;
 const timerMs = (ms: number) => Math.min(Math.max(Math.floor(ms), 0), LONGEST_MS);
 
-/** The time of this machine. */
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonicMs: () => performance.now(),

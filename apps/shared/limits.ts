@@ -14,15 +14,12 @@ import type { Clock } from './clock.ts';
 const DEFAULTS = {
   /** A connection to the database, also the wait for one of the pool's. */
   databaseConnectMs: 5_000,
-  /** The execution of one statement. */
   databaseStatementMs: 5_000,
-  /** The wait for a lock within a statement. */
   databaseLockMs: 2_000,
   /** A transaction whose client is silent; then the database ends the connection. */
   databaseIdleTransactionMs: 10_000,
   /** The answer to a statement. More than `databaseStatementMs`, so that only a database that has vanished exceeds it. */
   databaseAnswerMs: 7_000,
-  /** The wait for another migration. */
   migrationLockMs: 120_000,
   /** Recording a new call while the database is away. The caller waits; a repetition joins the recorded call. */
   callOpeningMs: 5_000,
@@ -43,7 +40,6 @@ const DEFAULTS = {
    */
   questionLeaseMs: 120_000,
 
-  /** One answer of the policy decision point. */
   pdpAnswerMs: 5_000,
   /** One answer of a decision point behind ours. Less than `pdpAnswerMs`, so that our own answer is still in time. */
   foreignPdpAnswerMs: 4_000,
@@ -57,13 +53,11 @@ const DEFAULTS = {
   revocationsMs: 2_000,
   /** The denial that the decision point has recorded under an evaluation id. */
   recordedDenialMs: 5_000,
-  /** One answer of the access request service. */
   accessRequestServiceMs: 10_000,
   /** The statement of the access request service about an ended request. Without it, the record says so. */
   resolutionStatementMs: 5_000,
   /** A schema of an access request, its list of catalogs, or a page of one. */
   requestDocumentMs: 5_000,
-  /** All pages of one catalog together. */
   catalogMs: 10_000,
   /** All catalogs of one round of questions together, until the last one begins. */
   catalogsOfRoundMs: 10_000,
@@ -127,7 +121,6 @@ const DEFAULTS = {
   serverCloseMs: 3_000,
 } as const;
 
-/** In milliseconds. */
 export type Limits = { readonly [name in keyof typeof DEFAULTS]: number };
 
 /** The limits, multiplied by `timeLimitFactor`: a whole number of at least 1. */

@@ -3,7 +3,6 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ClientBase } from 'pg';
 
-/** A client, or a pool. */
 export type Queries = Pick<ClientBase, 'query'>;
 
 /** The file from which each function of the database was made. The rights have one more row. */
@@ -111,7 +110,6 @@ export async function renewRights(client: ClientBase, files: readonly SchemaFile
 export const inBrief = ([first = '', ...others]: readonly string[]): string =>
   others.length === 0 ? first : `${first} and ${others.length} more`;
 
-/** Whether roles or rights of these files are missing. */
 export async function lacksRights(client: Queries, files: readonly SchemaFile[]): Promise<boolean> {
   if (!files.some(({ name }) => name === 'rights')) return false;
   return ((await client.query(MISSING_RIGHTS)).rowCount ?? 0) > 0;

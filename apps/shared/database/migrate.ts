@@ -65,14 +65,12 @@ export async function migrate(databaseUrl: string, limits: Limits, folder = pack
   });
 }
 
-/** The migrations of the database, and those of this version. */
 function compare(rows: readonly MigrationRecord[], migrations: readonly SchemaFile[]) {
   const records = new Map(rows.map((row) => [row.migration_name, row]));
   const known = new Map(migrations.map(({ name, checksum }) => [name, checksum]));
   const names = [...records.keys()];
   return {
     applied: names.filter((name) => known.has(name) && records.get(name)?.finished_at),
-    /** Not applied yet. */
     missing: [...known.keys()].filter((name) => !records.has(name)),
     /** Applied, and the file has changed since. */
     edited: names.filter((name) => known.has(name) && known.get(name) !== records.get(name)?.checksum),

@@ -1,12 +1,10 @@
-import { spawn, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import {
   chmodSync,
-  closeSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
-  openSync,
   readFileSync,
   renameSync,
   rmSync,
@@ -16,7 +14,16 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { Client } from 'pg';
 import type { PostgresBinaries } from './postgres-binaries.ts';
-import { endProcess, freePort, isAlive, type Launch, runsWith, until, watchExit } from './process-tools.ts';
+import {
+  endProcess,
+  freePort,
+  isAlive,
+  lastLines,
+  type Launch,
+  runsWith,
+  spawnServer,
+  until,
+} from './process-tools.ts';
 
 export type ClusterPaths = ReturnType<typeof clusterPaths>;
 
@@ -103,9 +110,6 @@ export function createCluster(
   }
 }
 
-/** Under load, a commit waits half a millisecond for others, so that one flush serves them all. */
-const SHARED_FLUSHES = ['commit_delay=500', 'commit_siblings=2'];
-
 /** Starts the server and waits for its first answer. Returns a problem as text. */
 export async function startCluster(
   paths: ClusterPaths,
@@ -118,30 +122,22 @@ export async function startCluster(
     'unix_socket_directories=',
     'logging_collector=off',
     'max_connections=200',
-    ...SHARED_FLUSHES,
+    // Under load, a commit waits half a millisecond for others, so that one flush serves them all.
+    ...['commit_delay=500', 'commit_siblings=2'],
   ];
   if (!durable) settings.push('fsync=off', 'synchronous_commit=off', 'full_page_writes=off');
-  const line = launch.wrap(join(binaries.folder, 'postgres'), [
-    ...['-D', paths.data, '-p', String(port)],
-    ...settings.flatMap((setting) => ['-c', setting]),
-  ]);
-  const log = openSync(paths.log, 'w', 0o600);
-  // A process group of its own: Ctrl-C in a terminal must reach us first, so that we can drain before it stops.
-  const child = spawn(line.command, line.args, {
+  const args = ['-D', paths.data, '-p', String(port), ...settings.flatMap((setting) => ['-c', setting])];
+  const { pid, hasEnded, problem } = spawnServer({
+    ...launch.wrap(join(binaries.folder, 'postgres'), args),
     ...launch.identity,
     env: binaries.environment,
     cwd: '/',
-    detached: true,
-    stdio: ['ignore', log, log],
+    logFile: paths.log,
   });
-  closeSync(log);
-  const ended = watchExit(child);
-  const url = clusterUrl(password, port, 'postgres');
-  const answer = await until(async () => (ended() ? 'ended' : await knock(url)), { withinMs: START_MS });
-  const pid = child.pid;
-  if (answer === 'open' && pid !== undefined) return { port, pid, stop: () => endProcess(pid, ended, SHUTDOWN) };
-  if (pid !== undefined) await endProcess(pid, ended, SHUTDOWN);
-  return lastLines(existsSync(paths.log) ? readFileSync(paths.log, 'utf8') : '') || 'did not start';
+  const server = pid === undefined ? undefined : { port, pid, stop: () => endProcess(pid, hasEnded, SHUTDOWN) };
+  if ((await opens(password, port, hasEnded)) && server !== undefined) return server;
+  await server?.stop();
+  return problem();
 }
 
 /**
@@ -159,11 +155,9 @@ export async function adoptCluster(paths: ClusterPaths, password: string): Promi
     if (isAlive(pid)) writeFileSync(file, ['2147483647', ...lines.slice(1)].join('\n'));
     return undefined;
   }
-  const ended = () => !isAlive(pid);
-  const url = clusterUrl(password, port, 'postgres');
-  const answer = await until(async () => (ended() ? 'ended' : await knock(url)), { withinMs: START_MS });
-  if (answer === 'ended') return undefined;
-  if (answer === 'open') return { port, pid, stop: () => endProcess(pid, ended, SHUTDOWN) };
+  const hasEnded = () => !isAlive(pid);
+  if (await opens(password, port, hasEnded)) return { port, pid, stop: () => endProcess(pid, hasEnded, SHUTDOWN) };
+  if (hasEnded()) return undefined;
   throw new Error(
     `PostgreSQL (pid ${pid}) runs on ${paths.data} but does not answer on port ${port}; stop it and start again`,
   );
@@ -176,20 +170,23 @@ function lastPort(paths: ClusterPaths): number | undefined {
   return port === undefined ? undefined : Number(port);
 }
 
-async function knock(url: string): Promise<'open' | undefined> {
+/** Waits until the server accepts a connection. False when it ends before, or does not answer in time. */
+async function opens(password: string, port: number, hasEnded: () => boolean): Promise<boolean> {
+  const url = clusterUrl(password, port, 'postgres');
+  const ask = async () => (hasEnded() ? false : await tryConnect(url));
+  return (await until(ask, { withinMs: START_MS })) === true;
+}
+
+async function tryConnect(url: string): Promise<true | undefined> {
   const client = new Client({ connectionString: url, connectionTimeoutMillis: 2_000 });
   // Without a listener, the error of a broken connection would end this process.
   client.on('error', () => undefined);
   try {
     await client.connect();
-    return 'open';
+    return true;
   } catch {
     return undefined;
   } finally {
     await client.end().catch(() => undefined);
   }
-}
-
-function lastLines(text: string): string {
-  return text.trim().split('\n').slice(-3).join(' | ');
 }

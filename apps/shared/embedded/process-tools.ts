@@ -1,7 +1,18 @@
-import { type ChildProcess, spawnSync } from 'node:child_process';
+import { spawn, type SpawnOptions, spawnSync } from 'node:child_process';
 import { randomInt } from 'node:crypto';
-import { chownSync, linkSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
+import { once } from 'node:events';
+import {
+  chownSync,
+  closeSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
 import { dirname } from 'node:path';
 import { systemClock } from '../clock.ts';
 import { errorCode } from '../lifecycle.ts';
@@ -24,18 +35,14 @@ export async function freePort(preferred?: number): Promise<number> {
   return tryPort(0);
 }
 
-function tryPort(port: number): Promise<number> {
-  return new Promise((resolve, reject) => {
-    // Clients of a server that died reconnect to its port. An open connection would keep the port busy.
-    const server = createServer((socket) => socket.destroy());
-    server.once('error', reject);
-    server.listen(port, '127.0.0.1', () => {
-      const address = server.address();
-      server.close(() =>
-        address !== null && typeof address === 'object' ? resolve(address.port) : reject(new Error('no port')),
-      );
-    });
-  });
+/** Rejects when the port is taken. */
+async function tryPort(wanted: number): Promise<number> {
+  // Clients of a server that died reconnect to its port. An open connection would keep the port busy.
+  const server = createServer((socket) => socket.destroy());
+  await once(server.listen(wanted, '127.0.0.1'), 'listening');
+  const { port } = server.address() as AddressInfo;
+  await once(server.close(), 'close');
+  return port;
 }
 
 /** Whether a process has not ended. A zombie has ended once its last thread is gone: until then, it holds its ports and files. */
@@ -108,13 +115,29 @@ export async function endProcess(
   throw new Error(`process ${pid} does not end`);
 }
 
-/** Lets the child outlive this process. Returns a function that tells whether it has ended. */
-export function watchExit(child: ChildProcess): () => boolean {
+interface ServerProcess extends SpawnOptions {
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly logFile: string;
+}
+
+/** Starts a server that may outlive this process, with its output in `logFile`. */
+export function spawnServer({ command, args, logFile, ...options }: ServerProcess) {
+  const log = openSync(logFile, 'w', 0o600);
+  // A process group of its own: Ctrl-C in a terminal must reach us first, so that we can drain before the server stops.
+  const child = spawn(command, args, { ...options, detached: true, stdio: ['ignore', log, log] });
+  closeSync(log);
   let hasEnded = false;
   for (const event of ['error', 'exit']) child.once(event, () => (hasEnded = true));
   child.unref();
-  return () => hasEnded;
+  return {
+    pid: child.pid,
+    hasEnded: () => hasEnded,
+    problem: () => lastLines(readFileSync(logFile, 'utf8')) || 'did not start',
+  };
 }
+
+export const lastLines = (text: string): string => text.trim().split('\n').slice(-3).join(' | ');
 
 /**
  * Runs `work` while no other process of this machine holds the lock file. Its pid reveals a holder that was killed. Waits at most `withinMs`

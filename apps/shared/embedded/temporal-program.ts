@@ -47,9 +47,10 @@ export async function findTemporalProgram(options: TemporalProgramOptions): Prom
       const path = downloaded(downloads);
       if (path !== undefined) return { path, how: 'Temporal CLI, downloaded' };
     }
-    return (await build(built, options))
-      ? { path: built, how: `Temporal CLI ${CLI_VERSION}, built with Go` }
-      : undefined;
+    const problem = await build(built, options);
+    if (problem === undefined) return { path: built, how: `Temporal CLI ${CLI_VERSION}, built with Go` };
+    tried.push(`\`go install ${CLI_MODULE}@v${CLI_VERSION}\`: ${problem}`);
+    return undefined;
   });
 }
 
@@ -90,25 +91,18 @@ async function download(folder: string, { variables, onProgress, tried }: Tempor
   return false;
 }
 
+/** Returns the problem, if any. */
 async function build(
   target: string,
-  { searchPath, cacheDir, variables, onProgress, tried }: TemporalProgramOptions,
-): Promise<boolean> {
-  const what = `\`go install ${CLI_MODULE}@v${CLI_VERSION}\``;
-  const found = spawnSync('go', ['env', 'GOVERSION'], { encoding: 'utf8', env: { ...variables, PATH: searchPath } });
-  const version = /go(\d+)\.(\d+)/
-    .exec(found.stdout ?? '')
-    ?.slice(1)
-    .map(Number);
+  { searchPath, cacheDir, variables, onProgress }: TemporalProgramOptions,
+): Promise<string | undefined> {
+  const env = { ...variables, PATH: searchPath };
+  const found = spawnSync('go', ['env', 'GOVERSION'], { encoding: 'utf8', env });
+  const [, major, minor] = /go(\d+)\.(\d+)/.exec(found.stdout ?? '')?.map(Number) ?? [];
   const wanted = `Go ${OLDEST_GO.join('.')} or newer`;
-  if (version === undefined) {
-    tried.push(`${what}: no Go on the PATH; install ${wanted}`);
-    return false;
-  }
-  const [major = 0, minor = 0] = version;
+  if (major === undefined || minor === undefined) return `no Go on the PATH; install ${wanted}`;
   if (major < OLDEST_GO[0] || (major === OLDEST_GO[0] && minor < OLDEST_GO[1])) {
-    tried.push(`${what}: Go ${major}.${minor} is too old; install ${wanted}`);
-    return false;
+    return `Go ${major}.${minor} is too old; install ${wanted}`;
   }
   for (const left of namesIn(cacheDir)) {
     if (left.startsWith('building-')) rmSync(join(cacheDir, left), { recursive: true, force: true });
@@ -120,17 +114,14 @@ async function build(
     onProgress?.(`Still building the Temporal CLI (${Math.round((systemClock.monotonicMs() - began) / 1_000)} s)`);
   const stopReporting = systemClock.every(REPORT_EVERY_MS, report);
   try {
-    const outcome = await runTool('go', ['install', '-ldflags=-s -w', `${CLI_MODULE}@v${CLI_VERSION}`], {
-      env: { ...variables, PATH: searchPath, GOBIN: folder, GOFLAGS: '-trimpath' },
+    const problem = await runTool('go', ['install', '-ldflags=-s -w', `${CLI_MODULE}@v${CLI_VERSION}`], {
+      env: { ...env, GOBIN: folder, GOFLAGS: '-trimpath' },
     });
-    if (outcome !== undefined) {
-      tried.push(`${what}: ${outcome}`);
-      return false;
-    }
+    if (problem !== undefined) return problem;
     // Renamed, so that a partial program never appears.
     mkdirSync(join(target, '..'), { recursive: true });
     renameSync(join(folder, 'temporal'), target);
-    return true;
+    return undefined;
   } finally {
     stopReporting();
     rmSync(folder, { recursive: true, force: true });

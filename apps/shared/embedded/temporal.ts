@@ -1,10 +1,9 @@
-import { spawn } from 'node:child_process';
-import { closeSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { Connection } from '@temporalio/client';
 import * as z from 'zod';
 import { systemClock } from '../clock.ts';
-import { endProcess, freePort, isAlive, runsWith, until, watchExit, withStartLock } from './process-tools.ts';
+import { endProcess, freePort, isAlive, runsWith, spawnServer, until, withStartLock } from './process-tools.ts';
 import { findTemporalProgram, type TemporalProgramOptions } from './temporal-program.ts';
 
 export interface TemporalOptions extends Omit<TemporalProgramOptions, 'tried'> {
@@ -67,10 +66,10 @@ export async function adoptTemporal(stateDir: string, namespace = 'default'): Pr
   const found = lastServer(home);
   if (found === undefined || !runsWith(found.pid, join(home, 'temporal.db'))) return undefined;
   const { pid, port } = found;
-  const ended = () => !isAlive(pid);
+  const hasEnded = () => !isAlive(pid);
   const address = `127.0.0.1:${port}`;
-  const stop = () => endProcess(pid, ended, SHUTDOWN);
-  if (await namespaceAnswers(address, { namespace, ended, withinMs: ADOPT_MS })) {
+  const stop = () => endProcess(pid, hasEnded, SHUTDOWN);
+  if (await namespaceAnswers(address, { namespace, hasEnded, withinMs: ADOPT_MS })) {
     return { address, how: `already running (pid ${pid})`, stop };
   }
   // It does not work, and a second server cannot use the same history.
@@ -104,41 +103,34 @@ async function runServer(
 ): Promise<Omit<TemporalServer, 'how'> | string> {
   // The previous port, so that workers and clients of a server that died find the new one.
   const port = await freePort(lastServer(home)?.port);
-  const logFile = join(home, 'temporal.log');
-  const log = openSync(logFile, 'w', 0o600);
   const args = ['server', 'start-dev', '--headless', '--ip', '127.0.0.1', '--port', String(port)];
   args.push('--db-filename', join(home, 'temporal.db'), '--namespace', namespace, '--dynamic-config-value', TUNING);
   args.push(...SQLITE.flatMap((pragma) => ['--sqlite-pragma', pragma]));
-  // A process group of its own: Ctrl-C in a terminal must reach us first, so that the worker can drain before it stops.
-  const child = spawn(program, args, {
-    cwd: home,
+  const logFile = join(home, 'temporal.log');
+  const { pid, hasEnded, problem } = spawnServer({
+    ...{ command: program, args, logFile, cwd: home },
     env: { HOME: home, GOGC },
-    detached: true,
-    stdio: ['ignore', log, log],
   });
-  closeSync(log);
-  const ended = watchExit(child);
-  const pid = child.pid;
   if (pid === undefined) return 'cannot be run';
   const file = join(home, 'server.json');
   writeFileSync(`${file}.new`, JSON.stringify({ pid, port }), { mode: 0o600 });
   renameSync(`${file}.new`, file);
   const stop = async () => {
-    await endProcess(pid, ended, SHUTDOWN);
+    await endProcess(pid, hasEnded, SHUTDOWN);
     rmSync(file, { force: true });
   };
   const address = `127.0.0.1:${port}`;
-  if (await namespaceAnswers(address, { namespace, ended, withinMs: READY_MS })) return { address, stop };
+  if (await namespaceAnswers(address, { namespace, hasEnded, withinMs: READY_MS })) return { address, stop };
   await stop();
-  return readFileSync(logFile, 'utf8').trim().split('\n').slice(-3).join(' | ') || 'did not start';
+  return problem();
 }
 
 /** Waits until the namespace takes workflows and can be searched. */
 async function namespaceAnswers(
   address: string,
-  { namespace, ended, withinMs }: { namespace: string; ended: () => boolean; withinMs: number },
+  { namespace, hasEnded, withinMs }: { namespace: string; hasEnded: () => boolean; withinMs: number },
 ): Promise<boolean> {
-  const ask = async () => (ended() ? false : (await tryNamespace(address, namespace)) || undefined);
+  const ask = async () => (hasEnded() ? false : (await tryNamespace(address, namespace)) || undefined);
   return (await until(ask, { withinMs })) === true;
 }
 

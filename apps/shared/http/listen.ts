@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import {
   createServer,
   IncomingMessage,
@@ -6,11 +7,11 @@ import {
   type ServerOptions,
   ServerResponse,
 } from 'node:http';
-import type { Socket } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
+import { promisify } from 'node:util';
 import type { Timing } from '../limits.ts';
 import { forHosts, hostsOf } from './known-hosts.ts';
 
-/** An HTTP server that accepts connections. */
 export interface HttpServer {
   readonly server: Server;
   /** Its address with the real port, without a trailing slash. */
@@ -65,34 +66,18 @@ export async function listen(
   });
   const serve = urls === undefined ? app : forHosts(hostsOf(host, urls), app);
   server.on('request', (request, response) => admit(request, response, () => void serve(request, response)));
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(port, host, () => {
-      server.off('error', reject);
-      resolve();
-    });
-  });
-  const close = () => {
+  await once(server.listen(port, host), 'listening');
+  const close = async () => {
     closing = true;
     for (const response of answering) if (!response.headersSent) response.setHeader('connection', 'close');
-    return new Promise<void>((resolve, reject) => {
-      const letGo = clock.once(limits.serverCloseMs, () => server.closeAllConnections());
-      server.close((error) => {
-        letGo();
-        if (error === undefined) resolve();
-        else reject(error);
-      });
-      server.closeIdleConnections();
-      for (const socket of silent) socket.destroy();
-    });
+    const cancel = clock.once(limits.serverCloseMs, () => server.closeAllConnections());
+    const closed = promisify(server.close.bind(server))();
+    server.closeIdleConnections();
+    for (const socket of silent) socket.destroy();
+    await closed.finally(cancel);
   };
-  return { server, url: addressOf(server, host), close };
-}
-
-function addressOf(server: Server, host: string): string {
-  const address = server.address();
-  if (address === null || typeof address === 'string') throw new Error('the server listens on no TCP port');
-  return `http://${host.includes(':') ? `[${host}]` : host}:${address.port}`;
+  const { port: actualPort } = server.address() as AddressInfo;
+  return { server, url: `http://${host.includes(':') ? `[${host}]` : host}:${actualPort}`, close };
 }
 
 /**

@@ -5,7 +5,7 @@ import * as z from 'zod';
 /** The request that a token belongs to. */
 interface PageScope {
   readonly requester: string;
-  /** Digest of the request. */
+  /** Of the request. */
   readonly digest: string;
 }
 

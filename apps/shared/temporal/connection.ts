@@ -15,7 +15,6 @@ export const boundedBy =
   <T>(request: () => Promise<T>): Promise<T> =>
     client.withDeadline(clock.now() + limits.engineMs, request);
 
-/** A status of gRPC. */
 const NOT_FOUND = 5;
 
 /**
