@@ -57,7 +57,7 @@ function resolved(mapping: Mapping, resolving: Resolving): readonly [EvaluationR
   const shared = resolveParts(mapping.shared, resolving, budget);
   const requestOf = (parts: Parts) => ({
     subject,
-    ...entitiesOf({ ...shared, ...withoutAbsent(resolveParts(parts, resolving, budget)) }),
+    ...entitiesOf({ ...shared, ...resolveParts(parts, resolving, budget) }),
   });
   return [requestOf(first), ...others.map(requestOf)];
 }
@@ -65,15 +65,15 @@ function resolved(mapping: Mapping, resolving: Resolving): readonly [EvaluationR
 /** Without the subject, which all evaluations share. */
 type Resolved = { readonly [part in Exclude<keyof Parts, 'subject'>]?: Json | undefined };
 
+/** Absent parts are left out, so that the shared ones apply. */
 function resolveParts({ subject: _subject, ...parts }: Parts, variables: Variables, budget: Budget): Resolved {
   return Object.fromEntries(
-    Object.entries(parts).map(([part, template]) => [part, resolve(template, variables, budget)]),
+    Object.entries(parts).flatMap(([part, template]) => {
+      const value = resolve(template, variables, budget);
+      return value === undefined || value === null ? [] : [[part, value] as const];
+    }),
   );
 }
-
-/** The shared part applies where an evaluation's own part resolves to nothing. */
-const withoutAbsent = (resolved: Resolved): Resolved =>
-  Object.fromEntries(Object.entries(resolved).filter(([, value]) => value !== undefined && value !== null));
 
 /** `undefined` means absent: the list or map around it omits it (COAZ-FW-09). */
 function resolve(template: Template, variables: Variables, budget: Budget): Json | undefined {
@@ -133,7 +133,7 @@ function entitiesOf({ action, resource, context }: Resolved): Omit<EvaluationReq
       id: textOf(resource, 'resource', 'id'),
       ...propertiesOf(resource, 'resource'),
     },
-    context: context === undefined || context === null ? {} : objectAt(context, 'context'),
+    context: context === undefined ? {} : objectAt(context, 'context'),
   };
 }
 
