@@ -3,16 +3,14 @@ import * as z from 'zod';
 import type { Issuer } from './issuer.ts';
 import { rolesIn } from './principal-of.ts';
 
-/** The place in which the issuer reports a person's current roles, after the ID token of the sign-in. */
-const SOURCES = ['userinfo', 'id_token', 'none'] as const;
-
 /** The tokens with which the issuer is asked about a person who signed in. */
 export const proofSchema = z.object({
   accessToken: z.string(),
   refreshToken: z.string().optional(),
   /** Identifies the session to the issuer at sign-out. */
   idToken: z.string(),
-  source: z.enum(SOURCES),
+  /** Where the issuer reports the person's current roles, after the ID token of the sign-in. */
+  source: z.enum(['userinfo', 'id_token', 'none']),
 });
 export type Proof = z.infer<typeof proofSchema>;
 

@@ -70,33 +70,27 @@ export function createAttempts({ cookieName, secret, baseUrl }: AttemptOptions) 
 
 const KEY_BYTES = 32;
 
-/** Seals content that leaves this process and comes back to it. */
-interface Sealer<Content> {
-  /** Returns a compact JWE that can be opened for this many seconds. */
-  seal(content: Content, seconds: number): Promise<string>;
-  /** Undefined for a text that was not sealed for this purpose with this secret, or has expired. */
-  open(sealed: string): Promise<Content | undefined>;
-}
-
 /**
- * A sealer for one purpose: it cannot open content that was sealed for another one, even with the same secret. The holder of a sealed
- * text can neither read nor change it.
+ * Seals content that leaves this process and comes back to it, for one purpose: content that was sealed for another one does not open,
+ * even with the same secret. The holder of a sealed text can neither read nor change it.
  * @see RFC 7516 (`dir`, `A256GCM`); RFC 5869 for the key
  */
 export function createSealer<Content extends object>(
   { secret, purpose }: { readonly secret: string; readonly purpose: string },
   schema: z.ZodType<Content>,
-): Sealer<Content> {
+) {
   const key = new Uint8Array(hkdfSync('sha256', secret, '', `countersign ${purpose}`, KEY_BYTES));
   return {
-    seal: (content, seconds) =>
+    /** Returns a compact JWE that can be opened for this many seconds. */
+    seal: (content: Content, seconds: number): Promise<string> =>
       new EncryptJWT({ content })
         .setProtectedHeader({ alg: 'dir', enc: 'A256GCM' })
         .setAudience(purpose)
         .setExpirationTime(`${seconds} seconds`)
         .encrypt(key),
 
-    async open(sealed) {
+    /** Undefined for a text that was not sealed for this purpose with this secret, or has expired. */
+    async open(sealed: string): Promise<Content | undefined> {
       try {
         const { payload } = await jwtDecrypt(sealed, key, {
           audience: purpose,

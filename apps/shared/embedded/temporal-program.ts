@@ -18,12 +18,6 @@ export interface TemporalProgramOptions {
   readonly tried: string[];
 }
 
-export interface TemporalProgram {
-  readonly path: string;
-  /** For people. */
-  readonly how: string;
-}
-
 const CLI_VERSION = '1.5.1';
 const CLI_MODULE = 'github.com/temporalio/cli/cmd/temporal';
 const OLDEST_GO = [1, 25] as const;
@@ -31,8 +25,8 @@ const OLDEST_GO = [1, 25] as const;
 const DOWNLOAD_PATIENCE_MS = 10_000;
 const REPORT_EVERY_MS = 15_000;
 
-/** The `temporal` program: from the PATH, from an earlier start, downloaded by the SDK, or built with Go. */
-export async function findTemporalProgram(options: TemporalProgramOptions): Promise<TemporalProgram | undefined> {
+/** The `temporal` program: from the PATH, from an earlier start, downloaded by the SDK, or built with Go. `how` is for people. */
+export async function findTemporalProgram(options: TemporalProgramOptions) {
   const { searchPath, cacheDir, tried } = options;
   const installed = onPath('temporal', searchPath);
   if (installed !== undefined) return { path: installed, how: 'temporal on the PATH' };
