@@ -35,13 +35,7 @@ export interface ClusterOptions {
   readonly durable: boolean;
 }
 
-/** A server that listens on 127.0.0.1. */
-export interface ClusterServer {
-  readonly port: number;
-  readonly pid: number;
-  /** Fast shutdown: rolls back open transactions, and flushes committed ones. */
-  stop(): Promise<void>;
-}
+export type ClusterServer = ReturnType<typeof serverOf>;
 
 const SUPERUSER = 'countersign';
 /** The recovery of a large write-ahead log may delay the first connection this long. */
@@ -51,6 +45,14 @@ const SHUTDOWN = [
   ['SIGQUIT', 5_000],
   ['SIGKILL', 5_000],
 ] as const;
+
+/** A server that listens on 127.0.0.1. */
+const serverOf = (port: number, pid: number, hasEnded: () => boolean) => ({
+  port,
+  pid,
+  /** Fast shutdown: rolls back open transactions, and flushes committed ones. */
+  stop: () => endProcess(pid, hasEnded, SHUTDOWN),
+});
 
 /** The files of one embedded server. */
 export function clusterPaths(stateDir: string) {
@@ -134,7 +136,7 @@ export async function startCluster(
     cwd: '/',
     logFile: paths.log,
   });
-  const server = pid === undefined ? undefined : { port, pid, stop: () => endProcess(pid, hasEnded, SHUTDOWN) };
+  const server = pid === undefined ? undefined : serverOf(port, pid, hasEnded);
   if ((await opens(password, port, hasEnded)) && server !== undefined) return server;
   await server?.stop();
   return problem();
@@ -156,7 +158,7 @@ export async function adoptCluster(paths: ClusterPaths, password: string): Promi
     return undefined;
   }
   const hasEnded = () => !isAlive(pid);
-  if (await opens(password, port, hasEnded)) return { port, pid, stop: () => endProcess(pid, hasEnded, SHUTDOWN) };
+  if (await opens(password, port, hasEnded)) return serverOf(port, pid, hasEnded);
   if (hasEnded()) return undefined;
   throw new Error(
     `PostgreSQL (pid ${pid}) runs on ${paths.data} but does not answer on port ${port}; stop it and start again`,

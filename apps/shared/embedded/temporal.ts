@@ -35,8 +35,8 @@ const TUNING = 'history.transferProcessorMaxPollRPS=1000';
 
 /**
  * With a write-ahead log, a commit is one write, and not a journal file that is created, flushed and removed. The log is flushed only at
- * checkpoints: the reconciler restarts workflows that a power failure undoes from the rows in Postgres. The cache is 64 MiB; the default
- * is 2.
+ * checkpoints: if a power failure undoes workflows, the reconciler restarts them from the rows in Postgres. The cache is 64 MiB; the
+ * default is 2.
  */
 const SQLITE = ['journal_mode=WAL', 'synchronous=NORMAL', 'cache_size=-65536'];
 

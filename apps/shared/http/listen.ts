@@ -1,27 +1,11 @@
 import { once } from 'node:events';
-import {
-  createServer,
-  IncomingMessage,
-  type RequestListener,
-  type Server,
-  type ServerOptions,
-  ServerResponse,
-} from 'node:http';
+import { createServer, IncomingMessage, type RequestListener, type ServerOptions, ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { promisify } from 'node:util';
 import type { Timing } from '../limits.ts';
 import { forHosts, hostsOf } from './known-hosts.ts';
 
-export interface HttpServer {
-  readonly server: Server;
-  /** Its address with the real port, without a trailing slash. */
-  readonly url: string;
-  /**
-   * Accepts no new requests, lets those in flight finish, and ends every connection as soon as it is idle. Connections that
-   * are open after the grace period (streams) are cut.
-   */
-  close(): Promise<void>;
-}
+export type HttpServer = Awaited<ReturnType<typeof listen>>;
 
 /** Sees a request first, and either calls `serve` or answers it. */
 export type Admit = (request: IncomingMessage, response: ServerResponse, serve: () => void) => void;
@@ -44,7 +28,7 @@ export interface Listening extends Timing {
 export async function listen(
   app: RequestListener,
   { host, port, urls, clock, limits, admit = (_request, _response, serve) => serve() }: Listening,
-): Promise<HttpServer> {
+) {
   const server = createServer({ ...serverOptionsFor(app), keepAliveTimeout: KEPT_OPEN_MS });
   let closing = false;
   const answering = new Set<ServerResponse>();
@@ -67,7 +51,11 @@ export async function listen(
   const serve = urls === undefined ? app : forHosts(hostsOf(host, urls), app);
   server.on('request', (request, response) => admit(request, response, () => void serve(request, response)));
   await once(server.listen(port, host), 'listening');
-  const close = async () => {
+  /**
+   * Accepts no new requests, lets those in flight finish, and ends every connection as soon as it is idle. Connections that are open
+   * after the grace period (streams) are cut.
+   */
+  const close = async (): Promise<void> => {
     closing = true;
     for (const response of answering) if (!response.headersSent) response.setHeader('connection', 'close');
     const cancel = clock.once(limits.serverCloseMs, () => server.closeAllConnections());
@@ -77,7 +65,9 @@ export async function listen(
     await closed.finally(cancel);
   };
   const { port: actualPort } = server.address() as AddressInfo;
-  return { server, url: `http://${host.includes(':') ? `[${host}]` : host}:${actualPort}`, close };
+  /** With the actual port, without a trailing slash. */
+  const url = `http://${host.includes(':') ? `[${host}]` : host}:${actualPort}`;
+  return { server, url, close };
 }
 
 /**
