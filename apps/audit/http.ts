@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import express, {
   type ErrorRequestHandler,
   type Express,
@@ -142,6 +143,6 @@ function refusalOf(error: unknown, log: Logger): Refusal {
 /** The files of all pages, and the style sheet of the audit pages. */
 export function auditAssets(): Router {
   const router = Router();
-  router.get('/assets/audit.css', asset('css', packagePath('apps', 'audit', 'audit.css')));
+  router.get('/assets/audit.css', asset('css', readFileSync(packagePath('apps', 'audit', 'audit.css'), 'utf8')));
   return router.use(assetsRouter());
 }

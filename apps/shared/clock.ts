@@ -1,36 +1,34 @@
-/** Ends a timer before it fires. Does nothing when it has fired or was ended. */
+/** Ends a timer. Has no effect after the timer fired. */
 export type Cancel = () => void;
 
 /**
- * Time, as the product knows it. A process gets its clock from its `main.ts` and hands it on; nothing else reads the time or sets a
- * timer, so a test can move time by itself. All durations are in milliseconds; what takes longer than a timer can run (24.8 days)
- * ends after that.
+ * The product's only source of time and timers, which a process gets from its `main.ts`, so that a test can move time. All durations are in
+ * milliseconds, and at most the longest that a timer can run (24.8 days).
  */
 export interface Clock {
-  /** Milliseconds since 1970, by the clock on the wall. An operator may set that clock, also back: no duration is measured by it. */
+  /** Milliseconds since 1970. An operator may set this clock, also back: never measure a duration with it. */
   now(): number;
-  /** Milliseconds since an instant of no meaning. Never goes back: durations are differences of it. */
+  /** Milliseconds since an arbitrary instant. Never goes back: measure durations with it. */
   monotonicMs(): number;
-  /** Resolves after this long, or as soon as the signal fires; at once when it has fired. Never rejects. Keeps the process running. */
+  /** Resolves after this long, or as soon as the signal fires or has fired. Never rejects. Keeps the process running. */
   after(ms: number, signal?: AbortSignal): Promise<void>;
-  /** Calls `act` once, after this long. A process that has nothing else to do ends before. */
+  /** Calls `act` once, after this long. Does not keep the process running. */
   once(ms: number, act: () => void): Cancel;
-  /** Calls `act` again and again, each time after this long. A process that has nothing else to do ends all the same. */
+  /** Calls `act` repeatedly, with this interval. Does not keep the process running. */
   every(ms: number, act: () => void): Cancel;
-  /** Fires after this long, with a `TimeoutError`. A process that has nothing else to do ends before. */
+  /** Fires after this long, with a `TimeoutError`. Does not keep the process running. */
   signalAfter(ms: number): AbortSignal;
 }
 
-/** A signal that is bound to a time. */
 interface TimeLimit {
   readonly signal: AbortSignal;
-  /** Lets go of timer and other signals. Call it when nothing waits for the signal any more. */
+  /** Releases the timer and the other signals. Call it when the signal is no longer needed. */
   readonly end: Cancel;
 }
 
 /**
  * Aborts after this long, in milliseconds, with a `TimeoutError`; or as soon as one of `others` aborts, with its reason. Use it instead of
- * `AbortSignal.any`: what that makes in Node.js 20 forgets a timeout when memory is collected.
+ * `AbortSignal.any`, which in Node.js 20 loses a timeout at a garbage collection.
  */
 export function timeLimit(clock: Pick<Clock, 'once'>, ms: number, ...others: readonly AbortSignal[]): TimeLimit {
   const controller = new AbortController();
@@ -46,11 +44,10 @@ export function timeLimit(clock: Pick<Clock, 'once'>, ms: number, ...others: rea
   return { signal: controller.signal, end };
 }
 
-/** The longest that a timer of Node runs. One for longer would fire at once. */
+/** The longest timer of Node. A longer one would fire at once. */
 const LONGEST_MS = 2 ** 31 - 1;
 const timerMs = (ms: number) => Math.min(Math.max(Math.floor(ms), 0), LONGEST_MS);
 
-/** The time of this machine. */
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonicMs: () => performance.now(),
@@ -76,20 +73,19 @@ export const systemClock: Clock = {
   signalAfter: (ms) => AbortSignal.timeout(timerMs(ms)),
 };
 
-/** Clocks that lie further apart than this are worth a word to the operator. Milliseconds. */
+/** A larger difference between two clocks is reported to the operator. Milliseconds. */
 export const CLOCKS_APART_MS = 5_000;
-/** Clocks that lie further apart than this show that one of them is wrong: no call is claimed. Milliseconds. */
+/** With a larger difference, one of the clocks is wrong, and no call is claimed. Milliseconds. */
 export const CLOCKS_TOO_FAR_APART_MS = 30_000;
 
-/** Half of it bounds the error of a measurement, so an answer that took longer says too little. */
+/** Half of the round trip bounds the error of a measurement, so longer ones are too inexact. */
 const LONGEST_ROUND_TRIP_MS = 1_000;
 
 /**
- * By how many milliseconds another clock is ahead of ours, half a round trip taken off. `undefined` when the answer has no time
- * in it, when it took longer than a second, and when our own clock was set meanwhile. Rejects as `read` does.
+ * By how many milliseconds another clock is ahead of ours, corrected by half a round trip. `undefined` when the answer has no time, when
+ * it took longer than a second, and when our own clock was set meanwhile. Rejects as `read` does.
  *
  * @param read Asks the other clock. Milliseconds since 1970.
- * @param clock Our own clock.
  */
 export async function clockOffset(
   read: () => Promise<number | undefined>,

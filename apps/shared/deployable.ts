@@ -11,7 +11,7 @@ import { type Running, runUntilSignal, startFailure } from './lifecycle.ts';
 import { limitsOf } from './limits.ts';
 import { createLogger, type Logger } from './logger.ts';
 
-/** What one deployable of the product starts from when it is a process of its own. */
+/** The inputs of a deployable that runs as its own process. */
 export interface DeployableContext<Name extends keyof Secrets> {
   readonly config: Config;
   readonly secrets: Pick<Secrets, Name>;
@@ -21,9 +21,9 @@ export interface DeployableContext<Name extends keyof Secrets> {
 }
 
 /**
- * Runs one deployable as this process until SIGINT or SIGTERM. In production every address and secret comes from the
- * environment; in development the secrets are those of the state folder, so that parts started one by one fit together.
- * Whatever keeps it from starting is one line on stderr and exit code 1.
+ * Runs one deployable as this process until SIGINT or SIGTERM. In production, all addresses and secrets come from the environment. In
+ * development, the secrets come from the state folder, so that separately started parts fit together. A failed start writes one line to
+ * stderr and exits with 1.
  */
 export async function runDeployable<Name extends keyof Secrets>(
   name: keyof typeof ROLES,
@@ -57,11 +57,11 @@ export async function runDeployable<Name extends keyof Secrets>(
   }
 }
 
-/** What a single part cannot do without. Throws `ERR_CONFIG_INVALID` with the name of the variable that has it. */
+/** The value of a required variable. Throws `ERR_CONFIG_INVALID` with its name. */
 export function given(value: string | undefined, variable: string): string {
   if (value !== undefined) return value;
   throw new CountersignError(
     'ERR_CONFIG_INVALID',
-    `${variable} is not set. A single part needs it; \`npm start\` brings everything that is missing by itself`,
+    `${variable} is not set. A separately started part needs it; \`npm start\` provides it by itself`,
   );
 }

@@ -2,34 +2,31 @@ import { readFileSync, statSync } from 'node:fs';
 import { CountersignError } from '../../workflows/domain/errors.ts';
 import type { Clock } from './clock.ts';
 
-/** How old what is known of the file may be. */
-const LOOK_EVERY_MS = 1_000;
+/** How old the known version of the file may be. */
+const CHECK_EVERY_MS = 1_000;
 
 export interface FollowedFile<T> {
   /** Absolute path. */
   readonly file: string;
-  /** The setting that names it. */
+  /** The setting that names it, for errors. */
   readonly setting: string;
-  /** Throws `ERR_CONFIG_INVALID` for a text that cannot be used. */
+  /** Throws `ERR_CONFIG_INVALID` for an invalid text. */
   readonly parse: (text: string) => T;
   readonly onChange: (value: T) => void;
-  /** A broken edit: what was read before stays in force. Called once for each. */
+  /** Called once for each broken edit; the last valid version stays in force. */
   readonly onFault: (error: unknown) => void;
   readonly clock: Clock;
 }
 
-/**
- * A file as it is now, to a second. A broken edit leaves the last good one in force. Throws `ERR_CONFIG_INVALID` when it cannot
- * be used at the start.
- */
+/** Returns the current content of a file, at most a second old. Throws `ERR_CONFIG_INVALID` when the file is invalid at the start. */
 export function followFile<T>({ file, setting, parse, onChange, onFault, clock }: FollowedFile<T>): () => T {
   const read = () => parse(readText(file, setting));
   let version = versionOf(file);
   let current = read();
-  let lookedAt = clock.monotonicMs();
+  let checkedAt = clock.monotonicMs();
   return () => {
-    if (clock.monotonicMs() - lookedAt < LOOK_EVERY_MS) return current;
-    lookedAt = clock.monotonicMs();
+    if (clock.monotonicMs() - checkedAt < CHECK_EVERY_MS) return current;
+    checkedAt = clock.monotonicMs();
     const found = versionOf(file);
     if (found === version) return current;
     version = found;
@@ -43,7 +40,7 @@ export function followFile<T>({ file, setting, parse, onChange, onFault, clock }
   };
 }
 
-/** Differs whenever the file was written; undefined while there is none. */
+/** Differs after every write to the file; undefined while there is no file. */
 function versionOf(file: string): string | undefined {
   const stat = statSync(file, { throwIfNoEntry: false, bigint: true });
   return stat && `${stat.mtimeNs} ${stat.size} ${stat.ino}`;

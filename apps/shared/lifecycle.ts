@@ -3,10 +3,10 @@ import { fileURLToPath } from 'node:url';
 import { CountersignError } from '../../workflows/domain/errors.ts';
 import type { Timing } from './limits.ts';
 
-/** A part that has started. `stop` finishes what is in flight, frees everything, and may be called once. */
+/** A part that has started. `stop` finishes work in flight and frees all resources. Call it once. */
 export interface Running {
   readonly name: string;
-  /** How long `stop` may take, in milliseconds, when it is another time than `stopMs` of the limits. */
+  /** How long `stop` may take, in milliseconds. Default: `stopMs` of the limits. */
   readonly stopMs?: number;
   stop(): Promise<void>;
 }
@@ -14,8 +14,8 @@ export interface Running {
 const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
 
 /**
- * Stops parts in the reverse order of their start, so that each still has what it stands on. A part that fails to stop
- * does not keep the others from it; what went wrong is thrown in the end.
+ * Stops parts in the reverse order of their start, so that each still has its dependencies. Stops the others when one fails, and throws
+ * all failures at the end.
  */
 export async function stopAll(parts: readonly Running[]): Promise<void> {
   const failures: unknown[] = [];
@@ -30,8 +30,8 @@ export async function stopAll(parts: readonly Running[]): Promise<void> {
 }
 
 /**
- * Waits for SIGINT or SIGTERM, stops everything and answers the signal. After `stopMs` of the limits,
- * or as long as the slowest part may take, or at a second signal, the process ends, although parts still run.
+ * Waits for SIGINT or SIGTERM, stops all parts and returns the signal. The process ends, even if parts still run, at a second signal or
+ * when the limit of the slowest part is over.
  */
 export async function runUntilSignal(parts: readonly Running[], { clock, limits }: Timing): Promise<NodeJS.Signals> {
   const signal = await new Promise<NodeJS.Signals>((resolve) => {
@@ -62,26 +62,26 @@ export function isEntryScript(moduleUrl: string): boolean {
   }
 }
 
-/** Why something did not start, for the person who started it: what is wrong and what to do, without a stack trace. */
+/** The message for the person who started it: the problem and the next step, without a stack trace. */
 export function startFailure(error: unknown): string {
   if (error instanceof CountersignError) return error.message;
   if (error instanceof Error && 'code' in error) {
     const port = 'port' in error ? String(error.port) : 'needed';
     if (error.code === 'EADDRINUSE') {
-      return `port ${port} is in use. Stop what listens there, or set another port in countersign.yaml`;
+      return `port ${port} is in use. Stop the program that listens there, or set another port in countersign.yaml`;
     }
     if (error.code === 'EACCES' && 'port' in error) {
-      return `port ${port} may not be used by this user. Set a port above 1023 in countersign.yaml`;
+      return `this user may not listen on port ${port}. Set a port above 1023 in countersign.yaml`;
     }
     if (error.code === 'ENOTFOUND' && 'hostname' in error) {
-      return `there is no host called ${String(error.hostname)}. Mend the address that names it`;
+      return `there is no host called ${String(error.hostname)}. Correct the address that names it`;
     }
-    if (error.code === 'ECONNREFUSED') return `nothing answers at port ${port}. Is the server there running?`;
+    if (error.code === 'ECONNREFUSED') return `no server answers at port ${port}. Is it running?`;
   }
   return error instanceof Error ? error.message : String(error);
 }
 
-/** The `code` that Node, PostgreSQL and others put on their errors. */
+/** The `code` of errors from Node, PostgreSQL and others. */
 export function errorCode(error: unknown): string | undefined {
   if (typeof error !== 'object' || error === null || !('code' in error)) return undefined;
   return typeof error.code === 'string' ? error.code : undefined;

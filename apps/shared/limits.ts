@@ -1,75 +1,69 @@
 import type { Clock } from './clock.ts';
 
 /**
- * How long something may take before the product goes on without it: each of these decides an outcome. All are in milliseconds, for
- * a machine and a network of ordinary speed, and all are multiplied by `timeLimitFactor` of the configuration.
+ * Time limits, after which the product goes on without an answer. They are in milliseconds, for a machine and a network of ordinary speed,
+ * and multiplied by `timeLimitFactor` of the configuration.
  *
- * Four kinds of durations are no limits, and are never multiplied:
+ * Four kinds of durations are not limits, and are never multiplied:
  * - settings of the configuration, which an operator chooses one by one;
- * - what callers, approvers and auditors are promised: deadlines of calls and requests, retention, lengths of sessions;
- * - what safety rests on: for how long a decision (5 seconds, in SQL), a list of revoked approvals, the keys of an issuer, a token or a
- *   signature count, how far clocks may be apart, and how exactly they are compared;
- * - pauses between two tries, which only decide how soon something happens.
+ * - promises to callers, approvers and auditors: deadlines of calls and requests, retention, lengths of sessions;
+ * - durations that safety depends on: how long a decision (5 seconds, in SQL), a list of revoked approvals, the keys of an issuer, a token
+ *   or a signature is valid, how far clocks may be apart, and how exactly they are compared;
+ * - pauses between two attempts.
  */
 const DEFAULTS = {
-  /** Connecting to the database, also waiting for one of the pool's connections. */
+  /** A connection to the database, also the wait for one of the pool's. */
   databaseConnectMs: 5_000,
-  /** One statement, carried out by the database. */
   databaseStatementMs: 5_000,
-  /** Waiting for a lock within a statement. */
   databaseLockMs: 2_000,
-  /** A transaction whose client says nothing; then the database ends the connection. */
+  /** A transaction whose client is silent; then the database ends the connection. */
   databaseIdleTransactionMs: 10_000,
-  /** The answer to a statement. More than a statement may take: only a database that has vanished needs as long. */
+  /** The answer to a statement. More than `databaseStatementMs`, so that only a database that has vanished exceeds it. */
   databaseAnswerMs: 7_000,
-  /** Another migration that runs. */
   migrationLockMs: 120_000,
-  /** Recording a new call while the database is away. Its caller waits; a repetition joins what was recorded. */
+  /** Recording a new call while the database is away. The caller waits; a repetition joins the recorded call. */
   callOpeningMs: 5_000,
-  /** Recording the handle of a submitted request while the database is away. Its caller waits; a repetition finds it. */
+  /** Recording the handle of a submitted request while the database is away. The caller waits; a repetition finds it. */
   handleRecordingMs: 5_000,
-  /** Another process that opens the same call. Afterwards its caller is told to repeat it. */
+  /** The wait for another process that opens the same call. Afterwards the caller is told to repeat it. */
   joiningMs: 10_000,
   /**
-   * The right of one process to submit an access request. More than `accessRequestServiceMs` and `handleRecordingMs` together, so
-   * that a right that ran out means its holder died. If two submit all the same, the key of the request makes it one.
+   * The lease of one process to submit an access request. More than `accessRequestServiceMs` and `handleRecordingMs` together, so that
+   * an expired lease means that its holder died. If two processes submit it all the same, the key of the request makes it one.
    */
   submissionLeaseMs: 30_000,
-  /** The right of one process to handle an entry of an outbox. A handler has to end within it; if not, another handles it as well. */
+  /** The lease of one process on a row of an outbox. After it, another process handles the row, too. */
   outboxLeaseMs: 60_000,
   /**
-   * The right of one process to ask an automatic resolver. More than the longest `timeoutSeconds` of a resolver, a minute, and the three
-   * statements around it together. If two ask all the same, the resolver gets the same question twice, and one answer counts.
+   * The lease of one process to ask an automatic resolver. More than the longest `timeoutSeconds` of a resolver (a minute) and the three
+   * statements around it together. If two processes ask all the same, the resolver gets the same question twice, and one answer counts.
    */
   questionLeaseMs: 120_000,
 
-  /** One answer of the policy decision point. */
   pdpAnswerMs: 5_000,
-  /** One answer of a decision point behind ours. Less than `pdpAnswerMs`, so that our own answer still comes. */
+  /** One answer of a decision point behind ours. Less than `pdpAnswerMs`, so that our own answer is still in time. */
   foreignPdpAnswerMs: 4_000,
-  /** The metadata of a decision point, and the keys that these are signed with. */
+  /** The metadata of a decision point, and the keys of its signature. */
   pdpMetadataMs: 5_000,
-  /** The keys of a decision point, for those who verify what it signed. */
+  /** The keys of a decision point, for a service that verifies its signatures. */
   pdpKeysMs: 5_000,
-  /** The keys of the access request service. The decision point reads them while it is asked, so less than `pdpAnswerMs`. */
+  /** The keys of the access request service. The decision point reads them during a decision, so less than `pdpAnswerMs`. */
   approvalKeysMs: 2_000,
-  /** The list of revoked approvals. The decision point reads it while it is asked, so less than `pdpAnswerMs`; without it no approval counts. */
+  /** The list of revoked approvals, also read during a decision. Without the list, no approval counts. */
   revocationsMs: 2_000,
-  /** The denial that an evaluation id names, as the decision point has it on record. */
+  /** The denial that the decision point has recorded under an evaluation id. */
   recordedDenialMs: 5_000,
-  /** One answer of the access request service. */
   accessRequestServiceMs: 10_000,
-  /** The statement of the access request service about a request that has ended. Without it the record says so. */
+  /** The statement of the access request service about an ended request. Without it, the record says so. */
   resolutionStatementMs: 5_000,
   /** A schema of an access request, its list of catalogs, or a page of one. */
   requestDocumentMs: 5_000,
-  /** All pages of one catalog together. */
   catalogMs: 10_000,
-  /** All catalogs of one round of questions together, before the last one is begun. */
+  /** All catalogs of one round of questions together, until the last one begins. */
   catalogsOfRoundMs: 10_000,
   /**
-   * A service that tells whether a requirement is met. Short, because a decision gets old meanwhile: the database refuses one of more
-   * than five seconds however long this limit is, and the call is decided anew.
+   * A service that reports whether a requirement is met. Short, because the decision gets old meanwhile: the database refuses a decision
+   * older than five seconds, regardless of this limit, and the call is decided anew.
    */
   requirementMs: 2_000,
   /** A receiver of obligations. Short for the same reason. */
@@ -77,66 +71,65 @@ const DEFAULTS = {
   /** A receiver of callbacks and notifications. */
   webhookMs: 15_000,
 
-  /** The identity provider's metadata and keys, for a token that is to be verified. */
+  /** The identity provider's metadata and keys, for the verification of a token. */
   issuerMs: 5_000,
-  /** The identity provider, for a person who signs in. A row of the database is locked meanwhile, so less than `databaseStatementMs`. */
+  /** The identity provider, at a sign-in. A row of the database is locked meanwhile, so less than `databaseStatementMs`. */
   signInMs: 4_000,
-  /** A token for a program of ours, from its issuer: metadata and grant, each. */
+  /** A token for one of our programs, from its issuer: metadata and grant, each. */
   tokenMs: 10_000,
 
   /** Connecting to an upstream. Long, because a package runner may have to download the server first. */
   upstreamConnectMs: 60_000,
-  /** Finding out which revision of the protocol an upstream speaks. */
+  /** The discovery of an upstream's protocol revision. */
   upstreamProbeMs: 10_000,
-  /** Whether a session that rested is still there. */
+  /** The check whether an idle session still exists. */
   upstreamPingMs: 2_000,
   /** All pages of a list of an upstream together. */
   upstreamListMs: 15_000,
-  /** A call or a list, for an upstream that is still connecting or listing. Afterwards it goes on without that upstream. */
+  /** The wait of a call or a list for an upstream that still connects or lists. Afterwards it goes on without that upstream. */
   upstreamWaitMs: 15_000,
-  /** An upstream that is asked to say what changes. */
+  /** A subscription to the changes of an upstream. */
   upstreamListenMs: 10_000,
-  /** An outcome probe. Without an answer the outcome stays unknown. */
+  /** An outcome probe. Without an answer, the outcome stays unknown. */
   outcomeProbeMs: 5_000,
   /**
-   * From the permit to send until the call is on its way. It keeps a process that stood still from sending late. A slow machine takes longer for the same steps, so it is multiplied; nothing is sent after the execution
-   * deadline, nor twice, since the permit is one.
+   * From the permit to send until the call is sent. It keeps a process that stood still from sending late. A slow machine needs longer
+   * for the same steps, so it is multiplied. The execution deadline and the single permit hold regardless.
    */
   sendWindowMs: 2_000,
 
-  /** One request to the engine. One that was carried out all the same does no harm. */
+  /** One request to the engine. A request that was carried out all the same does no harm. */
   engineMs: 5_000,
 
-  /** One answer of a service to a command of the command line. */
+  /** One answer of a service to the command line. */
   commandMs: 10_000,
-  /** One answer to `doctor`, which tells that there was none. */
+  /** One answer to `doctor`, which reports a missing one. */
   examinationMs: 5_000,
-  /** Whether the stack that is on record answers. Without an answer it counts as gone. */
+  /** The check whether the recorded stack answers. Without an answer, it counts as gone. */
   stackProbeMs: 2_000,
 
-  /** What a probe asks of a process. */
+  /** The checks behind a probe. */
   healthMs: 3_000,
-  /** A mapping with expressions that depend on how much is in a message. The process serves nothing else meanwhile. */
+  /** A mapping whose cost grows with the message. The process serves no other request meanwhile. */
   mappingMs: 250,
-  /** A check by a schema that can take for ever. The process serves nothing else meanwhile. */
+  /** A check against a schema of unbounded cost. The process serves no other request meanwhile. */
   schemaCheckMs: 250,
 
-  /** A stop of a part that names no longer time itself. Then the process ends in the middle of its work. */
+  /** The stop of a part without its own limit. Then the process ends in the middle of its work. */
   stopMs: 5_000,
   /** Requests in flight when a server closes. Then their connections are cut. Less than `stopMs`. */
   serverCloseMs: 3_000,
 } as const;
 
-/** How long something may take, in milliseconds. See there for each. */
 export type Limits = { readonly [name in keyof typeof DEFAULTS]: number };
 
-/** The limits of a machine that is so many times slower than an ordinary one: a whole number of at least 1. */
+/** The limits, multiplied by `timeLimitFactor`: a whole number of at least 1. */
 export function limitsOf({ timeLimitFactor }: { readonly timeLimitFactor: number }): Limits {
   const entries = Object.entries(DEFAULTS).map(([name, ms]) => [name, ms * timeLimitFactor]);
   return Object.fromEntries(entries) as Limits;
 }
 
-/** What a process knows of time. Its `main.ts` gives both to everything in it. */
+/** The `main.ts` of a process hands both to all of its parts. */
 export interface Timing {
   readonly clock: Clock;
   readonly limits: Limits;

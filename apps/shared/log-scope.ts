@@ -2,8 +2,8 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { randomBytes } from 'node:crypto';
 
 /**
- * What every log line says of the call that it is about, by the same names in every process: ids, and of people the subject and the
- * client. Never arguments, results, reasons or tokens.
+ * The fields of every log line about a call, with the same names in every process: ids, the subject and the client. Never arguments,
+ * results, reasons or tokens.
  */
 export interface LogScope {
   /** W3C trace id: 32 hexadecimal digits. */
@@ -20,31 +20,31 @@ export interface LogScope {
 
 const scopes = new AsyncLocalStorage<{ fields: LogScope }>();
 
-/** Does work whose log lines, and whose requests to other services, belong to what these fields name. */
+/** Runs work whose log lines, and requests to other services, carry these fields. */
 export function inLogScope<T>(fields: LogScope, work: () => T): T {
   return scopes.run({ fields: { ...scopes.getStore()?.fields, ...fields } }, work);
 }
 
-/** Adds what the work in hand found out by now. Outside of a scope it does nothing. */
+/** Adds fields to the current scope. Has no effect outside of one. */
 export function addToLogScope(fields: LogScope): void {
   const scope = scopes.getStore();
   if (scope !== undefined) scope.fields = { ...scope.fields, ...fields };
 }
 
-/** The fields of the work in hand; none outside of a scope. */
+/** The fields of the current scope; empty outside of one. */
 export const logScope = (): LogScope => scopes.getStore()?.fields ?? {};
 
-/** Version 00, or a later one that begins like it. @see W3C Trace Context, traceparent header field values */
+/** Version 00, or a later one that begins alike. @see W3C Trace Context, traceparent header field values */
 const TRACEPARENT = /^(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:-|$)/;
 
-/** The trace that a request belongs to; undefined where its header names none that is well-formed. */
+/** The trace of a request; undefined without a well-formed header. */
 export const traceIn = (traceparent: unknown): string | undefined =>
   typeof traceparent === 'string' ? TRACEPARENT.exec(traceparent)?.[1] : undefined;
 
-/** A trace of its own, for work that belongs to none. */
+/** A new trace, for work without one. */
 export const newTrace = (): string => randomBytes(16).toString('hex');
 
-/** The header by which another service finds its log lines together with ours. Empty outside of a trace. */
+/** The header that connects the log lines of another service with ours. Empty outside of a trace. */
 export function traceHeaders(): { traceparent?: string } {
   const { trace } = logScope();
   return trace === undefined ? {} : { traceparent: `00-${trace}-${randomBytes(8).toString('hex')}-01` };

@@ -8,17 +8,17 @@ import { logScope } from './log-scope.ts';
 export type { Logger };
 
 interface LoggerOptions {
-  /** In production every line is JSON on stdout, for a collector. */
+  /** In production, every line is JSON on stdout, for a collector. */
   readonly mode: 'development' | 'production';
-  /** Development: folder that gets `logs/countersign.log`. Without it only warnings are shown. */
+  /** In development, the folder of `logs/countersign.log`. Without it, only warnings are shown. */
   readonly stateDir?: string;
-  /** Least severe level that is kept: one of `LEVELS`. Default `info`. */
+  /** Least severe level that is logged: one of `LEVELS`. Default: `info`. */
   readonly level?: string | undefined;
 }
 
 const LEVELS = ['debug', 'info', 'warn', 'error'] as const;
 
-/** What no log may hold: whoever reads a log must not be able to act as somebody or see what a tool was given. */
+/** Fields that no log may contain: a reader of a log must not be able to impersonate a person or to see a tool's arguments. */
 const SECRET_NAMES = [
   ...['authorization', 'cookie', 'set-cookie', 'token', 'access_token', 'id_token', 'refresh_token', 'client_secret'],
   ...['password', 'secret', 'secrets', 'arguments', 'approver', 'approvers'],
@@ -26,9 +26,8 @@ const SECRET_NAMES = [
 const PREFIXES = ['', '*.', '*.*.'];
 
 /**
- * A log of its own for one part of the product. In development everything goes to the file and warnings also to
- * stderr in one readable line; stdout stays free for what a command prints. Throws `ERR_CONFIG_INVALID` for a level
- * that there is not.
+ * A log for one part of the product. In development, all lines go to the file, and warnings also to stderr in readable form; stdout stays
+ * free for the output of commands. Throws `ERR_CONFIG_INVALID` for an unknown level.
  */
 export function createLogger(name: string, { mode, stateDir, level: wanted = 'info' }: LoggerOptions): Logger {
   const level = LEVELS.find((one) => one === wanted);
@@ -36,7 +35,7 @@ export function createLogger(name: string, { mode, stateDir, level: wanted = 'in
     throw new CountersignError('ERR_CONFIG_INVALID', `COUNTERSIGN_LOG_LEVEL has to be one of ${LEVELS.join(', ')}`);
   }
   const paths = PREFIXES.flatMap((prefix) => SECRET_NAMES.map((secret) => pathOf(prefix, secret)));
-  // A copy: pino adds the fields of the line to it.
+  // A copy, because pino adds the fields of the line to it.
   const mixin = () => ({ ...logScope() });
   const options = { name, level, mixin, redact: { paths, censor: '[redacted]' } };
   if (mode === 'production') return pino(options, destination({ dest: 1, sync: false }));
@@ -46,7 +45,7 @@ export function createLogger(name: string, { mode, stateDir, level: wanted = 'in
   if (stateDir === undefined) return pino(options, multistream(streams));
   const folder = join(stateDir, 'logs');
   mkdirSync(folder, { recursive: true, mode: 0o700 });
-  // Open at once: a process that ends in its first moments could not write its last lines to a file that is opened meanwhile.
+  // Opened synchronously, so that a process that ends in its first moments can still write its last lines.
   const file = destination({ dest: openSync(join(folder, 'countersign.log'), 'a', 0o600), sync: false });
   return pino(options, multistream([...streams, { level, stream: file }]));
 }
@@ -65,7 +64,7 @@ const entry = z.looseObject({
   err: z.looseObject({ message: z.string(), code: z.unknown().optional() }).optional(),
 });
 
-/** `12:03:11 warn gateway: what happened: why`. Words of strangers are in it: what a terminal would obey is escaped. */
+/** `12:03:11 warn gateway: message: cause`. Parts of it come from outside, so control characters are escaped. */
 function readable(line: string): string {
   const parsed = entry.safeParse(JSON.parse(line));
   if (!parsed.success) return line;
@@ -73,15 +72,15 @@ function readable(line: string): string {
   const cause = err === undefined || err.message === msg ? undefined : err.message;
   const text = [msg, cause].filter((piece) => piece !== undefined && piece !== '').join(': ');
   const clock = new Date(time).toTimeString().slice(0, 8);
-  const who = [part ?? name ?? '', ...(upstream === undefined ? [] : [`(${upstream})`])].join(' ');
-  const said = visible(`${who}: ${text.replaceAll(/\s*\n\s*/g, ' | ')}`);
-  return `${clock} ${pino.levels.labels[level] ?? level} ${said}\n`;
+  const source = [part ?? name ?? '', ...(upstream === undefined ? [] : [`(${upstream})`])].join(' ');
+  const shown = visible(`${source}: ${text.replaceAll(/\s*\n\s*/g, ' | ')}`);
+  return `${clock} ${pino.levels.labels[level] ?? level} ${shown}\n`;
 }
 
-// Tools, arguments and names come from strangers: a terminal would obey their control characters and reorder their text.
+/** Characters in foreign text that a terminal would obey, or that would reorder its text. */
 export const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu;
 
-/** The text with everything invisible made visible, on one line. */
+/** The text on one line, with escapes for all invisible characters. */
 export function visible(text: string): string {
   return text.replace(UNPRINTABLE, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`);
 }

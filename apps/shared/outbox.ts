@@ -10,37 +10,36 @@ import type { Timing } from './limits.ts';
 const POLL_MS = 1_000;
 const RETRY_MIN_MS = 500;
 const RETRY_MAX_MS = 60_000;
-/** A row that failed this often needs an operator. It is tried again from time to time. */
+/** A row that failed this often needs an operator. It is still retried from time to time. */
 const STUCK_AFTER = 10;
 const STUCK_PAUSE_MS = 600_000;
 
 /**
- * Does what one kind of row asks for. It may be called again after it succeeded, so it must be idempotent. `stopping` aborts when the
- * outbox stops: a handler that takes long gives up then, and throws, so that the row comes back soon.
+ * Handles one kind of row. It may be called again after it succeeded, so it must be idempotent. `stopping` aborts when the outbox stops: a
+ * slow handler then gives up and throws, so that the row is retried soon.
  */
 export type OutboxHandler = (subjectId: string, stopping: AbortSignal) => Promise<void>;
 
 export interface OutboxOptions extends Timing {
   readonly pool: Pool;
-  /** Where to listen from: a direct connection, because a transaction pooler swallows notices. */
+  /** A direct connection, because a transaction pooler swallows notices. */
   readonly listenUrl: string;
-  /** Schema of the table. */
   readonly schema: string;
-  /** Its name, when it isn't `outbox`. */
+  /** Default: `outbox`. */
   readonly table?: string;
-  /** The right of one process to handle a row, in milliseconds; `outboxLeaseMs` when not given. */
+  /** The lease of one process on a row, in milliseconds. Default: `outboxLeaseMs`. */
   readonly leaseMs?: number;
-  /** Channel on which committed rows are announced. */
+  /** Channel of the notices about committed rows. */
   readonly channel: string;
   readonly handlers: Readonly<Record<string, OutboxHandler>>;
-  /** Rows handled at the same time by this process. */
+  /** The number of rows that this process handles at the same time. */
   readonly concurrency: number;
   readonly log: Logger;
 }
 
 /**
- * In the FROM of a statement: its commit does not wait for the disk. A lease or a deletion that a crash takes back means
- * that a row is handled once more, which handlers have to bear anyway.
+ * In the FROM of a statement, makes its commit not wait for the disk. A crash that undoes a lease or a deletion has a row handled once
+ * more, which handlers allow anyway.
  */
 const WITHOUT_FLUSH = "set_config('synchronous_commit', 'off', true)";
 
@@ -52,10 +51,10 @@ interface Row {
 }
 
 /**
- * Hands the rows of an outbox table to their handlers, the urgent ones first, each at least once, in any number of
- * processes. A notice starts the work at once; a round every second finds what a lost notice left. A row whose handler
- * throws comes back after a pause that doubles up to a minute, and after ten failures every ten minutes, with an alarm; a row of an unknown kind too,
- * because a newer version of the program may know it. `stop` waits for what is in hand.
+ * Hands the rows of an outbox table to their handlers, urgent ones first, each at least once, in any number of processes. A notice starts
+ * the work at once; a poll every second finds rows whose notice was lost. A row whose handler throws is retried after a pause that doubles
+ * up to a minute, and after ten failures every ten minutes, with an alarm. So is a row of an unknown kind, which a newer version of the
+ * program may know. `stop` waits for rows that are being handled.
  */
 export async function startOutbox(options: OutboxOptions): Promise<Running> {
   const { schema, table = 'outbox', listenUrl: url, channel, clock, limits } = options;
@@ -79,10 +78,10 @@ function createDispatcher(options: OutboxOptions, log: Logger) {
   const inHand = new Set<Promise<void>>();
   const stopping = new AbortController();
   const { signal } = stopping;
-  // As many may listen to it as there are rows in hand.
+  // Each row in hand adds a listener.
   setMaxListeners(0, signal);
   let delivering: Promise<void> | undefined;
-  /** Whether there may be rows that were not searched for yet. */
+  /** Whether there may be new rows since the last query. */
   let again = false;
 
   const start = (row: Row): void => {
@@ -109,7 +108,7 @@ function createDispatcher(options: OutboxOptions, log: Logger) {
       .catch((err: unknown) => log.warn({ err }, 'outbox not readable'))
       .finally(() => {
         delivering = undefined;
-        // A notice that came after the last row was taken and before this line.
+        // A notice may have come after the last row was taken.
         if (again) deliver();
       });
   }
@@ -118,7 +117,7 @@ function createDispatcher(options: OutboxOptions, log: Logger) {
     stopping.abort();
     await delivering;
     await Promise.all(inHand);
-    await rows.take(0).catch((err: unknown) => log.warn({ err }, 'rows that were handled will be handled again'));
+    await rows.take(0).catch((err: unknown) => log.warn({ err }, 'handled rows will be handled again'));
   };
   return { deliver, stop };
 }
@@ -130,7 +129,7 @@ interface Handling {
   readonly log: Logger;
 }
 
-/** Whether the row has been handled; otherwise it comes back. Never throws. */
+/** Whether the row was handled; otherwise it is retried. Never throws. */
 async function handle(row: Row, { rows, handlers, signal, log }: Handling): Promise<boolean> {
   try {
     const handler = ownProperty(handlers, row.kind);
@@ -141,8 +140,8 @@ async function handle(row: Row, { rows, handlers, signal, log }: Handling): Prom
     const retryInMs = retryPause(row.attempts);
     const facts = { err, rowId: row.id, kind: row.kind, subjectId: row.subject_id, attempts: row.attempts, retryInMs };
     if (row.attempts < STUCK_AFTER) log.warn(facts, 'row not handled');
-    else log.error({ ...facts, alarm: 'outbox_row_stuck' }, 'a row cannot be handled; what it asks for is not done');
-    // When this fails too, the row comes back at the end of its lease.
+    else log.error({ ...facts, alarm: 'outbox_row_stuck' }, 'a row cannot be handled; its work is not done');
+    // When this fails, too, the row is retried at the end of its lease.
     await rows.retry(row.id, retryInMs).catch((error: unknown) => log.warn({ err: error }, 'row not rescheduled'));
     return false;
   }
@@ -155,7 +154,7 @@ const retryPause = (attempt: number) =>
 
 function createRows({ pool, schema, table = 'outbox', limits, leaseMs = limits.outboxLeaseMs }: OutboxOptions) {
   const from = `${escapeIdentifier(schema)}.${escapeIdentifier(table)}`;
-  // Materialized: as a part of the update it may be run again for each row, and each time it finds others.
+  // Materialized, because the update may run a subquery again for each row and find other rows each time.
   const take = `
     WITH handled AS (DELETE FROM ${from} USING ${WITHOUT_FLUSH} WHERE id = ANY ($1::bigint[])),
     due AS MATERIALIZED (
@@ -164,15 +163,15 @@ function createRows({ pool, schema, table = 'outbox', limits, leaseMs = limits.o
     UPDATE ${from} SET attempts = attempts + 1, available_at = clock_timestamp() + $3 * interval '1 ms'
     FROM ${WITHOUT_FLUSH} WHERE id IN (SELECT id FROM due)
     RETURNING id::text, kind, subject_id, attempts`;
-  /** Handled, and still to be deleted. */
+  /** Handled rows that still have to be deleted. */
   let handled: string[] = [];
   return {
-    /** Has a row deleted that was handled, on the way of the next `take`. */
+    /** The next `take` deletes the row. */
     drop(id: string): void {
       handled.push(id);
     },
     async take(limit: number): Promise<Row[]> {
-      // When it stops, mostly: a database that is away must not hold that up for nothing.
+      // Mostly at a stop, which an absent database must not delay for no reason.
       if (limit === 0 && handled.length === 0) return [];
       const dropped = handled;
       handled = [];

@@ -2,7 +2,7 @@ import { PNG } from 'pngjs';
 import type { VNode } from 'preact';
 import type { Browser, BrowserContext, CDPSession, Page as Tab } from 'playwright-core';
 import { JsonBlock } from '../../apps/approvals/inbox/json-block.tsx';
-import { sheetOf } from '../../apps/shared/pages/assets.ts';
+import { styleSheet } from '../../apps/shared/pages/assets.ts';
 import { Page, renderPage } from '../../apps/shared/pages/layout.tsx';
 import { Code } from '../../apps/shared/pages/visible.tsx';
 
@@ -143,7 +143,7 @@ function pageOf(blocks: readonly VNode[]): string {
       </div>
     </Page>,
   );
-  return page.replace(/<link rel="stylesheet"[^>]*>/, () => `<style>${sheetOf()}${FOR_COMPARISON}</style>`);
+  return page.replace(/<link rel="stylesheet"[^>]*>/, () => `<style>${styleSheet()}${FOR_COMPARISON}</style>`);
 }
 
 /** Runs in the page: gives each card a height of whole pixels, and answers where the blocks are. */

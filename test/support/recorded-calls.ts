@@ -131,7 +131,7 @@ export async function startRecordedCalls() {
     authority: databases.approvals!.pool,
     /** The members of the group that decides `three`, from now on. */
     async keepers(...members: string[]): Promise<void> {
-      const reads = () => product.lines.filter((line) => line['msg'] === 'the directory was read anew').length;
+      const reads = () => product.lines.filter((line) => line['msg'] === 'the directory was read again').length;
       const before = reads();
       writeFileSync(people, keepers(members));
       const token = await product.token('alice', 'approvals');

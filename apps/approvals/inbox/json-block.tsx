@@ -1,5 +1,5 @@
-import { type Findings, findingsOf, isSuspect } from '../../shared/pages/findings.ts';
-import { visiblePieces } from '../../shared/pages/visible-text.ts';
+import { DEEPEST_LEVEL } from '../../shared/pages/assets.ts';
+import { type Findings, findingsOf, isSuspect, visiblePieces } from '../../shared/pages/visible-text.ts';
 import { Pieces, Visible } from '../../shared/pages/visible.tsx';
 
 /** A piece of laid out JSON. `text` pieces are strings in the content, the rest is structure. */
@@ -93,8 +93,6 @@ function writtenLines(json: string): string[] {
 }
 
 const CLASSES = { key: 'k', text: 's', other: 'o', layout: '' } as const satisfies Record<JsonPiece['kind'], string>;
-/** The deepest level that is set in further than the one before it; brackets tell the others. */
-const DEEPEST = 12;
 /** From how many characters on tokens are not kept together: there would be a million of them. */
 const DENSE_FROM = 100_000;
 /** How many findings of a kind are named. All of them are marked. */
@@ -141,7 +139,7 @@ const isText = ({ kind }: JsonPiece) => kind === 'key' || kind === 'text';
 
 function Line({ line: { depth, parts }, isDense }: { line: ReturnType<typeof drawnLine>; isDense: boolean }) {
   return (
-    <span class={`line d${Math.min(depth, DEEPEST)}`}>
+    <span class={`line d${Math.min(depth, DEEPEST_LEVEL)}`}>
       {parts.map(({ kind, text, shown }, i) => {
         if (kind === 'layout') return text;
         if (kind !== 'other') return <Pieces key={i} pieces={shown} kind={CLASSES[kind]} isDense={isDense} />;

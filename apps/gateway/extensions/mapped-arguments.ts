@@ -3,10 +3,9 @@ import { type EvaluationRequest, joinDecisions } from '../../../workflows/domain
 import { type Json, ownProperty } from '../../../workflows/domain/canonical-json.ts';
 import type { UpstreamTool } from '../../../workflows/domain/upstream-ports.ts';
 import type { ToolMapping } from '../../../workflows/domain/tools/tool-facts.ts';
-import { compileMapping, type Mapping } from '../../shared/coaz/mapping.ts';
+import { compileMapping, expressionsIn, type Mapping } from '../../shared/coaz/mapping.ts';
 import { MappingError } from '../../shared/coaz/json-of.ts';
 import { createSlowMappings, type MappingTime, resolveMapping, SUBJECT_TYPE } from '../../shared/coaz/resolve.ts';
-import { expressionsIn } from '../../shared/coaz/template.ts';
 import type { Config } from '../../shared/config/config.ts';
 import type { Timing } from '../../shared/limits.ts';
 import { identityOf, withAgent } from '../calls/bind.ts';
@@ -102,7 +101,7 @@ function compile(content: Json): Mapping | MappingError {
 }
 
 /** Where a subject comes from that is not the token's: from the message is worse (COAZ-SU-05). */
-function sourceOf({ shared, questions: [first] }: Mapping): 'token' | 'message' {
+function sourceOf({ shared, evaluations: [first] }: Mapping): 'token' | 'message' {
   const { subject } = shared.subject === undefined ? (first ?? {}) : shared;
   if (subject === undefined) return 'token';
   const reads = expressionsIn(subject).flatMap(({ expression }) => expression.reads);

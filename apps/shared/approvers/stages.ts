@@ -6,7 +6,7 @@ import type { Config } from '../config/config.ts';
 import type { Problem } from '../config/problems.ts';
 import type { Directory } from '../directory/directory.ts';
 
-/** Where no template says who decides: one person with the role, as long as the request waits. */
+/** Without a template, one person with the role decides, at any time until the request expires. */
 export const DEFAULT_STAGE: Stage = {
   name: 'approval',
   approvers: { people: [], groups: [], roles: [APPROVER_ROLE], requesterManager: false },
@@ -17,7 +17,7 @@ export const DEFAULT_STAGE: Stage = {
   onlyOnEscalation: false,
 };
 
-/** A configured stage as it is in force for one resource: with the owners of that resource, if it is for them. */
+/** A configured stage for one resource: if the resource's owners approve, with these owners. */
 export function stageFor(settings: StageSettings, owners: OwnerSettings, resource: string): Stage {
   const { approvers, withinSeconds, automatic, withoutPeople: _withoutPeople, ...rest } = settings;
   const { resourceOwner, ...electorate } = approvers;
@@ -42,8 +42,8 @@ function ownersOf(resource: string, owners: OwnerSettings) {
 type Approvals = Pick<Config['approvals'], 'templates' | 'owners' | 'breakGlass' | 'webhookApprovers'>;
 
 /**
- * What is wrong with who may decide, held against the directory as it is: people and groups that do not exist, and stages
- * that nobody could satisfy. What depends on the requester or the resource is judged by the request.
+ * Checks the configured approvers against the current directory: people and groups that do not exist, and stages that their approvers
+ * cannot satisfy. Parts that depend on the requester or the resource are checked for each request.
  */
 export function templateProblems(
   { templates, owners, breakGlass, webhookApprovers }: Approvals,
@@ -65,7 +65,7 @@ export function templateProblems(
   return [...named, ...ownership, ...emergency, ...byWebhook];
 }
 
-/** Without a directory, people are taken at their word: those who sign in are then all there is. */
+/** Without a directory, people are not checked, because only their sign-in makes them known. */
 function strangers(
   { people, groups }: { people: readonly string[]; groups: readonly string[] },
   path: readonly PropertyKey[],
@@ -73,7 +73,7 @@ function strangers(
 ): Problem[] {
   const unknown = (what: 'people' | 'groups', name: string) => ({
     path: [...path, what],
-    message: `${JSON.stringify(name)} is not in the directory; look at its spelling, and at directory.file`,
+    message: `${JSON.stringify(name)} is not in the directory; check its spelling, and directory.file`,
   });
   const missing = directory.people.length === 0 ? [] : people.filter((one) => directory.find(one)?.isActive !== true);
   return [
@@ -84,7 +84,7 @@ function strangers(
 
 function unsatisfiable(stage: StageSettings, path: readonly PropertyKey[], directory: Directory): Problem[] {
   if (stage.approvers.requesterManager && directory.people.length === 0) {
-    const message = 'needs a directory that knows managers; set directory.file';
+    const message = 'needs a directory with managers; set directory.file';
     return [{ path: [...path, 'approvers', 'requesterManager'], message }];
   }
   const listed = closedElectorate(stage, directory);
@@ -93,7 +93,7 @@ function unsatisfiable(stage: StageSettings, path: readonly PropertyKey[], direc
   return [{ path: [...path, 'quorum'], message: `${stage.quorum} have to approve, but there ${people} who can` }];
 }
 
-/** Where a person counts once in all stages, these together need as many people as their quorums say. */
+/** Where a person counts once in all stages, the stages together need as many people as the sum of their quorums. */
 function tooFewForAll(template: TemplateSettings, path: readonly PropertyKey[], directory: Directory): Problem[] {
   if (!template.separateStages || template.stages.length === 1) return [];
   const stages = template.stages.filter(({ onlyOnEscalation }) => !onlyOnEscalation);
@@ -106,7 +106,7 @@ function tooFewForAll(template: TemplateSettings, path: readonly PropertyKey[], 
   return [{ path: [...path, 'stages'], message }];
 }
 
-/** Subjects that can decide a stage whoever asks for whatever; undefined where that cannot be said. */
+/** Subjects that can decide a stage for any requester and resource; undefined where these make a difference. */
 function closedElectorate(
   { approvers, automatic }: StageSettings,
   directory: Directory,

@@ -16,21 +16,21 @@ import { isLoopbackHttp } from '../http/known-hosts.ts';
 import type { Timing } from '../limits.ts';
 import { principalOf, rolesIn, scopesIn } from './principal-of.ts';
 
-/** Signatures of access tokens: asymmetric ones only, because anybody who verifies an HMAC could also forge it. */
+/** Asymmetric algorithms only, because a verifier of an HMAC could also forge it. */
 export const ALGORITHMS = ['ES256', 'ES384', 'EdDSA', 'PS256', 'RS256'];
 const SKEW_SECONDS = 30;
-/** Types of JWTs that issuers give access tokens; most say no more than `JWT`. @see RFC 9068, section 4 */
+/** The `typ` of access tokens; most issuers write `JWT`. @see RFC 9068, section 4 */
 const TYPES: ReadonlySet<string> = new Set(['at+jwt', 'application/at+jwt', 'jwt']);
-/** A token that was good stays good for this long without another look; an issuer's withdrawn key counts as long. */
-const REMEMBER_MS = 30_000;
-const REMEMBERED = 1_000;
+/** A verified token stays valid for this long without another check, and so does a key that its issuer withdraws. */
+const CACHE_MS = 30_000;
+const CACHED_TOKENS = 1_000;
 
-/** A bearer token whose signature, issuer, audience and lifetime were checked. */
+/** A verified bearer token: its signature, issuer, audience and lifetime are valid. */
 export interface AccessToken {
   readonly principal: Principal;
   readonly scopes: readonly string[];
   readonly roles: readonly string[];
-  /** Everything that the token says. */
+  /** All claims of the token. */
   readonly claims: JsonObject;
   /** Seconds since the epoch. */
   readonly expiresAt: number;
@@ -38,30 +38,30 @@ export interface AccessToken {
 
 interface AccessTokenOptions extends Timing {
   readonly issuer: string;
-  /** The service the token has to be made for. */
+  /** The service that the token has to be issued for. */
   readonly audience: string;
   readonly rolesClaim: string;
-  /** The claim by which policies know people. Default: `sub`. */
+  /** The claim by which policies identify people. Default: `sub`. */
   readonly identityClaim?: string;
-  /** A token that is good for longer is refused, however its issuer signs. Seconds. */
+  /** A token with a longer lifetime is refused. Seconds. */
   readonly maxLifetimeSeconds: number;
-  /** Seconds after which a token no longer counts, though it says that it does. Default: as long as it says. */
+  /** An older token is refused, even before it expires. Seconds. Default: no limit. */
   readonly maxAgeSeconds?: number | undefined;
-  /** Gets the reason for which a token is refused. The answer to the client never has it. */
+  /** Receives the reason for a refusal, which the response to the client never contains. */
   readonly log: Logger;
 }
 
 /**
- * Verifies JWT access tokens of one issuer for one service. Answers undefined for any token that is not valid; throws
+ * Verifies JWT access tokens of one issuer for one service. Returns undefined for an invalid token, without the reason. Throws
  * `ERR_IDENTITY_PROVIDER_UNAVAILABLE` when the issuer's keys cannot be read. @see RFC 9068
  */
 export function createAccessTokenVerifier(options: AccessTokenOptions) {
   const { issuer, audience, rolesClaim, identityClaim = 'sub', clock, log } = options;
   const keys = createKeys(issuer, options);
-  const verified = new LRUCache<string, AccessToken>({ max: REMEMBERED, ttl: REMEMBER_MS });
+  const verified = new LRUCache<string, AccessToken>({ max: CACHED_TOKENS, ttl: CACHE_MS });
   return async (token: string): Promise<AccessToken | undefined> => {
-    const known = verified.get(token);
-    if (known !== undefined && known.expiresAt > clock.now() / 1_000) return known;
+    const cached = verified.get(token);
+    if (cached !== undefined && cached.expiresAt > clock.now() / 1_000) return cached;
     const read = await readToken(token);
     if (read !== undefined) verified.set(token, read);
     return read;
@@ -77,7 +77,7 @@ export function createAccessTokenVerifier(options: AccessTokenOptions) {
     if (reason !== undefined) return refuse({ reason, payload });
     const principal = principalOf(payload as JsonObject, { issuer, identityClaim });
     if (principal === undefined)
-      return refuse({ reason: 'its client, or an actor of its `act` chain, cannot be read', payload });
+      return refuse({ reason: 'its client, or an actor in its `act` chain, cannot be read', payload });
     return {
       principal,
       scopes: scopesIn(payload),
@@ -87,7 +87,7 @@ export function createAccessTokenVerifier(options: AccessTokenOptions) {
     };
   }
 
-  /** The token itself is never logged, and of what it claims only what its issuer signed. */
+  /** Never logs the token itself, and logs its claims only after its signature was verified. */
   function refuse({ reason, payload }: Refused): undefined {
     const { sub: subject, client_id: client } = payload ?? {};
     log.info({ event: 'token_refused', reason, audience, subject, client }, `an access token is refused: ${reason}`);
@@ -96,9 +96,9 @@ export function createAccessTokenVerifier(options: AccessTokenOptions) {
 }
 
 interface Refused {
-  /** For operators: why, in words. */
+  /** For operators. */
   readonly reason: string;
-  /** What the token says, where its signature is good. */
+  /** The claims, where the signature is valid. */
   readonly payload?: JWTPayload | undefined;
 }
 
@@ -111,7 +111,7 @@ async function verify(
 ): Promise<Verified | { refused: Refused }> {
   const options = {
     ...{ ...expected, algorithms: ALGORITHMS, clockTolerance: SKEW_SECONDS },
-    // Read when it is compared: the keys may take long to come.
+    // A getter, so that the time is read after the keys have arrived.
     get currentDate() {
       return new Date(clock.now());
     },
@@ -122,48 +122,48 @@ async function verify(
     const isOurs =
       !(error instanceof errors.JOSEError) || ['ERR_JOSE_GENERIC', 'ERR_JWKS_TIMEOUT'].includes(error.code);
     if (isOurs) throw unavailable(error);
-    return { refused: refusalOf(error, expected) };
+    return { refused: tokenRefusalOf(error, expected) };
   }
 }
 
 /**
- * What is wrong with a token that its issuer signed for this service. Issuers sign more than access tokens with the same keys: a logout
- * token or another security event must open nothing. @see RFC 8725, section 3.11
+ * Why this service refuses a token with a valid signature. Issuers sign other tokens with the same keys: a logout token or another
+ * security event must not grant access. @see RFC 8725, section 3.11
  */
 function faultOf(
   { payload, protectedHeader }: Verified,
   { maxLifetimeSeconds, maxAgeSeconds = Infinity, clock }: AccessTokenOptions,
 ): string | undefined {
   const { typ } = protectedHeader;
-  if (typ !== undefined && !TYPES.has(typ.toLowerCase())) return `it is no access token: its type is ${shown(typ)}`;
-  if ('events' in payload) return 'it is no access token: it tells of events';
+  if (typ !== undefined && !TYPES.has(typ.toLowerCase())) return `it is not an access token: its type is ${shown(typ)}`;
+  if ('events' in payload) return 'it is not an access token: it has the claim `events`';
   const { iat, exp = 0 } = payload;
   const now = Math.floor(clock.now() / 1_000);
   if (iat !== undefined && iat > now + SKEW_SECONDS) return 'it was issued in the future; compare the clocks';
-  // Roles are part of a token: one that does not say how old it is could have had them for ever.
+  // A token of unknown age could carry roles that were withdrawn long ago.
   if (now - (iat ?? -Infinity) > maxAgeSeconds + SKEW_SECONDS) {
     return `it is older than identity.tokenMaxAgeSeconds allows here: ${maxAgeSeconds} s`;
   }
   const lifetime = exp - (iat ?? now);
   if (lifetime <= maxLifetimeSeconds) return undefined;
-  return `it is good for ${lifetime} s, and identity.maxTokenLifetimeSeconds allows ${maxLifetimeSeconds}`;
+  return `it is valid for ${lifetime} s, and identity.maxTokenLifetimeSeconds allows ${maxLifetimeSeconds}`;
 }
 
-/** Why jose refuses a token, in the words that help an operator to find the setting that is wrong. */
-function refusalOf(error: errors.JOSEError, expected: { issuer: string; audience: string }): Refused {
+/** Explains jose's error so that an operator finds the wrong setting. */
+function tokenRefusalOf(error: errors.JOSEError, expected: { issuer: string; audience: string }): Refused {
   if (error instanceof errors.JWTExpired) return { reason: 'it has expired', payload: error.payload };
   if (error instanceof errors.JWTClaimValidationFailed) {
     const { claim, payload } = error;
     const wanted = { iss: expected.issuer, aud: expected.audience }[claim];
     const reason =
       wanted === undefined
-        ? `its claim \`${claim}\` is not good`
-        : `its \`${claim}\` is ${shown(payload[claim])}, and has to be ${shown(wanted)}`;
+        ? `its claim \`${claim}\` is not valid`
+        : `its \`${claim}\` is ${shown(payload[claim])}, but has to be ${shown(wanted)}`;
     return { reason, payload };
   }
   const reasons: Readonly<Record<string, string>> = {
-    ERR_JWS_SIGNATURE_VERIFICATION_FAILED: 'its signature is not that of the issuer',
-    ERR_JWKS_NO_MATCHING_KEY: 'the issuer publishes no key that it could be signed with',
+    ERR_JWS_SIGNATURE_VERIFICATION_FAILED: "its signature is not the issuer's",
+    ERR_JWKS_NO_MATCHING_KEY: 'the issuer publishes no key for its signature',
     ERR_JOSE_ALG_NOT_ALLOWED: 'its signature algorithm is not accepted',
     ERR_JWS_INVALID: 'it is not a JWT',
     ERR_JWT_INVALID: 'it is not a JWT',
@@ -171,22 +171,20 @@ function refusalOf(error: errors.JOSEError, expected: { issuer: string; audience
   return { reason: reasons[error.code] ?? `it cannot be verified (${error.code})` };
 }
 
-/** A claim, as far as a line of a log needs it. */
+/** A claim, cut to a length that fits a log line. */
 const shown = (value: unknown) => JSON.stringify(value ?? null).slice(0, 200);
 
-/** The issuer's key set, found through its metadata when first needed. */
+/** The issuer's key set, discovered through its metadata at the first use. */
 function createKeys(issuer: string, time: Timing): () => Promise<JWTVerifyGetKey> {
-  let known: Promise<JWTVerifyGetKey> | undefined;
-  return () => {
-    known ??= discoverKeys(issuer, time).catch((error: unknown) => {
-      known = undefined;
+  let keys: Promise<JWTVerifyGetKey> | undefined;
+  return () =>
+    (keys ??= discoverKeys(issuer, time).catch((error: unknown) => {
+      keys = undefined;
       throw unavailable(error);
-    });
-    return known;
-  };
+    }));
 }
 
-/** Where an issuer describes itself. @see OpenID Connect Discovery 1.0, section 4.1 */
+/** The address of an issuer's metadata. @see OpenID Connect Discovery 1.0, section 4.1 */
 export const metadataOf = (issuer: string): string => `${issuer.replace(/\/+$/, '')}/.well-known/openid-configuration`;
 
 async function discoverKeys(issuer: string, { clock, limits }: Timing): Promise<JWTVerifyGetKey> {
@@ -201,8 +199,9 @@ async function discoverKeys(issuer: string, { clock, limits }: Timing): Promise<
     );
   }
   const keys = new URL(metadata.jwks_uri);
-  // An attacker who can answer in place of the issuer could sign any token.
-  if (keys.protocol !== 'https:' && !isLoopbackHttp(keys)) throw new Error(`the keys of ${issuer} are not at https`);
+  // An attacker who answers in the issuer's place could sign any token.
+  if (keys.protocol !== 'https:' && !isLoopbackHttp(keys))
+    throw new Error(`the keys of ${issuer} are not served over https`);
   return createRemoteJWKSet(keys, { timeoutDuration: limits.issuerMs });
 }
 
@@ -211,16 +210,13 @@ const unavailable = (cause: unknown) =>
     cause,
   });
 
-/** Checks access tokens for one service. */
+/** Verifies access tokens for one service. */
 export interface TokenVerifier {
-  /**
-   * The verified token. Throws `ERR_TOKEN_INVALID` for any token that is not valid, and `ERR_IDENTITY_PROVIDER_UNAVAILABLE` when
-   * the issuer's keys cannot be read.
-   */
+  /** Throws `ERR_TOKEN_INVALID` for an invalid token, and `ERR_IDENTITY_PROVIDER_UNAVAILABLE` when the keys cannot be read. */
   verify(token: string): Promise<AccessToken>;
 }
 
-/** A verifier for tokens of the configured issuer that are made for `audience`, and not older than is said. */
+/** Verifies tokens that the configured issuer made for `audience`. Refuses tokens older than `maxAgeSeconds`. */
 export function createTokenVerifier(
   config: Config,
   audience: string,
@@ -236,7 +232,7 @@ export function createTokenVerifier(
     async verify(token) {
       const verified = await check(token);
       if (verified !== undefined) return verified;
-      throw new CountersignError('ERR_TOKEN_INVALID', 'the access token is not valid here; get a new one');
+      throw new CountersignError('ERR_TOKEN_INVALID', 'the access token is not valid for this service; get a new one');
     },
   };
 }

@@ -4,16 +4,7 @@ import { CountersignError } from '../../../workflows/domain/errors.ts';
 import type { Config } from '../config/config.ts';
 import { clientSecretOf, type DevelopmentSecrets } from '../config/development-secrets.ts';
 import { isLoopbackHttp } from '../http/known-hosts.ts';
-import { type Limits, limitsOf } from '../limits.ts';
-
-interface ClientCredentials {
-  readonly issuer: string;
-  readonly clientId: string;
-  readonly clientSecret: string;
-  /** What the token is for. */
-  readonly resource: Resource;
-  readonly limits: Limits;
-}
+import { limitsOf } from '../limits.ts';
 
 export interface IssuedToken {
   readonly accessToken: string;
@@ -21,75 +12,56 @@ export interface IssuedToken {
   readonly expiresIn?: number;
 }
 
+interface PersonToken {
+  readonly name: string;
+  readonly audience: keyof ReturnType<typeof resourcesOf>;
+  /** Separated by spaces. Default: all scopes of the service. */
+  readonly scope?: string | undefined;
+}
+
 /**
- * A token for a program: the client-credentials grant, for one resource (RFC 8707). Throws `ERR_TOKEN_INVALID` when the
- * issuer refuses and `ERR_IDENTITY_PROVIDER_UNAVAILABLE` when it does not answer.
+ * Requests a token for a person of the embedded identity provider with the client-credentials grant, for one service (RFC 8707). Throws
+ * `ERR_TOKEN_INVALID` when the issuer refuses and `ERR_IDENTITY_PROVIDER_UNAVAILABLE` when it does not answer.
  */
-export async function requestToken({
-  issuer,
-  clientId,
-  clientSecret,
-  resource,
-  limits,
-}: ClientCredentials): Promise<IssuedToken> {
+export async function requestPersonToken(
+  config: Pick<Config, 'urls' | 'gateway' | 'tools' | 'approvals' | 'audit' | 'timeLimitFactor'>,
+  { identity }: Pick<DevelopmentSecrets, 'identity'>,
+  { name, audience, scope }: PersonToken,
+): Promise<IssuedToken> {
+  const { issuer } = config.urls;
   const url = new URL(issuer);
-  // Secrets travel over plain http only where no other party can listen.
-  const isLocal = isLoopbackHttp(url);
+  // Secrets travel over plain http only where no other machine can listen.
+  const execute = isLoopbackHttp(url) ? [oidc.allowInsecureRequests] : [];
+  const timeout = limitsOf(config).tokenMs / 1_000;
+  const secret = oidc.ClientSecretBasic(clientSecretOf(identity, name));
+  const service = resourcesOf(config)[audience];
+  const asked = { resource: service.audience, scope: scope ?? service.scope };
   try {
-    const configuration = await oidc.discovery(url, clientId, undefined, oidc.ClientSecretBasic(clientSecret), {
-      execute: isLocal ? [oidc.allowInsecureRequests] : [],
-      timeout: limits.tokenMs / 1_000,
-    });
-    const { audience, scope } = resource;
-    const tokens = await oidc.clientCredentialsGrant(configuration, { resource: audience, scope });
+    const configuration = await oidc.discovery(url, name, undefined, secret, { execute, timeout });
+    const tokens = await oidc.clientCredentialsGrant(configuration, asked);
     return {
       accessToken: tokens.access_token,
       ...(tokens.expires_in !== undefined && { expiresIn: tokens.expires_in }),
     };
   } catch (cause) {
     if (cause instanceof oidc.ResponseBodyError || cause instanceof oidc.WWWAuthenticateChallengeError) {
-      throw new CountersignError('ERR_TOKEN_INVALID', `${issuer} gives ${clientId} no token for ${resource.scope}`, {
+      throw new CountersignError('ERR_TOKEN_INVALID', `${issuer} refuses ${name} a token for ${asked.scope}`, {
         cause,
       });
     }
-    throw new CountersignError('ERR_IDENTITY_PROVIDER_UNAVAILABLE', `${issuer} does not answer; is it running?`, {
-      cause,
-    });
+    const message = `${issuer} does not answer; is it running?`;
+    throw new CountersignError('ERR_IDENTITY_PROVIDER_UNAVAILABLE', message, { cause });
   }
 }
 
-/** Whose token it is, and what for. */
-interface PersonToken {
-  readonly name: string;
-  readonly audience: keyof ReturnType<typeof resourcesOf>;
-  /** Separated by blanks. Default: all that the service knows. */
-  readonly scope?: string | undefined;
-}
-
-/** A token of one of the people of the embedded identity provider, for one service. Fails as `requestToken` does. */
-export function requestPersonToken(
-  config: Pick<Config, 'urls' | 'gateway' | 'tools' | 'approvals' | 'audit' | 'timeLimitFactor'>,
-  { identity }: Pick<DevelopmentSecrets, 'identity'>,
-  { name, audience, scope }: PersonToken,
-): Promise<IssuedToken> {
-  const resource = resourcesOf(config)[audience];
-  return requestToken({
-    issuer: config.urls.issuer,
-    clientId: name,
-    clientSecret: clientSecretOf(identity, name),
-    limits: limitsOf(config),
-    resource: scope === undefined ? resource : { ...resource, scope },
-  });
-}
-
-/** A service that takes access tokens: the audience they are made for, and the scopes that let their holder use it. */
+/** A service that accepts access tokens: their audience, and the scopes that let their holder use it. */
 interface Resource {
   readonly audience: string;
-  /** Separated by blanks. */
+  /** Separated by spaces. */
   readonly scope: string;
 }
 
-/** Scopes that a token for the MCP endpoint needs to call the tool of this public name: those of the gateway first. */
+/** The scopes that a token needs to call the tool with this public name. The gateway's own scopes come first. */
 export function scopesFor({ gateway, tools }: Pick<Config, 'gateway' | 'tools'>, tool: string): readonly string[] {
   const own = ownProperty(tools, tool)?.scopes;
   return own === undefined ? gateway.scopes : [...new Set([...gateway.scopes, ...own])];

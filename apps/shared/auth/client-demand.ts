@@ -2,26 +2,26 @@ import type { Logger } from 'pino';
 import type { Principal } from '../../../workflows/domain/principal.ts';
 import type { Config } from '../config/config.ts';
 
-/** Whether a token may be used as far as its client goes: it names one, or the operator allows tokens that name none. */
+/** Whether a token names its client, or the operator allows tokens that name no client. */
 export type ClientDemand = (principal: Principal) => boolean;
 
-/** What a token without a client is answered with, for those who use it. */
+/** The answer to a token without a client, for the person who uses it. */
 export const NO_CLIENT =
   'The access token names no client: it has neither client_id nor azp. Ask the operator of the issuer to add one of them';
 
 /**
- * Without a client two programs of a person cannot be told apart: neither whose task it is, nor whether the one that asked is the one that
- * approves. The first such token of each issuer is logged, with what an operator can do about it.
+ * Without a client, two programs of a person cannot be told apart: neither which of them owns a task, nor whether the one that approves
+ * is the one that asked. The first such token of each issuer is logged with the operator's next step.
  */
 export function createClientDemand(
   { allowTokensWithoutClient: isAllowed }: Pick<Config['identity'], 'allowTokensWithoutClient'>,
   log: Logger,
 ): ClientDemand {
-  const told = new Set<string>();
+  const reported = new Set<string>();
   return ({ issuer, subject, clientId }) => {
     if (clientId !== undefined) return true;
-    const isFirst = !told.has(issuer);
-    told.add(issuer);
+    const isFirst = !reported.has(issuer);
+    reported.add(issuer);
     if (isFirst && isAllowed)
       log.warn({ issuer }, 'access tokens name no client: all programs of a person count as one');
     if (isFirst && !isAllowed)

@@ -1,12 +1,12 @@
 import * as oidc from 'openid-client';
-import { createRemoteJWKSet, type JWTVerifyGetKey } from 'jose';
+import { createRemoteJWKSet } from 'jose';
 import type { Logger } from 'pino';
 import { isLoopbackHttp } from '../http/known-hosts.ts';
 import { Refusal } from '../http/csrf.ts';
 import type { Limits } from '../limits.ts';
 import { signInPath } from './sign-in-path.ts';
 
-export interface IssuerOptions {
+interface IssuerOptions {
   readonly issuer: string;
   readonly clientId: string;
   readonly clientSecret: string;
@@ -14,17 +14,10 @@ export interface IssuerOptions {
   readonly log: Logger;
 }
 
-/** The OpenID provider at which people sign in, found through its metadata when it is first needed. */
-export interface Issuer {
-  /** Throws a `Refusal` (503) when it does not answer. */
-  configuration(): Promise<oidc.Configuration>;
-  /** Keys of what it signs. Throws as `configuration` does. */
-  keys(): Promise<JWTVerifyGetKey>;
-  /** Logs why it could not be used, and makes the refusal (503) of it. */
-  away(cause: unknown): Refusal;
-}
+export type Issuer = ReturnType<typeof createIssuer>;
 
-export function createIssuer({ issuer, clientId, clientSecret, limits, log }: IssuerOptions): Issuer {
+/** The OpenID provider at which people sign in, discovered through its metadata at the first use. */
+export function createIssuer({ issuer, clientId, clientSecret, limits, log }: IssuerOptions) {
   const timeout = limits.signInMs / 1_000;
   const url = new URL(issuer);
   // Tokens over plain http only where no other machine can listen (PRJ-25).
@@ -34,16 +27,16 @@ export function createIssuer({ issuer, clientId, clientSecret, limits, log }: Is
       const keys = new URL(known.serverMetadata().jwks_uri ?? url);
       // An attacker who answers in the issuer's place could sign anything.
       if (keys.protocol !== 'https:' && !isLoopbackHttp(keys))
-        throw new Error('the keys of the issuer are not at https');
+        throw new Error('the keys of the issuer are not served over https');
       return { known, keys: createRemoteJWKSet(keys) };
     });
   let found: ReturnType<typeof discover> | undefined;
   const away = (err: unknown): Refusal => {
-    log.warn({ err }, 'the identity provider does not answer as it should');
+    log.warn({ err }, 'the identity provider does not answer as expected');
     return new Refusal(
       503,
       'The identity provider does not answer',
-      'It says who may do what here, so nothing was shown or decided. Try again in a moment, or sign in again.',
+      'Your roles come from it, so nothing was shown or decided. Try again in a moment, or sign in again.',
       { href: signInPath('/'), label: 'Sign in again' },
     );
   };
@@ -53,8 +46,11 @@ export function createIssuer({ issuer, clientId, clientSecret, limits, log }: Is
       throw away(error);
     });
   return {
+    /** Logs the cause, and returns the refusal (503). */
     away,
+    /** Throws a `Refusal` (503) when the issuer does not answer. */
     configuration: async () => (await read()).known,
+    /** Its public keys. Throws as `configuration` does. */
     keys: async () => (await read()).keys,
   };
 }

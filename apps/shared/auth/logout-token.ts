@@ -5,13 +5,13 @@ import type { Issuer } from './issuer.ts';
 import { KEYS_UNREACHABLE } from './signing-key.ts';
 
 const EVENT = 'http://schemas.openid.net/event/backchannel-logout';
-/** A token is sent at once; how far the clocks of issuer and site may be apart is in it. */
+/** Issuers send a token as soon as they issue it. */
 const MAX_AGE_SECONDS = 120;
 const SKEW_SECONDS = 30;
-/** Tokens of other kinds have another `typ`. A token without one is judged by its claims. */
+/** Tokens of other kinds have another `typ`. A token without `typ` is judged by its claims. */
 const TYPES: readonly unknown[] = [undefined, 'jwt', 'logout+jwt'];
 
-/** Whose sessions end: those of a subject, the one that the issuer knows by `sid`, or that one if it is the subject's. */
+/** Which sessions end: all of the subject, the one with this `sid`, or, with both, that one if it is the subject's. */
 export interface Logout {
   readonly subject?: string;
   readonly sid?: string;
@@ -29,18 +29,12 @@ const claimsSchema = z.looseObject({
 });
 
 /**
- * What a logout token says; undefined for a token that is none. Throws a `Refusal` (503) when the issuer's
- * keys cannot be read.
+ * Verifies and reads a logout token; undefined for any other token. Throws a `Refusal` (503) when the issuer's keys cannot be read.
  * @see OpenID Connect Back-Channel Logout 1.0, sections 2.4 and 2.6
  */
 export async function readLogoutToken(
   token: string,
-  of: {
-    readonly keys: Issuer['keys'];
-    readonly away: Issuer['away'];
-    readonly issuer: string;
-    readonly clientId: string;
-  },
+  of: Pick<Issuer, 'keys' | 'away'> & { readonly issuer: string; readonly clientId: string },
 ): Promise<Logout | undefined> {
   const keys = await of.keys();
   try {

@@ -9,11 +9,10 @@ const hopNames = z
   .refine(({ sub, client_id: client, azp }) => (sub ?? client ?? azp) !== undefined);
 
 /**
- * Whose token it is, and through whom it speaks, by its verified claims: the client is `client_id` (RFC 9068, section 2.2), or `azp` where
- * an issuer writes no `client_id`. Undefined when no subject is named, and when `act` is there and cannot be read: a token that does not say
- * who acts is good for nothing.
+ * The principal that verified claims name. The client is `client_id` (RFC 9068, section 2.2), or `azp` where an issuer writes no
+ * `client_id`. Undefined without a subject, and when `act` cannot be read: a token with an unknown actor is not accepted.
  *
- * @param identityClaim The claim by which policies know people; what it says is an alias of the subject.
+ * @param identityClaim The claim by which policies identify people; its value is an alias of the subject.
  */
 export function principalOf(
   claims: JsonObject,
@@ -35,7 +34,7 @@ export function principalOf(
   };
 }
 
-/** What claims call their subject beside `sub`. */
+/** Names of the subject besides `sub`. */
 export function aliasesOf(claims: object, identityClaim: string): string[] {
   const alias: unknown = ownProperty(claims as Record<string, unknown>, identityClaim);
   return typeof alias === 'string' && alias !== '' && identityClaim !== 'sub' ? [alias] : [];
@@ -58,15 +57,15 @@ function actorsOf(act: unknown): Actor[] | undefined {
   return actors;
 }
 
-/** Words of a claim: a list of texts, or one text with blanks between, as issuers differ. Nothing else counts. */
+/** The words of a claim: issuers write a list of texts, or one text separated by spaces. Other values are ignored. */
 function wordsOf(claim: unknown): string[] {
   if (typeof claim === 'string') return claim.split(' ').filter((word) => word !== '');
   return Array.isArray(claim) ? claim.filter((word): word is string => typeof word === 'string') : [];
 }
 
 /**
- * Roles in the claim with this name. Where there is none, dots lead into it: Keycloak keeps roles in `realm_access.roles`, while
- * other issuers have dots in the name itself (`https://example.com/roles`).
+ * The roles in the claim with this name. If there is no such claim, the name is a path with dots: Keycloak has `realm_access.roles`,
+ * while other issuers have dots in the name itself (`https://example.com/roles`).
  */
 export function rolesIn(claims: Readonly<Record<string, unknown>>, rolesClaim: string): string[] {
   const named = ownProperty(claims, rolesClaim);

@@ -3,20 +3,18 @@ import * as z from 'zod';
 import type { Issuer } from './issuer.ts';
 import { rolesIn } from './principal-of.ts';
 
-/** Where the issuer says which roles a person has, beside the ID token of the sign-in. */
-const SOURCES = ['userinfo', 'id_token', 'none'] as const;
-
-/** With what the issuer is asked about a person who signed in. */
+/** The tokens with which the issuer is asked about a person who signed in. */
 export const proofSchema = z.object({
   accessToken: z.string(),
   refreshToken: z.string().optional(),
-  /** Says to the issuer whose session ends, at sign-out. */
+  /** Identifies the session to the issuer at sign-out. */
   idToken: z.string(),
-  source: z.enum(SOURCES),
+  /** Where the issuer reports the person's current roles, after the ID token of the sign-in. */
+  source: z.enum(['userinfo', 'id_token', 'none']),
 });
 export type Proof = z.infer<typeof proofSchema>;
 
-/** What the issuer says of a person now, and with what it is asked the next time. */
+/** The issuer's current answer about a person, and the proof with which to ask the next time. */
 export interface Answer {
   readonly roles: readonly string[];
   readonly proof: Proof;
@@ -25,8 +23,8 @@ export interface Answer {
 type Tokens = Awaited<ReturnType<typeof oidc.authorizationCodeGrant>>;
 
 /**
- * What is kept of a sign-in. UserInfo is asked at once, to learn whether it says the roles. Where it does not, a refreshed ID token
- * does; where there is none either, the person has to sign in again each time. Throws a `Refusal` (503) when the issuer is away.
+ * The part of a sign-in that is stored. UserInfo is asked at once, to learn whether it reports roles. If it does not, a refreshed ID token
+ * does. Without a refresh token, the person has to sign in again each time. Throws a `Refusal` (503) when the issuer does not answer.
  */
 export async function proofOf(
   tokens: Tokens,
@@ -36,15 +34,16 @@ export async function proofOf(
   const { access_token: accessToken, refresh_token: refreshToken, id_token: idToken = '' } = tokens;
   const held = { accessToken, idToken, ...(refreshToken !== undefined && { refreshToken }) };
   const claims = await userInfo(issuer, accessToken, subject);
-  const told = claims && rolesIn(claims, rolesClaim);
-  const isTold = told !== undefined && (own.length === 0 || told.length > 0);
-  const source = isTold ? 'userinfo' : refreshToken === undefined ? 'none' : 'id_token';
-  return { roles: isTold ? told : own, proof: { ...held, source } };
+  const reported = claims && rolesIn(claims, rolesClaim);
+  if (reported !== undefined && (own.length === 0 || reported.length > 0)) {
+    return { roles: reported, proof: { ...held, source: 'userinfo' } };
+  }
+  return { roles: own, proof: { ...held, source: refreshToken === undefined ? 'none' : 'id_token' } };
 }
 
 /**
- * Asks the issuer what the person may do now. Undefined when it knows of no such sign-in any more: signed out, disabled, or the
- * tokens are over. Throws a `Refusal` (503) when it does not say.
+ * Asks the issuer for the person's current roles. Undefined when the sign-in has ended there: the person signed out or was disabled, or
+ * the tokens expired. Throws a `Refusal` (503) when the issuer does not answer.
  * @see OpenID Connect Core 1.0, sections 5.3 and 12
  */
 export async function askAgain(
@@ -53,26 +52,26 @@ export async function askAgain(
 ): Promise<Answer | undefined> {
   if (proof.source === 'none') return undefined;
   if (proof.source === 'userinfo') {
-    const told = await userInfo(issuer, proof.accessToken, subject);
-    if (told !== undefined) return { roles: rolesIn(told, rolesClaim), proof };
+    const claims = await userInfo(issuer, proof.accessToken, subject);
+    if (claims !== undefined) return { roles: rolesIn(claims, rolesClaim), proof };
   }
   const renewed = await refresh(proof, subject, issuer);
   if (renewed === undefined) return undefined;
-  const told =
+  const claims =
     proof.source === 'userinfo' ? await userInfo(issuer, renewed.proof.accessToken, subject) : renewed.claims;
-  return told && { roles: rolesIn(told, rolesClaim), proof: renewed.proof };
+  return claims && { roles: rolesIn(claims, rolesClaim), proof: renewed.proof };
 }
 
 type Claims = Readonly<Record<string, unknown>>;
 
-/** Undefined when the issuer has no such endpoint, or takes the token for none. */
+/** Undefined when the issuer has no such endpoint, or refuses the token. */
 async function userInfo(issuer: Issuer, accessToken: string, subject: string): Promise<Claims | undefined> {
   const configuration = await issuer.configuration();
   if (configuration.serverMetadata().userinfo_endpoint === undefined) return undefined;
   return unlessRefused(issuer, () => oidc.fetchUserInfo(configuration, accessToken, subject));
 }
 
-/** Undefined when there is nothing to refresh with, or the issuer takes it for nothing. */
+/** Undefined without a refresh token, or when the issuer refuses it. */
 async function refresh(proof: Proof, subject: string, issuer: Issuer) {
   const { refreshToken } = proof;
   if (refreshToken === undefined) return undefined;
@@ -80,7 +79,7 @@ async function refresh(proof: Proof, subject: string, issuer: Issuer) {
   const tokens = await unlessRefused(issuer, () => oidc.refreshTokenGrant(configuration, refreshToken));
   if (tokens === undefined) return undefined;
   const claims = tokens.claims();
-  // Its subject never changes; one that does is another person's.
+  // The subject of a person never changes: with another one, the tokens are another person's.
   if (claims !== undefined && claims.sub !== subject) return undefined;
   const renewed: Proof = {
     ...proof,
@@ -91,7 +90,7 @@ async function refresh(proof: Proof, subject: string, issuer: Issuer) {
   return { claims, proof: renewed };
 }
 
-/** Tells "no" from "no answer": only the first ends a session. */
+/** Undefined for a refusal; throws without an answer. Only a refusal ends a session. */
 async function unlessRefused<Given>(issuer: Issuer, ask: () => Promise<Given>): Promise<Given | undefined> {
   try {
     return await ask();
@@ -107,10 +106,10 @@ const REFUSED: readonly unknown[] = [401, 403];
 function isRefused(error: unknown): boolean {
   if (error instanceof oidc.WWWAuthenticateChallengeError) return REFUSED.includes(error.status);
   if (error instanceof oidc.ResponseBodyError) {
-    // A wrong secret of ours says nothing of the person.
+    // `invalid_client` means that our own secret is wrong, so the person's session goes on.
     return [400, 401, 403].includes(error.status) && error.error !== 'invalid_client';
   }
-  // An answer with such a status and without a challenge.
+  // A refusal without a challenge.
   const cause = error instanceof oidc.ClientError ? error.cause : undefined;
   return typeof cause === 'object' && cause !== null && 'status' in cause && REFUSED.includes(cause.status);
 }

@@ -13,7 +13,7 @@ export interface RightsOptions {
   readonly schema: 'approvals' | 'audit';
   readonly secret: string;
   readonly rolesClaim: string;
-  /** How long an answer of the issuer is used. */
+  /** How long an answer of the issuer is valid. */
   readonly recheckSeconds: number;
   /** How long a session, and its sealed tokens, last. */
   readonly sessionSeconds: number;
@@ -64,8 +64,8 @@ export function createRights(options: RightsOptions) {
     keep: (sessionId: string, answer: Answer) => unavailable(write(sessions, sessionId, answer)),
 
     /**
-     * Roles of the person whose session it is, at most `recheckSeconds` old. Undefined when the session is over, here or at
-     * the issuer. Throws a `Refusal` (503) when the issuer cannot be asked, and `ERR_DATABASE_UNAVAILABLE`.
+     * Roles of the session's person, at most `recheckSeconds` old. Undefined when the session has ended, here or at the
+     * issuer. Throws a `Refusal` (503) when the issuer does not answer, and `ERR_DATABASE_UNAVAILABLE`.
      */
     now: (sessionId: string, subject: string): Promise<readonly string[] | undefined> =>
       unavailable(

@@ -5,11 +5,11 @@ import { EncryptJWT, errors, jwtDecrypt } from 'jose';
 import * as z from 'zod';
 import { hostCookieName, isHttps } from '../http/session.ts';
 
-/** How long a person may take at the issuer. */
+/** How long a person has at the issuer. */
 const ATTEMPT_SECONDS = 15 * 60;
-/** Sign-ins under way in one browser: as many tabs. One more takes the place of the oldest. */
+/** Sign-ins under way in one browser, one per tab. A further one replaces the oldest. */
 const MOST_ATTEMPTS = 5;
-/** Of the state: enough that no two attempts of a browser share a cookie. */
+/** Characters of the state in the cookie's name, enough to be unique within a browser. */
 const ID_LENGTH = 16;
 
 const attemptSchema = z.object({
@@ -21,20 +21,17 @@ const attemptSchema = z.object({
   begunAt: z.number(),
 });
 
-/** A sign-in that has begun, and has to come back to the browser that began it. */
+/** A sign-in that has begun, and has to be finished in the same browser. */
 export type SignInAttempt = z.infer<typeof attemptSchema>;
 
 interface AttemptOptions {
-  /** Of the session cookie; the names of attempts begin with it. */
+  /** Name of the session cookie, and prefix of the names of attempts. */
   readonly cookieName: string;
   readonly secret: string;
   readonly baseUrl: string;
 }
 
-/**
- * Sign-ins under way, each in a sealed cookie of its own. The browser keeps them: nothing is stored here for a person who is not
- * signed in, and each tab has its own.
- */
+/** Sign-ins under way, each in its own sealed cookie, so that the server stores nothing for a person who is not signed in. */
 export function createAttempts({ cookieName, secret, baseUrl }: AttemptOptions) {
   const sealer = createSealer({ secret, purpose: `sign-in ${cookieName}` }, attemptSchema);
   const prefix = hostCookieName(`${cookieName}_sign_in_`, baseUrl);
@@ -45,7 +42,7 @@ export function createAttempts({ cookieName, secret, baseUrl }: AttemptOptions) 
       name.startsWith(prefix) && value !== undefined ? [{ name, value }] : [],
     );
   return {
-    /** Has the browser keep an attempt, and forget the oldest ones where there would be too many. */
+    /** Sets the cookie of an attempt, and clears those of the oldest attempts where there are too many. */
     async keep(attempt: SignInAttempt, request: Request, response: Response): Promise<void> {
       const opened = await Promise.all(
         cookiesOf(request).map(async ({ name, value }) => ({
@@ -59,7 +56,7 @@ export function createAttempts({ cookieName, secret, baseUrl }: AttemptOptions) 
       response.cookie(nameOf(attempt.state), sealed, { ...cookie, maxAge: ATTEMPT_SECONDS * 1_000 });
     },
 
-    /** The attempt with this state, which the browser then forgets; undefined when this browser began none, or it is over. */
+    /** The attempt with this state, whose cookie is then cleared; undefined for an expired one, or one of another browser. */
     async take(state: unknown, request: Request, response: Response): Promise<SignInAttempt | undefined> {
       if (typeof state !== 'string' || !/^[\w-]{16,}$/.test(state)) return undefined;
       const found = cookiesOf(request).find(({ name }) => name === nameOf(state));
@@ -73,33 +70,27 @@ export function createAttempts({ cookieName, secret, baseUrl }: AttemptOptions) 
 
 const KEY_BYTES = 32;
 
-/** Seals what leaves this process and comes back to it. */
-interface Sealer<Content> {
-  /** A JWE in compact form that opens for this many seconds. */
-  seal(content: Content, seconds: number): Promise<string>;
-  /** Undefined for anything that was not sealed here, for another purpose or secret, or is over. */
-  open(sealed: string): Promise<Content | undefined>;
-}
-
 /**
- * A sealer for one purpose: what is sealed for another one does not open here, though both have one secret. Who holds
- * the sealed text reads and changes nothing.
+ * Seals content that leaves this process and comes back to it, for one purpose: content that was sealed for another one does not open,
+ * even with the same secret. The holder of a sealed text can neither read nor change it.
  * @see RFC 7516 (`dir`, `A256GCM`); RFC 5869 for the key
  */
 export function createSealer<Content extends object>(
   { secret, purpose }: { readonly secret: string; readonly purpose: string },
   schema: z.ZodType<Content>,
-): Sealer<Content> {
+) {
   const key = new Uint8Array(hkdfSync('sha256', secret, '', `countersign ${purpose}`, KEY_BYTES));
   return {
-    seal: (content, seconds) =>
+    /** Returns a compact JWE that can be opened for this many seconds. */
+    seal: (content: Content, seconds: number): Promise<string> =>
       new EncryptJWT({ content })
         .setProtectedHeader({ alg: 'dir', enc: 'A256GCM' })
         .setAudience(purpose)
         .setExpirationTime(`${seconds} seconds`)
         .encrypt(key),
 
-    async open(sealed) {
+    /** Undefined for a text that was not sealed for this purpose with this secret, or has expired. */
+    async open(sealed: string): Promise<Content | undefined> {
       try {
         const { payload } = await jwtDecrypt(sealed, key, {
           audience: purpose,

@@ -17,12 +17,12 @@ import { signInPath, SIGN_IN_PATH } from './sign-in-path.ts';
 
 export const CALLBACK_PATH = '/oidc/callback';
 
-/** A person who is signed in, with what they may do now. */
+/** A person who is signed in, with their current roles. */
 export interface Person extends Identity {
   readonly roles: readonly string[];
 }
 
-/** Who is signed in with this request's session. Undefined when the session is over, here or at the issuer. */
+/** The person of this request's session. Undefined when the session has ended, here or at the issuer. */
 export type PersonOf = (request: Request) => Promise<Person | undefined>;
 
 export interface SignInOptions extends Timing {
@@ -32,7 +32,7 @@ export interface SignInOptions extends Timing {
     readonly cookieName: string;
   };
   readonly secrets: { readonly sessionSecret: string; readonly oidcClientSecret: string };
-  /** Connections for sessions, and those that are held while the issuer is asked. */
+  /** Connections of `rights` are held while the issuer is asked. */
   readonly pools: { readonly sessions: Pool; readonly rights: Pool };
   readonly log: Logger;
 }
@@ -44,7 +44,7 @@ interface Parts {
   /** Public address of the site. */
   readonly baseUrl: string;
   readonly rolesClaim: string;
-  /** The claim by which policies know people. */
+  /** The claim by which policies identify people. */
   readonly identityClaim: string;
   readonly scope: string;
   readonly clock: Timing['clock'];
@@ -54,8 +54,8 @@ interface Parts {
 export type SignIn = ReturnType<typeof createSignIn>;
 
 /**
- * Sign-in of browsers at the issuer and back (authorization code, PKCE, state, nonce), their sessions, and every way in which these
- * end: `GET /sign-in?returnTo=/path`, `GET /oidc/callback`, `POST /sign-out`, `POST /oidc/back-channel-logout`.
+ * Signs browsers in at the issuer (authorization code, PKCE, state, nonce), and keeps and ends their sessions:
+ * `GET /sign-in?returnTo=/path`, `GET /oidc/callback`, `POST /sign-out`, `POST /oidc/back-channel-logout`.
  */
 export function createSignIn({ config, site, secrets, pools, clock, limits, log }: SignInOptions) {
   const { identity, urls } = config;
@@ -85,11 +85,11 @@ export function createSignIn({ config, site, secrets, pools, clock, limits, log 
     const roles = await rights.now(request.sessionID, person.subject);
     if (roles !== undefined) return { ...person, roles };
     await endSession(request);
-    log.info('a session ended, since it is over at the identity provider');
+    log.info('a session ended, because it has ended at the identity provider');
     return undefined;
   };
   return {
-    /** What needs no session, then the session, then what needs one. */
+    /** Routes without a session, then the session, then routes that need one. */
     handlers: [
       backChannelLogout({ issuer, rights, issuerUrl: urls.issuer, clientId, log }),
       sessions.handler,
@@ -126,7 +126,7 @@ function begin({ issuer, attempts, baseUrl, scope, clock }: Parts): RequestHandl
 function finish(parts: Parts): RequestHandler {
   const { issuer, rights, attempts, rolesClaim, identityClaim, log } = parts;
   return async (request, response) => {
-    // One use: also after a failure, the browser cannot finish this attempt again.
+    // Single use: even after a failure, the browser cannot finish this attempt again.
     const attempt = await attempts.take(request.query['state'], request, response);
     if (attempt === undefined) throw notSignedIn('/');
     const tokens = await redeem(request, attempt, parts).catch((err: unknown) => {
@@ -162,8 +162,7 @@ async function redeem(request: Request, attempt: SignInAttempt, { issuer, baseUr
 }
 
 /**
- * The one time that a session is written. A person who signs in again keeps the token of their forms, so that what they have open in
- * other tabs still works.
+ * The only place that writes a session. A person who signs in again keeps the CSRF token, so that forms in other tabs still work.
  */
 async function startSession(request: Request, person: Identity): Promise<void> {
   const { person: before, csrfToken } = request.session;
@@ -176,7 +175,7 @@ async function startSession(request: Request, person: Identity): Promise<void> {
 }
 
 const notSignedIn = (returnTo: string) =>
-  new Refusal(400, 'The sign-in was not finished', 'It took too long, or was begun in another browser.', {
+  new Refusal(400, 'The sign-in was not finished', 'It took too long, or began in another browser.', {
     href: signInPath(returnTo),
     label: 'Sign in',
   });

@@ -9,7 +9,7 @@ import { readLogoutToken } from './logout-token.ts';
 import type { Rights } from './rights.ts';
 import { signInPath } from './sign-in-path.ts';
 
-/** Where the issuer sends people back to who have signed out. */
+/** The issuer redirects people here after their sign-out. */
 export const SIGNED_OUT_PATH = '/signed-out';
 
 interface SignOut {
@@ -21,11 +21,11 @@ interface SignOut {
   readonly log: Logger;
 }
 
-/** `POST /sign-out`: ends the session here, and then the issuer's. `GET /signed-out`: where people end up. */
+/** `POST /sign-out` ends the session here, and then the issuer's. `GET /signed-out` is the page at the end. */
 export function signOutRouter({ cookie, ...parts }: SignOut): Router {
   const router = express.Router();
   router.get(SIGNED_OUT_PATH, () => {
-    throw signedOut('Close the browser on a machine that others use, too.');
+    throw signedOut('On a shared machine, close the browser as well.');
   });
   const read = express.urlencoded({ extended: false, limit: '4kb' });
   router.post('/sign-out', read, csrfProtection, async (request, response) => {
@@ -34,19 +34,12 @@ export function signOutRouter({ cookie, ...parts }: SignOut): Router {
     response.clearCookie(cookie.name, cookie.options);
     const atIssuer = await endAtIssuer(idToken, parts);
     if (atIssuer === undefined) {
-      throw signedOut('The identity provider may still know you: sign out there as well, and close the browser.');
+      throw signedOut('You may still be signed in at the identity provider: sign out there, and close the browser.');
     }
-    // Not a redirect: a form may lead to this site alone, and how many sites the issuer leads through is its own matter.
+    // Not a redirect: the CSP lets a form lead only to this site, and the issuer may redirect through other sites.
     response.set('Refresh', `0; url=${atIssuer}`);
-    throw new Refusal(
-      200,
-      'You are signed out here',
-      'The identity provider still knows you: you go there to sign out.',
-      {
-        href: atIssuer,
-        label: 'Sign out at the identity provider',
-      },
-    );
+    const link = { href: atIssuer, label: 'Sign out at the identity provider' };
+    throw new Refusal(200, 'You are signed out here', 'Next, you sign out at the identity provider.', link);
   });
   return router;
 }
@@ -65,7 +58,7 @@ async function endAtIssuer(
   const configuration = await issuer.configuration().catch(() => undefined);
   const endpoint = configuration?.serverMetadata().end_session_endpoint;
   if (configuration === undefined || endpoint === undefined) {
-    log.info('a session ended here alone: the identity provider has no address for it, or does not answer');
+    log.info('a session ended only here: the identity provider has no sign-out endpoint, or does not answer');
     return undefined;
   }
   const address = oidc.buildEndSessionUrl(configuration, {
@@ -89,8 +82,8 @@ interface BackChannelLogout {
 }
 
 /**
- * `POST /oidc/back-channel-logout`: the issuer tells that a person signed out, and their sessions here end at once. A hint that makes it
- * quicker: without it they end when the issuer is asked the next time.
+ * `POST /oidc/back-channel-logout`: the issuer reports that a person signed out, and their sessions here end at once. Without this
+ * report, they end when the issuer is asked the next time.
  * @see OpenID Connect Back-Channel Logout 1.0, sections 2.5 to 2.8
  */
 export function backChannelLogout({ issuer, issuerUrl, clientId, rights, log }: BackChannelLogout): Router {
@@ -101,12 +94,9 @@ export function backChannelLogout({ issuer, issuerUrl, clientId, rights, log }: 
     const logout = body && (await readLogoutToken(body.logout_token, { ...issuer, issuer: issuerUrl, clientId }));
     response.set('Cache-Control', 'no-store');
     if (logout === undefined) {
-      log.warn('a logout token that is not good was refused');
-      const error = {
-        error: 'invalid_request',
-        error_description: 'this is no logout token of the issuer for this client',
-      };
-      return void response.status(400).json(error);
+      log.warn('an invalid logout token was refused');
+      const description = 'this is not a logout token of the issuer for this client';
+      return void response.status(400).json({ error: 'invalid_request', error_description: description });
     }
     log.info({ sessions: await rights.end(logout) }, 'the identity provider ended the sessions of a person');
     response.status(200).end();

@@ -3,7 +3,7 @@ import { errors, importJWK, type JWK, type JWTPayload, jwtVerify, type JWTVerify
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import type { Clock } from '../clock.ts';
 
-/** What tokens between PDP and access request service are signed with. A key has one of the two, by its curve (PRJ-03). */
+/** Algorithms of tokens between PDP and access request service. The curve of a key determines which one (PRJ-03). */
 export const SIGNING_ALGORITHMS = ['ES256', 'EdDSA'] as const;
 const FORMS = [
   { kty: 'EC', crv: 'P-256', alg: 'ES256' },
@@ -12,10 +12,7 @@ const FORMS = [
 
 type KeyMembers = Readonly<Partial<Record<'kty' | 'crv' | 'x' | 'y' | 'kid', string | undefined>>>;
 
-/**
- * The half of a key that everybody may see, with the one algorithm that it verifies. Throws `ERR_CONFIG_INVALID` when it
- * is no P-256 or Ed25519 key with a kid.
- */
+/** The public half of a key, with its one algorithm. Throws `ERR_CONFIG_INVALID` for any but a P-256 or Ed25519 key with a kid. */
 export function publicKey(key: KeyMembers) {
   const form = formOf(key);
   const { x, y, kid } = key;
@@ -28,7 +25,7 @@ export function publicKey(key: KeyMembers) {
   return { ...form, x, ...(form.kty === 'EC' && y && { y }), kid, use: 'sig' };
 }
 
-/** The keys of a foreign key set that can verify anything here, with only the members that verification needs. */
+/** The usable keys of a foreign key set, without their other members. */
 export function publicKeys(keys: readonly JWK[]): JWK[] {
   return keys
     .filter((key) => formOf(key) !== undefined && key.x && key.kid && (key.kty === 'OKP' || key.y))
@@ -37,20 +34,20 @@ export function publicKeys(keys: readonly JWK[]): JWK[] {
 
 const formOf = ({ kty, crv }: KeyMembers) => FORMS.find((form) => form.kty === kty && form.crv === crv);
 
-/** Signs claims that have all times in them. `typ` says what the token is, where two kinds have one signer. */
+/** Signs claims, which include all times. `typ` tells apart the kinds of tokens of one signer. */
 export type SignClaims = (claims: JWTPayload, typ?: string) => Promise<string>;
 
-/** Takes a private key. Throws `ERR_CONFIG_INVALID` when it is no P-256 or Ed25519 key with a kid. */
+/** Takes a private key. Throws as `publicKey` does. */
 export async function createSigner(key: JWK): Promise<SignClaims> {
   const { alg, kid } = publicKey(key);
   const signingKey = await importJWK(key, alg);
   return (claims, typ = 'JWT') => new SignJWT(claims).setProtectedHeader({ alg, typ, kid }).sign(signingKey);
 }
 
-/** The signer uses the same key for tokens of other kinds, which must not be accepted in place of this one. */
+/** The signer uses the same key for tokens of other kinds, which must not pass for a service token. */
 const TYP = 'service+jwt';
 const VALID_SECONDS = 60;
-/** How far the clocks of two services may be apart (ARAP-CLK-01). */
+/** Tolerated difference between the clocks of two services (ARAP-CLK-01). */
 const SKEW_SECONDS = 30;
 
 interface Presenting {
@@ -59,7 +56,7 @@ interface Presenting {
   readonly clock: Clock;
 }
 
-/** Proves to another service who is calling, with the key that it trusts already: no secret is shared. A new one for each request. */
+/** Makes a token that proves to another service who is calling, with a key that it already trusts. One token for each request. */
 export function createServiceToken(sign: SignClaims, of: Presenting): () => Promise<string> {
   return () => {
     const now = Math.floor(of.clock.now() / 1_000);
@@ -67,7 +64,7 @@ export function createServiceToken(sign: SignClaims, of: Presenting): () => Prom
   };
 }
 
-/** Whether a bearer token is such a proof. Throws when the keys that would tell cannot be had. */
+/** Whether a bearer token is a valid service token. Throws when the keys cannot be read. */
 export async function isServiceToken(
   token: string,
   of: Presenting & { readonly keys: JWTVerifyGetKey },
@@ -77,7 +74,7 @@ export async function isServiceToken(
     await jwtVerify(token, keys, {
       ...{ issuer, audience, typ: TYP, algorithms: [...SIGNING_ALGORITHMS] },
       ...{ maxTokenAge: VALID_SECONDS, clockTolerance: SKEW_SECONDS },
-      // Read when it is compared: the keys may take long to come.
+      // A getter, so that the time is read after the keys have arrived.
       get currentDate() {
         return new Date(clock.now());
       },
@@ -89,7 +86,7 @@ export async function isServiceToken(
   }
 }
 
-/** Codes that say nothing about a token: the key set did not arrive, or what arrived is none. */
+/** Codes of errors that are not about the token: the key set did not arrive, or is invalid. */
 export const KEYS_UNREACHABLE: ReadonlySet<string> = new Set([
   'ERR_JOSE_GENERIC',
   'ERR_JWKS_TIMEOUT',

@@ -2,29 +2,29 @@ import { type ASTNode, Environment } from '@marcbachmann/cel-js';
 import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import { MappingError, shown } from './json-of.ts';
 
-/** What expressions see, and nothing else. @see COAZ, MCP information model (COAZ-IM-01, COAZ-IM-02) */
+/** The only variables of an expression. @see COAZ, MCP information model (COAZ-IM-01, COAZ-IM-02) */
 export interface Variables {
   /** The parameters of the message. */
   readonly params: JsonObject;
-  /** All claims of the caller's token, which was verified. */
+  /** All claims of the caller's verified token. */
   readonly token: JsonObject;
 }
 
 /** One CEL expression of a mapping. */
 export interface Expression {
-  /** Answers a value of CEL, of which not all are JSON. Throws whatever CEL throws: its words may hold values. */
+  /** Returns a CEL value, which may not be JSON. Throws CEL's own errors, whose text may quote values. */
   evaluate(variables: Variables): unknown;
-  /** What it looks at, as far as that can be told without a message. */
+  /** The members that it reads, as far as that is known without a message. */
   readonly reads: readonly Read[];
-  /** Whether it takes longer, the more there is in the message. */
+  /** Whether its cost grows with the message. */
   readonly isCostly: boolean;
 }
 
 const MAX_LENGTH = 1_000;
 
 /**
- * Small enough that an expression is parsed and checked in no time, and walks through its own literals in none. What it does
- * with what is in a message is bounded by its rules, and by the clock.
+ * These limits bound the time to parse and check an expression and to iterate over its literals. `checkNodes` and a timer bound its
+ * work on the message.
  */
 const CEL = new Environment({
   enableOptionalTypes: true,
@@ -35,18 +35,14 @@ const CEL = new Environment({
   .registerVariable('params', 'map')
   .registerVariable('token', 'map');
 
-/**
- * Parses and checks an expression, so that what is wrong with it is known before there is a message.
- *
- * @param at Its place in the mapping. Throws a `MappingError` that names it.
- */
+/** Parses and checks an expression before there is a message. Throws a `MappingError` that names `at`, its place in the mapping. */
 export function compileExpression(text: string, at: string): Expression {
   if (text.length > MAX_LENGTH) throw new MappingError(`${at} is longer than ${MAX_LENGTH} characters`);
   const parsed = parse(text, at);
   const found = checkNodes(parsed.ast);
   if ('problem' in found) throw new MappingError(`${at} ${found.problem}`);
   const { valid, error } = parsed.check();
-  if (!valid) throw new MappingError(`${at} is no expression that can be evaluated (${reasonOf(error)})`);
+  if (!valid) throw new MappingError(`${at} cannot be evaluated (${reasonOf(error)})`);
   const { reads, isCostly } = found;
   return { evaluate: (variables) => parsed({ ...variables }) as unknown, reads, isCostly };
 }
@@ -55,20 +51,20 @@ function parse(text: string, at: string): ReturnType<Environment['parse']> & { r
   try {
     return CEL.parse(text);
   } catch (error) {
-    throw new MappingError(`${at} is no CEL expression (${reasonOf(error)})`);
+    throw new MappingError(`${at} is not a CEL expression (${reasonOf(error)})`);
   }
 }
 
-/** Before there is a message, what the library says can be about the expression only. */
+/** Safe to quote: without a message, the library's error is about the expression alone. */
 const reasonOf = (error: unknown): string =>
   error instanceof Error ? shown(error.message.split('\n')[0] ?? '') : 'it cannot be read';
 
 /** A selection that begins at a variable: `params.arguments.?memo`. */
 interface Read {
   readonly root: string;
-  /** The names that are selected, one below the other. */
+  /** The selected names, outermost first. */
   readonly path: readonly string[];
-  /** How many of them have to be there: the others are selected with `.?`, or only looked for. */
+  /** How many of them have to exist: the others are selected with `.?`, or tested with `has`. */
   readonly needs: number;
 }
 
@@ -76,9 +72,9 @@ type Checked = Pick<Walk, 'reads' | 'isCostly'> | { readonly problem: string };
 
 const VARIABLES = ['params', 'token'];
 /**
- * What may be called. Not among them is what makes a pause of a few characters: `matches` backtracks, searching for one text of
- * the message in another takes minutes that nothing can interrupt, `split`, `join` and `bind` make much out of little. Nor is
- * what has no result in JSON.
+ * The functions that expressions may call. Functions that let a few characters block the process are not among them: `matches`
+ * backtracks, a search for one text of the message in another takes minutes without interruption, and `split`, `join` and `bind`
+ * multiply their input. Functions without a JSON result are not among them either.
  */
 const FUNCTIONS = ['has', 'size', 'string', 'int', 'double', 'bool', 'dyn'];
 const FREE_METHODS = ['hasValue', 'value', 'or', 'orValue', 'startsWith', 'endsWith'];
@@ -86,21 +82,20 @@ const METHODS = [...FREE_METHODS, 'size', 'contains', 'lowerAscii', 'upperAscii'
 const MACROS = ['all', 'exists', 'exists_one', 'map', 'filter'];
 /** On the name `optional`. */
 const OF_OPTIONAL = ['of', 'none'];
-/** The longest text that may be searched for: short ones are found fast, wherever they are. */
+/** The longest text that `contains` may search for: the search for a short text is fast. */
 const MAX_SEARCHED = 64;
 /** Each may copy the largest text or list of the message. */
 const MAX_JOINS = 16;
 
-/** What is found on a walk through an expression. */
+/** The findings of a walk through an expression. */
 interface Walk {
   readonly reads: Read[];
   readonly problems: string[];
   joins: number;
-  /** Whether it takes longer, the more there is in the message. */
   isCostly: boolean;
 }
 
-/** Whether the expression has in it only what is known to end soon, whatever the message says, and what it looks at. */
+/** Checks that the expression contains only operations that end soon for any message, and collects its reads. */
 function checkNodes(ast: ASTNode): Checked {
   const walk: Walk = { reads: [], problems: [], joins: 0, isCostly: false };
   visit(ast, VARIABLES, walk);
@@ -126,7 +121,8 @@ function visit(node: ASTNode, scope: readonly string[], walk: Walk): void {
     case 'list':
       return each(node.args);
     case 'map':
-      if (!node.args.every(([key]) => isText(key))) walk.problems.push('has a map whose keys are not written as texts');
+      if (!node.args.every(([key]) => isText(key)))
+        walk.problems.push('has a map with a key that is not a literal text');
       return node.args.forEach(each);
     case '.':
     case '.?':
@@ -160,7 +156,7 @@ function visit(node: ASTNode, scope: readonly string[], walk: Walk): void {
 }
 
 function checkName(read: Read, scope: readonly string[], { reads, problems }: Walk): void {
-  if (!scope.includes(read.root)) problems.push(`uses a name that there is not ("${read.root.slice(0, 40)}")`);
+  if (!scope.includes(read.root)) problems.push(`uses an unknown name ("${read.root.slice(0, 40)}")`);
   else if (VARIABLES.includes(read.root)) reads.push(read);
 }
 
@@ -188,20 +184,20 @@ function visitMethod(
   visit(receiver, scope, walk);
   if (!isMacro) {
     if (name === 'contains' && !args.every(isShortText)) {
-      walk.problems.push(`searches for something else than a text of at most ${MAX_SEARCHED} characters`);
+      walk.problems.push(`searches for something other than a literal text of at most ${MAX_SEARCHED} characters`);
     }
     return args.forEach((one) => visit(one, scope, walk));
   }
-  // One macro in another would double a text with each level.
-  if (walk.joins > joinsBefore) walk.problems.push('walks through something that it has joined');
+  // Nested macros would double a text at each level.
+  if (walk.joins > joinsBefore) walk.problems.push('iterates over a value that it has joined');
   const [variable, ...body] = args;
   if (variable?.op !== 'id' || VARIABLES.includes(variable.args)) {
-    return void walk.problems.push('walks through a list without a name of its own for its items');
+    return void walk.problems.push('iterates over a list without a new name for its items');
   }
   body.forEach((one) => visit(one, [...scope, variable.args], walk));
 }
 
-const notOffered = (name: string): string => `calls ${name.slice(0, 40)}, which mappings may not`;
+const notOffered = (name: string): string => `calls ${name.slice(0, 40)}, which mappings may not call`;
 
 const isText = (node: ASTNode): node is ASTNode & { readonly args: string } =>
   node.op === 'value' && typeof node.args === 'string';
@@ -210,7 +206,7 @@ const isShortText = (node: ASTNode): boolean => isText(node) && node.args.length
 const isPlain = (value: unknown): boolean =>
   value === null || ['string', 'bigint', 'number', 'boolean'].includes(typeof value);
 
-/** The selection that a node is, if every name in it is written down. A variable alone selects nothing. */
+/** The selection that a node stands for, if all of its names are literal. A variable alone selects no member. */
 function readOf(node: ASTNode): Read | undefined {
   if (node.op === 'id') return { root: node.args, path: [], needs: 0 };
   if (node.op !== '.' && node.op !== '.?' && node.op !== '[]' && node.op !== '[?]') return undefined;

@@ -2,19 +2,19 @@ import { Optional } from '@marcbachmann/cel-js';
 import type { Json } from '../../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 
-/** What the values of one mapping may still come to: a value that is small to write can be a thousand times in a list. */
+/** How much more the values of one mapping may add up to: a short expression can repeat a value a thousand times. */
 export interface Budget {
   values: number;
   characters: number;
 }
 
-/** As much as anybody could want to decide by, and little enough to be sent, kept and shown. */
+/** More than a policy needs, and little enough to be sent, stored and shown. */
 export const newBudget = (): Budget => ({ values: 20_000, characters: 1024 * 1024 });
 
 /**
- * The JSON that a value of CEL is; `undefined` for one that is absent. Throws a `MappingError` for what is no JSON: a duration, a
- * time, bytes, an unsigned number, a type, something absent inside of something, a number that is not finite, and a whole
- * number that JSON readers would round.
+ * The JSON of a CEL value; `undefined` for an absent one. Throws a `MappingError` for a value that is not JSON: a duration, a time,
+ * bytes, an unsigned number, a type, an absent value within another, a number that is not finite, and a whole number that JSON
+ * readers would round.
  *
  * @param at The place of its expression. @see COAZ, Expression Contract (COAZ-FW-09, COAZ-FW-11)
  */
@@ -26,17 +26,17 @@ export function jsonOf(value: unknown, at: string, budget: Budget): Json | undef
 function convert(value: unknown, at: string, budget: Budget): Json {
   budget.values -= 1;
   if (typeof value === 'string') budget.characters -= value.length;
-  if (budget.values < 0 || budget.characters < 0) throw new MappingError(`${at} comes to too much`);
+  if (budget.values < 0 || budget.characters < 0) throw new MappingError(`${at} resolves to too much data`);
   switch (typeof value) {
     case 'string':
-      if (/\p{Surrogate}/u.test(value)) throw new MappingError(`${at} is no well-formed text`);
+      if (/\p{Surrogate}/u.test(value)) throw new MappingError(`${at} is not well-formed text`);
       return value;
     case 'boolean':
       return value;
     case 'bigint':
       return safe(Number(value), at);
     case 'number':
-      // Of a whole number of the message this was looked at before.
+      // Whole numbers of the message were checked when it was parsed.
       if (!Number.isFinite(value)) throw new MappingError(`${at} is a number that is not finite`);
       return value;
     case 'object':
@@ -71,8 +71,8 @@ function notJson(at: string): never {
 }
 
 /**
- * A mapping that cannot be used, or not for this message: nothing is asked about the message, and it goes nowhere. Clients read
- * the text: it names the place in the mapping and what is wrong there, and holds no claim and no argument.
+ * A mapping that cannot be used at all, or not for this message: the PDP is not asked, and the message is not forwarded. Clients read
+ * the text, which names the place and the fault, and contains no claim and no argument.
  * @see COAZ, mapping errors (COAZ-ER-02)
  */
 export class MappingError extends CountersignError {
@@ -84,7 +84,7 @@ export class MappingError extends CountersignError {
 
 const MAX_SHOWN = 120;
 
-/** A text of a mapping as it may stand in a message: whoever wrote it may be nobody's friend. */
+/** A text of a mapping as a message may quote it: the author of the mapping may be hostile. */
 export const shown = (text: string): string => {
   const plain = text.replaceAll(/[^\x20-\x7e]/g, '?');
   return plain.length > MAX_SHOWN ? `${plain.slice(0, MAX_SHOWN)}…` : plain;

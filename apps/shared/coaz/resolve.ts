@@ -4,27 +4,27 @@ import type { Timing } from '../limits.ts';
 import { withinTime } from '../schemas/schema-check.ts';
 import type { Variables } from './expression.ts';
 import { type Budget, jsonOf, MappingError, newBudget } from './json-of.ts';
-import { expressionsOf, type Mapping, type Parts } from './mapping.ts';
-import type { Template } from './template.ts';
+import { expressionsOf, isObject, type Mapping, type Parts, type Template } from './mapping.ts';
 
-/** What a mapping that says nothing of it calls its subject. @see COAZ-SU-07 */
+/** The default type of a mapping's subject. @see COAZ-SU-07 */
 export const SUBJECT_TYPE = 'identity';
 
-/** What a mapping is resolved with. */
 interface Resolving extends Variables {
-  /** Whom the token is about: the subject of a mapping that names none. */
+  /** The token's own identity: the default id of the subject. */
   readonly identity: string;
 }
 
-/** What bounds the time that mappings take. */
+export type SlowMappings = ReturnType<typeof createSlowMappings>;
+
+/** Bounds the time that mappings take. */
 export interface MappingTime extends Timing {
-  /** Of this process: what its mappings took so far. */
+  /** One for the whole process. */
   readonly slow: SlowMappings;
 }
 
 /**
- * The questions of a mapping about one message, one for each decision. Throws a `MappingError` when an expression fails or takes
- * too long, when a value is not JSON, and when something is missing that a question has to have.
+ * The evaluation requests of a mapping for one message, one for each decision. Throws a `MappingError` when an expression fails or
+ * takes too long, when a value is not JSON, and when a required member is missing.
  * @see COAZ, Expression Contract (COAZ-FW-09 to 12)
  */
 export function resolveMapping(
@@ -33,10 +33,11 @@ export function resolveMapping(
   { slow, clock, limits }: MappingTime,
 ): readonly [EvaluationRequest, ...EvaluationRequest[]] {
   const resolveNow = () => resolved(mapping, resolving);
-  // The clock is for what depends on how much there is in a message. On a busy machine anything may take long.
+  // Only expressions whose cost grows with the message are timed: on a busy machine any other may take long, too.
   if (!expressionsOf(mapping).some(({ expression }) => expression.isCostly)) return resolveNow();
   const begun = clock.monotonicMs();
-  if (slow.rests(mapping, begun)) throw new MappingError('the mapping took too long lately; repeat this later');
+  if (slow.isRefused(mapping, begun))
+    throw new MappingError('the mapping took too long lately; repeat the request later');
   try {
     return withinTime(limits.mappingMs, resolveNow);
   } catch (error) {
@@ -50,31 +51,31 @@ export function resolveMapping(
 
 function resolved(mapping: Mapping, resolving: Resolving): readonly [EvaluationRequest, ...EvaluationRequest[]] {
   const budget = newBudget();
-  const [first, ...others] = mapping.questions;
-  if (first === undefined) throw new MappingError('the mapping asks nothing');
+  const [first, ...others] = mapping.evaluations;
+  if (first === undefined) throw new MappingError('the mapping has no evaluation');
   const subject = subjectOf(mapping.shared.subject ?? first.subject, resolving, budget);
   const shared = resolveParts(mapping.shared, resolving, budget);
-  const ask = (parts: Parts) => ({
+  const requestOf = (parts: Parts) => ({
     subject,
-    ...questionOf({ ...shared, ...withoutAbsent(resolveParts(parts, resolving, budget)) }),
+    ...entitiesOf({ ...shared, ...resolveParts(parts, resolving, budget) }),
   });
-  return [ask(first), ...others.map(ask)];
+  return [requestOf(first), ...others.map(requestOf)];
 }
 
-/** Without the subject, which all questions share. */
+/** Without the subject, which all evaluations share. */
 type Resolved = { readonly [part in Exclude<keyof Parts, 'subject'>]?: Json | undefined };
 
+/** Absent parts are left out, so that the shared ones apply. */
 function resolveParts({ subject: _subject, ...parts }: Parts, variables: Variables, budget: Budget): Resolved {
   return Object.fromEntries(
-    Object.entries(parts).map(([part, template]) => [part, resolve(template, variables, budget)]),
+    Object.entries(parts).flatMap(([part, template]) => {
+      const value = resolve(template, variables, budget);
+      return value === undefined || value === null ? [] : [[part, value] as const];
+    }),
   );
 }
 
-/** Where an entry's own member is not there after all, the shared one counts. */
-const withoutAbsent = (resolved: Resolved): Resolved =>
-  Object.fromEntries(Object.entries(resolved).filter(([, value]) => value !== undefined && value !== null));
-
-/** `undefined`: absent. Whatever has it as a member or an item does not have it (COAZ-FW-09). */
+/** `undefined` means absent: the list or map around it omits it (COAZ-FW-09). */
 function resolve(template: Template, variables: Variables, budget: Budget): Json | undefined {
   switch (template.kind) {
     case 'literal':
@@ -105,29 +106,26 @@ function evaluated(
   try {
     value = expression.evaluate({ params, token });
   } catch {
-    // Its message may quote what is in the message or the token, so only the place is told.
+    // CEL's error may quote the message or the token, so ours names only the place.
     throw new MappingError(`${at} cannot be evaluated for this message`);
   }
   return jsonOf(value, at, budget);
 }
 
-/**
- * What a mapping leaves out of its subject is filled in, type by type and id by id; what it has is to be there (COAZ-FW-12,
- * COAZ-SU-06, COAZ-SU-07).
- */
+/** Fills in the type and the id that a mapping omits. A declared one has to resolve (COAZ-FW-12, COAZ-SU-06, COAZ-SU-07). */
 function subjectOf(template: Template | undefined, resolving: Resolving, budget: Budget): Subject {
-  const left = { type: SUBJECT_TYPE, id: resolving.identity };
-  if (template === undefined) return left;
-  const said = resolve(template, resolving, budget);
-  const names = template.kind === 'map' ? template.members.map(([name]) => name) : Object.keys(left);
+  const defaults = { type: SUBJECT_TYPE, id: resolving.identity };
+  if (template === undefined) return defaults;
+  const declared = resolve(template, resolving, budget);
+  const names = template.kind === 'map' ? template.members.map(([name]) => name) : Object.keys(defaults);
   return {
-    type: names.includes('type') ? textOf(said, 'subject', 'type') : left.type,
-    id: names.includes('id') ? textOf(said, 'subject', 'id') : left.id,
-    ...propertiesOf(said, 'subject'),
+    type: names.includes('type') ? textOf(declared, 'subject', 'type') : defaults.type,
+    id: names.includes('id') ? textOf(declared, 'subject', 'id') : defaults.id,
+    ...propertiesOf(declared, 'subject'),
   };
 }
 
-function questionOf({ action, resource, context }: Resolved): Omit<EvaluationRequest, 'subject'> {
+function entitiesOf({ action, resource, context }: Resolved): Omit<EvaluationRequest, 'subject'> {
   return {
     action: { name: textOf(action, 'action', 'name'), ...propertiesOf(action, 'action') },
     resource: {
@@ -135,14 +133,14 @@ function questionOf({ action, resource, context }: Resolved): Omit<EvaluationReq
       id: textOf(resource, 'resource', 'id'),
       ...propertiesOf(resource, 'resource'),
     },
-    context: context === undefined || context === null ? {} : objectAt(context, 'context'),
+    context: context === undefined ? {} : objectAt(context, 'context'),
   };
 }
 
 function textOf(entity: Json | undefined, part: string, member: string): string {
   const value = objectAt(entity, part)[member];
   if (typeof value === 'string' && value !== '') return value;
-  throw new MappingError(`${part}.${member} does not come to a text that is not empty`);
+  throw new MappingError(`${part}.${member} does not resolve to a non-empty text`);
 }
 
 function propertiesOf(entity: Json | undefined, part: string): { readonly properties?: JsonObject } {
@@ -152,39 +150,32 @@ function propertiesOf(entity: Json | undefined, part: string): { readonly proper
 }
 
 function objectAt(value: Json | undefined, part: string): JsonObject {
-  if (value !== undefined && value !== null && typeof value === 'object' && !isList(value)) return value;
-  throw new MappingError(`${part} does not come to an object`);
+  if (value !== undefined && isObject(value)) return value;
+  throw new MappingError(`${part} does not resolve to an object`);
 }
 
-const isList = (value: JsonObject | readonly Json[]): value is readonly Json[] => Array.isArray(value);
-
-/** What takes less than this part of the limit is no slower than any other step of a message. */
+/** A mapping that takes less than this part of the limit is not slow. */
 const SLOW = 1 / 10;
-/** As much of the time as slow mappings may have together. */
+/** The part of all time that slow mappings may take together. */
 const SHARE = 1 / 20;
-/** This part of the limit may be owed before they wait: one that a busy machine made slow once is not refused for it. */
+/** The part of the limit that may be exceeded before mappings are refused, so that one slow run on a busy machine has no effect. */
 const CREDIT = 2 / 5;
 
 /**
- * How long mappings hold the process, in which nobody else is served meanwhile. All that were slow before share one small part of
- * the time, however many they are; one that never was does not wait for them.
+ * Counts how long slow mappings block the process, which serves no other request meanwhile. All mappings that were ever slow share
+ * one small part of the time. Mappings that were never slow are not affected.
+ *
+ * @param limitMs The time limit of one mapping.
  */
-export interface SlowMappings {
-  /** Whether this one has to wait, since it and others like it had their part. `nowMs`: of a clock that only goes on. */
-  rests(mapping: object, nowMs: number): boolean;
-  /** Notes how long one took. */
-  took(mapping: object, ms: number, nowMs: number): void;
-}
-
-/** @param limitMs The longest that one mapping may take. */
-export function createSlowMappings(limitMs: number): SlowMappings {
+export function createSlowMappings(limitMs: number) {
   const slow = new WeakSet();
   let owedMs = 0;
   let countedMs = 0;
   const owedAt = (nowMs: number) => Math.max(0, owedMs - Math.max(0, nowMs - countedMs) * SHARE);
   return {
-    rests: (mapping, nowMs) => slow.has(mapping) && owedAt(nowMs) > limitMs * CREDIT,
-    took(mapping, ms, nowMs) {
+    /** Whether this mapping is refused, because slow mappings used up their part. `nowMs` is monotonic. */
+    isRefused: (mapping: object, nowMs: number): boolean => slow.has(mapping) && owedAt(nowMs) > limitMs * CREDIT,
+    took(mapping: object, ms: number, nowMs: number): void {
       if (ms < limitMs * SLOW) return;
       slow.add(mapping);
       owedMs = owedAt(nowMs) + ms;

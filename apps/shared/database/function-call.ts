@@ -1,4 +1,3 @@
-/** The call of a function, for a statement. */
 interface FunctionCall {
   /** `schema.name(p_one => $1, p_two => $2)` */
   readonly text: string;
@@ -6,9 +5,9 @@ interface FunctionCall {
 }
 
 /**
- * A call of a function of the database that names each parameter, without its prefix `p_`. The server refuses a name that the
- * function does not have, and a call that leaves a parameter without default out; so none is NULL by mistake. Undefined is NULL.
- * The text depends on the names alone, so one prepared statement serves all calls. A JSON value is to be given as text.
+ * A call of a database function with named parameters, whose prefix `p_` is left out here. The server refuses unknown names and missing
+ * parameters, so no parameter is NULL by mistake. Undefined is NULL. The text depends only on the names, so one prepared statement
+ * serves all calls. Pass a JSON value as text.
  */
 export function functionCall(name: string, parameters: Readonly<Record<string, unknown>>): FunctionCall {
   const names = Object.keys(parameters);
@@ -18,6 +17,6 @@ export function functionCall(name: string, parameters: Readonly<Record<string, u
   };
 }
 
-/** SQL for an instant as text: UTC, microseconds, always with as many digits, so that texts compare as instants do. */
+/** SQL for an instant as text: UTC, with a fixed number of digits, so that texts compare as instants do. */
 export const inUtc = (instant: string): string =>
   `to_char(${instant} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;

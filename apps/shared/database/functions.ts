@@ -3,24 +3,23 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ClientBase } from 'pg';
 
-/** What of pg is needed: a client, or a pool. */
-type Queries = Pick<ClientBase, 'query'>;
+export type Queries = Pick<ClientBase, 'query'>;
 
-/** Which file each function of the database was made from; the rights are one more. */
+/** The file from which each function of the database was made. The rights have one more row. */
 const RECORDS = `CREATE TABLE IF NOT EXISTS "_countersign_functions" (
   "name"       text PRIMARY KEY,
   "checksum"   text NOT NULL,
   "applied_at" timestamptz NOT NULL DEFAULT now()
 )`;
 
-/** A function that is not there any more counts as not applied. */
+/** A function that was dropped counts as not applied. */
 const READ_RECORDS = `SELECT name, checksum FROM "_countersign_functions"
   WHERE name = 'rights' OR name IN (SELECT n.nspname || '/' || p.proname FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace)`;
 
 const RECORD = `INSERT INTO "_countersign_functions" (name, checksum) VALUES ($1, $2)
   ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at`;
 
-/** Statements that remove functions by their names, whatever their parameters, and the triggers that call them. */
+/** Statements that drop all functions with these names, and the triggers that call them. */
 const REMOVALS = `
   WITH removed AS (SELECT p.oid FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
     WHERE n.nspname || '/' || p.proname = ANY ($1::text[]))
@@ -29,19 +28,18 @@ const REMOVALS = `
   UNION ALL SELECT 2, format('DROP FUNCTION %s', oid::regprocedure) FROM removed
   ORDER BY place, statement`;
 
-/** Roles or rights that are missing, as after a restore into another server: the backup of a database has neither. */
+/** Roles or rights that are missing, for example after a restore into another server: a backup has neither. */
 const MISSING_RIGHTS = `
   SELECT role FROM (VALUES ('countersign_enforcement', 'gateway'), ('countersign_pdp', 'pdp'), ('countersign_approvals', 'approvals'),
       ('countersign_auditor', 'gateway'), ('countersign_auditor', 'audit')) AS needed (role, schema)
     WHERE CASE WHEN EXISTS (SELECT FROM pg_roles WHERE rolname = role)
       THEN NOT has_schema_privilege(role, schema, 'USAGE') ELSE true END`;
 
-/** Functions and rights, as files of one version. */
 export const readProgram = (folder: string): SchemaFile[] => [...readFunctions(folder), ...readRights(folder)];
 
 /**
- * Names of the functions, and `rights`, in which the database differs from these files: missing, made from another file, or without a
- * file. Throws the error of the server where nothing was ever applied (42P01).
+ * Names of the functions (and `rights`) in which the database differs from these files: missing, made from another file, or without a
+ * file. Throws the server's error 42P01 where none was ever applied.
  */
 export async function differingFunctions(database: Queries, files: readonly SchemaFile[]): Promise<string[]> {
   const { rows } = await database.query<{ name: string; checksum: string }>(READ_RECORDS);
@@ -54,12 +52,12 @@ export async function differingFunctions(database: Queries, files: readonly Sche
 }
 
 /**
- * Makes the functions and rights of the database those of these files, in one transaction. Only what differs is made anew: the function
- * of that name is removed with its triggers, and its file makes both again. Rights are given anew each time, since a new function has none.
- * Answers the names of what differed.
+ * Makes the functions and rights of the database equal to these files, in one transaction, and returns the names that differed. A function
+ * that differs is dropped with its triggers, and its file makes both again. Then all rights are granted again, because a new function has
+ * none.
  *
- * Throws, with the database unchanged, when a file fails, when it does not make the function that it is named for, and when something
- * else (a view, a default) depends on a function that is to be removed.
+ * Throws, with the database unchanged, when a file fails or does not make the function of its name, and when a view or a default depends
+ * on a function that has to be dropped.
  */
 export async function applyFunctions(client: ClientBase, files: readonly SchemaFile[]): Promise<string[]> {
   await client.query('BEGIN');
@@ -70,7 +68,7 @@ export async function applyFunctions(client: ClientBase, files: readonly SchemaF
     const rights = files.find(({ name }) => name === 'rights');
     if (differing.length > 0) {
       await remove(client, differing);
-      // Functions call each other. So all are made first, and then made again with their bodies checked.
+      // Functions call each other, so all are made first, and then again with checked bodies.
       for (const check of ['off', 'on']) {
         await client.query(`SET LOCAL check_function_bodies = ${check}`);
         for (const file of changed) await runScript(client, file, `function ${file.name}`);
@@ -78,7 +76,7 @@ export async function applyFunctions(client: ClientBase, files: readonly SchemaF
       for (const { name, checksum } of changed) await client.query(RECORD, [name, checksum]);
       await giveRights(client, rights);
       const [wrong] = await differingFunctions(client, files);
-      if (wrong !== undefined) throw new Error(`the file of ${wrong} does not make the function that it is named for`);
+      if (wrong !== undefined) throw new Error(`the file of ${wrong} does not make the function of its name`);
     }
     await client.query('COMMIT');
     return differing;
@@ -100,10 +98,7 @@ async function giveRights(client: ClientBase, rights: SchemaFile | undefined): P
   await client.query(RECORD, [rights.name, rights.checksum]);
 }
 
-/**
- * A backup of a database has neither roles nor, where it could not find them, rights. Gives both again where they are missing.
- * Answers whether they were.
- */
+/** Grants missing roles and rights again, and returns whether any were missing. */
 export async function renewRights(client: ClientBase, files: readonly SchemaFile[]): Promise<boolean> {
   const rights = files.find(({ name }) => name === 'rights');
   if (rights === undefined || !(await lacksRights(client, files))) return false;
@@ -111,17 +106,15 @@ export async function renewRights(client: ClientBase, files: readonly SchemaFile
   return true;
 }
 
-/** Such names in a message, which does not grow with their number. */
+/** Names for a message whose length does not grow with their number. */
 export const inBrief = ([first = '', ...others]: readonly string[]): string =>
   others.length === 0 ? first : `${first} and ${others.length} more`;
 
-/** Whether roles or rights are missing that these files give. */
 export async function lacksRights(client: Queries, files: readonly SchemaFile[]): Promise<boolean> {
   if (!files.some(({ name }) => name === 'rights')) return false;
   return ((await client.query(MISSING_RIGHTS)).rowCount ?? 0) > 0;
 }
 
-/** A script that makes a part of the database's schema. */
 export interface SchemaFile {
   readonly name: string;
   readonly script: string;
@@ -129,13 +122,13 @@ export interface SchemaFile {
   readonly checksum: string;
 }
 
-/** The migrations in `folder`, in Prisma's layout: `migrations/<name>/migration.sql`, in the order in which they are applied. */
+/** The migrations in `folder`, in Prisma's layout (`migrations/<name>/migration.sql`), in order. */
 export const readMigrations = (folder: string): SchemaFile[] =>
   namesIn(join(folder, 'migrations'))
     .filter((name) => existsSync(join(folder, 'migrations', name, 'migration.sql')))
     .map((name) => readSchemaFile(name, join(folder, 'migrations', name, 'migration.sql')));
 
-/** The functions in `folder`: `functions/<schema>/<function>.sql`, each named `<schema>/<function>`. */
+/** The functions in `folder`: `functions/<schema>/<function>.sql`. */
 export const readFunctions = (folder: string): SchemaFile[] =>
   namesIn(join(folder, 'functions')).flatMap((schema) =>
     namesIn(join(folder, 'functions', schema))
@@ -145,7 +138,6 @@ export const readFunctions = (folder: string): SchemaFile[] =>
       ),
   );
 
-/** The script in `folder` that gives roles and rights: `rights.sql`. Empty where there is none. */
 function readRights(folder: string): SchemaFile[] {
   const path = join(folder, 'rights.sql');
   return existsSync(path) ? [readSchemaFile('rights', path)] : [];
@@ -158,14 +150,14 @@ function readSchemaFile(name: string, path: string): SchemaFile {
   return { name, script: bytes.toString('utf8'), checksum: createHash('sha256').update(bytes).digest('hex') };
 }
 
-/** Runs a script. Throws an error that names the script and the line in which the server saw the fault. */
+/** Runs a script. Throws an error that names the script and the line of the fault. */
 export async function runScript(
   client: { query(text: string): Promise<unknown> },
   { script }: SchemaFile,
   title: string,
 ): Promise<void> {
   try {
-    // Without values the whole script goes over in one message: bodies in $$ quotes need no splitting.
+    // Without values, pg sends the whole script in one message, so bodies in $$ quotes need no splitting.
     await client.query(script);
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);

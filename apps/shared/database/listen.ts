@@ -12,13 +12,13 @@ export interface Listening extends Timing {
   readonly channel: string;
   readonly log: Logger;
   /**
-   * Called at every notice with what it says, and with nothing whenever a new connection begins to listen, because notices
-   * may have been missed.
+   * Called with the payload of every notice, and without one whenever a new connection begins to listen, because notices may have
+   * been lost.
    */
   readonly onNotice: (payload?: string) => void;
 }
 
-/** Listens on a connection of its own and replaces it whenever it is lost. Resolves after the first try. */
+/** Listens on its own connection, and replaces a lost one. Resolves after the first attempt. */
 export async function listen(options: Listening): Promise<{ stop(): Promise<void> }> {
   const { log, onNotice, clock } = options;
   const stopping = new AbortController();
@@ -50,7 +50,7 @@ export async function listen(options: Listening): Promise<{ stop(): Promise<void
   };
 }
 
-/** One connection, from connecting until it is lost or no longer wanted. */
+/** One connection, until it is lost or the signal fires. */
 async function session(
   { url, channel, log, onNotice, limits }: Listening,
   signal: AbortSignal,

@@ -39,109 +39,89 @@ interface MigrationRecord {
   readonly finished_at: Date | null;
 }
 
-export interface MigrationResult {
-  /** Names of the migrations that this run applied, in order. Empty when the database was up to date. */
-  readonly applied: string[];
-  /** Names that the database has and this version does not know: it was migrated by a newer version. */
-  readonly unknown: string[];
-  /** Names of the functions (and `rights`) that this run made, made anew or removed. */
-  readonly functions: string[];
-  /** Whether roles or rights were missing in a database that has everything else, and were made anew. */
-  readonly renewedRights: boolean;
-}
-
 /**
- * Brings a database to the version in `folder`. First it applies what is missing of the migrations (`migrations/`, in Prisma's
- * layout), in the records and under the lock that `prisma migrate` uses, so that both accept each other's work. Each migration
- * and its record are one transaction, unless the script says `-- migrate:no-transaction`. Then it makes the functions and rights of the
- * database those of this version (`functions/`, `rights.sql`), in one transaction. It leaves them alone where the database has a migration
- * that this version does not know, which a newer version applied. Several processes may do this at once: one works, the others wait.
+ * Brings a database to the version in `folder`. First it applies the missing migrations (`migrations/`, in Prisma's layout), with the
+ * records and the lock of `prisma migrate`, so that both accept each other's work. Each migration and its record are one transaction, unless
+ * the script has a line `-- migrate:no-transaction`. Then it applies the functions and rights of this version (`functions/`, `rights.sql`),
+ * in one transaction, unless a newer version has migrated the database. Several processes may do this at once: one works, the others wait.
  *
- * Throws, with the database unchanged, when a migration that was applied has been edited since, when one is recorded
- * as failed, and when one or a function fails now (the migrations before it stay applied).
+ * Throws, with the database unchanged, when an applied migration has been edited since, or is recorded as failed. Also throws when a
+ * migration or a function fails now; the migrations before it stay applied.
  */
-export async function migrate(
-  databaseUrl: string,
-  limits: Limits,
-  folder = packagePath('prisma'),
-): Promise<MigrationResult> {
+export async function migrate(databaseUrl: string, limits: Limits, folder = packagePath('prisma')) {
   const migrations = readMigrations(folder);
-  const client = new Client({ connectionString: databaseUrl, application_name: 'countersign migrate' });
-  client.on('error', () => undefined);
-  await client.connect();
-  try {
+  return withClient(databaseUrl, async (client) => {
     await lock(client, limits);
     await client.query(RECORDS);
-    const { rows } = await client.query<MigrationRecord>(READ_RECORDS);
-    refuseFailed(rows);
-    refuseEdited(rows, migrations);
-    const done = new Set(rows.map((row) => row.migration_name));
-    const missing = migrations.filter(({ name }) => !done.has(name));
-    for (const migration of missing) await apply(client, migration);
-    const known = new Set(migrations.map(({ name }) => name));
-    const unknown = [...done].filter((name) => !known.has(name));
-    return { applied: missing.map(({ name }) => name), unknown, ...(await program(client, folder, unknown)) };
-  } finally {
-    // The lock belongs to the session and ends with it.
-    await client.end();
-  }
+    const { failed, edited, missing, unknown } = compare(await readRecords(client), migrations);
+    refuse(failed, edited);
+    for (const migration of migrations) if (missing.includes(migration.name)) await apply(client, migration);
+    return {
+      /** Names of the migrations that this run applied, in order. */
+      applied: missing,
+      unknown,
+      ...(await applyProgram(client, folder, unknown)),
+    };
+  });
 }
 
-/** Functions and rights. Those of a newer version fit its tables, and are left as they are. */
-async function program(client: Client, folder: string, unknown: readonly string[]) {
-  if (unknown.length > 0) return { functions: [], renewedRights: false };
-  const files = readProgram(folder);
-  const functions = await applyFunctions(client, files);
-  return { functions, renewedRights: functions.length === 0 && (await renewRights(client, files)) };
+function compare(rows: readonly MigrationRecord[], migrations: readonly SchemaFile[]) {
+  const records = new Map(rows.map((row) => [row.migration_name, row]));
+  const known = new Map(migrations.map(({ name, checksum }) => [name, checksum]));
+  const names = [...records.keys()];
+  return {
+    applied: names.filter((name) => known.has(name) && records.get(name)?.finished_at),
+    missing: [...known.keys()].filter((name) => !records.has(name)),
+    /** Applied, and the file has changed since. */
+    edited: names.filter((name) => known.has(name) && known.get(name) !== records.get(name)?.checksum),
+    /** Begun, but not finished. */
+    failed: rows.filter((row) => row.finished_at === null).map((row) => row.migration_name),
+    /** Applied by a newer version. */
+    unknown: names.filter((name) => !known.has(name)),
+  };
 }
 
-export interface MigrationStatus {
-  readonly applied: string[];
-  /** Not applied yet. */
-  readonly missing: string[];
-  /** Applied, and its file is another one now. */
-  readonly edited: string[];
-  /** Begun, and not finished. */
-  readonly failed: string[];
-  /** Applied by a newer version. */
-  readonly unknown: string[];
-  /** Functions, and `rights`, in which the database differs from this version. Empty where migrations are missing or unknown. */
-  readonly functions: string[];
-  /** Whether roles or rights are missing in a database that has everything else: it was restored into another server. */
-  readonly lacksRights: boolean;
-}
+const readRecords = async (client: Client) => (await client.query<MigrationRecord>(READ_RECORDS)).rows;
 
-/** How far the database is. Changes nothing and waits for nobody. */
-export async function migrationStatus(databaseUrl: string, folder = packagePath('prisma')): Promise<MigrationStatus> {
-  const migrations = readMigrations(folder);
-  const client = new Client({ connectionString: databaseUrl, application_name: 'countersign migrate' });
+/** Closing the connection also releases the migration lock, which belongs to the session. */
+async function withClient<T>(connectionString: string, work: (client: Client) => Promise<T>): Promise<T> {
+  const client = new Client({ connectionString, application_name: 'countersign migrate' });
   client.on('error', () => undefined);
   await client.connect();
   try {
-    const { rows: tables } = await client.query(`SELECT 1 WHERE to_regclass('"_prisma_migrations"') IS NOT NULL`);
-    const rows = tables.length === 0 ? [] : (await client.query<MigrationRecord>(READ_RECORDS)).rows;
-    const records = new Map(rows.map((row) => [row.migration_name, row]));
-    const known = new Map(migrations.map(({ name, checksum }) => [name, checksum]));
-    const names = [...records.keys()];
-    const missing = [...known.keys()].filter((name) => !records.has(name));
-    const unknown = names.filter((name) => !known.has(name));
-    const files = readProgram(folder);
-    const functions = missing.length + unknown.length === 0 ? await functionsOtherThan(client, files) : [];
-    return {
-      applied: names.filter((name) => known.has(name) && records.get(name)?.finished_at),
-      missing,
-      edited: names.filter((name) => known.has(name) && known.get(name) !== records.get(name)?.checksum),
-      failed: names.filter((name) => records.get(name)?.finished_at === null),
-      unknown,
-      functions,
-      lacksRights: missing.length === 0 && functions.length === 0 && (await lacksRights(client, files)),
-    };
+    return await work(client);
   } finally {
     await client.end();
   }
 }
 
-/** The names in which the functions of a database differ; all where none was ever applied. */
+/** Applies functions and rights. Those of a newer version fit its tables, and stay as they are. */
+async function applyProgram(client: Client, folder: string, unknown: readonly string[]) {
+  if (unknown.length > 0) return { functions: [], renewedRights: false };
+  const files = readProgram(folder);
+  /** Functions (and `rights`) that this run made, replaced or dropped. */
+  const functions = await applyFunctions(client, files);
+  /** Whether only roles or rights were missing, and were granted again. */
+  const renewedRights = functions.length === 0 && (await renewRights(client, files));
+  return { functions, renewedRights };
+}
+
+/** The state of the database. Changes no data and takes no lock. */
+export async function migrationStatus(databaseUrl: string, folder = packagePath('prisma')) {
+  return withClient(databaseUrl, async (client) => {
+    const { rows: tables } = await client.query(`SELECT 1 WHERE to_regclass('"_prisma_migrations"') IS NOT NULL`);
+    const found = compare(tables.length === 0 ? [] : await readRecords(client), readMigrations(folder));
+    const { missing, unknown } = found;
+    const files = readProgram(folder);
+    /** Functions (and `rights`) that differ from this version. Empty where migrations are missing or unknown. */
+    const functions = missing.length + unknown.length === 0 ? await functionsOtherThan(client, files) : [];
+    /** Whether only roles or rights are missing: the database was restored into another server. */
+    const isLackingRights = missing.length === 0 && functions.length === 0 && (await lacksRights(client, files));
+    return { ...found, functions, lacksRights: isLackingRights };
+  });
+}
+
+/** The functions that differ; all of them where none was ever applied. */
 async function functionsOtherThan(client: Client, files: readonly SchemaFile[]): Promise<string[]> {
   try {
     return await differingFunctions(client, files);
@@ -165,25 +145,19 @@ async function lock(client: Client, { migrationLockMs }: Limits): Promise<void> 
   }
 }
 
-function refuseFailed(records: readonly MigrationRecord[]): void {
-  const failed = records.filter((record) => record.finished_at === null).map((record) => record.migration_name);
-  if (failed.length === 0) return;
-  throw new Error(
-    `the database records a migration that did not finish: ${failed.join(', ')}. Look at what it left behind, ` +
-      'then mark it with `prisma migrate resolve --applied <name>` or `--rolled-back <name>`',
-  );
-}
-
-function refuseEdited(records: readonly MigrationRecord[], migrations: readonly SchemaFile[]): void {
-  const checksums = new Map(records.map((record) => [record.migration_name, record.checksum]));
-  const edited = migrations
-    .filter(({ name, checksum }) => checksums.has(name) && checksums.get(name) !== checksum)
-    .map(({ name }) => name);
-  if (edited.length === 0) return;
-  throw new Error(
-    `a migration was edited after it had been applied to this database: ${edited.join(', ')}. ` +
-      'Restore its file and put the change into a new migration; a development database may be deleted instead',
-  );
+function refuse(failed: readonly string[], edited: readonly string[]): void {
+  if (failed.length > 0) {
+    throw new Error(
+      `the database records a migration that did not finish: ${failed.join(', ')}. Check its partial changes, ` +
+        'then mark it with `prisma migrate resolve --applied <name>` or `--rolled-back <name>`',
+    );
+  }
+  if (edited.length > 0) {
+    throw new Error(
+      `a migration was edited after it had been applied to this database: ${edited.join(', ')}. ` +
+        'Restore its file and put the change into a new migration; a development database may be deleted instead',
+    );
+  }
 }
 
 async function apply(client: Client, migration: SchemaFile): Promise<void> {

@@ -44,9 +44,9 @@ interface PoolOptions {
  * gets `ERR_DATABASE_UNAVAILABLE`. The caller of this function ends the pool.
  *
  * @param max Largest number of connections.
- * @param applicationName What an operator sees in `pg_stat_activity`.
- * @param role The role it works under; the login has to be a member of it.
- * @param log Gets a line for each change of state that its statements make.
+ * @param applicationName The name in `pg_stat_activity`.
+ * @param role The role of its connections; the login has to be a member of it.
+ * @param log Receives a line for each change of state by its statements.
  */
 export function createPool(
   databaseUrl: string,

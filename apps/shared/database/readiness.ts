@@ -1,17 +1,20 @@
-import type { ClientBase } from 'pg';
 import { packagePath } from '../config/files.ts';
 import { errorCode } from '../lifecycle.ts';
-import { differingFunctions, inBrief, readMigrations, readProgram, type SchemaFile } from './functions.ts';
-
-/** What of pg is needed: a client, or a pool. */
-type Queries = Pick<ClientBase, 'query'>;
+import {
+  differingFunctions,
+  inBrief,
+  type Queries,
+  readMigrations,
+  readProgram,
+  type SchemaFile,
+} from './functions.ts';
 
 const APPLIED =
   'SELECT migration_name AS name FROM "_prisma_migrations" WHERE finished_at IS NOT NULL AND rolled_back_at IS NULL';
-/** Codes that PostgreSQL answers with, and what a process that meets them lacks. */
+/** PostgreSQL's error codes, each with the problem and its next step. */
 const PROBLEMS: Readonly<Record<string, string>> = {
   '42P01': 'the database has no tables of Countersign; run `countersign migrate`',
-  '3D000': 'there is no such database; create it, and run `countersign migrate`',
+  '3D000': 'the database does not exist; create it, and run `countersign migrate`',
   '28P01': 'the database refuses the password of DATABASE_URL',
   '28000': 'the database refuses the login of DATABASE_URL',
   '42501':
@@ -21,7 +24,7 @@ const PROBLEMS: Readonly<Record<string, string>> = {
 
 let known: { readonly migrations: readonly string[]; readonly program: readonly SchemaFile[] } | undefined;
 
-/** What this version comes with. */
+/** The migrations and functions of this version, read once. */
 function ownVersion() {
   const folder = packagePath('prisma');
   known ??= { migrations: readMigrations(folder).map(({ name }) => name), program: readProgram(folder) };
@@ -29,8 +32,8 @@ function ownVersion() {
 }
 
 /**
- * Why a process cannot work on this database now, with the next step; undefined when it can. It has to answer, to let the process take on
- * its role, and to be of exactly this version: functions of another version may do something else under the same name.
+ * Why a process cannot use this database now, with the next step; undefined when it can. The database has to answer, to let the process
+ * take on its role, and to be of exactly this version: functions of another version may behave differently under the same name.
  */
 export async function databaseProblem(database: Queries): Promise<string | undefined> {
   try {
@@ -44,11 +47,11 @@ export async function databaseProblem(database: Queries): Promise<string | undef
   }
 }
 
-/** What an error of a connection or a query says of the database. */
+/** The problem of the database behind an error of a connection or a query. */
 export const problemBehind = (error: unknown): string =>
   PROBLEMS[errorCode(error) ?? ''] ?? 'the database does not answer';
 
-/** The same, as probes want it. */
+/** `databaseProblem` as a list, for probes. */
 export async function databaseProblems(database: Queries): Promise<readonly string[]> {
   const problem = await databaseProblem(database);
   return problem === undefined ? [] : [problem];
@@ -70,5 +73,5 @@ function functionsProblem(differing: readonly string[]): string | undefined {
   return `the functions of the database are of another version (${which}); run \`countersign migrate\`, or update this process`;
 }
 
-/** Whether such a problem ends by itself, when the server is there. */
+/** Whether the problem may end without an operator. */
 export const isPassing = (problem: string): boolean => problem === 'the database does not answer';

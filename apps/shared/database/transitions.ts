@@ -2,27 +2,21 @@ import type { ClientBase, Pool, QueryConfig } from 'pg';
 import type { Logger } from 'pino';
 import * as z from 'zod';
 
-/** What a trigger of the database reports of a change. @see prisma/functions/gateway/report.sql */
+/** The report of a database trigger about a change. @see prisma/functions/gateway/report.sql */
 const state = z.string().or(z.number());
 const transition = z.looseObject({ of: z.string(), from: state.optional(), to: state });
 const REPORT = 'countersign.transition';
-
-/** What pg says of a notice, as far as it is read here. */
-interface Notice {
-  readonly message?: string | undefined;
-  readonly detail?: string | undefined;
-}
+type Notice = Readonly<Partial<Record<'message' | 'detail', string | undefined>>>;
 
 /**
- * Logs every change of state that statements of this pool make: one line each, written by the process that made the change, once the
- * statement is committed. A statement that fails has changed nothing and leaves no line. Where the answer to a commit is lost, its
- * line is lost too; the tables have the change.
+ * Logs each change of state that statements of this pool make: one line each, after the statement is committed. A failed statement
+ * leaves no line. Where the answer to a commit is lost, its line is lost, too; the tables have the change.
  */
 export function reportTransitions(pool: Pool, log: Logger): void {
   const plain = pool.query.bind(pool) as (...args: unknown[]) => unknown;
   const reporting = async (config: QueryConfig) => {
     const client = await pool.connect();
-    // A connection that breaks says so at the query as well; an event without a listener would end the process.
+    // The query rejects, too, when the connection breaks; an error event without a listener would end the process.
     const ignore = () => undefined;
     client.on('error', ignore);
     let failure: Error | undefined;
@@ -40,14 +34,14 @@ export function reportTransitions(pool: Pool, log: Logger): void {
     isConfig(first) && rest.length === 0 ? reporting(first) : plain(first, ...rest)) as Pool['query'];
 }
 
-/** Runs one statement on this connection, and logs what it changed as `reportTransitions` does. */
+/** Runs one statement on this connection, and logs its changes as `reportTransitions` does. */
 export async function logTransitions<T>(client: ClientBase, log: Logger, statement: () => Promise<T>): Promise<T> {
-  const notices: Notice[] = [];
-  const take = (notice: Notice) => void (notice.message === REPORT && notices.push(notice));
+  const details: (string | undefined)[] = [];
+  const take = ({ message, detail }: Notice) => void (message === REPORT && details.push(detail));
   client.on('notice', take);
   try {
     const answer = await statement();
-    for (const { detail } of notices) write(log, detail);
+    for (const detail of details) write(log, detail);
     return answer;
   } finally {
     client.off('notice', take);
@@ -60,7 +54,6 @@ function write(log: Logger, detail: string | undefined): void {
   const report = transition.safeParse(JSON.parse(detail ?? '{}'));
   if (!report.success) return log.error({ detail }, 'the database reported a change that cannot be read');
   const { of, from, to } = report.data;
-  const what = of.replaceAll('_', ' ');
-  const words = from === undefined ? `${what}: ${to}` : `${what}: ${from} to ${to}`;
-  log.info({ event: 'transition', ...report.data }, words);
+  const change = from === undefined ? to : `${from} to ${to}`;
+  log.info({ event: 'transition', ...report.data }, `${of.replaceAll('_', ' ')}: ${change}`);
 }

@@ -4,30 +4,30 @@ import { CountersignError } from '../../../workflows/domain/errors.ts';
 import type { Clock } from '../clock.ts';
 import { followFile } from '../followed-file.ts';
 
-/** Which attribute of a user is the subject that tokens and requests name. */
+/** The attribute of a user that tokens and requests have as subject. */
 export const SUBJECT_ATTRIBUTES = ['userName', 'externalId', 'id'] as const;
 type SubjectAttribute = (typeof SUBJECT_ATTRIBUTES)[number];
 
 export interface DirectoryPerson {
-  /** Stable identifier: what `sub` says in a token, and `subject.id` in a request. */
+  /** Stable identifier: `sub` of a token, and `subject.id` of a request. */
   readonly subject: string;
   readonly displayName?: string;
-  /** Whoever is not active decides nothing and is asked for nothing. */
+  /** An inactive person can neither decide nor be asked to. */
   readonly isActive: boolean;
   /** Subject of the manager. */
   readonly manager?: string;
-  /** Names of every group the person is in, by way of other groups too. */
+  /** Names of all groups of the person, also through other groups. */
   readonly groups: ReadonlySet<string>;
-  /** Roles, in the words of the sign-in. For doors at which nobody signs in. */
+  /** Roles, as the sign-in names them, for channels without a sign-in. */
   readonly roles: readonly string[];
 }
 
-/** People and groups as the deployment's own directory has them. Nothing in it comes from a request. */
+/** People and groups of the deployment's own directory. No part of it comes from a request. */
 export interface Directory {
   find(subject: string): DirectoryPerson | undefined;
-  /** Subjects of the people in a group, by way of other groups too; empty for a group that does not exist. */
+  /** Subjects of the people in a group, also through other groups; empty for an unknown group. */
   membersOf(group: string): ReadonlySet<string>;
-  /** Subjects of the people whose manager this person is. */
+  /** Subjects of the people with this manager. */
   reportsOf(manager: string): ReadonlySet<string>;
   readonly people: readonly DirectoryPerson[];
   readonly groups: ReadonlySet<string>;
@@ -55,18 +55,12 @@ const listSchema = z.looseObject({ Resources: z.array(z.looseObject({ schemas: z
 type User = z.infer<typeof user>;
 type Group = z.infer<typeof group>;
 
-export const EMPTY_DIRECTORY: Directory = {
-  find: () => undefined,
-  membersOf: () => new Set(),
-  reportsOf: () => new Set(),
-  people: [],
-  groups: new Set(),
-};
+export const EMPTY_DIRECTORY = readDirectory('{"Resources":[]}', 'id');
 
 /**
- * Reads an export in the form in which SCIM lists users and groups. Members and managers refer to `id`. Throws
- * `ERR_CONFIG_INVALID` when it is none, when a subject or a group name is there twice, and when it refers to somebody who is
- * not in it: half a directory would take approvers and vetoes away without anybody's noticing.
+ * Reads a SCIM list of users and groups. Members and managers refer to `id`. Throws `ERR_CONFIG_INVALID` for another format, for a
+ * repeated subject or group name, and for a reference to a missing person or group: half a directory would silently remove approvers and
+ * vetoes.
  * @see RFC 7643, sections 4.1 to 4.3; RFC 7644, section 3.4.2
  */
 export function readDirectory(text: string, subjectAttribute: SubjectAttribute): Directory {
@@ -115,7 +109,7 @@ function subjectOf(one: User, attribute: SubjectAttribute): string {
 function refuseDoubles(values: readonly string[], what: string): void {
   const seen = new Set<string>();
   for (const value of values) {
-    if (seen.has(value)) throw invalid(`${JSON.stringify(value)} is there twice as ${what}`);
+    if (seen.has(value)) throw invalid(`${JSON.stringify(value)} occurs twice as ${what}`);
     seen.add(value);
   }
 }
@@ -125,14 +119,14 @@ function parentsOf(groups: readonly Group[], known: ReadonlySet<string>): Readon
   const parents = new Map<string, Group[]>();
   for (const one of groups) {
     for (const { value } of one.members) {
-      if (!known.has(value)) throw invalid(`${one.displayName} has a member ${value} that is not there`);
+      if (!known.has(value)) throw invalid(`${one.displayName} has a member ${value} that is missing from the list`);
       parents.set(value, [...(parents.get(value) ?? []), one]);
     }
   }
   return parents;
 }
 
-/** Groups may be in each other. */
+/** Groups may contain each other. */
 function namesAbove(id: string, parents: ReadonlyMap<string, readonly Group[]>, seen = new Set<string>()): Set<string> {
   for (const parent of parents.get(id) ?? []) {
     if (seen.has(parent.displayName)) continue;
@@ -149,7 +143,7 @@ function person(
   const managerId = one[ENTERPRISE_USER]?.manager?.value;
   const manager = managerId === undefined ? undefined : subjects.get(managerId);
   if (managerId !== undefined && manager === undefined)
-    throw invalid(`the manager ${managerId} of ${one.userName} is not there`);
+    throw invalid(`the manager ${managerId} of ${one.userName} is missing from the list`);
   return {
     subject: subjects.get(one.id) ?? one.id,
     ...(one.displayName !== undefined && { displayName: one.displayName }),
@@ -165,15 +159,15 @@ function invalid(message: string, cause?: unknown): CountersignError {
 }
 
 export interface DirectorySettings {
-  /** Absolute path of a SCIM list; without it nobody is in any group. */
+  /** Absolute path of a SCIM list. Without it, groups have no members. */
   readonly file?: string | undefined;
   readonly subjectAttribute: SubjectAttribute;
 }
 
-/** The directory as it is now. A broken edit leaves the last good one in force, and says so once. */
+/** Returns the current directory. After a broken edit, the last valid one stays in force, and the log says so once. */
 export type DirectorySource = () => Directory;
 
-/** Throws `ERR_CONFIG_INVALID` when the file cannot be used at the start. */
+/** Throws `ERR_CONFIG_INVALID` when the file is invalid at the start. */
 export function openDirectory(
   { file, subjectAttribute }: DirectorySettings,
   { log, clock }: { readonly log: Logger; readonly clock: Clock },
@@ -185,8 +179,8 @@ export function openDirectory(
     clock,
     parse: (text) => readDirectory(text, subjectAttribute),
     onChange: ({ people, groups }) =>
-      log.info({ people: people.length, groups: groups.size }, 'the directory was read anew'),
+      log.info({ people: people.length, groups: groups.size }, 'the directory was read again'),
     onFault: (err) =>
-      log.error({ err, alarm: 'directory_invalid' }, 'the directory cannot be read; the one before stays in force'),
+      log.error({ err, alarm: 'directory_invalid' }, 'the directory cannot be read; the last valid one stays in force'),
   });
 }

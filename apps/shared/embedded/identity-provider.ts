@@ -8,13 +8,13 @@ import type { Running } from '../lifecycle.ts';
 import { systemClock } from '../clock.ts';
 import { limitsOf } from '../limits.ts';
 
-/** What the operator is told where other machines reach the provider. */
+/** The warning for an operator whose provider is reachable from other machines. */
 export const IN_THE_OPEN =
   'the identity provider of development asks for no password, and host lets other machines reach it: anyone there can sign in as anyone, and approve. Set host to 127.0.0.1, or identity.issuer to an OIDC issuer';
 
 /**
- * Starts the OpenID provider of development with the people of the configuration. Signing in needs no password, so it
- * refuses to start in production. Rejects with the listen error when the port is taken.
+ * Starts the OpenID provider of development with the people of the configuration. Its sign-in needs no password, so it refuses to start in
+ * production. Rejects with the listen error when the port is taken.
  */
 export async function startIdentityProvider(
   config: Config,
@@ -22,18 +22,16 @@ export async function startIdentityProvider(
   log: Logger,
 ): Promise<Running> {
   if (config.mode === 'production') {
-    throw refusal('the embedded identity provider asks for no password; set identity.issuer to an OIDC issuer');
+    throw invalid('the embedded identity provider asks for no password; set identity.issuer to an OIDC issuer');
   }
   const names = config.identity.people.map(({ name }) => name);
   const clients = [config.approvals.clientId, config.audit.clientId];
   const repeated = names.find((name, index) => clients.includes(name) || names.indexOf(name) !== index);
-  if (repeated !== undefined) throw refusal(`identity.people: the name ${repeated} is already in use`);
+  if (repeated !== undefined) throw invalid(`identity.people: the name ${repeated} is already in use`);
   const { createProvider, createIdentityApp } = await loadProvider();
   const provider = createProvider({ config, identity, webClientSecret: secrets.oidcClientSecret });
   provider.on('server_error', (_ctx, error) => log.error({ err: error }, 'the identity provider failed'));
-  provider.on('backchannel.error', (_ctx, err) =>
-    log.warn({ err }, 'pages could not be told that a person signed out'),
-  );
+  provider.on('backchannel.error', (_ctx, err) => log.warn({ err }, 'a sign-out could not be reported to the pages'));
   const http = await listen(createIdentityApp({ provider, config, log }), {
     host: config.host,
     port: config.identity.port,
@@ -47,8 +45,8 @@ export async function startIdentityProvider(
 }
 
 /**
- * Loads the provider when it is wanted, not with every command. On import it warns about Node versions outside its own
- * support window; what is used of it here is covered by tests on ours, and the warning would frighten every newcomer.
+ * Loads the provider only when it is needed, not with every command. On import, it warns about Node versions outside its own support
+ * window. The warning would confuse new users, and tests cover our use on our version.
  */
 async function loadProvider() {
   /* eslint-disable no-console */
@@ -64,4 +62,4 @@ async function loadProvider() {
   /* eslint-enable no-console */
 }
 
-const refusal = (message: string) => new CountersignError('ERR_CONFIG_INVALID', message);
+const invalid = (message: string) => new CountersignError('ERR_CONFIG_INVALID', message);

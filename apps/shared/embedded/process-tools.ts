@@ -1,49 +1,51 @@
-import { type ChildProcess, spawnSync } from 'node:child_process';
+import { spawn, type SpawnOptions, spawnSync } from 'node:child_process';
 import { randomInt } from 'node:crypto';
-import { chownSync, linkSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
+import { once } from 'node:events';
+import {
+  chownSync,
+  closeSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
 import { dirname } from 'node:path';
 import { systemClock } from '../clock.ts';
 import { errorCode } from '../lifecycle.ts';
 
-/** Below the ports that systems give to outgoing connections, one of which could take a port while its server restarts. */
+/** Below the range of outgoing connections, which could take a port while its server restarts. */
 const PORTS = { from: 20_000, to: 32_000 } as const;
 const PORT_TRIES = 50;
 const PREFERRED_MS = 3_000;
 
-/** A TCP port of 127.0.0.1 that nobody listens on: the preferred one when it is free, or becomes free within seconds. */
+/** A free TCP port of 127.0.0.1: the preferred one when it is free, or becomes free within seconds. */
 export async function freePort(preferred?: number): Promise<number> {
   if (preferred !== undefined) {
     const again = await until(() => tryPort(preferred).catch(() => undefined), { withinMs: PREFERRED_MS });
     if (again !== undefined) return again;
   }
-  let wanted = randomInt(PORTS.from, PORTS.to);
   for (let tries = 0; tries < PORT_TRIES; tries += 1) {
-    const port = await tryPort(wanted).catch(() => undefined);
+    const port = await tryPort(randomInt(PORTS.from, PORTS.to)).catch(() => undefined);
     if (port !== undefined) return port;
-    wanted = randomInt(PORTS.from, PORTS.to);
   }
   return tryPort(0);
 }
 
-function tryPort(port: number): Promise<number> {
-  return new Promise((resolve, reject) => {
-    // Clients of a server that died knock at its port; one that is let in would keep the port from becoming free.
-    const server = createServer((knocking) => knocking.destroy());
-    server.once('error', reject);
-    server.listen(port, '127.0.0.1', () => {
-      const address = server.address();
-      server.close(() =>
-        address !== null && typeof address === 'object' ? resolve(address.port) : reject(new Error('no port')),
-      );
-    });
-  });
+/** Rejects when the port is taken. */
+async function tryPort(wanted: number): Promise<number> {
+  // Clients of a server that died reconnect to its port. An open connection would keep the port busy.
+  const server = createServer((socket) => socket.destroy());
+  await once(server.listen(wanted, '127.0.0.1'), 'listening');
+  const { port } = server.address() as AddressInfo;
+  await once(server.close(), 'close');
+  return port;
 }
 
-/**
- * Whether a process has not ended. One that ended and waits for its parent to notice (a zombie) has, once its last
- * thread is gone: until then it holds its ports and files.
- */
+/** Whether a process has not ended. A zombie has ended once its last thread is gone: until then, it holds its ports and files. */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
@@ -59,13 +61,8 @@ export function isAlive(pid: number): boolean {
   }
 }
 
-/**
- * Whether this process was started with `text` among its arguments. Process ids are used again, after a reboot and
- * above all in containers: a pid from a file proves nothing alone.
- */
-export function runsWith(pid: number, text: string): boolean {
-  return isAlive(pid) && commandLine(pid).includes(text);
-}
+/** Whether the process has `text` among its arguments. A pid from a file is no proof, because systems reuse pids, above all in containers. */
+export const runsWith = (pid: number, text: string): boolean => isAlive(pid) && commandLine(pid).includes(text);
 
 function commandLine(pid: number): string {
   if (process.platform === 'linux') {
@@ -78,12 +75,12 @@ function commandLine(pid: number): string {
   return spawnSync('/bin/ps', ['-o', 'args=', '-p', String(pid)], { encoding: 'utf8' }).stdout ?? '';
 }
 
-/** Of its limit, so much is held against whoever is asked for one question. A machine may stand still during it. */
+/** The largest part of the limit that one attempt uses up, because the machine may stand still during it. */
 const LARGEST_PART = 1 / 4;
 
 /**
- * Asks again every `everyMs` until the answer is not `undefined`, at most `withinMs` long, of which time that passes from one
- * question to the next counts a fourth at most.
+ * Repeats `ask` every `everyMs` until its result is not `undefined`, for at most `withinMs`. The time from one attempt to the next counts as
+ * at most a fourth of that.
  */
 export async function until<T>(
   ask: () => Promise<T | undefined> | T | undefined,
@@ -100,7 +97,7 @@ export async function until<T>(
   }
 }
 
-/** Signals a process of ours in growing earnest until it is gone. Each step is a signal and how long to wait for it. */
+/** Sends a process of ours one signal after the other until it ends. Each step is a signal and the time to wait for its effect. */
 export async function endProcess(
   pid: number,
   hasEnded: () => boolean,
@@ -118,21 +115,33 @@ export async function endProcess(
   throw new Error(`process ${pid} does not end`);
 }
 
-/** Lets the child outlive this process and not hold it, and tells when it has ended. */
-export function watchExit(child: ChildProcess): () => boolean {
-  let ended = false;
-  const end = () => {
-    ended = true;
-  };
-  child.once('error', end);
-  child.once('exit', end);
-  child.unref();
-  return () => ended;
+interface ServerProcess extends SpawnOptions {
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly logFile: string;
 }
 
+/** Starts a server that may outlive this process, with its output in `logFile`. */
+export function spawnServer({ command, args, logFile, ...options }: ServerProcess) {
+  const log = openSync(logFile, 'w', 0o600);
+  // A process group of its own: Ctrl-C in a terminal must reach us first, so that we can drain before the server stops.
+  const child = spawn(command, args, { ...options, detached: true, stdio: ['ignore', log, log] });
+  closeSync(log);
+  let hasEnded = false;
+  for (const event of ['error', 'exit']) child.once(event, () => (hasEnded = true));
+  child.unref();
+  return {
+    pid: child.pid,
+    hasEnded: () => hasEnded,
+    problem: () => lastLines(readFileSync(logFile, 'utf8')) || 'did not start',
+  };
+}
+
+export const lastLines = (text: string): string => text.trim().split('\n').slice(-3).join(' | ');
+
 /**
- * Runs `work` while no other process of this machine does so under the same file. A holder that was killed is found
- * out by its pid. Waits as long as a living holder needs, at most `withinMs`.
+ * Runs `work` while no other process of this machine holds the lock file. Its pid reveals a holder that was killed. Waits at most `withinMs`
+ * for a living holder.
  */
 export async function withStartLock<T>(file: string, work: () => Promise<T>, withinMs = 600_000): Promise<T> {
   mkdirSync(dirname(file), { recursive: true });
@@ -145,7 +154,7 @@ export async function withStartLock<T>(file: string, work: () => Promise<T>, wit
   }
 }
 
-/** The lock appears with its holder's pid in it, in one step: nobody can see it empty. */
+/** The lock file appears with its holder's pid in one step, so no process can see it empty. */
 function take(file: string): boolean {
   const mine = `${file}.${process.pid}.${Math.random().toString(36).slice(2)}`;
   writeFileSync(mine, String(process.pid));
@@ -165,7 +174,7 @@ function removeIfAbandoned(file: string): void {
     const holder = Number(readFileSync(file, 'utf8'));
     if (holder !== process.pid && !isAlive(holder)) rmSync(file, { force: true });
   } catch {
-    // Just released.
+    // The holder has just released it.
   }
 }
 
@@ -173,19 +182,20 @@ function removeIfAbandoned(file: string): void {
 export interface Launch {
   /** For people. */
   readonly how: string;
-  /** The command line that runs `command`. The started process becomes `command`, so its pid is the program's. */
+  /** The command line that runs `command`. The started process becomes `command`, and so has its pid. */
   wrap(command: string, args: string[]): { command: string; args: string[] };
   readonly identity: { uid?: number; gid?: number };
-  /** Gives a file or folder to whom the program runs as. */
+  /** Gives a file or folder to the user of the program. */
   own(path: string): void;
 }
 
-const NOBODY = 65_534;
+/** The user id that Linux maps unknown users to. */
+const OVERFLOW_ID = 65_534;
 
 /**
- * Ways to run PostgreSQL's programs, best first. For an ordinary user that is simply to run them. For root, a user
- * namespace keeps the files root's own and works below folders only root may enter; where that is forbidden, an
- * existing unprivileged user takes over. No user is ever created.
+ * Ways to run PostgreSQL's programs, best first. An ordinary user runs them directly. For root, a user namespace keeps the files root's
+ * own, and works below folders that only root may enter. Where namespaces are forbidden, an existing unprivileged user takes over. No user
+ * is ever created.
  */
 export function launches(searchPath: string): Launch[] {
   const plain = (command: string, args: string[]) => ({ command, args });
@@ -194,7 +204,7 @@ export function launches(searchPath: string): Launch[] {
     how: 'in a user namespace',
     wrap: (command, args) => ({
       command: 'unshare',
-      args: ['--user', `--map-user=${NOBODY}`, `--map-group=${NOBODY}`, '--', command, ...args],
+      args: ['--user', `--map-user=${OVERFLOW_ID}`, `--map-group=${OVERFLOW_ID}`, '--', command, ...args],
     }),
     identity: {},
     own: () => undefined,

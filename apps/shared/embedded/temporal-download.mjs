@@ -1,5 +1,5 @@
-// Run in a process of its own: lets the Temporal SDK download the official CLI into the folder named by the argument.
-// The SDK downloads only on the way to starting a server, and cannot be told to stop; a process can.
+// Has the Temporal SDK download the official CLI into the folder of its argument. The SDK downloads only while it starts a server, and
+// cannot be stopped, so it runs in its own process.
 import process from 'node:process';
 import { TestWorkflowEnvironment } from '@temporalio/testing';
 

@@ -8,31 +8,25 @@ import { systemClock } from '../clock.ts';
 export interface TemporalProgramOptions {
   /** `PATH`. */
   readonly searchPath: string;
-  /** Folder that outlives projects, for programs that were downloaded or built. */
+  /** Folder for programs that were downloaded or built, shared by all projects. */
   readonly cacheDir: string;
   /** Environment of the tools that download and build: proxies, home, Go's settings. */
   readonly variables: Readonly<Record<string, string>>;
-  /** Told what is going on while it takes minutes. */
+  /** Reports progress, because this may take minutes. */
   readonly onProgress?: (line: string) => void;
-  /** Everything that was looked at and is of no use is explained here. */
+  /** Receives an explanation of each failed attempt. */
   readonly tried: string[];
-}
-
-export interface TemporalProgram {
-  readonly path: string;
-  /** For people. */
-  readonly how: string;
 }
 
 const CLI_VERSION = '1.5.1';
 const CLI_MODULE = 'github.com/temporalio/cli/cmd/temporal';
 const OLDEST_GO = [1, 25] as const;
-/** Without internet a download does not fail, it waits. */
+/** Without internet, a download does not fail but waits. */
 const DOWNLOAD_PATIENCE_MS = 10_000;
 const REPORT_EVERY_MS = 15_000;
 
-/** The `temporal` program: from the PATH, from an earlier start, downloaded by the SDK, or built with Go. */
-export async function findTemporalProgram(options: TemporalProgramOptions): Promise<TemporalProgram | undefined> {
+/** The `temporal` program: from the PATH, from an earlier start, downloaded by the SDK, or built with Go. `how` is for people. */
+export async function findTemporalProgram(options: TemporalProgramOptions) {
   const { searchPath, cacheDir, tried } = options;
   const installed = onPath('temporal', searchPath);
   if (installed !== undefined) return { path: installed, how: 'temporal on the PATH' };
@@ -47,9 +41,10 @@ export async function findTemporalProgram(options: TemporalProgramOptions): Prom
       const path = downloaded(downloads);
       if (path !== undefined) return { path, how: 'Temporal CLI, downloaded' };
     }
-    return (await build(built, options))
-      ? { path: built, how: `Temporal CLI ${CLI_VERSION}, built with Go` }
-      : undefined;
+    const problem = await build(built, options);
+    if (problem === undefined) return { path: built, how: `Temporal CLI ${CLI_VERSION}, built with Go` };
+    tried.push(`\`go install ${CLI_MODULE}@v${CLI_VERSION}\`: ${problem}`);
+    return undefined;
   });
 }
 
@@ -67,7 +62,7 @@ function isExecutable(file: string): boolean {
   }
 }
 
-/** The program the SDK has put there, if it has come all the way. */
+/** The program that the SDK downloaded, if it is complete. */
 function downloaded(folder: string): string | undefined {
   return namesIn(folder)
     .filter((name) => !name.endsWith('.downloading'))
@@ -77,7 +72,7 @@ function downloaded(folder: string): string | undefined {
 
 async function download(folder: string, { variables, onProgress, tried }: TemporalProgramOptions): Promise<boolean> {
   mkdirSync(folder, { recursive: true });
-  onProgress?.('Downloading the Temporal CLI (once; given up when nothing arrives for 10 seconds)');
+  onProgress?.('Downloading the Temporal CLI (once; gives up after 10 seconds without data)');
   const script = packagePath('apps', 'shared', 'embedded', 'temporal-download.mjs');
   const outcome = await runTool(process.execPath, [script, folder], {
     env: variables,
@@ -90,25 +85,18 @@ async function download(folder: string, { variables, onProgress, tried }: Tempor
   return false;
 }
 
+/** Returns the problem, if any. */
 async function build(
   target: string,
-  { searchPath, cacheDir, variables, onProgress, tried }: TemporalProgramOptions,
-): Promise<boolean> {
-  const what = `\`go install ${CLI_MODULE}@v${CLI_VERSION}\``;
-  const found = spawnSync('go', ['env', 'GOVERSION'], { encoding: 'utf8', env: { ...variables, PATH: searchPath } });
-  const version = /go(\d+)\.(\d+)/
-    .exec(found.stdout ?? '')
-    ?.slice(1)
-    .map(Number);
+  { searchPath, cacheDir, variables, onProgress }: TemporalProgramOptions,
+): Promise<string | undefined> {
+  const env = { ...variables, PATH: searchPath };
+  const found = spawnSync('go', ['env', 'GOVERSION'], { encoding: 'utf8', env });
+  const [, major, minor] = /go(\d+)\.(\d+)/.exec(found.stdout ?? '')?.map(Number) ?? [];
   const wanted = `Go ${OLDEST_GO.join('.')} or newer`;
-  if (version === undefined) {
-    tried.push(`${what}: no Go on the PATH; install ${wanted}`);
-    return false;
-  }
-  const [major = 0, minor = 0] = version;
+  if (major === undefined || minor === undefined) return `no Go on the PATH; install ${wanted}`;
   if (major < OLDEST_GO[0] || (major === OLDEST_GO[0] && minor < OLDEST_GO[1])) {
-    tried.push(`${what}: Go ${major}.${minor} is too old; install ${wanted}`);
-    return false;
+    return `Go ${major}.${minor} is too old; install ${wanted}`;
   }
   for (const left of namesIn(cacheDir)) {
     if (left.startsWith('building-')) rmSync(join(cacheDir, left), { recursive: true, force: true });
@@ -120,17 +108,14 @@ async function build(
     onProgress?.(`Still building the Temporal CLI (${Math.round((systemClock.monotonicMs() - began) / 1_000)} s)`);
   const stopReporting = systemClock.every(REPORT_EVERY_MS, report);
   try {
-    const outcome = await runTool('go', ['install', '-ldflags=-s -w', `${CLI_MODULE}@v${CLI_VERSION}`], {
-      env: { ...variables, PATH: searchPath, GOBIN: folder, GOFLAGS: '-trimpath' },
+    const problem = await runTool('go', ['install', '-ldflags=-s -w', `${CLI_MODULE}@v${CLI_VERSION}`], {
+      env: { ...env, GOBIN: folder, GOFLAGS: '-trimpath' },
     });
-    if (outcome !== undefined) {
-      tried.push(`${what}: ${outcome}`);
-      return false;
-    }
-    // The program appears in its place complete or not at all.
+    if (problem !== undefined) return problem;
+    // Renamed, so that a partial program never appears.
     mkdirSync(join(target, '..'), { recursive: true });
     renameSync(join(folder, 'temporal'), target);
-    return true;
+    return undefined;
   } finally {
     stopReporting();
     rmSync(folder, { recursive: true, force: true });
@@ -139,12 +124,12 @@ async function build(
 
 interface Tool {
   readonly env: Readonly<Record<string, string>>;
-  /** Given up when `progress` has not changed for this long. Without it, the tool has all the time it needs. */
+  /** The tool is killed when `progress` does not change for this long. Default: no limit. */
   readonly patienceMs?: number;
   readonly progress?: () => number;
 }
 
-/** Runs a program to its end. Answers what went wrong, or nothing. It does not outlive this process. */
+/** Runs a program, which does not outlive this process. Returns the problem, if any. */
 function runTool(command: string, args: string[], { env, patienceMs, progress }: Tool): Promise<string | undefined> {
   return new Promise((resolve) => {
     const child = spawn(command, args, { env, cwd: packagePath(), stdio: ['ignore', 'ignore', 'pipe'] });
@@ -154,13 +139,13 @@ function runTool(command: string, args: string[], { env, patienceMs, progress }:
     child.stderr.setEncoding('utf8').on('data', (text: string) => (errors = (errors + text).slice(-2_000)));
     let seen = progress?.();
     let since = systemClock.monotonicMs();
-    let given = false;
+    let isGivenUp = false;
     const stopWatching = systemClock.every(500, () => {
       const now = progress?.();
       if (now !== seen) since = systemClock.monotonicMs();
       seen = now;
       if (patienceMs === undefined || systemClock.monotonicMs() - since < patienceMs) return;
-      given = true;
+      isGivenUp = true;
       kill();
     });
     const end = (outcome: string | undefined) => {
@@ -170,20 +155,20 @@ function runTool(command: string, args: string[], { env, patienceMs, progress }:
     };
     child.once('error', (error) => end(error.message));
     child.once('close', (code) => {
-      if (given) return end(`nothing arrived for ${(patienceMs ?? 0) / 1_000} seconds`);
+      if (isGivenUp) return end(`no data for ${(patienceMs ?? 0) / 1_000} seconds`);
       end(code === 0 ? undefined : reason(errors) || `ended with code ${code}`);
     });
   });
 }
 
-/** The line of a tool's output that most likely says why it failed; its end, which is nearest to the cause. */
+/** The line of a tool's output that most likely names the cause; of a long line, its end. */
 function reason(output: string): string {
   const lines = output
     .split('\n')
     .map((line) => line.trim())
     .filter((line) => line !== '');
-  const told = lines.find((line) => /error|cannot|failed|denied|no such/i.test(line)) ?? lines.at(-1) ?? '';
-  return told.length > 160 ? `… ${told.slice(-160)}` : told;
+  const cause = lines.find((line) => /error|cannot|failed|denied|no such/i.test(line)) ?? lines.at(-1) ?? '';
+  return cause.length > 160 ? `… ${cause.slice(-160)}` : cause;
 }
 
 function namesIn(folder: string): string[] {
@@ -194,6 +179,4 @@ function namesIn(folder: string): string[] {
   }
 }
 
-function sizeOf(file: string): number {
-  return statSync(file, { throwIfNoEntry: false })?.size ?? 0;
-}
+const sizeOf = (file: string): number => statSync(file, { throwIfNoEntry: false })?.size ?? 0;

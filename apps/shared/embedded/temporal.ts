@@ -1,27 +1,26 @@
-import { spawn } from 'node:child_process';
-import { closeSync, existsSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { Connection } from '@temporalio/client';
 import * as z from 'zod';
 import { systemClock } from '../clock.ts';
-import { endProcess, freePort, isAlive, runsWith, until, watchExit, withStartLock } from './process-tools.ts';
+import { endProcess, freePort, isAlive, runsWith, spawnServer, until, withStartLock } from './process-tools.ts';
 import { findTemporalProgram, type TemporalProgramOptions } from './temporal-program.ts';
 
 export interface TemporalOptions extends Omit<TemporalProgramOptions, 'tried'> {
-  /** A cluster that exists already. Then nothing is started and nothing is stopped. */
+  /** An existing cluster. Then no server is started or stopped. */
   readonly address?: string | undefined;
   /** Folder for the history and the log of the embedded server. */
   readonly stateDir: string;
-  /** Made when it does not exist. Default: `default`. */
+  /** Created when it does not exist. Default: `default`. */
   readonly namespace?: string;
 }
 
 export interface TemporalServer {
   /** `host:port` of the frontend. */
   readonly address: string;
-  /** For people: where the server comes from. */
+  /** For people: the origin of the server. */
   readonly how: string;
-  /** Ends the server unless it came from `address`, and waits until it is gone. */
+  /** Ends the server, unless it came from `address`, and waits for its end. */
   stop(): Promise<void>;
 }
 
@@ -31,25 +30,24 @@ const SHUTDOWN = [
   ['SIGTERM', 3_000],
   ['SIGKILL', 5_000],
 ] as const;
-/** With the default of 20, every step of a workflow waits up to 50 ms for its turn. */
+/** With the default of 20, every step of a workflow waits up to 50 ms. */
 const TUNING = 'history.transferProcessorMaxPollRPS=1000';
 
 /**
- * Each commit is one write to a log that stays, rather than a journal file made, flushed and removed again. That log is
- * flushed when it is folded in: what a power failure takes back, the reconciler starts again from the rows in Postgres.
- * And 64 MiB of pages stay in memory, for the default is 2.
+ * With a write-ahead log, a commit is one write, and not a journal file that is created, flushed and removed. The log is flushed only at
+ * checkpoints: if a power failure undoes workflows, the reconciler restarts them from the rows in Postgres. The cache is 64 MiB; the
+ * default is 2.
  */
 const SQLITE = ['journal_mode=WAL', 'synchronous=NORMAL', 'cache_size=-65536'];
 
-/** Go's collector waits for a heap five times what was alive, not twice: memory for processor time, which is scarcer here. */
+/** Go's collector lets the heap grow to five times the live data, not twice, because processor time is scarcer than memory. */
 const GOGC = '400';
 
 const serverFile = z.object({ pid: z.number().int().positive(), port: z.number().int().positive() });
 
 /**
- * Finds or starts Temporal, first that works: `address`; the server that already runs on our state folder; a server
- * run by the `temporal` program, wherever that is found (`findTemporalProgram`). Answers when the namespace does.
- * Throws an error that lists everything that was tried.
+ * Finds or starts Temporal. The order is: `address`, the server that already runs on our state folder, a server that the `temporal` program
+ * runs (`findTemporalProgram`). Resolves when the namespace answers. Throws an error that lists all attempts.
  */
 export async function findOrStartTemporal(options: TemporalOptions): Promise<TemporalServer> {
   if (options.address !== undefined && options.address !== '') {
@@ -62,19 +60,19 @@ export async function findOrStartTemporal(options: TemporalOptions): Promise<Tem
   });
 }
 
-/** The server that already runs on the state folder, left by a process that was killed or started by another one. */
+/** The server that already runs on the state folder, started by another process or by one that was killed. */
 export async function adoptTemporal(stateDir: string, namespace = 'default'): Promise<TemporalServer | undefined> {
   const home = resolve(stateDir, 'temporal');
   const found = lastServer(home);
   if (found === undefined || !runsWith(found.pid, join(home, 'temporal.db'))) return undefined;
   const { pid, port } = found;
-  const ended = () => !isAlive(pid);
+  const hasEnded = () => !isAlive(pid);
   const address = `127.0.0.1:${port}`;
-  const stop = () => endProcess(pid, ended, SHUTDOWN);
-  if (await namespaceAnswers(address, { namespace, ended, withinMs: ADOPT_MS })) {
+  const stop = () => endProcess(pid, hasEnded, SHUTDOWN);
+  if (await namespaceAnswers(address, { namespace, hasEnded, withinMs: ADOPT_MS })) {
     return { address, how: `already running (pid ${pid})`, stop };
   }
-  // Ours and of no use: a second server cannot use the same history.
+  // It does not work, and a second server cannot use the same history.
   await stop();
   return undefined;
 }
@@ -84,7 +82,7 @@ async function startTemporal(home: string, options: TemporalOptions): Promise<Te
   const tried = ['TEMPORAL_ADDRESS: not set', `server of ${home}: none running`];
   const program = await findTemporalProgram({ ...options, tried });
   const namespace = options.namespace ?? 'default';
-  // A free port can be taken by somebody else before the server listens on it.
+  // Another process can take a free port before the server listens on it.
   for (let attempt = 1; program !== undefined && attempt <= 3; attempt += 1) {
     const server = await runServer(home, program.path, namespace);
     if (typeof server !== 'string') return { ...server, how: program.how };
@@ -93,7 +91,7 @@ async function startTemporal(home: string, options: TemporalOptions): Promise<Te
   }
   throw new Error(
     'no Temporal could be found or started. Set TEMPORAL_ADDRESS to a Temporal frontend (host:port), ' +
-      'install the Temporal CLI (https://docs.temporal.io/cli), or mend one of these:\n' +
+      'install the Temporal CLI (https://docs.temporal.io/cli), or fix one of these:\n' +
       tried.map((line) => `  - ${line}`).join('\n'),
   );
 }
@@ -103,49 +101,40 @@ async function runServer(
   program: string,
   namespace: string,
 ): Promise<Omit<TemporalServer, 'how'> | string> {
-  // The port of the last time, so that workers and clients of a server that died find the new one.
+  // The previous port, so that workers and clients of a server that died find the new one.
   const port = await freePort(lastServer(home)?.port);
-  const logFile = join(home, 'temporal.log');
-  const log = openSync(logFile, 'w', 0o600);
   const args = ['server', 'start-dev', '--headless', '--ip', '127.0.0.1', '--port', String(port)];
   args.push('--db-filename', join(home, 'temporal.db'), '--namespace', namespace, '--dynamic-config-value', TUNING);
   args.push(...SQLITE.flatMap((pragma) => ['--sqlite-pragma', pragma]));
-  // A process group of its own: Ctrl-C in a terminal must reach us first, so that the worker can drain before it stops.
-  const child = spawn(program, args, {
-    cwd: home,
+  const logFile = join(home, 'temporal.log');
+  const { pid, hasEnded, problem } = spawnServer({
+    ...{ command: program, args, logFile, cwd: home },
     env: { HOME: home, GOGC },
-    detached: true,
-    stdio: ['ignore', log, log],
   });
-  closeSync(log);
-  const ended = watchExit(child);
-  const pid = child.pid;
   if (pid === undefined) return 'cannot be run';
   const file = join(home, 'server.json');
   writeFileSync(`${file}.new`, JSON.stringify({ pid, port }), { mode: 0o600 });
   renameSync(`${file}.new`, file);
   const stop = async () => {
-    await endProcess(pid, ended, SHUTDOWN);
+    await endProcess(pid, hasEnded, SHUTDOWN);
     rmSync(file, { force: true });
   };
   const address = `127.0.0.1:${port}`;
-  if (await namespaceAnswers(address, { namespace, ended, withinMs: READY_MS })) return { address, stop };
+  if (await namespaceAnswers(address, { namespace, hasEnded, withinMs: READY_MS })) return { address, stop };
   await stop();
-  return readFileSync(logFile, 'utf8').trim().split('\n').slice(-3).join(' | ') || 'did not start';
+  return problem();
 }
 
 /** Waits until the namespace takes workflows and can be searched. */
 async function namespaceAnswers(
   address: string,
-  { namespace, ended, withinMs }: { namespace: string; ended: () => boolean; withinMs: number },
+  { namespace, hasEnded, withinMs }: { namespace: string; hasEnded: () => boolean; withinMs: number },
 ): Promise<boolean> {
-  const answer = await until(async () => (ended() ? false : (await asksNamespace(address, namespace)) || undefined), {
-    withinMs,
-  });
-  return answer === true;
+  const ask = async () => (hasEnded() ? false : (await tryNamespace(address, namespace)) || undefined);
+  return (await until(ask, { withinMs })) === true;
 }
 
-async function asksNamespace(address: string, namespace: string): Promise<boolean> {
+async function tryNamespace(address: string, namespace: string): Promise<boolean> {
   let connection: Connection | undefined;
   try {
     connection = await Connection.connect({ address, connectTimeout: 2_000 });
@@ -163,13 +152,8 @@ async function asksNamespace(address: string, namespace: string): Promise<boolea
 }
 
 function lastServer(home: string): z.infer<typeof serverFile> | undefined {
-  const file = join(home, 'server.json');
-  return serverFile.safeParse(existsSync(file) ? parseJson(readFileSync(file, 'utf8')) : undefined).data;
-}
-
-function parseJson(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return serverFile.parse(JSON.parse(readFileSync(join(home, 'server.json'), 'utf8')));
   } catch {
     return undefined;
   }

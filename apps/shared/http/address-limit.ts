@@ -10,20 +10,20 @@ import type { Admit, Listening } from './listen.ts';
 
 const TOO_MANY = 429;
 const UNAUTHORIZED = 401;
-/** A sender with one address of IPv6 commonly has all that begin with these bytes. Addresses of IPv4 have fewer. */
+/** A sender with an IPv6 address commonly has the whole network of these first bytes. IPv4 addresses are shorter. */
 const NETWORK_BYTES = 8;
 
-/** What is taken back when the sender of a request has proven who it is. */
+/** By response: takes the count back when the sender turns out to be known. */
 const counted = new WeakMap<object, () => void>();
 
-/** Tells that the sender of the request is known: from here on the limits of callers count. */
+/** Call it when the sender is authenticated: the limits of callers apply from here on. */
 export function senderIsKnown(response: object): void {
   counted.get(response)?.();
 }
 
 /**
- * Counts requests by the address that they come from, before anything of them is verified or read: a sender without a good
- * credential cannot make the process check one after the other. What turns out to have one, or to need none, is not counted.
+ * Counts requests by their address before anything of them is verified or read, so that a sender cannot make the process check one
+ * invalid credential after the other. A request with a valid credential, or without need of one, is not counted.
  */
 export function limitByAddress(settings: AddressSettings, log: Logger): Admit {
   const limit = createRateLimit({ count: settings.maxUnknownPerSecond, seconds: 1 });
@@ -44,7 +44,7 @@ export function limitByAddress(settings: AddressSettings, log: Logger): Admit {
   };
 }
 
-/** How a deployable of this configuration listens on its port, at its addresses. */
+/** The listen options of a deployable. */
 export const openTo = (
   { host, addresses }: { readonly host: string; readonly addresses: AddressSettings },
   { port, urls }: { readonly port: number; readonly urls?: readonly string[] },
@@ -52,16 +52,16 @@ export const openTo = (
 ): Listening => ({ host, port, ...(urls && { urls }), clock, limits, admit: limitByAddress(addresses, log) });
 
 function refuse(response: ServerResponse, waitMs: number): void {
-  const text = 'Too many requests from this address bring no good credential. Come again later.\n';
+  const text = 'Too many requests from this address have no valid credential. Try again later.\n';
   response.statusCode = TOO_MANY;
   response.setHeader('retry-after', Math.max(1, Math.ceil(waitMs / 1_000)));
   response.setHeader('content-type', 'text/plain; charset=utf-8');
-  // What has not been read of the request would be taken for the next one.
+  // Otherwise Node would parse the unread rest of this request as the next one.
   response.setHeader('connection', 'close');
   response.end(text);
 }
 
-/** The address of the sender: what a trusted proxy says, and else the other end of the connection. */
+/** The address that a trusted proxy reports, else the peer of the connection. */
 function createAddressOf({ trustedProxies }: AddressSettings, log: Logger): (request: IncomingMessage) => string {
   const isTrusted = proxyAddr.compile([...trustedProxies]);
   let isReported = false;
@@ -71,7 +71,7 @@ function createAddressOf({ trustedProxies }: AddressSettings, log: Logger): (req
       isReported = true;
       log.warn(
         { remoteAddress },
-        'requests come through a proxy that is not in addresses.trustedProxies: all its clients count as one address',
+        'requests come through a proxy that is not in addresses.trustedProxies: all of its clients count as one address',
       );
     }
     return networkOf(proxyAddr(request, isTrusted));
@@ -79,27 +79,22 @@ function createAddressOf({ trustedProxies }: AddressSettings, log: Logger): (req
 }
 
 function networkOf(address: string): string {
-  // A trusted proxy may write anything.
+  // A trusted proxy may report any text.
   if (isIP(address) === 0) return address;
   const bytes = ipaddr.process(address).toByteArray();
   return bytes.slice(0, NETWORK_BYTES).join('.');
 }
 
-/** How often each of many may do something. Counted in this process. */
-export interface RateLimit {
-  /** Counts one, or more at once. Answers how many milliseconds to wait when that was too much. */
-  take(key: string, cost?: number): Promise<number | undefined>;
-  /** Takes one back that came to nothing. */
-  giveBack(key: string): Promise<void>;
-}
+export type RateLimit = ReturnType<typeof createRateLimit>;
 
-/** @param count How much one key may take within `seconds`, from its first. */
-export function createRateLimit({ count, seconds }: { count: number; seconds: number }): RateLimit {
+/** Limits what each key takes in this process to `count` points within `seconds`, from its first. */
+export function createRateLimit({ count, seconds }: { count: number; seconds: number }) {
   const limiter = new RateLimiterMemory({ points: count, duration: seconds });
   return {
-    async take(key, cost = 1) {
+    /** Takes `cost` points. Returns how many milliseconds to wait when that exceeds the limit. */
+    async take(key: string, cost = 1): Promise<number | undefined> {
       try {
-        // What costs more than everything could never be had.
+        // A cost above the limit could never be paid.
         await limiter.consume(key, Math.min(cost, count));
         return undefined;
       } catch (refused) {
@@ -107,6 +102,7 @@ export function createRateLimit({ count, seconds }: { count: number; seconds: nu
         throw refused;
       }
     },
-    giveBack: async (key) => void (await limiter.reward(key)),
+    /** Returns one point. */
+    giveBack: async (key: string) => void (await limiter.reward(key)),
   };
 }

@@ -11,13 +11,11 @@ const { csrfSynchronisedProtection, generateToken } = csrfSync({
 });
 
 /** The token that forms of this session have to send as `csrfToken`. */
-export function csrfTokenOf(request: Request): string {
-  return generateToken(request);
-}
+export const csrfTokenOf = (request: Request): string => generateToken(request);
 
 /**
- * Refuses a request that changes something and was not made from a page of this session. A request with a bearer token
- * is let through, because no browser sends one by itself; whoever reads it must then ignore the session.
+ * Refuses a request that changes state and does not come from a page of this session. A request with a bearer token passes, because no
+ * browser sends one by itself. Its handler must then ignore the session.
  */
 export const csrfProtection: RequestHandler = (request, response, next) => {
   if (request.get('Authorization') !== undefined) return next();
@@ -33,11 +31,11 @@ const isSafe = (method: string) => method === 'GET' || method === 'HEAD' || meth
 const staleForm = () =>
   new Refusal(403, 'This form is no longer valid', 'Nothing was changed. Open the page again and repeat what you did.');
 
-/** What a site answers instead of a page: a status, what is the matter, and what to do next. All of it is for people. */
+/** An answer instead of a page: a status, the problem, and the next step, in words for people. */
 export class Refusal extends Error {
   readonly status: number;
   readonly nextStep: string;
-  /** Where the next step is taken. */
+  /** Leads to the next step. */
   readonly link: { readonly href: string; readonly label: string } | undefined;
 
   constructor(status: number, title: string, nextStep: string, link?: { href: string; label: string }) {

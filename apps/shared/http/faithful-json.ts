@@ -1,12 +1,12 @@
 import { isUtf8 } from 'node:buffer';
 import { MAX_LEVELS, MAX_MEMBERS, unfaithful, type Unfaithful } from '../../../workflows/domain/faithful-json.ts';
 
-/** Looks at the bytes of a body before a parser of express parses them. */
+/** Sees the bytes of a body before a parser of express does. */
 type Verify = (request: unknown, response: unknown, body: Buffer, charset: string) => void;
 
 /**
- * Throws before the body is parsed, when parsing it would change what it says, or cost too much. What is looked at has to be what
- * is parsed, so no other character set is taken. @see RFC 8259, section 8.1
+ * Throws before a body is parsed, when parsing would change its meaning or cost too much. The checked text has to be the parsed one, so
+ * only UTF-8 is accepted. @see RFC 8259, section 8.1
  */
 const refuse =
   (maxMembers: number): Verify =>
@@ -15,12 +15,12 @@ const refuse =
     if (fault !== undefined) throw unreadable(fault);
   };
 
-/** Of what clients, people and other senders send. */
+/** For bodies of clients, people and other senders. */
 export const refuseUnfaithful = refuse(MAX_MEMBERS.message);
-/** Of what the services of this product, and those in their place, send to one another. */
+/** For bodies that the services of this product, or replacements of them, send to one another. */
 export const refuseUnfaithfulOfService = refuse(MAX_MEMBERS.service);
 
-/** The value of a text that was received as a whole. Throws what `bodyFaultOf` knows. */
+/** Parses a text that was received as a whole. Throws errors that `bodyFaultOf` knows. */
 export function parseFaithful(text: string, maxMembers: number = MAX_MEMBERS.message): unknown {
   const fault = unfaithful(text, maxMembers);
   if (fault !== undefined) throw unreadable(fault);
@@ -33,7 +33,7 @@ export function parseFaithful(text: string, maxMembers: number = MAX_MEMBERS.mes
 
 type Fault = Unfaithful | 'body.not_utf8' | 'charset.unsupported' | 'entity.parse.failed';
 
-/** Bytes that are no UTF-8 would be read as replacement characters, and two texts become one. */
+/** Bytes that are not UTF-8 would be read as replacement characters, and two texts would become one. */
 const faultOf = (body: Buffer, maxMembers: number): Fault | undefined =>
   isUtf8(body) ? unfaithful(body.toString('utf8'), maxMembers) : 'body.not_utf8';
 
@@ -46,44 +46,26 @@ export interface BodyFault {
   readonly message: string;
 }
 
-/** Of a body that no parser of JSON takes. */
 export const NOT_JSON = 'the body is not JSON';
-
-/** Of a body that has more in it than is read. */
 export const TOO_MANY_MEMBERS =
-  `the body has too many members and elements, of which a message may have ${MAX_MEMBERS.message}, and one between ` +
-  `services ${MAX_MEMBERS.service}: send less at a time`;
+  `the body has too many members and elements: a message may have ${MAX_MEMBERS.message}, and one between ` +
+  `services ${MAX_MEMBERS.service}; send less at a time`;
 
-/** What express's body parsers, and our check of what they read, call the faults of a body. */
+const MALFORMED = {
+  'entity.parse.failed': NOT_JSON,
+  'body.not_utf8': 'the body is not UTF-8',
+  'body.member_twice': 'the body gives a member twice',
+  'body.member_lost': 'the body has a member with a name that cannot be kept',
+  'body.number_inexact': 'the body has a number that is too long to be kept exactly',
+  'body.character_broken': 'the body has half a character (a surrogate without the other one)',
+  'body.marked': 'the body begins with a byte order mark: send it without one',
+  'body.too_deep': `the body has more than ${MAX_LEVELS} levels of objects and lists: send it with fewer`,
+  'body.too_many': TOO_MANY_MEMBERS,
+} satisfies Record<Exclude<Fault, 'charset.unsupported'>, string>;
+
+/** The faults of a body, by the names that express's body parsers and our own check give them. */
 const FAULTS: ReadonlyMap<unknown, BodyFault> = new Map<unknown, BodyFault>([
-  ['entity.parse.failed', { kind: 'malformed', status: 400, message: NOT_JSON }],
-  ['body.not_utf8', { kind: 'malformed', status: 400, message: 'the body is not UTF-8' }],
-  ['body.member_twice', { kind: 'malformed', status: 400, message: 'the body gives a member twice' }],
-  [
-    'body.member_lost',
-    { kind: 'malformed', status: 400, message: 'the body has a member with a name that cannot be kept' },
-  ],
-  [
-    'body.number_inexact',
-    { kind: 'malformed', status: 400, message: 'the body has a number that is too long to be kept exactly' },
-  ],
-  [
-    'body.character_broken',
-    { kind: 'malformed', status: 400, message: 'the body has half a character (a surrogate without the other one)' },
-  ],
-  [
-    'body.marked',
-    { kind: 'malformed', status: 400, message: 'the body begins with a byte order mark: send it without one' },
-  ],
-  [
-    'body.too_deep',
-    {
-      kind: 'malformed',
-      status: 400,
-      message: `the body has more than ${MAX_LEVELS} levels of objects and lists: send it with fewer`,
-    },
-  ],
-  ['body.too_many', { kind: 'malformed', status: 400, message: TOO_MANY_MEMBERS }],
+  ...Object.entries(MALFORMED).map(([type, message]) => [type, { kind: 'malformed', status: 400, message }] as const),
   ['entity.too.large', { kind: 'too_large', status: 413, message: 'the body is too large' }],
   ['encoding.unsupported', { kind: 'encoding', status: 415, message: 'the content encoding is not supported' }],
   ['charset.unsupported', { kind: 'charset', status: 415, message: 'the character set is not supported: send UTF-8' }],
@@ -91,12 +73,16 @@ const FAULTS: ReadonlyMap<unknown, BodyFault> = new Map<unknown, BodyFault>([
   ['request.size.invalid', { kind: 'incomplete', status: 400, message: 'the body is not as long as announced' }],
 ]);
 
-const NOT_UNPACKED: BodyFault = { kind: 'encoding', status: 400, message: 'the body is not compressed as it says' };
+const NOT_UNPACKED: BodyFault = {
+  kind: 'encoding',
+  status: 400,
+  message: 'the body is not compressed as its header says',
+};
 
-/** The fault of a body that an error of a body parser stands for; undefined for every other error. */
+/** The fault behind an error of a body parser; undefined for any other error. */
 export function bodyFaultOf(error: unknown): BodyFault | undefined {
   if (typeof error !== 'object' || error === null) return undefined;
   if ('type' in error) return FAULTS.get(error.type);
-  // The parser gives an error of the decompression no name of its own, only the status of a fault of the body.
+  // The parser gives an error of the decompression no type, only the status 400.
   return 'errno' in error && 'status' in error && error.status === 400 ? NOT_UNPACKED : undefined;
 }

@@ -4,32 +4,32 @@ export const ORDERS = ['oldest', 'newest'] as const;
 /** Which end of a list comes first. */
 export type Order = (typeof ORDERS)[number];
 
-/** Where a row stands in a list that is sorted by an instant and then by id. */
+/** The position of a row in a list that is sorted by an instant and then by id. */
 export interface Position {
-  /** UTC, microseconds: two rows of one millisecond have an order. */
+  /** UTC with microseconds, so that two rows of one millisecond have an order. */
   readonly at: string;
   readonly id: string;
 }
 
-/** Where a list goes on: with the rows on one side of a position. */
+/** The list continues with the rows on one side of a position. */
 export interface Cursor extends Position {
   readonly towards: 'next' | 'previous';
 }
 
 const MAX_LENGTH = 600;
-/** What no row can be refuses the cursor, so that the database never has to. */
+/** Refuses values that no row can have, so that they never reach the database. */
 const cursor = z.tuple([
   z.enum(['next', 'previous']),
   z.iso.datetime({ precision: 6 }).refine((text) => text >= '1970'),
   z.string().regex(/^[A-Za-z0-9_-]{1,100}$/),
 ]);
 
-/** The cursor as one opaque word. It holds no authority: what is on a page is decided anew for each reader. */
+/** The cursor as one opaque word. It grants no access: the rows of a page are filtered for each reader. */
 export function writeCursor({ towards, at, id }: Cursor): string {
   return Buffer.from(JSON.stringify([towards, at, id])).toString('base64url');
 }
 
-/** Undefined for a text that `writeCursor` never gives. */
+/** Undefined for a text that `writeCursor` did not return. */
 export function readCursor(text: string): Cursor | undefined {
   if (text.length > MAX_LENGTH) return undefined;
   try {

@@ -2,8 +2,8 @@ import type { RequestHandler } from 'express';
 import helmet from 'helmet';
 
 /**
- * Headers of every page: only our own style, script and icon are used, nothing is inline, nobody frames us, no address
- * leaks to other sites. Forms, and redirects that answer them, lead to ourselves and to `formTargets` alone.
+ * Headers of every page. They allow only our own style, script and icon, and no inline code. Other sites cannot frame a page or learn
+ * its address. Forms, and redirects that answer them, lead only to this site and to `formTargets`.
  */
 export function securityHeaders(baseUrl: string, formTargets: readonly string[] = []): RequestHandler {
   return helmet({
@@ -25,18 +25,18 @@ export function securityHeaders(baseUrl: string, formTargets: readonly string[] 
   });
 }
 
-/** Nothing that is answered stays in the cache of a machine that people share. */
+/** Keeps answers out of the cache of a shared machine. */
 export const noStore: RequestHandler = (_request, response, next) => {
   response.set('Cache-Control', 'no-store');
   next();
 };
 
-/** The headers of a site whose pages are all for somebody who signed in. */
+/** The headers of a site whose pages all need a sign-in. */
 export const pageHeaders = (baseUrl: string): RequestHandler[] => [securityHeaders(baseUrl), noStore];
 
 /**
- * Response headers of services that answer with JSON alone: what keeps a browser that is led there from making anything
- * of the answer. Those that only mean something for pages are in `page-headers.ts`.
+ * Response headers of services that answer only with JSON: they keep a browser from interpreting the answer. Headers that only matter
+ * for pages are off.
  */
 export function apiHeaders(): RequestHandler {
   return helmet({

@@ -2,47 +2,42 @@ import { hkdfSync } from 'node:crypto';
 import { EncryptJWT, jwtDecrypt } from 'jose';
 import * as z from 'zod';
 
-/** Where a list goes on. */
-export interface PagePosition {
-  /** The last candidate that was looked at; absent before the first. */
-  readonly after?: string | undefined;
-  readonly limit?: number | undefined;
-}
-
-/** The question that a token belongs to. With any other it is worth nothing. */
-export interface PageScope {
+/** The request that a token belongs to. */
+interface PageScope {
   readonly requester: string;
-  /** Digest of the request. */
+  /** Of the request. */
   readonly digest: string;
 }
 
-export interface SealedPages {
-  seal(position: PagePosition, scope: PageScope): Promise<string>;
-  /** Undefined for what was altered, made elsewhere, or for another question. Why is nobody's business. */
-  open(token: string, scope: PageScope): Promise<PagePosition | undefined>;
-}
+const claims = z.object({
+  /** The last candidate that was examined; absent before the first. */
+  after: z.string().optional(),
+  limit: z.number().int().nonnegative().optional(),
+});
+/** The position at which a list continues. */
+export type PagePosition = Readonly<z.infer<typeof claims>>;
+export type SealedPages = ReturnType<typeof createSealedPages>;
 
-const claims = z.object({ after: z.string().optional(), limit: z.number().int().nonnegative().optional() });
 const SEALING = { alg: 'dir', enc: 'A256GCM' } as const;
 
 /**
- * Page tokens are encrypted, since the candidate that was looked at last may be one that the caller is not told of. Their key
- * is derived from a signing key for one purpose alone: they outlive a restart, and any replica with that key takes them; a
- * new signing key ends them. They hold no authority: each page is decided afresh.
+ * Page tokens are encrypted, because the caller may not be allowed to know the last candidate. Their key is derived from a signing key
+ * for one purpose: tokens outlive a restart, any replica with that key accepts them, and a new signing key ends them. They grant no
+ * access: each page is decided anew.
  *
  * @param secret The private part of the service's signing key.
- * @param purpose Tokens for one purpose are none for another.
  */
-export function createSealedPages(secret: string, purpose: string): SealedPages {
+export function createSealedPages(secret: string, purpose: string) {
   const key = new Uint8Array(hkdfSync('sha256', secret, '', purpose, 32));
   return {
-    seal: ({ after, limit }, { requester, digest }) =>
-      new EncryptJWT({ ...(after !== undefined && { after }), ...(limit !== undefined && { limit }) })
+    seal: (position: PagePosition, { requester, digest }: PageScope): Promise<string> =>
+      new EncryptJWT({ ...position })
         .setProtectedHeader(SEALING)
         .setSubject(requester)
         .setAudience(digest)
         .encrypt(key),
-    async open(token, { requester, digest }) {
+    /** Undefined for a token that was altered, or made by another key or for another request. The reason is not told. */
+    async open(token: string, { requester, digest }: PageScope): Promise<PagePosition | undefined> {
       try {
         const { payload } = await jwtDecrypt(token, key, {
           subject: requester,

@@ -5,17 +5,17 @@ import type { Pool } from 'pg';
 import type { Logger } from 'pino';
 import { asUnavailable } from '../../../workflows/domain/errors.ts';
 
-/** A person who signed in with a browser, as their ID token said. What they may do is asked anew. */
+/** A person who signed in with a browser, according to their ID token. Their roles are not part of it. */
 export interface Identity {
   readonly issuer: string;
   readonly subject: string;
-  /** What to call them. */
+  /** Display name. */
   readonly name: string;
-  /** What else they are called, by the claim by which policies know people. */
+  /** Other names, from the claim by which policies identify people. */
   readonly aliases?: readonly string[];
   /** The issuer's name for its session, where it has one. @see OpenID Connect Back-Channel Logout 1.0, section 2.1 */
   readonly sid?: string;
-  /** When the ID token was made, in seconds, by the issuer's clock. */
+  /** When the ID token was issued, in seconds, by the issuer's clock. */
   readonly issuedAt: number;
 }
 
@@ -42,8 +42,8 @@ interface SessionOptions {
 }
 
 /**
- * Sessions of browsers, kept in Postgres from the sign-in to their end, and written once. So a request that is under way when a session
- * is ended does not bring it back, and a browser without one leaves nothing behind. `close` ends what runs beside them.
+ * Sessions of browsers, stored in Postgres and written once, at the sign-in. So a request that is under way when a session ends does not
+ * restore it, and a browser without a session leaves no row. `close` stops the removal of old sessions.
  */
 export function createSessions(options: SessionOptions) {
   const { cookieName, baseUrl, secret, sessionSeconds } = options;
@@ -65,24 +65,24 @@ export function createSessions(options: SessionOptions) {
     resave: false,
     saveUninitialized: false,
     rolling: false,
-    // TLS ends before us, so it is the proxy that knows whether the browser came over https.
+    // TLS ends at the proxy, so only the proxy knows whether the browser used https.
     proxy: cookie.secure,
     cookie: { ...cookie, maxAge: sessionSeconds * 1_000 },
   });
-  // What goes wrong here goes wrong in the store.
+  // Errors here come from the store.
   const handler: RequestHandler = (request, response, next) =>
     void kept(request, response, (error?: unknown) => next(error && asUnavailable(error)));
   return { handler, cookie: { name, options: cookie }, close: () => store.close() };
 }
 
-/** Gives the browser a new session id, so that one that was known before sign-in opens nothing afterwards. */
+/** Gives the browser a new session id, which stops session fixation: an id from before the sign-in is worthless afterwards. */
 export function renewSession(request: Request): Promise<void> {
   return new Promise((resolve, reject) => {
     request.session.regenerate((error: unknown) => (error ? reject(asUnavailable(error)) : resolve()));
   });
 }
 
-/** Resolves when the session is durable: before a redirect that relies on it. */
+/** Resolves when the session is durable, for a redirect that relies on it. */
 export function saveSession(request: Request): Promise<void> {
   return new Promise((resolve, reject) => {
     request.session.save((error: unknown) => (error ? reject(asUnavailable(error)) : resolve()));
@@ -96,8 +96,8 @@ export function endSession(request: Request): Promise<void> {
 }
 
 /**
- * The name of a cookie that no other host can set for this site: browsers take `__Host-` from this host alone, over https,
- * for all of its paths. Over http, as in development, no cookie can have that prefix.
+ * The name of a cookie that no other host can set for this site: browsers accept `__Host-` only from this host, over https and for all of
+ * its paths. Over http, as in development, no cookie can have that prefix.
  * @see RFC 6265bis, section 4.1.3.2
  */
 export const hostCookieName = (name: string, baseUrl: string): string => (isHttps(baseUrl) ? `__Host-${name}` : name);

@@ -1,14 +1,14 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Webhook } from 'standardwebhooks';
 
-/** No dot: it is what parts id, time and body in the signed text. */
+/** No dot, because dots separate id, time and body in the signed text. */
 const ID = /^[A-Za-z0-9_-]{1,255}$/;
-/** Decimal digits alone: the library would read `1674087231junk` as a time, too. */
+/** Decimal digits only: the library would also read `1674087231junk` as a time. */
 const TIMESTAMP = /^[0-9]{1,12}$/;
-/** Two keys overlap while one replaces the other; a long list only costs time. */
+/** Two keys overlap while one replaces the other; a longer list only costs time. */
 const MAX_SIGNATURES = 5;
 
-/** Headers of a JSON message, signed as Standard Webhooks asks. The id tells a repetition from another message. */
+/** Headers of a JSON message that is signed according to Standard Webhooks. A repetition has the same id. */
 export function signedHeaders(
   webhook: Webhook,
   { id, body, at }: { id: string; body: string; at: Date },
@@ -21,21 +21,15 @@ export function signedHeaders(
   };
 }
 
-export interface SignedMessage {
-  readonly webhookId: string;
-  /** The body, whose bytes were signed. */
-  readonly text: string;
-}
-
 /**
- * The message in a request that carries a Standard Webhooks signature over its raw bytes, made within five minutes of
- * now. Undefined for anything else. Whether the message was seen before is for the receiver to know.
+ * The message in a request with a Standard Webhooks signature over its raw bytes, made within five minutes of now. Undefined for
+ * any other request. The receiver has to recognize a message that it has seen before.
  */
 export function readSignedMessage(
   webhook: Webhook,
   raw: unknown,
   headers: IncomingHttpHeaders,
-): SignedMessage | undefined {
+): { readonly webhookId: string; readonly text: string } | undefined {
   const { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': signature } = headers;
   if (typeof id !== 'string' || typeof timestamp !== 'string' || typeof signature !== 'string') return undefined;
   if (!ID.test(id) || !TIMESTAMP.test(timestamp) || signature.split(' ').length > MAX_SIGNATURES) return undefined;

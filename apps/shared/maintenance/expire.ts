@@ -4,23 +4,22 @@ import type { Clock } from '../clock.ts';
 import type { Running } from '../lifecycle.ts';
 import { fewAtATime, startRounds } from './rounds.ts';
 
-/** What the job needs of the stored calls. */
 export interface DueCalls {
   /** Calls past the deadline of their state, without the first `skipped` of them. */
   due(limit: number, skipped: number): Promise<string[]>;
-  /** Creations that got no handle for this long, and that nobody has the right to submit now. */
+  /** Calls without a handle for this long, whose submission no process has leased. */
   abandoned(olderThanMs: number, limit: number): Promise<string[]>;
   expire(gatedCallId: string): Promise<GatedCallState>;
-  /** Forgets what calls past their retention consisted of. */
+  /** Deletes the content of calls past their retention. */
   forget(limit: number): Promise<number>;
-  /** Puts data keys under the current key of the configuration; answers how many. */
+  /** Encrypts data keys with the current key of the configuration; returns how many. */
   rewrap(limit: number): Promise<number>;
   end(gatedCallId: string, to: 'cancelled', reason: 'abandoned', cause: 'sweeper'): Promise<GatedCallState>;
 }
 
 const BATCH = 200;
 const AT_ONCE = 4;
-/** Of due calls, in one round: ten thousand that were opened together also end together. */
+/** Batches of due calls in one round, so that ten thousand calls that were opened together also end together. */
 const BATCHES = 50;
 
 export interface ExpiryOptions {
@@ -31,17 +30,14 @@ export interface ExpiryOptions {
   readonly log: Logger;
 }
 
-/**
- * Carries deadlines out, whether or not Temporal and the workflows are there. Several may run at once: each end is
- * decided by the row's lock.
- */
+/** Carries deadlines out, without Temporal and the workflows. Several may run at once: the row's lock decides each end. */
 export function startExpiry(options: ExpiryOptions): Running {
   const { intervalMs, clock, log } = options;
   return startRounds({ name: 'expiry of calls', pauseMs: () => intervalMs, round: createRound(options), clock, log });
 }
 
 function createRound({ calls, abandonAfterMs, log }: ExpiryOptions): (stop: AbortSignal) => Promise<void> {
-  /** A call that cannot be ended, now or ever, keeps no other one from its end. Answers how many there were. */
+  /** Ends all of them, although some may fail; returns how many failed. */
   async function endAll(ids: readonly string[], end: (id: string) => Promise<GatedCallState>): Promise<number> {
     let failed = 0;
     const one = async (gatedCallId: string) => {
@@ -69,6 +65,6 @@ function createRound({ calls, abandonAfterMs, log }: ExpiryOptions): (stop: Abor
     await endAll(abandoned, (id) => calls.end(id, 'cancelled', 'abandoned', 'sweeper'));
     await calls.forget(BATCH);
     const rewrapped = await calls.rewrap(BATCH);
-    if (rewrapped > 0) log.info({ rewrapped }, 'data keys were put under the current sealing key');
+    if (rewrapped > 0) log.info({ rewrapped }, 'data keys were encrypted with the current sealing key');
   };
 }

@@ -3,17 +3,17 @@ import type { Clock } from '../clock.ts';
 import type { Running } from '../lifecycle.ts';
 
 interface Rounds {
-  /** What does the rounds, in lower case: for the log and for errors. */
+  /** Name of the job, in lower case: for the log and for errors. */
   readonly name: string;
-  /** Milliseconds before the next round, the first one included. */
+  /** Milliseconds before the next round, also before the first one. */
   readonly pauseMs: () => number;
-  /** One round. Gives up soon after the signal. */
+  /** Has to end soon after the signal. */
   readonly round: (stop: AbortSignal) => Promise<void>;
   readonly clock: Clock;
   readonly log: Logger;
 }
 
-/** Does rounds, one after the other, until stopped; a stop waits for the one under way. One that fails keeps no other from being done. */
+/** Runs rounds, one after the other, until stopped, also after a failed one. A stop waits for the current round. */
 export function startRounds({ name, pauseMs, round, clock, log }: Rounds): Running {
   const stopping = new AbortController();
   const { signal } = stopping;
@@ -35,10 +35,7 @@ export function startRounds({ name, pauseMs, round, clock, log }: Rounds): Runni
   };
 }
 
-/**
- * Does something with each of many, so many at the same moment; begins no more of them after the signal. `act` may not
- * throw where one must keep no other from its turn.
- */
+/** Calls `act` for each item, `atOnce` at the same time, until the signal. If one call throws, no further ones begin. */
 export async function fewAtATime<T>(
   all: readonly T[],
   atOnce: number,
@@ -54,17 +51,17 @@ const EVERY_MS = 10 * 60_000;
 const BATCH = 100;
 
 interface Forgetting {
-  /** What is forgotten, in the plural: for the log. */
+  /** The kind of rows, in the plural: for the log. */
   readonly of: string;
-  /** Forgets at most so many that are kept no longer, and answers how many. */
+  /** Deletes at most so many expired rows, and returns how many. */
   readonly forget: (limit: number) => Promise<number>;
-  /** Milliseconds before the first round, and between two. */
+  /** Milliseconds before the first round, and between two rounds. */
   readonly everyMs?: number;
   readonly clock: Clock;
   readonly log: Logger;
 }
 
-/** Forgets what is kept no longer, in small steps. Nothing depends on when: what is past its time is not used. */
+/** Deletes expired rows in small steps. The time of deletion does not matter, because expired rows are not used. */
 export function startForgetting({ of, forget, everyMs = EVERY_MS, clock, log }: Forgetting): Running {
   return startRounds({
     name: `forgetting of ${of}`,

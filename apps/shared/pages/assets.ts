@@ -2,28 +2,30 @@ import { readFileSync } from 'node:fs';
 import express, { type RequestHandler, type Router } from 'express';
 import { packagePath } from '../config/files.ts';
 
-/** What the one sheet of all pages is made of. The order is that of the cascade. */
+/** The parts of the style sheet of all pages, in the order of the cascade. */
 const SHEET = ['colours', 'frame', 'controls', 'surfaces', 'lists', 'detail', 'foreign', 'print'];
+/** The deepest level of JSON with an indentation of its own. */
+export const DEEPEST_LEVEL = 12;
 
-const file = (...path: string[]) => packagePath('apps', 'shared', 'pages', ...path);
-const sheetFiles = () => SHEET.map((part) => file('style', `${part}.css`));
+const read = (...path: string[]) => readFileSync(packagePath('apps', 'shared', 'pages', ...path), 'utf8');
 
 /** Style, script and icon of the pages, below `/assets`. */
 export function assetsRouter(): Router {
   const router = express.Router();
-  router.get('/assets/style.css', asset('css', ...sheetFiles()));
-  router.get('/assets/script.js', asset('js', file('script.js')));
-  router.get('/assets/icon.svg', asset('svg', file('icon.svg')));
+  router.get('/assets/style.css', asset('css', styleSheet()));
+  router.get('/assets/script.js', asset('js', read('script.js')));
+  router.get('/assets/icon.svg', asset('svg', read('icon.svg')));
   return router;
 }
 
-/** The sheet of all pages. */
-export const sheetOf = (): string => contentOf(sheetFiles());
-
-/** Answers with these files, one after the other. They are read once; a browser asks whether they changed. */
-export function asset(type: 'css' | 'js' | 'svg', ...paths: readonly string[]): RequestHandler {
-  const content = contentOf(paths);
-  return (_request, response) => void response.type(type).set('Cache-Control', 'no-cache').send(content);
+/** The style sheet of all pages. Levels of JSON are classes, because the CSP allows no inline style. */
+export function styleSheet(): string {
+  const levels = Array.from({ length: DEEPEST_LEVEL }, (_, at) => `.line.d${at + 1} { --depth: ${at + 1}; }`);
+  return [...SHEET.map((part) => read('style', `${part}.css`)), ...levels].join('\n');
 }
 
-const contentOf = (paths: readonly string[]) => paths.map((path) => readFileSync(path, 'utf8')).join('\n');
+/** Answers with a content that browsers revalidate. */
+export const asset =
+  (type: 'css' | 'js' | 'svg', content: string): RequestHandler =>
+  (_request, response) =>
+    void response.type(type).set('Cache-Control', 'no-cache').send(content);

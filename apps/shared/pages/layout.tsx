@@ -4,7 +4,7 @@ import { useContext } from 'preact/hooks';
 import { visibleTitle } from './visible-text.ts';
 import { Visible } from './visible.tsx';
 
-/** Who is signed in, and the token that their forms have to send. */
+/** The person who is signed in, and the token that their forms have to send. */
 export interface SignedIn {
   readonly name: string;
   readonly csrfToken: string;
@@ -12,13 +12,13 @@ export interface SignedIn {
 
 interface PageProps {
   readonly title: string;
-  /** What these pages are for: `Approvals`, `Audit`. */
+  /** `Approvals` or `Audit`, for example. */
   readonly section: string;
   readonly person?: SignedIn | undefined;
   readonly children: ComponentChildren;
 }
 
-/** The frame that every page has: a way past the head, who is signed in, and the way out. */
+/** The frame of every page: a link past the head, the person who is signed in, and the sign-out. */
 export function Page({ title, section, person, children }: PageProps) {
   return (
     <html lang="en">
@@ -68,11 +68,7 @@ function Person({ name, csrfToken }: SignedIn) {
   );
 }
 
-/**
- * A page as the text of a whole document.
- *
- * @param now Milliseconds since 1970, for a page with relative times.
- */
+/** Renders a page as a whole document. `now` is in milliseconds since 1970, and required for a page with relative times. */
 export function renderPage(page: VNode, now?: number): string {
   return `<!doctype html>${renderToString(<PageTime.Provider value={now}>{page}</PageTime.Provider>)}`;
 }
@@ -86,7 +82,7 @@ const UNITS = [
 const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto' });
 const absolute = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'short', timeZone: 'UTC' });
 
-/** `3 minutes ago`, `in 2 hours`: how far an instant is from another, in the largest unit that fits. */
+/** `3 minutes ago`, `in 2 hours`: in the largest unit that fits. */
 function relativeTime(at: Date, now: Date): string {
   const seconds = (at.getTime() - now.getTime()) / 1_000;
   const [unit, size] = UNITS.find(([, length]) => Math.abs(seconds) >= length) ?? ['second', 1];
@@ -94,17 +90,17 @@ function relativeTime(at: Date, now: Date): string {
   return relative.format(Math.round(seconds / size), unit);
 }
 
-/** When the page is made, in milliseconds since 1970: relative times are told from there. */
+/** When the page is rendered, in milliseconds since 1970, for relative times. */
 const PageTime = createContext<number | undefined>(undefined);
 
-/** When the page is made. Throws in a page that was given no time. */
+/** When the page is rendered. Throws in a page that is rendered without `now`. */
 export function usePageTime(): Date {
   const now = useContext(PageTime);
   if (now === undefined) throw new Error('this page was rendered without the time');
   return new Date(now);
 }
 
-/** An instant: how far away it is, for people, and exactly, for everybody who wants to know. The script keeps it fresh. */
+/** A relative time, with the exact instant as its title. The script keeps it up to date. */
 export function Time({ at }: { at: string }) {
   const now = usePageTime();
   const instant = new Date(at);

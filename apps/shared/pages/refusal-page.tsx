@@ -5,28 +5,28 @@ import { type BodyFault, bodyFaultOf, NOT_JSON } from '../http/faithful-json.ts'
 import { Refusal } from '../http/csrf.ts';
 import { Page, renderPage } from './layout.tsx';
 
-/** After how many seconds it is worth to ask again what was answered with 503. */
+/** For `Retry-After` of an answer with 503. */
 export const RETRY_AFTER_SECONDS = 5;
 
-/** Whether the answer should be a page. A bearer token is sent by programs, and they get JSON. */
+/** Whether the answer should be a page. Programs send a bearer token, and get JSON. */
 export function wantsPage(request: Request): boolean {
   return request.get('Authorization') === undefined && request.accepts(['json', 'html']) === 'html';
 }
 
-/** For an address that nothing answered. */
+/** For an address without a route. */
 export const nothingHere: RequestHandler = (_request, _response, next) =>
   next(new Refusal(404, 'There is nothing here', 'The address may be mistyped.', { href: '/', label: 'To the start' }));
 
-/** Faults of a body as people read them. */
+/** Faults of a body, in words for people. */
 const BODY_REFUSALS: Readonly<Record<BodyFault['kind'], Refusal>> = {
   malformed: new Refusal(400, 'The body cannot be read', 'Send well-formed JSON.'),
-  too_large: new Refusal(413, 'That is too much', 'Send less.'),
+  too_large: new Refusal(413, 'The body is too large', 'Send less.'),
   encoding: new Refusal(415, 'The body cannot be read', 'Send it uncompressed.'),
   charset: new Refusal(415, 'The body cannot be read', 'Send it as UTF-8.'),
-  incomplete: new Refusal(400, 'The body cannot be read', 'Send it again, to its end.'),
+  incomplete: new Refusal(400, 'The body cannot be read', 'Send all of it again.'),
 };
 
-/** Answers errors as pages or as JSON. What is not a refusal is a fault of ours, which only the log describes. */
+/** Answers errors as pages or as JSON. An error that is not a refusal is our own fault, which only the log describes. */
 export function refusalHandler({ section, log }: { section: string; log: Logger }): ErrorRequestHandler {
   return (error: unknown, request, response, next) => {
     if (response.headersSent) return next(error);
@@ -47,18 +47,22 @@ function asRefusal(error: unknown): Refusal | undefined {
   if (fault === undefined) return undefined;
   const refusal = BODY_REFUSALS[fault.kind];
   if (fault.kind !== 'malformed' || fault.message === NOT_JSON) return refusal;
-  return new Refusal(refusal.status, refusal.message, `Send it otherwise: ${fault.message}.`);
+  return new Refusal(refusal.status, refusal.message, `Change it and send it again: ${fault.message}.`);
 }
 
 const away = () =>
   new Refusal(
     503,
     'Not available at the moment',
-    'Try again in a few seconds. If you changed something, it is not certain whether it was done: look, before you do it again.',
+    'Try again in a few seconds. A change that you sent may or may not have been made: check before you repeat it.',
   );
 
 const broken = () =>
-  new Refusal(500, 'Something went wrong here', 'It is not certain whether it was done. Look, before you do it again.');
+  new Refusal(
+    500,
+    'Something went wrong here',
+    'Your change may or may not have been made. Check before you repeat it.',
+  );
 
 function RefusalPage({ refusal, section }: { refusal: Refusal; section: string }) {
   const { message, nextStep, link } = refusal;

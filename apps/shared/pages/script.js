@@ -1,4 +1,4 @@
-// Keeps relative times fresh, keeps a decision from being made by a click that was meant for something else, and keeps what was typed.
+// Updates relative times, prevents accidental decisions, and keeps typed texts.
 // Every page works without it.
 const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto' });
 const UNITS = [
@@ -18,25 +18,25 @@ function refreshTimes() {
 refreshTimes();
 setInterval(refreshTimes, 15000);
 
-/** Buttons that decide work only after they could be seen for a moment, and once in this time. */
+/** Buttons that decide work only after they were visible for a moment, and once in this time. */
 const SETTLE_MS = 700;
 const SENT_MS = 5000;
 
-/** Calls back once everything that scrolls has been scrolled to its end. */
+/** Calls `read` when all regions have been scrolled to their end. */
 function whenRead(regions, read) {
   const unread = new Set(regions);
-  const look = (region) => {
+  const check = (region) => {
     if (region.scrollTop + region.clientHeight < region.scrollHeight - 4) return;
     if (unread.delete(region) && unread.size === 0) read();
   };
   for (const region of regions) {
-    region.addEventListener('scroll', () => look(region), { passive: true });
-    look(region);
+    region.addEventListener('scroll', () => check(region), { passive: true });
+    check(region);
   }
   if (regions.length === 0) read();
 }
 
-/** Guards the buttons of one form. Of the form it takes what is there: a hint about reading is not in all of them. */
+/** Guards the buttons of one form. Not all forms have a hint about reading. */
 function guard(form) {
   const buttons = [...form.querySelectorAll('button')];
   const hints = [...form.querySelectorAll('[data-unread]')];
@@ -46,7 +46,7 @@ function guard(form) {
   let isRead = false;
   let timer;
   const update = () => {
-    // Whoever approves has had the whole call before their eyes; nobody needs to read on to say no.
+    // An approval requires that the whole call was on screen. A denial does not.
     for (const button of buttons) button.disabled = !isSettled || (button.value === 'approve' && !isRead);
     for (const hint of hints) hint.hidden = isRead;
   };
@@ -69,9 +69,9 @@ function guard(form) {
   new IntersectionObserver((entries) => {
     settle(entries.some((entry) => entry.isIntersecting) ? SETTLE_MS : undefined);
   }).observe(first);
-  // A person on the keyboard would pass the buttons by while they are out of sight and therefore disabled.
+  // Otherwise keyboard users would skip the buttons, which are disabled while they are out of sight.
   form.addEventListener('focusin', () => first.scrollIntoView({ block: 'nearest' }));
-  // After this event, so that the pressed button's value is still sent. An answer that never comes leaves the buttons usable.
+  // After this event, so that the pressed button's value is sent. Without an answer, the buttons become usable again.
   form.addEventListener('submit', () => setTimeout(() => settle(SENT_MS)));
 }
 
@@ -79,12 +79,12 @@ for (const form of document.querySelectorAll('form[data-decides]')) {
   try {
     guard(form);
   } catch (error) {
-    // The guard is a help and no gate: the service decides. A form without it works as it does without this script.
+    // The guard only helps, and the service decides. Without it, the form works as without this script.
     for (const button of form.querySelectorAll('button')) button.disabled = false;
     reportError(error);
   }
 }
-// What is folded is unfolded on paper, in browsers whose sheet cannot do it as well.
+// Unfolds details for print, in browsers that do not support it in CSS.
 let folded = [];
 addEventListener('beforeprint', () => {
   folded = [...document.querySelectorAll('details:not([open])')];
@@ -95,8 +95,8 @@ addEventListener('afterprint', () => {
 });
 
 /**
- * What is typed into a form stays in this tab until it was taken: a session may end in between, and the way back leads through the
- * sign-in. Only texts are kept, only for the person who typed them, and nothing is sent by coming back.
+ * Texts of a form stay in this tab until the form was accepted, because a session may end in between, and the way back leads through the
+ * sign-in. Only the person who typed them gets them back, and coming back sends no form.
  */
 const DRAFTS = 'drafts';
 const person = document.querySelector('.person-name')?.textContent;
@@ -107,11 +107,11 @@ function changeDrafts(change) {
     change(drafts);
     sessionStorage.setItem(DRAFTS, JSON.stringify(drafts));
   } catch {
-    // A browser that keeps nothing is one in which texts are lost, as they are without this script.
+    // Without storage, texts are lost as they are without this script.
   }
 }
 
-// What was sent from the page before was taken, unless this page says that it was refused.
+// A form of the previous page was accepted, unless this page reports a refusal.
 changeDrafts((drafts) => {
   const isRefused = document.querySelector('[data-refused]') !== null;
   for (const [form, draft] of Object.entries(drafts)) {
@@ -142,6 +142,6 @@ for (const form of document.querySelectorAll('form[method="post"]')) {
 }
 
 addEventListener('pageshow', (event) => {
-  // A page out of the browser's memory would show a state that is over.
+  // A page from the browser's back/forward cache would show an old state.
   if (event.persisted) location.reload();
 });

@@ -1,50 +1,49 @@
 import { isAscii, looksLikeAscii, skeleton } from './confusables/skeleton.ts';
-import { isCommon, isEveryday } from './repertoire.ts';
-import { CJK, scriptsOf, type Script } from './scripts.ts';
+import { CJK, isCommon, isEveryday, type Script, scriptsOf } from './letters.ts';
 
-/** A piece of foreign text: as it is, or marked so that it cannot be taken for something else. */
+/** A piece of foreign text: as it is, or marked so that it cannot be mistaken for another text. */
 export interface Piece {
   readonly text: string;
   /**
-   * - `plain`: what every reader takes for the same; of blanks only single ones between words;
+   * - `plain`: text that all readers take for the same, with single blanks between words;
    * - `blanks`: a run of blanks, as in indented code;
-   * - `edge`: blanks that a reader does not expect: at an end, or so many that what follows is out of sight;
-   * - `escape`: the escape of what would not show, or would change what is around it;
-   * - `alike`: what looks like other letters or signs;
+   * - `edge`: unexpected blanks: at an end, or so many that the text after them is out of sight;
+   * - `escape`: the escape of a character that would not show, or would change its surroundings;
+   * - `alike`: text that looks like other letters or signs;
    * - `calm`: other letters and signs, which do not.
    */
   readonly kind: 'plain' | 'blanks' | 'edge' | 'escape' | 'alike' | 'calm';
-  /** Whether the code points are to stand beside it: fonts may draw it as something else, or not at all. */
+  /** Whether its code points are shown, because fonts may draw it as another text, or not at all. */
   readonly isSpelledOut?: true;
-  /** What a person is told of it. */
+  /** An explanation for people. */
   readonly says?: string;
-  /** What a word is written in, where that is one script. */
+  /** The script of a word, if it has only one. */
   readonly script?: string;
 }
 
-/** How a text is written: as it is, or in the escapes of JSON (RFC 8785), with its quotes. */
+/** The notation of a text: as it is, or as a JSON string (RFC 8785) with its quotes. */
 export type Notation = 'plain' | 'json';
 
 const LETTER = String.raw`[[\p{L}\p{M}]--[\p{Script=Latin}\p{Script=Greek}\p{Script=Cyrillic}\p{Script=Inherited}]]`;
 /**
- * What must not reach a page as it is: controls, formatting and bidirectional marks, private and unassigned code
- * points, line and paragraph separators, every blank but the plain one, what fonts leave out or draw as nothing, a
- * combining mark beside a letter that is written without, and a third combining mark in a row.
+ * Characters that must not reach a page as they are: controls, formatting and bidirectional marks, private and unassigned code points,
+ * line and paragraph separators, all blanks but the plain one, characters that fonts leave out or draw as nothing, a combining mark beside
+ * a letter that is written without one, and a third combining mark in a row.
  */
 const HIDDEN =
   String.raw`[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]|(?! )\p{Zs}` +
   String.raw`|(?<!${LETTER}\p{M}?)\p{M}|(?<=\p{M}{2})\p{M}`;
-/** A picture of which the characters that join its parts are a part. */
+/** A pictograph, including its joiners. */
 const PICTURE = String.raw`(?!\p{ASCII})\p{Extended_Pictographic}\ufe0f?(?:\u200d\p{Extended_Pictographic}\ufe0f?)*`;
-/** A run of blanks, and one at the end of a text, of a line in it or of what its quotes hold. */
+/** A run of blanks, and a blank at an end of the text, of a line, or of the text in the quotes. */
 const BLANKS = String.raw`(?<=^"?) +| {2,}| (?=(?:"|\\n)?$)`;
 const STEPS = {
   plain: new RegExp(`${BLANKS}|${PICTURE}|${HIDDEN}`, 'gv'),
   json: new RegExp(String.raw`\\(?:u[\da-f]{4}|[^u])|${BLANKS}|${PICTURE}|${HIDDEN}`, 'gv'),
 };
-/** How long a run of blanks within a line is that may be there to push something out of sight. */
+/** A run of blanks of this length within a line may be meant to push text out of sight. */
 export const LONG_RUN = 12;
-/** JSON's escapes of what is written often and hides nothing. */
+/** Frequent and harmless escapes of JSON. */
 const ORDINARY_ESCAPE = /^\\["\\nt]$/;
 const ASIAN = new RegExp(String.raw`${CJK}+(?:[\u3001-\u303f\uff01-\uff0f\uff1a-\uff20]+${CJK}*)*`, 'gu');
 const WORD = new RegExp(String.raw`[[\p{L}\p{M}\p{N}_]--${CJK}]+`, 'gv');
@@ -59,9 +58,8 @@ const MIXED = 'Letters of different alphabets in one word';
 const SPELLED_OUT = 'A sign that not every font has, with its code point';
 
 /**
- * Foreign text in pieces that can be shown side by side: joined, and with the escapes read as JSON reads them, they
- * are the text again. Two texts whose characters differ have pieces that differ in more than the shape of a letter
- * that fonts draw alike or lack.
+ * Splits foreign text into pieces that can be shown side by side. Joined, and with their escapes read as JSON, they are the text again. The
+ * pieces of two different texts differ visibly, and not only in letters that fonts draw alike or lack.
  */
 export function visiblePieces(text: string, notation: Notation = 'plain'): Piece[] {
   if (NOTHING_TO_SEE[notation].test(text)) return plain(text);
@@ -75,7 +73,7 @@ export function visiblePieces(text: string, notation: Notation = 'plain'): Piece
   return join(calmed(join(pieces)));
 }
 
-/** The same where there can be no marks, as in the title of a window: what does not show, or misleads, as escapes. */
+/** For places without marks, such as the title of a window: characters that do not show, or mislead, become escapes. */
 export const visibleTitle = (text: string): string =>
   visiblePieces(text)
     .map((piece) => (piece.kind === 'alike' ? Array.from(piece.text, escapeOf).join('') : piece.text))
@@ -85,12 +83,11 @@ function hidden(found: string): Piece {
   if (ORDINARY_ESCAPE.test(found)) return { text: found, kind: 'plain' };
   if (found.startsWith('\\')) return { text: found, kind: 'escape', says: ESCAPED };
   if (isCommon(found)) return { text: found, kind: 'plain' };
-  if (/^\p{Extended_Pictographic}/u.test(found))
-    return { text: found, kind: 'calm', isSpelledOut: true, says: SPELLED_OUT };
+  if (/^\p{Extended_Pictographic}/u.test(found)) return calmAndSpelledOut(found, SPELLED_OUT);
   return { text: escapeOf(found), kind: 'escape', says: ESCAPED };
 }
 
-/** What begins a line of a longer text is how it is set in; at every other end, blanks are unexpected. */
+/** Blanks at the start of a line within a longer text are its indentation. At any other end, they are unexpected. */
 function blanks(found: string, at: number, text: string, notation: Notation): Piece {
   const after = text.slice(at + found.length, at + found.length + 3);
   const isAtEnd =
@@ -99,28 +96,18 @@ function blanks(found: string, at: number, text: string, notation: Notation): Pi
   return isEdge ? { text: found, kind: 'edge', says: 'Blanks' } : { text: found, kind: 'blanks' };
 }
 
-const asian = (text: string): Piece => ({
-  text,
-  kind: 'calm',
-  isSpelledOut: true,
-  says: 'Chinese, Japanese or Korean',
-});
+const calmAndSpelledOut = (text: string, says: string): Piece => ({ text, kind: 'calm', isSpelledOut: true, says });
+const asian = (text: string): Piece => calmAndSpelledOut(text, 'Chinese, Japanese or Korean');
+const alike = (text: string, says: string): Piece => ({ text, kind: 'alike', isSpelledOut: true, says });
 
-/** A word in other letters than Latin ones; undefined where its characters are to be looked at one by one. */
+/** A word in letters other than Latin ones; undefined where its characters have to be examined one by one. */
 function ofWord(text: string): Piece | undefined {
   if (isAscii(text)) return undefined;
   const [script, ...more] = scriptsOf(text);
   if (script === undefined || (script.name === 'Latin' && more.length === 0)) return undefined;
-  if (more.length > 0) return { text, kind: 'alike', isSpelledOut: true, says: MIXED };
-  if (looksLikeOthers(text, script))
-    return {
-      text,
-      kind: 'alike',
-      isSpelledOut: true,
-      says: `${script.name} that looks like other letters`,
-      script: script.name,
-    };
-  return calmWord(text, script.name);
+  if (more.length > 0) return alike(text, MIXED);
+  if (!looksLikeOthers(text, script)) return calmWord(text, script.name);
+  return { ...alike(text, `${script.name} that looks like other letters`), script: script.name };
 }
 
 const calmWord = (text: string, script: string): Piece => ({
@@ -128,23 +115,22 @@ const calmWord = (text: string, script: string): Piece => ({
   ...(!isCommon(text) && { isSpelledOut: true }),
 });
 
-/** Whether all of a word looks like letters of ASCII, or like those of another script that people read. */
+/** Whether a whole word looks like letters of ASCII, or of another script that people read. */
 function looksLikeOthers(word: string, { letter }: Script): boolean {
-  const alike = skeleton(word);
-  return !letter.test(alike) && (isAscii(alike) || isCommon(alike.replace(/[\x20-\x7e]/g, '')));
+  const shape = skeleton(word);
+  return !letter.test(shape) && (isAscii(shape) || isCommon(shape.replace(/[\x20-\x7e]/g, '')));
 }
 
-/** A single character; undefined where it is as plain as ASCII. */
+/** A single character; undefined for one that is as plain as ASCII. */
 function sign(text: string): Piece | undefined {
   if (isEveryday(text)) return { text, kind: 'calm', says: 'A sign that resembles another one' };
-  if (looksLikeAscii(text))
-    return { text, kind: 'alike', isSpelledOut: true, says: `Looks like ${skeleton(text)}, and is not` };
-  return isCommon(text) ? undefined : { text, kind: 'calm', isSpelledOut: true, says: SPELLED_OUT };
+  if (looksLikeAscii(text)) return alike(text, `Looks like ${skeleton(text)}, and is not`);
+  return isCommon(text) ? undefined : calmAndSpelledOut(text, SPELLED_OUT);
 }
 
 /**
- * Words of a language that happen to look Latin (prepositions, above all) are calm between two words of it that do not, and
- * short ones beside one. What stands in a name or an address is not between words.
+ * A word that happens to look Latin (mostly a preposition) is calm between two words of its language that do not, and a short one also
+ * beside one such word. In a name or an address, no text is between words.
  */
 function calmed(pieces: readonly Piece[]): Piece[] {
   return pieces.map((piece, at) => {
@@ -156,7 +142,7 @@ function calmed(pieces: readonly Piece[]): Piece[] {
   });
 }
 
-/** What stands on one side of a word: a calm word of the same script, nothing but the end of a sentence, or something else. */
+/** The neighbour of a word: a calm word of the same script (`kin`), the end of a sentence, or another text. */
 function sideOf(pieces: readonly Piece[], at: number, step: 1 | -1): 'kin' | 'end' | 'other' {
   const [word, between, neighbour] = [pieces[at], pieces[at + step], pieces[at + 2 * step]];
   if (between === undefined) return 'end';
@@ -168,7 +154,7 @@ function sideOf(pieces: readonly Piece[], at: number, step: 1 | -1): 'kin' | 'en
 
 const plain = (text: string): Piece[] => (text === '' ? [] : [{ text, kind: 'plain' }]);
 
-/** Pieces of one kind that stand beside each other become one; so do words that are spelled out, over a blank. */
+/** Joins adjacent pieces of one kind, and spelled out words with a blank between them. */
 function join(pieces: readonly Piece[]): Piece[] {
   const joined: Piece[] = [];
   for (const piece of pieces) {
@@ -184,7 +170,7 @@ function join(pieces: readonly Piece[]): Piece[] {
   return joined;
 }
 
-/** What the pattern finds becomes a piece, unless `made` gives none; what is between goes to `rest`. */
+/** Turns each match into a piece, unless `made` returns undefined, and passes the text between to `rest`. */
 function split(
   text: string,
   pattern: RegExp,
@@ -204,8 +190,38 @@ function split(
   return pieces;
 }
 
-/** The escape that JSON has for it: one `\uXXXX` per UTF-16 code unit. */
+/** The JSON escape: one `\uXXXX` per UTF-16 code unit. */
 function escapeOf(character: string): string {
   const units = Array.from({ length: character.length }, (_, i) => character.charCodeAt(i));
   return units.map((unit) => `\\u${unit.toString(16).padStart(4, '0')}`).join('');
 }
+
+/** Suspect parts of a text, by kind, each once, in the order of the text. */
+export interface Findings {
+  /** Escapes of characters that do not show, or mislead. */
+  readonly hidden: readonly string[];
+  /** Texts that look like other letters or signs. */
+  readonly alike: readonly string[];
+  /** Length of the longest run of blanks that may push text out of sight. */
+  readonly blanks: number;
+  /** Explanations of the quiet marks. */
+  readonly calm: readonly string[];
+}
+
+const ESCAPE = /\\u[\da-f]{4}|\\./g;
+
+export function findingsOf(lines: readonly (readonly Piece[])[]): Findings {
+  const seen = { escape: new Set<string>(), alike: new Set<string>(), calm: new Set<string>() };
+  let blanks = 0;
+  for (const pieces of lines) {
+    for (const { kind, text, says = '' } of pieces) {
+      if (kind === 'edge') blanks = text.length < LONG_RUN ? blanks : Math.max(blanks, text.length);
+      else if (kind === 'escape') for (const one of text.match(ESCAPE) ?? []) seen.escape.add(one);
+      else if (kind !== 'plain' && kind !== 'blanks') seen[kind].add(kind === 'calm' ? says : text);
+    }
+  }
+  return { hidden: [...seen.escape], alike: [...seen.alike], calm: [...seen.calm], blanks };
+}
+
+/** Whether the text may be meant to deceive. */
+export const isSuspect = ({ hidden, alike, blanks }: Findings): boolean => hidden.length + alike.length + blanks > 0;

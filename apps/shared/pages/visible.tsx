@@ -1,12 +1,8 @@
 import { Fragment } from 'preact';
 import { isAscii } from './confusables/skeleton.ts';
-import { type Token, tokensOf } from './tokens.ts';
 import { type Notation, type Piece, visiblePieces } from './visible-text.ts';
 
-/**
- * Foreign text that cannot pretend to be anything else: nothing in it is hidden, it cannot turn its surroundings, and
- * where its lines are broken shows.
- */
+/** Foreign text that cannot deceive: no character is hidden, it cannot change its surroundings, and its line breaks are visible. */
 export function Visible({ text, notation = 'plain' }: { text: string; notation?: Notation }) {
   const tokens = tokensOf(visiblePieces(text, notation));
   return (
@@ -20,13 +16,13 @@ interface PiecesProps {
   readonly pieces: readonly Piece[];
   readonly kind: string;
   /**
-   * Whether every line is filled to its end, so that a blank takes its room wherever it is: then tokens are not kept
-   * together, and of the runs of blanks within a text few are dotted. For texts that have a million of either.
+   * Whether lines break anywhere, so that a blank takes its room wherever it is. Then tokens are not kept together, and few runs of blanks
+   * within a text are dotted. For texts with a million of either.
    */
   readonly isDense: boolean;
 }
 
-/** The same of pieces that are known. */
+/** `Visible` for given pieces. */
 export function Pieces({ pieces, kind, isDense }: PiecesProps) {
   return (
     <bdi class={`foreign ${kind}${isDense ? ' dense' : ''}`} dir="ltr">
@@ -35,12 +31,12 @@ export function Pieces({ pieces, kind, isDense }: PiecesProps) {
   );
 }
 
-/** A blank within a text before what a font may draw wider than a blank, and where such a thing follows the text, the one at its end. */
+/** A blank before a character that a font may draw wider than a blank. `atEnd` also matches a last blank before a wide piece. */
 const BEFORE_WIDE = { within: /( )(?=[^\x20-\x7e])/, atEnd: /( )(?=[^\x20-\x7e]|$)/ };
 
 /**
- * Where lines are filled to their ends, blanks are dotted only before what is wider than they are: where that has no room in a row, a
- * blank in the last place of this row would look like none.
+ * Where lines break anywhere, only blanks before a wider character are dotted: if that character has no room in a row, a blank in the
+ * last place of the row would be invisible.
  */
 function showDense(piece: Piece, key: number, pieces: readonly Piece[]) {
   const { kind, text } = piece;
@@ -53,7 +49,7 @@ function showDense(piece: Piece, key: number, pieces: readonly Piece[]) {
     .map((part, at) => (at % 2 === 0 ? part : show({ kind: 'blanks', text: part }, at)));
 }
 
-/** What has no blank in it and is of one width fills its lines to their ends: there is no blank that a reader could miss. */
+/** A single token of uniform width may break anywhere, because it has no blank that a reader could miss. */
 function showAlone(token: Token, key: number) {
   const isOfOneWidth = token.pieces.every(({ kind, text }) => kind === 'plain' && isAscii(text));
   if (token.kind !== 'long' || !isOfOneWidth) return showToken(token, key);
@@ -96,7 +92,7 @@ function show(piece: Piece, key: number) {
   );
 }
 
-/** `"p" U+0430 "y"`: the numbers that Unicode has for the characters of a text that are not ASCII. */
+/** `"p" U+0430 "y"`: the text with code points in place of its characters beyond ASCII. */
 const codePoints = (text: string): string =>
   (text.match(/[\x20-\x7e]+|[^\x20-\x7e]+/g) ?? [])
     .map((part) => (isAscii(part) ? `"${part}"` : `U+${Array.from(part, hexOf).join(' ')}`))
@@ -113,11 +109,60 @@ export function Code({ text }: { text: string }) {
   );
 }
 
-/** Who acted for a voter by the token with which the vote was cast, the last first. */
+/** The actors in the token of a vote, the last one first. */
 export function ActingFor({ actors }: { actors: readonly string[] }) {
   return (
     <>
       (acting for them: <Visible text={actors.join(', ')} />)
     </>
   );
+}
+
+/** The text between two blanks, or the blanks. */
+interface Token {
+  readonly pieces: readonly Piece[];
+  /**
+   * - `word`: browsers never break a line within it;
+   * - `short`: lines must not break within it;
+   * - `long`: lines may break within it, so it is drawn as one unit; otherwise a line break could hide a blank.
+   */
+  readonly kind: 'word' | 'short' | 'long' | 'blank';
+}
+
+/** Characters that fit beside the indentation on a narrow phone. */
+const SHORT = 18;
+/** Browsers break no line within such a text, and readers expect a blank after it. */
+const UNBROKEN = /^["'(]?[A-Za-z0-9_]*["')]?[.,:;]?["')]?$/;
+
+/** Groups pieces into tokens. Only blanks separate tokens, so a line break between them hides no character. */
+function tokensOf(pieces: readonly Piece[]): Token[] {
+  const tokens: Token[] = [];
+  let open: Piece[] = [];
+  const close = () => {
+    if (open.length > 0) tokens.push({ pieces: open, kind: kindOf(open) });
+    open = [];
+  };
+  for (const piece of pieces) {
+    if (piece.kind === 'blanks' || piece.kind === 'edge') {
+      close();
+      tokens.push({ pieces: [piece], kind: 'blank' });
+    } else if (piece.kind === 'plain') {
+      for (const text of piece.text.split(/( )/)) {
+        if (text === ' ') {
+          close();
+          tokens.push({ pieces: [{ text, kind: 'plain' }], kind: 'blank' });
+        } else if (text !== '') open.push({ text, kind: 'plain' });
+      }
+    } else open.push(piece);
+  }
+  close();
+  return tokens;
+}
+
+function kindOf(pieces: readonly Piece[]): Token['kind'] {
+  const [first, ...more] = pieces;
+  // A spelled out text takes about seven times its room.
+  const length = pieces.reduce((sum, { text, isSpelledOut }) => sum + text.length * (isSpelledOut ? 7 : 1), 0);
+  if (length > SHORT) return 'long';
+  return first?.kind === 'plain' && more.length === 0 && UNBROKEN.test(first.text) ? 'word' : 'short';
 }

@@ -8,29 +8,28 @@ import { DATA_KEYWORDS } from '../../../workflows/domain/tools/mirrored-argument
 import type { ResultCheck, UpstreamTool } from '../../../workflows/domain/upstream-ports.ts';
 import type { Limits } from '../limits.ts';
 
-/** Nothing is converted or filled in: the arguments that are evaluated and approved are those the agent sent. */
+/** Ajv must not convert values or fill in defaults: the evaluated and approved arguments are those that the agent sent. */
 const OPTIONS: Options = { strict: false, logger: false, addUsedSchema: false };
-/** Compiled schemas kept; a tool that changes its description often makes the cache start afresh, not grow. */
+/** Compiled schemas in the cache. A tool that often changes its description empties the cache, and does not make it grow. */
 const CACHE_LIMIT = 2_000;
 
 /**
- * What can make a check of few arguments take for ever: patterns that backtrack, references that multiply, members that are all
- * compared with each other. Any other schema costs as much as it is long, times the arguments.
+ * Keywords that can make a check of few arguments take for ever: patterns that backtrack, references that multiply, items that are all
+ * compared with each other. The cost of any other schema is its length times the arguments.
  */
 const COSTLY = /"(?:\$ref|\$dynamicRef|\$recursiveRef|pattern|patternProperties|uniqueItems|format)":/;
 
 type Described = Pick<UpstreamTool, 'definition' | 'digest'>;
 
-/** Why a call cannot be made: the first thing that is wrong with its arguments, without any value, or a schema of its tool. */
+/** Why a call cannot be made: the first problem of its arguments, without any value, or an unusable schema of its tool. */
 export type CallFault = { readonly problem: string } | { readonly unusable: 'input' | 'output' };
-/** Answers `undefined` when the arguments fit. */
+/** Returns `undefined` when the arguments are valid. */
 export type ArgumentCheck = (tool: Described, args: JsonObject) => CallFault | undefined;
 type CompiledCheck = (value: Json) => string | undefined;
 
 /**
- * Checks arguments against a tool's input schema in the dialect that the schema names (2020-12 when it names none).
- * A schema that cannot be used lets nothing through, the tool's output schema either: the tool would run, and nobody could get
- * its result.
+ * Checks arguments against a tool's input schema, in the dialect that the schema names (default: 2020-12). An unusable input schema
+ * refuses all calls. So does an unusable output schema: the tool would run, but its result could not be delivered.
  */
 export function createArgumentCheck(limits: Limits): ArgumentCheck {
   const checkFor = createChecks('inputSchema', limits);
@@ -38,14 +37,14 @@ export function createArgumentCheck(limits: Limits): ArgumentCheck {
   return (tool, args) => {
     const check = checkFor(tool);
     if (check === undefined) return { unusable: 'input' };
-    const promisesInVain = tool.definition['outputSchema'] !== undefined && resultCheckFor(tool) === undefined;
-    if (promisesInVain) return { unusable: 'output' };
+    const hasOutput = tool.definition['outputSchema'] !== undefined;
+    if (hasOutput && resultCheckFor(tool) === undefined) return { unusable: 'output' };
     const problem = check(args);
     return problem === undefined ? undefined : { problem };
   };
 }
 
-/** Checks structured results against a tool's output schema in the same way. Where a tool has none, everything fits. */
+/** Checks structured results against a tool's output schema in the same way. Without an output schema, every result is valid. */
 export function createResultCheck(limits: Limits): ResultCheck {
   const checkFor = createChecks('outputSchema', limits);
   return (tool, structured) => {
@@ -55,7 +54,7 @@ export function createResultCheck(limits: Limits): ResultCheck {
   };
 }
 
-/** The check by one of a tool's schemas, compiled once per digest of the tool. `undefined`: the schema cannot be used. */
+/** The check by one of a tool's schemas, compiled once per digest of the tool. `undefined` means an unusable schema. */
 function createChecks(
   schema: 'inputSchema' | 'outputSchema',
   limits: Limits,
@@ -70,19 +69,19 @@ function createChecks(
   };
 }
 
-/** Nothing that the schema refers to is fetched: what it does not hold itself makes it one that cannot be used. */
+/** External references are never fetched: they make the schema unusable. */
 function compile(
   described: Json | undefined,
   of: 'inputSchema' | 'outputSchema',
   limits: Limits,
 ): CompiledCheck | undefined {
   try {
-    // What goes in may be decided by. What comes back is the tool's word.
+    // Policies may decide by the input, but not by the output.
     const schema = of === 'inputSchema' && described !== undefined ? withSafeIntegers(described) : described;
     const ajv = validatorFor((schema as { $schema?: unknown } | undefined)?.$schema);
     addFormats.default(ajv);
     const validate = ajv.compile(schema as AnySchema);
-    // An asynchronous validator answers with a promise, which would pass for "valid".
+    // An asynchronous validator returns a promise, which would pass for "valid".
     if ('$async' in validate) return undefined;
     const check: CompiledCheck = (value) => (validate(value) === true ? undefined : describe(validate.errors?.[0]));
     return COSTLY.test(JSON.stringify(schema)) ? bounded(check, limits) : check;
@@ -97,7 +96,7 @@ const bounded =
     try {
       return withinTime(schemaCheckMs, () => check(value));
     } catch {
-      // Or it ran out of stack, for a schema that leads back to itself.
+      // Also a stack overflow, from a schema that refers to itself.
       return 'they cannot be checked in time';
     }
   };
@@ -119,8 +118,8 @@ function describe(error: ErrorObject | undefined): string {
 const SAFE = { minimum: -Number.MAX_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER };
 
 /**
- * The same schema, in which integers are those that everybody reads alike: beyond 2^53, one reader takes 9007199254740993 for
- * another amount than the next. What may be any number stays so. (PRJ-35)
+ * The same schema, which limits integers to those that all readers read alike: beyond 2^53, two readers take 9007199254740993 for
+ * different amounts. The type `number` stays unlimited. (PRJ-35)
  */
 function withSafeIntegers(schema: Json): Json {
   if (Array.isArray(schema)) return (schema as readonly Json[]).map(withSafeIntegers);
@@ -144,12 +143,7 @@ const globals: { task?: () => unknown } = {};
 const context = createContext(globals);
 const run = new Script('task()');
 
-/**
- * Runs the task, and throws when it takes longer. Node can stop code that never waits in this way only: while it runs, no timer
- * of ours fires.
- *
- * @param ms Of the clock on the wall.
- */
+/** Runs the task, and throws when it takes longer. Only `vm` can stop synchronous code, during which no timer of ours fires. */
 export function withinTime<T>(ms: number, task: () => T): T {
   globals.task = task;
   try {

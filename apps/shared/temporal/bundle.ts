@@ -6,7 +6,7 @@ import { isEntryScript } from '../lifecycle.ts';
 
 const here = fileURLToPath(import.meta.url);
 
-/** Bundles the workflows that lie beside this file: sources in development and tests, compiled files in a build. */
+/** Bundles the workflows of this tree: sources in development and tests, compiled files in a build. */
 export async function bundleWorkflows(): Promise<WorkflowBundle> {
   const pathOf = (name: string) =>
     fileURLToPath(new URL(`../../../workflows/${name}${extname(here)}`, import.meta.url));
@@ -17,7 +17,7 @@ export async function bundleWorkflows(): Promise<WorkflowBundle> {
   });
 }
 
-/** Where a build keeps the bundle, so that a start need not make it. */
+/** A build stores the bundle here, so that a start need not make it. */
 export const bundlePath = fileURLToPath(new URL('../../../workflow-bundle.js', import.meta.url));
 
 if (isEntryScript(import.meta.url)) await writeFile(bundlePath, (await bundleWorkflows()).code);

@@ -2,32 +2,24 @@ import { Client, Connection, type ConnectionLike, isGrpcServiceError } from '@te
 import type { Config } from '../config/config.ts';
 import type { Timing } from '../limits.ts';
 
-/** A client of the configured Temporal namespace. Connects lazily: Temporal may be away when this process starts. */
-export function createTemporalClient(temporal: Pick<Config['temporal'], 'namespace' | 'tls'> & { address: string }): {
-  client: Client;
-  close(): Promise<void>;
-} {
-  const connection = Connection.lazy({ address: temporal.address, tls: temporal.tls });
-  return {
-    client: new Client({ connection, namespace: temporal.namespace }),
-    close: () => connection.close(),
-  };
+/** A client of the configured Temporal namespace. Connects lazily, because Temporal may be down when this process starts. */
+export function createTemporalClient(temporal: Pick<Config['temporal'], 'namespace' | 'tls'> & { address: string }) {
+  const { address, tls, namespace } = temporal;
+  const connection = Connection.lazy({ address, tls });
+  return { client: new Client({ connection, namespace }), close: () => connection.close() };
 }
-
-type Within = <T>(request: () => Promise<T>) => Promise<T>;
 
 /** Bounds each request to the engine. */
 export const boundedBy =
-  (client: Client, { clock, limits }: Timing): Within =>
-  (request) =>
+  (client: Client, { clock, limits }: Timing) =>
+  <T>(request: () => Promise<T>): Promise<T> =>
     client.withDeadline(clock.now() + limits.engineMs, request);
 
-/** gRPC's status for what is not there. */
 const NOT_FOUND = 5;
 
 /**
- * Where the engine answers and does not have the namespace of the configuration: what is missing, and the command that makes
- * it. Undefined where it is there, and where that cannot be told: a worker that works in it finds out.
+ * The problem and its next step when the engine answers but does not have the configured namespace. Undefined when the namespace exists,
+ * and when the engine does not answer.
  */
 export async function missingNamespace(
   { workflowService }: Pick<ConnectionLike, 'workflowService'>,

@@ -11,36 +11,21 @@ import type { Timing } from '../limits.ts';
 import { fewAtATime } from '../maintenance/rounds.ts';
 import { boundedBy } from './connection.ts';
 
-/** `finished`: none was started, because the last one came to its end, and it does so only when the call has ended. */
+/** `finished`: no workflow was started, because the last one completed, which means that the call has ended. */
 export type Started = 'running' | 'finished';
 
 /**
- * What the workflow of a call is at. `waiting`: for a signal or a timer. `busy`: a step or the tool call is under way. `stuck`:
- * it cannot go on from its history. `none`: no workflow runs.
+ * The state of a call's workflow. `waiting`: for a signal or a timer. `busy`: a step or the tool call is under way. `stuck`: its code
+ * does not fit its history. `none`: no workflow runs.
  */
 export type Activity = 'waiting' | 'busy' | 'stuck' | 'none';
 
-/** Starts and signals the workflows of gated calls. All may be repeated: one call has one workflow that runs. */
-export interface GatedCallWorkflows {
-  /** Starts the workflow, also after one that was terminated or failed. Does nothing while one runs. */
-  start(gatedCallId: string, pending?: GatedCallStart['pending']): Promise<Started>;
-  /** Starts the workflow, also after one that came to its end. */
-  startAnew(gatedCallId: string): Promise<void>;
-  /** Signals the workflow; starts it first when none runs and the last one did not come to its end. */
-  signal(gatedCallId: string): Promise<Started>;
-  activity(gatedCallId: string): Promise<Activity>;
-  /** Calls whose workflow runs, as far as the engine's index knows: it may lag by seconds. The last to start comes first. */
-  running(): AsyncIterable<string>;
-  /** Resolves when the engine answers at all. */
-  ping(): Promise<void>;
-}
+export type GatedCallWorkflows = ReturnType<typeof createGatedCallWorkflows>;
 
 const PAGE = 1_000;
 
-export function createGatedCallWorkflows(
-  client: Client,
-  { taskQueue, ...time }: Timing & { taskQueue: string },
-): GatedCallWorkflows {
+/** Starts and signals the workflows of gated calls. All methods may be repeated, because a call has only one running workflow. */
+export function createGatedCallWorkflows(client: Client, { taskQueue, ...time }: Timing & { taskQueue: string }) {
   const within = boundedBy(client, time);
   const options = (call: GatedCallStart) => ({
     workflowId: gatedCallWorkflowId(call.gatedCallId),
@@ -52,29 +37,31 @@ export function createGatedCallWorkflows(
   const start = (of: ReturnType<typeof options>) =>
     unlessFinished(within(() => client.workflow.start<typeof gatedCallWorkflow>('gatedCallWorkflow', of)));
   return {
-    start: (gatedCallId, pending) => start(options({ gatedCallId, ...(pending && { pending }) })),
-    startAnew: async (gatedCallId) =>
+    /** Starts the workflow, also after one that was terminated or failed. Has no effect while one runs. */
+    start: (gatedCallId: string, pending?: GatedCallStart['pending']) =>
+      start(options({ gatedCallId, ...(pending && { pending }) })),
+    /** Starts the workflow, also after one that completed. */
+    startAnew: async (gatedCallId: string) =>
       void (await start({ ...options({ gatedCallId }), workflowIdReusePolicy: 'ALLOW_DUPLICATE' })),
-    signal: (gatedCallId) =>
-      unlessFinished(
-        within(() =>
-          client.workflow.signalWithStart<typeof gatedCallWorkflow>('gatedCallWorkflow', {
-            ...options({ gatedCallId }),
-            signal: changedSignal,
-          }),
-        ),
-      ),
-    async activity(gatedCallId) {
+    /** Signals the workflow; starts it first when none runs and the last one did not complete. */
+    signal(gatedCallId: string) {
+      const of = { ...options({ gatedCallId }), signal: changedSignal };
+      return unlessFinished(
+        within(() => client.workflow.signalWithStart<typeof gatedCallWorkflow>('gatedCallWorkflow', of)),
+      );
+    },
+    async activity(gatedCallId: string): Promise<Activity> {
       try {
         const workflow = client.workflow.getHandle(gatedCallWorkflowId(gatedCallId));
         return activityOf(await within(() => workflow.describe()));
       } catch (error) {
-        // The engine's index may list one that is gone by now.
+        // The engine's index may list a workflow that is gone by now.
         if (error instanceof WorkflowNotFoundError) return 'none';
         throw error;
       }
     },
-    async *running() {
+    /** Calls with a running workflow, newest first, from the engine's index, which may lag by seconds. */
+    async *running(): AsyncIterable<string> {
       const query = `WorkflowType = 'gatedCallWorkflow' AND TaskQueue = '${taskQueue}' AND ExecutionStatus = 'Running'`;
       const pages = client.workflow.list({ query, pageSize: PAGE })[Symbol.asyncIterator]();
       for (;;) {
@@ -83,11 +70,12 @@ export function createGatedCallWorkflows(
         yield gatedCallIdOf(next.value.workflowId);
       }
     },
-    ping: async () => void (await within(() => client.workflowService.getSystemInfo({}))),
+    /** Resolves when the engine answers. */
+    ping: async (): Promise<void> => void (await within(() => client.workflowService.getSystemInfo({}))),
   };
 }
 
-/** A workflow that came to its end has nothing left to do, so it need not be started or signalled. */
+/** A completed workflow has no work left, so it need not be started or signalled. */
 async function unlessFinished(request: Promise<unknown>): Promise<Started> {
   try {
     await request;
@@ -98,12 +86,12 @@ async function unlessFinished(request: Promise<unknown>): Promise<Started> {
   }
 }
 
-/** Attempts of one workflow task, each of them some ten seconds apart, after which the workflow counts as stuck. */
+/** Attempts of one workflow task, about ten seconds apart, after which the workflow counts as stuck. */
 const STUCK_AFTER_ATTEMPTS = 4;
 
 /**
- * A workflow is stuck where its history does not fit the code that is to go on from it, so that its task fails for ever: after
- * code that does not fit was deployed. Not while the tool is called: the result then comes all the same.
+ * A workflow is stuck when its task fails for ever, because the deployed code does not fit its history. It is not stuck while the tool is
+ * called, because the result is still delivered.
  */
 function activityOf({ status, raw }: WorkflowExecutionDescription): Activity {
   if (status.name !== 'RUNNING') return 'none';
@@ -116,7 +104,7 @@ function activityOf({ status, raw }: WorkflowExecutionDescription): Activity {
 const EXAMINED = 500;
 const AT_ONCE = 8;
 
-/** The calls, of those whose workflow runs and began last, whose workflow cannot go on from its history. */
+/** The calls with a stuck workflow, among the newest running ones. */
 export async function stuckWorkflows(
   workflows: Pick<GatedCallWorkflows, 'running' | 'activity'>,
 ): Promise<readonly string[]> {
@@ -129,7 +117,7 @@ export async function stuckWorkflows(
   return stuck;
 }
 
-/** What to do about workflows that are stuck. No process ends them by itself: the cause is a deployment. */
+/** The operator's next step. No process ends stuck workflows by itself, because their cause is a deployment. */
 export const WHEN_STUCK =
-  'deploy the worker whose workflow code fits, and they go on; else end one with `temporal workflow terminate --workflow-id`, ' +
-  'and a worker starts it anew from its row';
+  'deploy a worker with fitting workflow code, and they continue; or end one with `temporal workflow terminate --workflow-id`, ' +
+  'and a worker starts it again from its row';

@@ -1,12 +1,5 @@
 import { existsSync } from 'node:fs';
-import {
-  DefaultLogger,
-  makeTelemetryFilterString,
-  NativeConnection,
-  Runtime,
-  Worker,
-  type WorkflowBundleOption,
-} from '@temporalio/worker';
+import { DefaultLogger, makeTelemetryFilterString, NativeConnection, Runtime, Worker } from '@temporalio/worker';
 import type { Logger } from 'pino';
 import type { Config } from '../config/config.ts';
 import type { Running } from '../lifecycle.ts';
@@ -14,19 +7,17 @@ import { missingNamespace } from './connection.ts';
 import { bundlePath, bundleWorkflows } from './bundle.ts';
 
 /**
- * How long one turn of a workflow may compute. By default it is cut off after 5 seconds, which a turn that reads thousands
- * of signals on a busy machine takes; and V8 cut off there can leave Node no choice but to end the process. The option is
- * the SDK's own, though not in its published type.
+ * How long one turn of a workflow may compute. The default is 5 seconds, which a turn that reads thousands of signals on a busy machine
+ * exceeds, and the interruption can crash the process. The SDK has the option, but not in its published type.
  */
 export const TURN_LIMIT = { isolateExecutionTimeout: '5 minutes' } as const;
 
 export interface WorkerOptions {
   readonly temporal: Config['temporal'] & { address: string };
-  /** Whose work is done. */
   readonly taskQueue: string;
-  /** What the workflows of that queue call their steps. */
+  /** The steps of the workflows in that queue. */
   readonly activities: object;
-  /** What is in flight at a stop may take this long to finish. */
+  /** How long work in flight may take to finish at a stop. */
   readonly graceMs: number;
   readonly log: Logger;
 }
@@ -36,7 +27,9 @@ export async function runWorker(options: WorkerOptions): Promise<Running> {
   installRuntime(options.log);
   const { address, tls } = options.temporal;
   const connection = await NativeConnection.connect({ address, tls }).catch((cause: unknown) => {
-    throw new Error(`Temporal does not answer at ${address}. Is it running? TEMPORAL_ADDRESS names it`, { cause });
+    throw new Error(`Temporal does not answer at ${address}. Is it running? Its address is TEMPORAL_ADDRESS`, {
+      cause,
+    });
   });
   const worker = await createWorker(options, connection).catch(async (error: unknown) => {
     await connection.close();
@@ -60,10 +53,10 @@ async function createWorker(options: WorkerOptions, connection: NativeConnection
     connection,
     namespace: temporal.namespace,
     taskQueue,
-    workflowBundle: await workflowBundle(),
+    workflowBundle: existsSync(bundlePath) ? { codePath: bundlePath } : await bundleWorkflows(),
     activities,
     shutdownGraceTime: graceMs,
-    // About a quarter of a megabyte each; a call that waits for days needs none of it.
+    // About a quarter of a megabyte each; a call that waits for days does not need it.
     maxCachedWorkflows: 500,
     ...TURN_LIMIT,
   });
@@ -71,19 +64,15 @@ async function createWorker(options: WorkerOptions, connection: NativeConnection
 
 let runtimeInstalled = false;
 
-/** The engine's part of this process: it writes to our log, and leaves signals to our own lifecycle. Once per process. */
+/** Has the SDK's runtime write to our log, and leave signals to our lifecycle. Once per process. */
 export function installRuntime(log: Logger): void {
   if (runtimeInstalled) return;
   runtimeInstalled = true;
   const levels = { TRACE: 'trace', DEBUG: 'debug', INFO: 'debug', WARN: 'warn', ERROR: 'error' } as const;
   Runtime.install({
     logger: new DefaultLogger('INFO', ({ level, message, meta }) => log[levels[level]]({ temporal: meta }, message)),
-    // What the engine's own core has to say as well, rather than straight to standard output.
+    // Also forwards the lines of the SDK's core, which would otherwise go to standard output.
     telemetryOptions: { logging: { forward: {}, filter: makeTelemetryFilterString({ core: 'WARN' }) } },
     shutdownSignals: [],
   });
-}
-
-async function workflowBundle(): Promise<WorkflowBundleOption> {
-  return existsSync(bundlePath) ? { codePath: bundlePath } : bundleWorkflows();
 }

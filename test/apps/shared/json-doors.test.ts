@@ -154,13 +154,13 @@ const DOORS: readonly Door[] = [
   })),
   {
     name: 'approvals: delegations',
-    opened: 'approvals/inbox/delegations-router.tsx router.post("/"',
+    opened: 'approvals/inbox/delegations.tsx router.post("/"',
     knock: asApprover(() => '/delegations'),
     good: () => '{"delegate":"alice","until":"2126-01-01"}',
   },
   {
-    name: 'approvals: revocation of a delegation',
-    opened: 'approvals/inbox/delegations-router.tsx router.post("/:id/revoke"',
+    name: 'approvals: the end of a delegation',
+    opened: 'approvals/inbox/delegations.tsx router.post("/:id/revoke"',
     knock: asApprover(() => `/delegations/${crypto.randomUUID()}/revoke`),
     good: () => '{}',
   },

@@ -2,8 +2,7 @@ import { type Json, objectOf, ownProperty } from '../../../../workflows/domain/c
 import { contradictionsIn } from '../../../../workflows/domain/tools/tool-facts.ts';
 import type { UpstreamTool } from '../../../../workflows/domain/upstream-ports.ts';
 import { MappingError } from '../../../shared/coaz/json-of.ts';
-import { compileMapping, expressionsOf, type Mapping } from '../../../shared/coaz/mapping.ts';
-import { expressionsIn } from '../../../shared/coaz/template.ts';
+import { compileMapping, expressionsIn, expressionsOf, type Mapping } from '../../../shared/coaz/mapping.ts';
 import type { Config } from '../../../shared/config/config.ts';
 import { awaitsFirstStart, exampleFiles } from '../../example-files.ts';
 import type { Finding } from './finding.ts';
@@ -120,7 +119,7 @@ type Say = (severity: Finding['severity'], message: string) => Finding;
 function checkSubject(
   { mcpServers, gateway }: Settings,
   { upstream }: UpstreamTool,
-  { shared, questions: [first] }: Mapping,
+  { shared, evaluations: [first] }: Mapping,
   say: Say,
 ): Finding[] {
   const { identityClaim } = gateway.coaz;

@@ -7,20 +7,18 @@ import { assetsRouter } from '../../pages/assets.ts';
 import { SESSION_COOKIE } from './provider.ts';
 import { problemPage, SIGN_IN, signInPage, signInPath } from './sign-in-page.tsx';
 
-/** The provider's own endpoints with the page on which people say who they are. */
-export function createIdentityApp({
-  provider,
-  config,
-  log,
-}: {
-  provider: Provider;
-  config: Config;
-  log: Logger;
-}): Express {
+interface IdentityApp {
+  readonly provider: Provider;
+  readonly config: Config;
+  readonly log: Logger;
+}
+
+/** The provider's own endpoints, and the page on which people choose who they are. */
+export function createIdentityApp({ provider, config, log }: IdentityApp): Express {
   const app = express();
   app.disable('x-powered-by');
   const { urls } = config;
-  // The form on which people say who they are ends on the pages that they came from: its answer redirects there.
+  // The answer to the sign-in form redirects to the pages.
   app.use(securityHeaders(urls.issuer, [new URL(urls.approvals).origin, new URL(urls.audit).origin]));
   app.get('/healthz', (_request, response) => void response.json({ status: 'ok' }));
   app.get('/', (_request, response) => response.redirect(303, urls.approvals));
@@ -44,15 +42,15 @@ function signInRoutes(provider: Provider, config: Config) {
   router.post(`${SIGN_IN}/:uid`, express.urlencoded({ extended: false, limit: '4kb' }), async (request, response) => {
     const { person } = request.body as { person?: unknown };
     const found = people.find(({ name }) => name === person);
-    if (found === undefined) return response.status(400).send(problemPage('Nobody of that name signs in here.'));
+    if (found === undefined) return response.status(400).send(problemPage('There is no person of that name.'));
     await provider.interactionFinished(request, response, { login: { accountId: found.name, remember: false } });
   });
   return router;
 }
 
 /**
- * One machine plays all people in development: each sign-in asks who it is, whoever signed in before. So the provider
- * never gets to see the cookie of an earlier session.
+ * In development, one browser signs in as several people, so each sign-in has to ask again. The provider never sees the cookie of an
+ * earlier session.
  */
 const forgetLastPerson: RequestHandler = (request, _response, next) => {
   const cookies = request.headers.cookie?.split('; ').filter((cookie) => !cookie.startsWith(SESSION_COOKIE));
@@ -64,7 +62,7 @@ function toPage(log: Logger): ErrorRequestHandler {
   return (error: unknown, _request, response, next) => {
     if (response.headersSent) return next(error);
     if (error instanceof errors.SessionNotFound) {
-      return response.status(400).send(problemPage('This sign-in has ended, or was begun in another browser.'));
+      return response.status(400).send(problemPage('This sign-in has ended, or began in another browser.'));
     }
     log.error({ err: error }, 'a sign-in could not be served');
     response.status(500).send(problemPage('Something went wrong here.'));

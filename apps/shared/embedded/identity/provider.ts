@@ -17,24 +17,24 @@ import { problemPage, signInPath, signOutPage } from './sign-in-page.tsx';
 export interface ProviderSettings {
   readonly config: Config;
   readonly identity: IdentitySecrets;
-  /** Secret of the client that the product's own pages are. */
+  /** Secret of the client for the product's own pages. */
   readonly webClientSecret: string;
 }
 
 export const SESSION_COOKIE = 'identity_session';
 const HOUR_SECONDS = 3_600;
 const CODE_SECONDS = 60;
-/** What the pages ask with: short, so that they refresh it as they do at other issuers. */
+/** Short, so that the pages refresh their token as they do at other issuers. */
 const PAGE_TOKEN_SECONDS = 300;
 
 /**
- * The OpenID provider of development. Every person is also a client of the same name, so that a program gets a token
- * for them by an ordinary client-credentials grant; the pages sign people in by authorization code with PKCE.
- * Access tokens are JWTs for one resource each, and carry the person's roles.
+ * The OpenID provider of development. Every person is also a client of the same name, so that a program gets their token with a
+ * client-credentials grant. The pages sign people in with an authorization code and PKCE. Access tokens are JWTs for one resource, with the
+ * person's roles.
  */
 export function createProvider(settings: ProviderSettings): Provider {
   const { config, identity } = settings;
-  // Looked up each time: a person who is taken off the list meanwhile has no account any more.
+  // Looked up each time, so that a person who is removed from the list loses their account.
   const find = (name: string | undefined) => config.identity.people.find((person) => person.name === name);
   const claimsOf = (person: Person) => ({
     name: person.displayName ?? person.name,
@@ -46,7 +46,7 @@ export function createProvider(settings: ProviderSettings): Provider {
     jwks: { keys: [identity.signingKey] },
     cookies: {
       keys: [identity.cookieKey],
-      // Cookies do not tell ports apart: other servers on this host must not be able to overwrite these by accident.
+      // Cookies ignore ports: other servers on this host must not overwrite these by accident.
       names: { session: SESSION_COOKIE, interaction: 'identity_interaction', resume: 'identity_resume' },
     },
     clientDefaults: { id_token_signed_response_alg: 'ES256' },
@@ -56,10 +56,10 @@ export function createProvider(settings: ProviderSettings): Provider {
     scopes: ['openid', 'profile'],
     pkce: { required: () => true },
     ttl: lifetimes(config),
-    // It fetches from our own pages alone, on this machine, which its own dispatcher keeps it from.
+    // It fetches only from our own pages on this machine, which its default dispatcher refuses.
     fetch: (url, options) => fetch(url, { ...options, dispatcher: undefined } as RequestInit),
     features: featuresOf(config),
-    // Until the session of the sign-in ends; a new one each time, so that one that was seen before is worth nothing.
+    // Valid until the sign-in's session ends, and rotated, so that a used token is worthless.
     issueRefreshToken: (_ctx, client) => client.grantTypeAllowed('refresh_token'),
     rotateRefreshToken: () => true,
     findAccount: (_ctx, id) => {
@@ -94,7 +94,7 @@ function featuresOf(config: Config): NonNullable<Configuration['features']> {
     clientCredentials: { enabled: true },
     resourceIndicators: {
       enabled: true,
-      // A program that names no resource wants tools; a sign-in wants no access token at all.
+      // A program without a resource calls tools; a sign-in needs no access token.
       defaultResource: (ctx) => (isForProgram(ctx) ? config.urls.mcp : []),
       useGrantedResource: () => false,
       getResourceServerInfo(_ctx, indicator) {
@@ -117,7 +117,7 @@ function personClient(person: Person, identity: IdentitySecrets) {
   };
 }
 
-/** The clients that the product's own pages are. Where both groups of pages are one client, the inbox alone is told of a sign-out. */
+/** The clients of the product's own pages. Where both sites are one client, only the inbox learns of a sign-out. */
 function pageClients({ config, webClientSecret }: ProviderSettings) {
   const { approvals, audit, urls } = config;
   const pages = [
@@ -151,11 +151,9 @@ function lifetimes({ identity: { sessionSeconds } }: Config): NonNullable<Config
   };
 }
 
-function isForProgram(ctx: KoaContextWithOIDC): boolean {
-  return ctx.oidc.params?.['grant_type'] === 'client_credentials';
-}
+const isForProgram = (ctx: KoaContextWithOIDC): boolean => ctx.oidc.params?.['grant_type'] === 'client_credentials';
 
-/** The product's own pages need no consent of the person who signs in to them. */
+/** The product's own pages need no consent. */
 async function grantToOurPages(ctx: KoaContextWithOIDC, { approvals, audit }: Config) {
   const { client, session, provider } = ctx.oidc;
   const isOurs = client !== undefined && [approvals.clientId, audit.clientId].includes(client.clientId);
@@ -166,14 +164,11 @@ async function grantToOurPages(ctx: KoaContextWithOIDC, { approvals, audit }: Co
   return grant;
 }
 
-interface Entry {
-  readonly payload: AdapterPayload;
-  readonly expiresAt: number;
-}
+type Entry = { readonly payload: AdapterPayload; readonly expiresAt: number };
 
 /**
- * Keeps what the identity provider needs for minutes: sign-ins under way, codes, browser sessions. A restart forgets
- * them, and people sign in again; access tokens are not kept here, so they stay good.
+ * Stores sign-ins under way, codes and sessions in memory. After a restart, people sign in again. Access tokens are not stored, so they
+ * stay valid.
  */
 export function createMemoryAdapter(): AdapterFactory {
   const entries = new Map<string, Entry>();

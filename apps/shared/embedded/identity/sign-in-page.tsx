@@ -7,7 +7,7 @@ export const SIGN_IN = '/sign-in';
 
 export const signInPath = (uid: string) => `${SIGN_IN}/${uid}`;
 
-/** Who of the people with pages of their own is it? A button each; there is no password, because this is development. */
+/** One button for each person, without a password, because this is development. */
 export function signInPage({ action, people }: { action: string; people: readonly Person[] }): string {
   return renderPage(
     <Page title="Who are you?" section={SECTION}>
@@ -29,7 +29,7 @@ export function signInPage({ action, people }: { action: string; people: readonl
   );
 }
 
-/** Is it meant? The provider's own form has no button: this one sends it. */
+/** Asks for confirmation. The provider's own form has no button; this one submits it. */
 export function signOutPage(form: string): string {
   return renderPage(
     <Page title="Sign out" section={SECTION}>

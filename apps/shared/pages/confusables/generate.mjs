@@ -1,12 +1,12 @@
-// Writes table.txt anew from a published form of Unicode's confusables (UTS 39):
+// Writes table.txt from a published form of Unicode's confusables (UTS 39):
 //   node apps/shared/pages/confusables/generate.mjs <file>
-// The file is Unicode's own confusables.txt, or src/tables.rs of the crate unicode-security, which is made from it.
+// The file is Unicode's own confusables.txt, or src/tables.rs of the crate unicode-security, which derives from it.
 import { readFileSync, writeFileSync } from 'node:fs';
 
 const source = readFileSync(process.argv[2], 'utf8');
 const points = (text) => text.match(/[0-9A-Fa-f]{2,6}/g).map((one) => parseInt(one, 16));
 
-/** What both forms say: a code point, and those of its prototype. */
+/** From either form, each code point with those of its prototype. */
 function entriesOf(text) {
   if (!text.includes('pub mod confusable_detection')) {
     const lines = text.matchAll(/^([0-9A-F]{4,6}) ;\t([0-9A-F ]+?) ;/gm);

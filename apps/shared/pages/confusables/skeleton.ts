@@ -4,7 +4,7 @@ import { packagePath } from '../../config/files.ts';
 const ASCII = /^[\x20-\x7e]*$/;
 const character = (hex: string) => String.fromCodePoint(Number.parseInt(hex, 16));
 
-/** Unicode's table: what stands in the skeleton of a text in the place of a character. */
+/** Unicode's table: a character, and its replacement in the skeleton of a text. */
 const PROTOTYPES: ReadonlyMap<string, string> = new Map(
   readFileSync(packagePath('apps', 'shared', 'pages', 'confusables', 'table.txt'), 'utf8')
     .split('\n')
@@ -15,7 +15,7 @@ const PROTOTYPES: ReadonlyMap<string, string> = new Map(
     }),
 );
 
-/** UTS 39 section 4, without the removal of what does not show: two texts with one skeleton look alike. */
+/** UTS 39 section 4, without the removal of invisible characters: two texts with one skeleton look alike. */
 export function skeleton(text: string): string {
   const mapped = Array.from(text.normalize('NFD'), (one) => PROTOTYPES.get(one) ?? one);
   return mapped.join('').normalize('NFD');
@@ -23,5 +23,5 @@ export function skeleton(text: string): string {
 
 export const isAscii = (text: string): boolean => ASCII.test(text);
 
-/** Whether a text that is not ASCII looks like one that is. */
+/** Whether a text beyond ASCII looks like an ASCII text. */
 export const looksLikeAscii = (text: string): boolean => !isAscii(text) && isAscii(skeleton(text));

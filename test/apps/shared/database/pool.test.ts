@@ -17,8 +17,7 @@ describe('connections to a server that may lose committed data', () => {
     db = await createTestDatabase();
   });
   afterAll(() => db.drop());
-  const WORDS =
-    /it may lose what it has confirmed, with fsync and full_page_writes and synchronous_commit switched off/;
+  const WORDS = /it may lose confirmed commits, with fsync and full_page_writes and synchronous_commit switched off/;
 
   it('are refused where durability matters', async () => {
     const strict = createPool(db.url, { ...systemTime, applicationName: 'strict', durable: true });

@@ -83,7 +83,7 @@ describe('a database that is not ready', () => {
 
   it.each([
     ['is empty', () => addressOf('empty'), /no tables of Countersign; run `countersign migrate`/],
-    ['does not exist', () => addressOf('nowhere'), /there is no such database; create it/],
+    ['is not there', () => addressOf('nowhere'), /the database does not exist; create it/],
     [
       'refuses the password',
       () => addressOf('fit', 'cloud').replace('cloud:cloud', 'cloud:wrong'),

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { decodeJwt, decodeProtectedHeader } from 'jose';
 import { pino } from 'pino';
-import { requestPersonToken, requestToken, resourcesOf } from '../../../../apps/shared/auth/client-credentials.ts';
+import { requestPersonToken } from '../../../../apps/shared/auth/client-credentials.ts';
 import { createTokenVerifier } from '../../../../apps/shared/auth/access-token.ts';
 import type { Config } from '../../../../apps/shared/config/config.ts';
 import {
@@ -77,24 +77,17 @@ describe('tokens for programs', () => {
     expect(decodeJwt(token)).toMatchObject({ aud: config.urls.mcp, sub: 'agent', scope: 'mcp' });
   });
 
-  it('are refused with a wrong secret, for an unknown client, and for a foreign resource', async () => {
-    const { issuer } = config.urls;
-    const asked = {
-      issuer,
-      clientId: 'alice',
-      clientSecret: clientSecretOf(secrets.identity, 'alice'),
-      resource: resourcesOf(config).mcp,
-    };
-    await expect(requestToken({ ...systemTime, ...asked, clientSecret: 'guess' })).rejects.toMatchObject({
-      code: 'ERR_TOKEN_INVALID',
-    });
-    await expect(requestToken({ ...systemTime, ...asked, clientId: 'mallory' })).rejects.toMatchObject({
-      code: 'ERR_TOKEN_INVALID',
-    });
-    const resource = { audience: 'https://elsewhere.example', scope: 'mcp' };
-    await expect(requestToken({ ...systemTime, ...asked, resource })).rejects.toMatchObject({
-      code: 'ERR_TOKEN_INVALID',
-    });
+  it('are refused with a wrong secret, for an unknown person, and for a foreign resource', async () => {
+    const guessed = { identity: { ...secrets.identity, clientSecretKey: 'guess' } };
+    const alice = { name: 'alice', audience: 'mcp' } as const;
+    const elsewhere = { ...config, urls: { ...config.urls, mcp: 'https://elsewhere.example' } };
+    for (const request of [
+      () => requestPersonToken(config, guessed, alice),
+      () => requestPersonToken(config, secrets, { ...alice, name: 'mallory' }),
+      () => requestPersonToken(elsewhere, secrets, alice),
+    ]) {
+      await expect(request()).rejects.toMatchObject({ code: 'ERR_TOKEN_INVALID' });
+    }
   });
 });
 

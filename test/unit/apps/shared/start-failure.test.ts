@@ -7,7 +7,7 @@ describe('the explanation of a failed start', () => {
   it.each([
     [{ code: 'EADDRINUSE', port: 4100 }, 'port 4100 is in use'],
     [{ code: 'EACCES', port: 80 }, 'Set a port above 1023'],
-    [{ code: 'ECONNREFUSED', port: 5432 }, 'nothing answers at port 5432'],
+    [{ code: 'ECONNREFUSED', port: 5432 }, 'no server answers at port 5432'],
     [{ code: 'ENOTFOUND', hostname: 'nowhere.invalid' }, 'there is no host called nowhere.invalid'],
   ])('says what to do: %j', (facts, told) => {
     expect(failure(facts)).toContain(told);

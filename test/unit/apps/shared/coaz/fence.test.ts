@@ -93,7 +93,7 @@ describe('a hostile mapping', () => {
     const slow = createSlowMappings(ORDINARY_LIMITS.mappingMs);
     /** The test sets the time: while the machine stands still, a pause ends. */
     const at = (nowMs: number): SlowMappings => ({
-      rests: (mapping) => slow.rests(mapping, nowMs),
+      isRefused: (mapping) => slow.isRefused(mapping, nowMs),
       took: (mapping, ms) => slow.took(mapping, ms, nowMs),
     });
     const costly = () =>

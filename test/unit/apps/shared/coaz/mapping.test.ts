@@ -63,7 +63,7 @@ describe('a mapping', () => {
   it.each([null, 5, '', true, ['a'], { id: 'x' }])(
     'needs a text for its resource, and %j is not one [COAZ-FW-12] [COAZ-EX-04]',
     (to) => {
-      fails(() => resolve(WIRE_TRANSFER, { to, amount: 1 }), /^resource\.id does not come to a text/);
+      fails(() => resolve(WIRE_TRANSFER, { to, amount: 1 }), /^resource\.id does not resolve to a non-empty text/);
     },
   );
 

@@ -8,7 +8,7 @@ function heldMs({ mappings, eachMs }: { mappings: number; eachMs: number }): num
   let held = 0;
   for (let nowMs = 0; nowMs < 60_000; nowMs += 1) {
     for (const one of all) {
-      if (slow.rests(one, nowMs)) continue;
+      if (slow.isRefused(one, nowMs)) continue;
       nowMs += eachMs;
       held += eachMs;
       slow.took(one, eachMs, nowMs);
@@ -37,10 +37,10 @@ describe('slow mappings', () => {
     const slow = createSlowMappings(250);
     const [unlucky, hostile, honest] = [{}, {}, {}];
     slow.took(unlucky, 60, 0);
-    expect(slow.rests(unlucky, 0)).toBe(false);
+    expect(slow.isRefused(unlucky, 0)).toBe(false);
     slow.took(hostile, 250, 60);
     slow.took(honest, 10, 60);
-    expect([unlucky, hostile, honest].map((one) => slow.rests(one, 60))).toEqual([true, true, false]);
-    expect([unlucky, hostile, honest].map((one) => slow.rests(one, 60 + 210 * 20))).toEqual([false, false, false]);
+    expect([unlucky, hostile, honest].map((one) => slow.isRefused(one, 60))).toEqual([true, true, false]);
+    expect([unlucky, hostile, honest].map((one) => slow.isRefused(one, 60 + 210 * 20))).toEqual([false, false, false]);
   });
 });

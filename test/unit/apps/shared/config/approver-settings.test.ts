@@ -184,7 +184,7 @@ describe('a template compared with the directory', () => {
       ...ofStages({ name: 'a', approvers: { people: ['zoe', 'gone'], groups: ['oops'], roles: ['approver'] } }),
       owners: [{ resource: '*', people: ['zoe'] }],
     });
-    const hint = 'is not in the directory; look at its spelling, and at directory.file';
+    const hint = 'is not in the directory; check its spelling, and directory.file';
     expect(found).toEqual([
       `${at}[0].approvers.people: "zoe" ${hint}`,
       `${at}[0].approvers.people: "gone" ${hint}`,

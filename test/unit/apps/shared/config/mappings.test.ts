@@ -13,7 +13,7 @@ describe('a mapping of the operator', () => {
 
   it.each([
     [{ evaluations: 1 }, 'evaluations is not an object'],
-    [{ evaluation: { action: { name: '$stranger.sub' } } }, 'evaluation.action.name uses a name that there is not'],
+    [{ evaluation: { action: { name: '$person.sub' } } }, 'evaluation.action.name uses an unknown name'],
     [{}, 'exactly one member'],
   ])('that cannot be used stops the start: %j [COAZ-FW-24] [COAZ-FW-02]', (mapping, problem) => {
     expect(() => say(mapping)).toThrow(problem);

@@ -51,7 +51,7 @@ describe('a directory', () => {
   it.each<[string, string | (() => string), RegExp]>([
     ['no JSON', '{', /not JSON/],
     ['no list', '[]', /SCIM list/],
-    ['a user twice', () => directoryText(aUser('ann'), aUser('ann')), /"ann" is there twice as id/],
+    ['a user twice', () => directoryText(aUser('ann'), aUser('ann')), /"ann" occurs twice as id/],
     [
       'one name twice',
       () => directoryText(aUser('a', { userName: 'x' }), aUser('b', { userName: 'x' })),

@@ -21,7 +21,8 @@ describe('the style sheet of all pages', () => {
     expect(response.headers.get('content-type')).toBe('text/css; charset=utf-8');
     const parts = readdirSync(PARTS).map((name) => readFileSync(`${PARTS}/${name}`, 'utf8'));
     expect(parts.filter((part) => sheet.split(part).length !== 2)).toEqual([]);
-    expect(sheet).toHaveLength(parts.join('\n').length);
+    const rest = parts.reduce((left, part) => left.replace(part, () => ''), sheet);
+    expect(rest.trim().replaceAll(/\.line\.d(\d+) \{ --depth: \1; \}\n?/g, '')).toBe('');
   });
 
   it('gives every field of every page the same form', () => {
