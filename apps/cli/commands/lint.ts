@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import { pino } from 'pino';
 import { systemClock } from '../../shared/clock.ts';
-import { formatPath, type Problem } from '../../shared/config/problems.ts';
+import { formatPath, type SettingProblem } from '../../shared/config/problems.ts';
 import { CliError, type Io, json, readConfig, table, visible } from '../context.ts';
 import { lintApprovers } from './lint/approvers.ts';
 import type { Finding } from './lint/finding.ts';
@@ -43,7 +43,7 @@ export function lintCommand(io: Io): Command {
 }
 
 /** A setting of an MCP host that has no effect here. */
-const leftAside = (note: Problem): Finding => ({
+const leftAside = (note: SettingProblem): Finding => ({
   severity: 'warning',
   rule: 'setting',
   about: formatPath(note.path),

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { SENSITIVITIES } from '../../../workflows/domain/tools/tool-facts.ts';
 import { TASK_OWNERS } from '../../../workflows/domain/principal.ts';
 import { coazSettings } from './tool-settings.ts';
-import { port, scope, seconds } from './units.ts';
+import { count, on, port, scope, seconds, text } from './units.ts';
 
 export const gatewaySettings = z
   .strictObject({
@@ -48,16 +48,10 @@ export const gatewaySettings = z
         'Who owns a gated call, its task and its request reference. `subject-and-client` is the subject through one client. ' +
           '`subject` is the subject through any client.',
       ),
-    maxOpenPerCaller: z
-      .number()
-      .int()
-      .positive()
+    maxOpenPerCaller: count
       .default(100)
       .describe('Open gated calls per client of a subject. The gateway refuses further calls.'),
-    maxOpenPerSubject: z
-      .number()
-      .int()
-      .positive()
+    maxOpenPerSubject: count
       .optional()
       .describe('Open gated calls per subject through all its clients. Without it, the value of `maxOpenPerCaller`.'),
     redactAbove: z
@@ -66,58 +60,35 @@ export const gatewaySettings = z
       .describe(
         'Withholds results of tools that are marked as more sensitive than this from clients. Without it, no result is withheld.',
       ),
-    maxSubmissionsPerMinute: z
-      .number()
-      .int()
-      .positive()
+    maxSubmissionsPerMinute: count
       .optional()
       .describe(
         'Access requests per minute that one process submits for one subject. The gateway refuses further calls that need one. ' +
           'Without it, the value of `maxOpenPerCaller`.',
       ),
-    maxPollsPerSecond: z
-      .number()
-      .int()
-      .positive()
+    maxPollsPerSecond: count
       .default(200)
       .describe(
         'Requests about tasks per second that one process accepts from one subject. Each task of a stream counts. The gateway ' +
           'answers further requests with HTTP 429.',
       ),
-    maxCallsPerSecond: z
-      .number()
-      .int()
-      .positive()
+    maxCallsPerSecond: count
       .default(500)
       .describe(
         'Tool calls per second that one process accepts from one subject, refused calls included. The gateway answers further ' +
           'calls with HTTP 429.',
       ),
-    maxStreamsPerCaller: z
-      .number()
-      .int()
-      .positive()
+    maxStreamsPerCaller: count
       .default(16)
       .describe(
         'Open `subscriptions/listen` streams and waiting calls of one subject in one process. The gateway refuses further ' +
           'streams with HTTP 429. Further calls do not wait.',
       ),
-    maxStreams: z
-      .number()
-      .int()
-      .positive()
-      .default(1_000)
-      .describe('Open streams and waiting calls of all subjects in one process.'),
-    structuredDenials: z
-      .boolean()
-      .default(true)
-      .describe('Adds the SEP-2643 envelope for programs to denials. The text is there in any case.'),
-    approvalAlias: z
-      .boolean()
-      .default(true)
-      .describe(
-        'Also offers the approval extension and its disposition under their first names (`net.openid.authzen/…`).',
-      ),
+    maxStreams: count.default(1_000).describe('Open streams and waiting calls of all subjects in one process.'),
+    structuredDenials: on.describe('Adds the SEP-2643 envelope for programs to denials. Every denial has the text.'),
+    approvalAlias: on.describe(
+      'Also offers the approval extension and its disposition under their former names (`net.openid.authzen/…`).',
+    ),
     waitSeconds: z
       .number()
       .int()
@@ -129,23 +100,15 @@ export const gatewaySettings = z
           'it does not wait and requests nothing. Many clients give up after 60 seconds.',
       ),
     demandTasks: z
-      .union([z.boolean(), z.array(z.string().min(1))])
+      .union([z.boolean(), z.array(text)])
       .default(false)
       .describe(
-        'Answers the error -32021 when a call needs an approval and a client that can declare tasks does not. A list names the ' +
-          'tools for which the gateway does this.',
+        'Returns the error -32021 when a call needs an approval and its client could declare tasks, but does not. A list limits ' +
+          'this to the named tools.',
       ),
-    requestTools: z
-      .boolean()
-      .default(true)
-      .describe('Offers the tools `request_access` and `get_request_status`, for clients without tasks.'),
+    requestTools: on.describe('Offers the tools `request_access` and `get_request_status`, for clients without tasks.'),
     coaz: coazSettings,
-    maxBodyBytes: z
-      .number()
-      .int()
-      .positive()
-      .default(4 * 1024 * 1024)
-      .describe('Largest request body, in bytes.'),
+    maxBodyBytes: count.default(4 * 1024 * 1024).describe('Largest request body, in bytes.'),
   })
   .prefault({})
   .describe('The MCP endpoint, and the gated calls that it opens.');

@@ -1,17 +1,17 @@
 import * as z from 'zod';
-import { isTrustworthy, seconds, secret } from './units.ts';
+import { count, seconds, secret, text, trustworthyUrl } from './units.ts';
 
 export const workerSettings = z
   .strictObject({
     resolutionPollMinSeconds: seconds
       .default(30)
       .describe(
-        'First pause before the worker asks for a resolution without a callback, in seconds. Each later pause is as long as the ' +
+        'First pause before the worker polls for a resolution without a callback, in seconds. Each later pause is as long as the ' +
           'call has waited.',
       ),
     resolutionPollMaxSeconds: seconds
       .default(600)
-      .describe('Longest pause between two questions for a resolution, in seconds. Callbacks make it shorter.'),
+      .describe('Longest pause between two polls for a resolution, in seconds. Callbacks make it shorter.'),
     maxGenerations: z
       .number()
       .int()
@@ -45,29 +45,26 @@ export const workerSettings = z
       ),
   })
   .prefault({})
-  .describe('The worker, which drives gated calls and carries deadlines out.');
+  .describe('The worker, which drives gated calls and enforces deadlines.');
 
-/** Who is told of an obligation, by a webhook that is signed as Standard Webhooks asks. Any status of 2xx says that it is met. */
+/** Receiver of an obligation, over a webhook with a Standard Webhooks signature. Any 2xx status means that the obligation is met. */
 const receiver = z.strictObject({
-  url: z
-    .url()
-    .refine(isTrustworthy, 'a receiver is reached by https, or by http on this machine alone')
-    .describe('Address of the receiver.'),
+  url: trustworthyUrl.describe('Address of the receiver.'),
   secret: secret
-    .refine((one) => typeof one !== 'string' || one.startsWith('whsec_'), 'a secret begins with whsec_')
+    .refine((one) => typeof one !== 'string' || one.startsWith('whsec_'), 'use a secret that begins with whsec_')
     .describe(
       'Standard Webhooks secret (`whsec_…`). Give each receiver its own, so that no receiver can imitate Countersign to another.',
     ),
 });
 
 /**
- * What gateway and worker can do of what the policy decision point obliges them to. An obligation that needs a receiver which is
- * not here cannot be complied with: a permit that has it is a denial.
+ * Obligations of the policy decision point that gateway and worker can meet. A permit with an obligation whose receiver is not
+ * configured is treated as a denial.
  */
 export const obligationSettings = z
   .strictObject({
     notification: z
-      .record(z.string().min(1), receiver)
+      .record(text, receiver)
       .default({})
       .describe('Receivers of notifications, by the `to` of the obligation. Countersign sends to no other address.'),
     custom: receiver
@@ -75,16 +72,13 @@ export const obligationSettings = z
       .describe('Receiver that decides on obligations of the type `custom`, and carries them out.'),
     sessionTermination: receiver.optional().describe('Receiver that ends all sessions of the subject in the message.'),
     acrLevels: z
-      .array(z.string().min(1))
+      .array(text)
       .default([])
       .describe(
         'Values of the claim `acr`, the weakest first. A stronger sign-in satisfies a weaker one. A value that is not listed ' +
           'satisfies only itself.',
       ),
-    maxPerMinute: z
-      .number()
-      .int()
-      .positive()
+    maxPerMinute: count
       .default(60)
       .describe(
         'Messages per minute that one process sends to one receiver. A permit that needs another message is a denial.',

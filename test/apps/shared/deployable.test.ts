@@ -46,9 +46,7 @@ describe('a deployable as a process of its own', () => {
     );
     const { stdout } = start('audit');
     writeFileSync(file, before);
-    expect(stdout).toMatch(
-      /"level":40.*"mcpServers\.bank\.timeout: it is left aside: gateway\.executionTimeoutSeconds/,
-    );
+    expect(stdout).toMatch(/"level":40.*"mcpServers\.bank\.timeout: it is ignored: gateway\.executionTimeoutSeconds/);
   });
 
   it('wants the address of Temporal when it is the worker', () => {

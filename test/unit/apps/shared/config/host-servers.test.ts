@@ -34,9 +34,9 @@ function refused(server: object, block: (server: object) => object = (one) => ({
 
 const program = { command: 'npx', args: ['-y', 'some-server'] };
 const site = { url: 'https://mcp.test/mcp' };
-const POLICIES = 'it is left aside: policies say which calls pass (see policies/README.md)';
-const LIMIT = 'it is left aside: gateway.executionTimeoutSeconds limits a call';
-const NO_EFFECT = 'it is left aside: it has no effect outside the host';
+const POLICIES = 'it is ignored: policies decide which calls pass (see policies/README.md)';
+const LIMIT = 'it is ignored: gateway.executionTimeoutSeconds limits a call';
+const NO_EFFECT = 'it is ignored: it has no effect outside the host';
 
 /** Blocks as the documentation of hosts has them: what is read of the server `s`, and what is warned about. */
 const HOSTS: readonly (readonly [host: string, block: object, read: object, notes: readonly string[]])[] = [
@@ -143,7 +143,7 @@ describe('a block of an MCP host is refused', () => {
   });
 
   it.each([
-    ['sse', site, /^mcpServers\.s\.type: only stdio and streamable-http are spoken/],
+    ['sse', site, /^mcpServers\.s\.type: Countersign supports only stdio and streamable-http/],
     ['ws', site, /only stdio and streamable-http/],
     [7, site, /only stdio and streamable-http/],
     ['stdio', site, /^mcpServers\.s\.type: a program needs command$/],
@@ -160,7 +160,7 @@ describe('a block of an MCP host is refused', () => {
 
   it('where only the host could fill a text in', () => {
     const said = (kind: string) =>
-      `only the host can fill in \${${kind}:…}. Use \${NAME}, which is a variable of the environment`;
+      `only the host can expand \${${kind}:…}. Use \${NAME}, which is a variable of the environment`;
     const server = { ...program, args: ['a', '${input:key}'], env: { KEY: '${command:pick}' } };
     expect(refused(server, (s) => ({ servers: { s }, inputs: [{ id: 'key' }] }))).toEqual([
       `servers.s.args[1]: ${said('input')}`,
