@@ -1,14 +1,14 @@
 import { createServer } from 'node:net';
 import type { Config } from '../shared/config/config.ts';
 
-/** A port that this product listens on, and the setting that chooses it. */
+/** A port that Countersign listens on, with its setting. */
 export interface OwnPort {
   readonly setting: string;
   readonly port: number;
   readonly url: string;
 }
 
-/** The ports of everything that runs in one process; that of the identity provider only when it is the embedded one. */
+/** The ports of `countersign up`. The embedded identity provider has one, another provider does not. */
 export function portsOf({ gateway, pdp, approvals, audit, identity, urls }: Config): readonly OwnPort[] {
   return [
     { setting: 'gateway.port', port: gateway.port, url: urls.gateway },
@@ -19,7 +19,7 @@ export function portsOf({ gateway, pdp, approvals, audit, identity, urls }: Conf
   ];
 }
 
-/** Whether nobody listens there and we may: `EADDRINUSE`, `EACCES` or another code when not. */
+/** Returns `EADDRINUSE`, `EACCES` or another code for a port that cannot be used. */
 export function portTrouble(host: string, port: number): Promise<string | undefined> {
   return new Promise((resolve) => {
     const server = createServer();
@@ -28,11 +28,12 @@ export function portTrouble(host: string, port: number): Promise<string | undefi
   });
 }
 
-/** What to do about a port that cannot be used. */
-export function portAdvice({ setting, port }: OwnPort, trouble: string): string {
+/** The problem of a port that cannot be used, and after a semicolon the next step. */
+export function portAdvice({ setting, port }: OwnPort, trouble: string | undefined): string | undefined {
+  if (trouble === undefined) return undefined;
   if (trouble === 'EADDRINUSE') {
-    return `port ${port} (${setting}) is in use by another program; stop that, or set ${setting} in countersign.yaml`;
+    return `port ${port} (${setting}) is in use by another program; stop that program, or set ${setting} in countersign.yaml`;
   }
-  if (trouble === 'EACCES') return `port ${port} (${setting}) may not be used by this user; set one above 1023`;
+  if (trouble === 'EACCES') return `port ${port} (${setting}) needs another user; set a port above 1023`;
   return `port ${port} (${setting}) cannot be used (${trouble}); set host and ${setting} in countersign.yaml`;
 }

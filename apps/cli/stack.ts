@@ -23,27 +23,27 @@ const stackSchema = z.object({
   temporalAddress: z.string(),
 });
 
-/** A running `countersign up`, as it wrote itself down in its state folder. Holds no secret. */
+/** A running `countersign up`, as its state folder records it. Holds no secret. */
 export type Stack = z.infer<typeof stackSchema>;
 
 const fileOf = (stateDir: string) => join(stateDir, 'run.json');
 
-/** Writes the running stack down, so that other commands find it. Nobody can read half of it. */
+/** Records the running stack for other commands. The rename keeps readers from partial files. */
 export function writeStack(stateDir: string, stack: Stack): void {
-  const made = `${fileOf(stateDir)}.${stack.pid}`;
-  writeFileSync(made, `${JSON.stringify(stack, null, 2)}\n`, { mode: 0o600 });
-  renameSync(made, fileOf(stateDir));
+  const temporary = `${fileOf(stateDir)}.${stack.pid}`;
+  writeFileSync(temporary, `${JSON.stringify(stack, null, 2)}\n`, { mode: 0o600 });
+  renameSync(temporary, fileOf(stateDir));
 }
 
-/** Forgets the stack of this process; that of another one stays. */
+/** Removes the record of this process. The record of another process stays. */
 export function removeStack(stateDir: string, pid: number): void {
   if (readStack(stateDir)?.pid === pid) rmSync(fileOf(stateDir), { force: true });
 }
 
-/** What of the configuration says where a stack runs, and how fast its machine is. */
-export type StackPlace = Pick<Config, 'stateDir' | 'timeLimitFactor'>;
+/** Settings that locate a stack, and the speed of its machine. */
+type StackPlace = Pick<Config, 'stateDir' | 'timeLimitFactor'>;
 
-/** The stack that runs on the state folder. A file left by a killed one is told by its pid and by silence. */
+/** The stack that runs on the state folder. The record of a killed stack has a dead process, or a gateway that does not answer. */
 export async function findStack(place: StackPlace): Promise<Stack | undefined> {
   const stack = readStack(place.stateDir);
   if (!stack || !isAlive(stack.pid)) return undefined;
@@ -58,7 +58,7 @@ function readStack(stateDir: string): Stack | undefined {
   }
 }
 
-/** Whether something answers at this address as our parts do. */
+/** Whether one of our services is healthy at this address. */
 export async function isHealthy(url: string, place: Pick<StackPlace, 'timeLimitFactor'>): Promise<boolean> {
   const signal = systemClock.signalAfter(limitsOf(place).stackProbeMs);
   try {

@@ -10,52 +10,41 @@ import { sha256 } from '../../shared/crypto.ts';
 import type { Api } from '../api.ts';
 import { CliError } from '../context.ts';
 
-const LOOK_MS = 200;
-const PATIENCE_MS = 30_000;
-
 const openRequests = z.object({
   requests: z.array(z.looseObject({ id: z.string(), generation: z.number(), callDigest: z.string() })),
 });
 
-/** A tool with the complete arguments it is called with. */
+/** A tool with the complete arguments of a call. */
 export interface ExactCall {
   readonly tool: string;
   readonly arguments: JsonObject;
 }
 
-/** A program that approves what it was told to expect, as a ticket system or a chat bot would: by the signed webhook. */
-export interface ScriptedApprover {
-  /** Waits for the open request for exactly this call and approves it; whatever else is open stays as it is. */
-  approve(expected: ExactCall): Promise<void>;
+interface Approver {
+  /** The approvals API for an approver. */
+  readonly inbox: Api;
+  readonly approver: string;
+  readonly webhookUrl: string;
+  /** Signs decisions (`whsec_…`). */
+  readonly secret: string;
 }
 
-/** `inbox`: the approvals API as an approver. `secret`: what decisions are signed with (`whsec_…`). */
-export function createScriptedApprover(options: {
-  inbox: Api;
-  approver: string;
-  webhookUrl: string;
-  secret: string;
-}): ScriptedApprover {
-  return {
-    async approve(expected) {
-      const digest = callDigest(expected, sha256);
-      const look = async () => {
-        const { requests } = await options.inbox.get('/requests?status=pending&order=newest&limit=200', openRequests);
-        return requests.find((one) => one.callDigest === digest);
-      };
-      const request = await until(look, { withinMs: PATIENCE_MS, everyMs: LOOK_MS });
-      if (request === undefined) {
-        throw new CliError(`no request for this call of ${expected.tool} came up; look at the inbox`);
-      }
-      await decide(options, request);
-    },
-  };
-}
-
-async function decide(
-  { webhookUrl, secret, approver }: { webhookUrl: string; secret: string; approver: string },
-  request: { id: string; generation: number; callDigest: string },
+/**
+ * Waits for the open request of exactly this call, and approves it by the signed webhook, as a ticket system or a chat bot would. Other
+ * open requests stay unchanged.
+ */
+export async function approveByWebhook(
+  { inbox, approver, webhookUrl, secret }: Approver,
+  call: ExactCall,
 ): Promise<void> {
+  const digest = callDigest(call, sha256);
+  const find = async () => {
+    const { requests } = await inbox.get('/requests?status=pending&order=newest&limit=200', openRequests);
+    return requests.find((one) => one.callDigest === digest);
+  };
+  const request = await until(find, { withinMs: 30_000, everyMs: 200 });
+  if (request === undefined)
+    throw new CliError(`no request arrived for this call of ${call.tool}; see \`countersign requests list\``);
   const body = JSON.stringify({
     requestId: request.id,
     generation: request.generation,
@@ -69,5 +58,8 @@ async function decide(
     headers: signedHeaders(new Webhook(secret), { id: `msg_${randomUUID()}`, body, at: new Date(systemClock.now()) }),
     body,
   });
-  if (!response.ok) throw new CliError(`the decision webhook answered ${response.status}: ${await response.text()}`);
+  if (response.ok) return;
+  throw new CliError(
+    `the decision webhook answered ${response.status}: ${await response.text()}; read the log of the inbox`,
+  );
 }
