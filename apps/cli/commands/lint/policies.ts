@@ -55,7 +55,7 @@ function unoffered({ mcpServers }: Settings, { named }: ToolSurvey, { tools, ref
           'warning',
           rule,
           tool,
-          `${where}, and no upstream with its prefix is configured; correct the name`,
+          `${where}, and no upstream with its prefix is configured; add the upstream or correct the name`,
         );
       if (!known.some((one) => one.upstream === upstream))
         return finding(
