@@ -2,8 +2,9 @@ import { createInterface } from 'node:readline/promises';
 import { text } from 'node:stream/consumers';
 import type { Command } from 'commander';
 import type { Config } from '../shared/config/config.ts';
-import { type Environment, readEnvironment } from '../shared/config/env.ts';
+import { databaseAddress, type Environment, readEnvironment } from '../shared/config/env.ts';
 import { loadConfig, type LoadedConfig } from '../shared/config/load.ts';
+import { runningPostgres } from '../shared/embedded/postgres.ts';
 import { UNPRINTABLE, visible } from '../shared/logger.ts';
 import { findStack, type Stack } from './stack.ts';
 
@@ -151,4 +152,14 @@ export async function requireStack(config: Config): Promise<Stack> {
   const stack = await findStack(config);
   if (stack) return stack;
   throw new CliError(`nothing is running on the state folder ${config.stateDir}; start it with \`npm start\``);
+}
+
+/** The database, for the owner of its tables: `named`, else `DATABASE_URL`, else the running embedded one. */
+export async function ownersDatabase(io: Io, command: Command, named?: string): Promise<string> {
+  if (named !== undefined) return databaseAddress('--database-url', named);
+  const url = io.environment.databaseUrl ?? (await runningPostgres(readConfig(io, command).config.stateDir));
+  if (url !== undefined) return url;
+  throw new CliError(
+    'there is no database; set DATABASE_URL or --database-url (`npm start` migrates the embedded database)',
+  );
 }

@@ -1,4 +1,5 @@
-import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { join } from 'node:path';
 import * as z from 'zod';
 import { systemClock } from '../shared/clock.ts';
@@ -68,4 +69,51 @@ export async function isHealthy(url: string, place: Pick<StackPlace, 'timeLimitF
   } catch {
     return false;
   }
+}
+
+/** A port that Countersign listens on, with its setting. */
+interface OwnPort {
+  readonly setting: string;
+  readonly port: number;
+  readonly url: string;
+}
+
+/** The ports of `countersign up`. The embedded identity provider has one, another provider does not. */
+export function portsOf({ gateway, pdp, approvals, audit, identity, urls }: Config): readonly OwnPort[] {
+  return [
+    { setting: 'gateway.port', port: gateway.port, url: urls.gateway },
+    { setting: 'pdp.port', port: pdp.port, url: urls.pdp },
+    { setting: 'approvals.port', port: approvals.port, url: urls.approvals },
+    { setting: 'audit.port', port: audit.port, url: urls.audit },
+    ...(identity.issuer === undefined ? [{ setting: 'identity.port', port: identity.port, url: urls.issuer }] : []),
+  ];
+}
+
+/** Returns `EADDRINUSE`, `EACCES` or another code for a port that cannot be used. */
+export function portTrouble(host: string, port: number): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.once('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message));
+    server.listen({ host, port, exclusive: true }, () => server.close(() => resolve(undefined)));
+  });
+}
+
+/** The problem of a port that cannot be used, and after a semicolon the next step. */
+export function portAdvice({ setting, port }: OwnPort, trouble: string | undefined): string | undefined {
+  if (trouble === undefined) return undefined;
+  if (trouble === 'EADDRINUSE') {
+    return `port ${port} (${setting}) is in use by another program; stop that program, or set ${setting} in countersign.yaml`;
+  }
+  if (trouble === 'EACCES') return `port ${port} (${setting}) needs another user; set a port above 1023`;
+  return `port ${port} (${setting}) cannot be used (${trouble}); set host and ${setting} in countersign.yaml`;
+}
+
+/** Folder of the file server of the example configuration. `countersign up` makes it. */
+export const exampleFiles = ({ stateDir }: Pick<Config, 'stateDir'>): string => join(stateDir, 'files');
+
+/** Whether an upstream needs the folder that the first start makes. */
+export function awaitsFirstStart(config: Pick<Config, 'stateDir' | 'mcpServers'>, upstream: string): boolean {
+  const folder = exampleFiles(config);
+  const server = config.mcpServers[upstream];
+  return server !== undefined && 'args' in server && server.args.includes(folder) && !existsSync(folder);
 }

@@ -1,8 +1,13 @@
+import { createHmac } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { Argument, Command, Option } from 'commander';
 import * as z from 'zod';
 import { TERMINAL_STATES } from '../../../workflows/domain/gated-call/outcome-record.ts';
+import type { Config } from '../../shared/config/config.ts';
+import { loadDevelopmentSecrets } from '../../shared/config/development-secrets.ts';
 import { CliError, type Io, json, moment, readConfig, table } from '../context.ts';
-import { callDigestOf, openApi } from '../people.ts';
+import { openApi } from '../api.ts';
 import { findOutcomeRecord, findRecordsOfCall, isReliable, outcomeInWords, outcomeSummary } from '../outcome-record.ts';
 
 const page = z.object({
@@ -79,4 +84,32 @@ function showList(io: Io, options: Options, found: z.infer<typeof page>): void {
   io.out(table(['RECORDED', 'STATE', 'TOOL', 'FOR', 'TASK', 'SEAL'], rows));
   if (previousCursor !== undefined) io.err(`For newer records, add --before ${previousCursor}`);
   if (nextCursor !== undefined) io.err(`For older records, add --cursor ${nextCursor}`);
+}
+
+const KEYED = /^hmac-sha-256:[0-9a-f]{64}$/;
+const PLAIN = /^(?:sha-256:)?([0-9a-f]{64})$/;
+
+/**
+ * Turns the digest of a call into the keyed digest of its records. Anyone who has the arguments can compute the plain digest. Returns
+ * `undefined` for a text that is not a digest. The audit service takes only keyed digests: with plain digests, an auditor could guess
+ * short secrets among the arguments. So a plain digest needs the digest key, which auditors do not have. Throws without that key.
+ */
+async function callDigestOf(io: Io, config: Config, text: string): Promise<string | undefined> {
+  if (KEYED.test(text)) return text;
+  const hex = PLAIN.exec(text)?.[1];
+  if (hex === undefined) return undefined;
+  const key = await digestKey(io, config);
+  return `hmac-sha-256:${createHmac('sha256', key).update(`sha-256:${hex}`).digest('hex')}`;
+}
+
+async function digestKey(io: Io, { mode, stateDir }: Config): Promise<string> {
+  const given = io.environment.variables['COUNTERSIGN_DIGEST_KEY'];
+  if (given !== undefined) return given;
+  if (mode === 'development' && existsSync(join(stateDir, 'secrets.json'))) {
+    return (await loadDevelopmentSecrets(stateDir)).secrets.digestKey;
+  }
+  throw new CliError(
+    'records contain only the keyed digest of a call (hmac-sha-256:…). To find one by a plain digest, ask an operator to ' +
+      'run this with COUNTERSIGN_DIGEST_KEY',
+  );
 }

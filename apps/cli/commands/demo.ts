@@ -1,12 +1,18 @@
+import { randomUUID } from 'node:crypto';
 import { Command } from 'commander';
+import { Webhook } from 'standardwebhooks';
+import * as z from 'zod';
+import { callDigest } from '../../../workflows/domain/gated-call/call-binding.ts';
+import { systemClock } from '../../shared/clock.ts';
 import { loadDevelopmentSecrets } from '../../shared/config/development-secrets.ts';
-import type { Config, Person } from '../../shared/config/config.ts';
+import type { Config } from '../../shared/config/config.ts';
+import { sha256 } from '../../shared/crypto.ts';
+import { until } from '../../shared/embedded/process-tools.ts';
+import { signedHeaders } from '../../shared/http/webhook-signature.ts';
+import { type Api, findPerson, openApi, signIn } from '../api.ts';
 import { CliError, type Io, json, readConfig } from '../context.ts';
-import { approveByWebhook } from '../demo/scripted-approver.ts';
-import type { Demo } from '../demo/run-demo.ts';
-import { exampleFiles } from '../example-files.ts';
-import { openApi, signIn } from '../people.ts';
-import { findStack } from '../stack.ts';
+import type { Demo, ExactCall } from '../demo/run-demo.ts';
+import { exampleFiles, findStack } from '../stack.ts';
 import { runStack } from './up.ts';
 
 /** `demo`: an agent makes three calls at the running stack, or at a stack that the demonstration starts. */
@@ -35,10 +41,12 @@ export function demoCommand(io: Io): Command {
 }
 
 async function prepare(io: Io, config: Config, auto: boolean): Promise<Omit<Demo, 'say'>> {
-  const agent = first(config, 'agent');
-  const { token: agentToken, urls } = await signIn(io, config, { audience: 'mcp', name: agent.name });
-  const { api: audit } = await openApi(io, config, { audience: 'audit', name: first(config, 'auditor').name });
-  const approvers = config.identity.people.filter(({ roles }) => roles.includes('approver'));
+  const { people } = config.identity;
+  const { name: agent } = findPerson(people, { role: 'agent' });
+  const { token: agentToken, urls } = await signIn(io, config, { audience: 'mcp', name: agent });
+  const { name: auditor } = findPerson(people, { role: 'auditor' });
+  const { api: audit } = await openApi(io, config, { audience: 'audit', name: auditor });
+  const approvers = people.filter(({ roles }) => roles.includes('approver'));
   return {
     urls,
     files: exampleFiles(config),
@@ -51,14 +59,53 @@ async function prepare(io: Io, config: Config, auto: boolean): Promise<Omit<Demo
 
 async function scriptedApproval(io: Io, config: Config): Promise<NonNullable<Demo['approve']>> {
   const { secrets } = await loadDevelopmentSecrets(config.stateDir);
-  const { name: approver } = first(config, 'approver');
+  const { name: approver } = findPerson(config.identity.people, { role: 'approver' });
   const { api: inbox, urls } = await openApi(io, config, { audience: 'approvals', name: approver });
   const webhookUrl = `${urls.approvals}/webhooks/decisions`;
   return (call) => approveByWebhook({ inbox, approver, webhookUrl, secret: secrets.decisionWebhookSecret }, call);
 }
 
-function first({ identity }: Config, role: string): Person {
-  const found = identity.people.find(({ roles }) => roles.includes(role));
-  if (found !== undefined) return found;
-  throw new CliError(`the demonstration needs a person with the role ${role}; add one to identity.people`);
+const openRequests = z.object({
+  requests: z.array(z.looseObject({ id: z.string(), generation: z.number(), callDigest: z.string() })),
+});
+
+interface Approver {
+  /** The approvals API for an approver. */
+  readonly inbox: Api;
+  readonly approver: string;
+  readonly webhookUrl: string;
+  /** Signs decisions (`whsec_…`). */
+  readonly secret: string;
+}
+
+/**
+ * Waits for the open request of exactly this call, and approves it by the signed webhook, as a ticket system or a chat bot would. Other
+ * open requests stay unchanged.
+ */
+async function approveByWebhook({ inbox, approver, webhookUrl, secret }: Approver, call: ExactCall): Promise<void> {
+  const digest = callDigest(call, sha256);
+  const find = async () => {
+    const { requests } = await inbox.get('/requests?status=pending&order=newest&limit=200', openRequests);
+    return requests.find((one) => one.callDigest === digest);
+  };
+  const request = await until(find, { withinMs: 30_000, everyMs: 200 });
+  if (request === undefined)
+    throw new CliError(`no request arrived for this call of ${call.tool}; see \`countersign requests list\``);
+  const body = JSON.stringify({
+    requestId: request.id,
+    generation: request.generation,
+    callDigest: request.callDigest,
+    approver: { subject: approver },
+    verdict: 'approve',
+    reason: 'Approved by the demonstration',
+  });
+  const response = await fetch(webhookUrl, {
+    method: 'POST',
+    headers: signedHeaders(new Webhook(secret), { id: `msg_${randomUUID()}`, body, at: new Date(systemClock.now()) }),
+    body,
+  });
+  if (response.ok) return;
+  throw new CliError(
+    `the decision webhook answered ${response.status}: ${await response.text()}; read the log of the inbox`,
+  );
 }

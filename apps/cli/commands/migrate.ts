@@ -1,8 +1,7 @@
 import { Command } from 'commander';
 import { limitsOf } from '../../shared/limits.ts';
 import { migrate, migrationStatus } from '../../shared/database/migrate.ts';
-import { ownersDatabase } from '../people.ts';
-import { CliError, type Io, json } from '../context.ts';
+import { CliError, type Io, json, ownersDatabase } from '../context.ts';
 
 /** `migrate`: migrates a database to this version, or reports its migrations. */
 export function migrateCommand(io: Io): Command {

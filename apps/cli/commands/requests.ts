@@ -1,9 +1,8 @@
 import { Argument, Command, InvalidArgumentError, Option } from 'commander';
 import * as z from 'zod';
 import { ACCESS_REQUEST_STATUSES, type Verdict } from '../../../workflows/domain/access-request/access-request.ts';
-import type { Api } from '../api.ts';
+import { type Api, openApi } from '../api.ts';
 import { confirm, facts, type Io, json, moment, readConfig, table, visible } from '../context.ts';
-import { openApi } from '../people.ts';
 
 /** Highest number of requests in one answer of the API. */
 const PAGE_SIZE = 200;

@@ -8,8 +8,7 @@ import {
 } from '../../../workflows/domain/tools/accepted-descriptions.ts';
 import type { Operator, Silence } from '../../gateway/extensions/signature.ts';
 import { systemClock } from '../../shared/clock.ts';
-import { CliError, confirm, EXIT, type Io, json, readConfig, table, visible } from '../context.ts';
-import { ownersDatabase } from '../people.ts';
+import { CliError, confirm, EXIT, type Io, json, ownersDatabase, readConfig, table, visible } from '../context.ts';
 
 interface Options {
   readonly databaseUrl?: string;

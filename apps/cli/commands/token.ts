@@ -1,6 +1,6 @@
 import { Command, Option } from 'commander';
 import { type Io, json, readConfig } from '../context.ts';
-import { type Audience, AUDIENCES, signIn } from '../people.ts';
+import { type Audience, AUDIENCES, signIn } from '../api.ts';
 
 /** `token`: prints an access token of a person of the development stack, and only the token, on stdout. */
 export function tokenCommand(io: Io): Command {

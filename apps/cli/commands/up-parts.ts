@@ -17,7 +17,7 @@ import type { Running } from '../../shared/lifecycle.ts';
 import { type Limits, limitsOf } from '../../shared/limits.ts';
 import type { Logger } from '../../shared/logger.ts';
 import { startWorker } from '../../worker/main.ts';
-import { exampleFiles } from '../example-files.ts';
+import { exampleFiles } from '../stack.ts';
 import { configuredPlaces, decidesItself, unmapped } from './lint/policies.ts';
 
 /** The parts that have started. Services stop first, and their infrastructure stops last. */

@@ -9,8 +9,7 @@ import { withStartLock } from '../../shared/embedded/process-tools.ts';
 import { limitsOf } from '../../shared/limits.ts';
 import { createLogger } from '../../shared/logger.ts';
 import { CliError, type Io, json, readConfig, visible } from '../context.ts';
-import { portAdvice, portsOf, portTrouble } from '../ports.ts';
-import { findStack, removeStack, writeStack } from '../stack.ts';
+import { findStack, portAdvice, portsOf, portTrouble, removeStack, writeStack } from '../stack.ts';
 import { type Parts, type Starting, stopEverything, type UpDeps } from './up-parts.ts';
 
 /** How long a cancelled start waits for parts that are still starting. */

@@ -1,12 +1,18 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import type { TaskView } from '@modelcontextprotocol/ext-tasks/client';
+import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import { systemClock } from '../../shared/clock.ts';
 import type { Api } from '../api.ts';
 import { findOutcomeRecord, outcomeInWords, type OutcomeRecord } from '../outcome-record.ts';
 import { CliError, visible } from '../context.ts';
 import { type Agent, connectAgent, type ToolAnswer } from './agent.ts';
-import type { ExactCall } from './scripted-approver.ts';
+
+/** A tool with the complete arguments of a call. */
+export interface ExactCall {
+  readonly tool: string;
+  readonly arguments: JsonObject;
+}
 
 /** A running stack, and the output of the demonstration. */
 export interface Demo {

@@ -3,8 +3,7 @@ import { delimiter, join } from 'node:path';
 import type { Config } from '../../../shared/config/config.ts';
 import type { Environment } from '../../../shared/config/env.ts';
 import { findPostgresBinaries } from '../../../shared/embedded/postgres-binaries.ts';
-import { portAdvice, portsOf, portTrouble } from '../../ports.ts';
-import type { Stack } from '../../stack.ts';
+import { portAdvice, portsOf, portTrouble, type Stack } from '../../stack.ts';
 import { fail, ok, warn, type Finding } from './check.ts';
 
 const OLDEST_NODE = [20, 11] as const;

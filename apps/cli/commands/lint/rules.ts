@@ -11,7 +11,7 @@ import { templateProblems } from '../../../shared/approvers/stages.ts';
 import { systemClock } from '../../../shared/clock.ts';
 import { formatPath } from '../../../shared/config/problems.ts';
 import { openDirectory } from '../../../shared/directory/directory.ts';
-import { awaitsFirstStart, exampleFiles } from '../../example-files.ts';
+import { awaitsFirstStart, exampleFiles } from '../../stack.ts';
 
 /** A problem of a tool, a policy, an approver or a setting. */
 export interface Finding {
