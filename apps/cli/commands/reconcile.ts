@@ -3,7 +3,6 @@ import { Command, Option } from 'commander';
 import { Client } from 'pg';
 import { type Logger, pino } from 'pino';
 import { claimIdOf } from '../../../workflows/domain/gated-call/call-binding.ts';
-import type { GatedCallState } from '../../../workflows/domain/gated-call/gated-call.ts';
 import { systemClock } from '../../shared/clock.ts';
 import { logTransitions } from '../../shared/database/transitions.ts';
 import { limitsOf, type Timing } from '../../shared/limits.ts';
@@ -76,13 +75,12 @@ function inWords({ epoch, open, settled, ended, withoutWitness }: Reconciled): s
 
 interface OpenCall {
   readonly id: string;
-  readonly state: GatedCallState;
   readonly generation: number;
   readonly has_permit: boolean;
 }
 
 const OPEN = `
-  SELECT g.id, g.state, g.generation, i.gated_call_id IS NOT NULL AS has_permit
+  SELECT g.id, g.generation, i.gated_call_id IS NOT NULL AS has_permit
   FROM gateway.gated_call g LEFT JOIN gateway.invocation i ON i.gated_call_id = g.id
   WHERE g.ended_at IS NULL ORDER BY g.created_at, g.id`;
 

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import * as z from 'zod';
 import { PEP_CLIENT_ID } from '../../../workflows/domain/authzen/evaluation.ts';
-import { count, plainName, seconds, secret, text, trustworthyUrl } from './units.ts';
+import { count, listOf, plainName, seconds, secret, text, trustworthyUrl } from './units.ts';
 
 /** Rights of a client of the access request service. No right includes another (ARAP-ATH-04). */
 export const CLIENT_RIGHTS = ['submit', 'status', 'result', 'cancel', 'resolution'] as const;
@@ -50,27 +50,20 @@ const client = z
       .describe(
         'Ids of the resources that the client may ask for. A `*` at the end matches a prefix. Without it, all resources.',
       ),
-    issuers: z
-      .array(z.url())
-      .default([])
-      .describe(
-        'Issuers whose identities the client verifies. Every actor in a chain that the client names must come from one of them.',
-      ),
-    callbacks: z
-      .array(trustworthyUrl)
-      .default([])
-      .describe('Addresses that the service may call when a request ends. They are compared character by character.'),
+    issuers: listOf(z.url()).describe(
+      'Issuers whose identities the client verifies. Every actor in a chain that the client names must come from one of them.',
+    ),
+    callbacks: listOf(trustworthyUrl).describe(
+      'Addresses that the service may call when a request ends. They are compared character by character.',
+    ),
     callbackSecret: secret
       .optional()
       .describe(
         'Standard Webhooks secret (`whsec_…`) that signs the callbacks of this client. Required with `callbacks`.',
       ),
-    callbackNetworks: z
-      .array(network)
-      .default([])
-      .describe(
-        'Private networks that callbacks of this client may reach. Without it, callbacks reach public addresses only.',
-      ),
+    callbackNetworks: listOf(network).describe(
+      'Private networks that callbacks of this client may reach. Without it, callbacks reach public addresses only.',
+    ),
   })
   .refine(({ callbacks, callbackSecret }) => callbacks.length === 0 || callbackSecret !== undefined, {
     path: ['callbackSecret'],
@@ -88,13 +81,10 @@ const verificationKey = z.strictObject({
   alg: z.enum(['ES256', 'EdDSA']).optional().describe('Algorithm of the signatures.'),
 });
 
-export const publishedKeys = z
-  .array(verificationKey)
-  .default([])
-  .describe(
-    'Public keys (JWK) to publish beside the key that signs. Publish the next key before it signs, and the former key until ' +
-      'all its signatures have expired.',
-  );
+export const publishedKeys = listOf(verificationKey).describe(
+  'Public keys (JWK) to publish beside the key that signs. Publish the next key before it signs, and the former key until ' +
+    'all its signatures have expired.',
+);
 
 /** Settings of the access request service for enforcement points. */
 export const accessRequestSettings = {

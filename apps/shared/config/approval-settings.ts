@@ -9,7 +9,7 @@ import {
   webhookApproverSettings,
 } from './approver-settings.ts';
 import { clientId } from './identity-settings.ts';
-import { lowerCaseName, port, scope, seconds, secret, text, trustworthyUrl } from './units.ts';
+import { listOf, lowerCaseName, port, recordOf, scope, seconds, secret, text, trustworthyUrl } from './units.ts';
 
 const notificationSettings = z
   .strictObject({
@@ -18,10 +18,9 @@ const notificationSettings = z
         'a request ends.',
     ),
     secret: secret.describe('Standard Webhooks secret (`whsec_…`) that signs the messages.'),
-    networks: z
-      .array(network)
-      .default([])
-      .describe('Private networks that messages may reach. Without it, messages reach public addresses only.'),
+    networks: listOf(network).describe(
+      'Private networks that messages may reach. Without it, messages reach public addresses only.',
+    ),
   })
   .optional()
   .describe(
@@ -42,19 +41,16 @@ const pointer = z
 const field = z.strictObject({
   template: text.describe('Template whose requests have the field.'),
   field: pointer.describe('JSON Pointer to the field that takes its values from the catalog.'),
-  scope: z
-    .record(
-      z
-        .string()
-        .regex(/^[a-z][a-z0-9_]{0,31}$/, 'use lower-case letters, digits and underscore, at most 32')
-        .refine(
-          (name) => !RESERVED.has(name),
-          `use another name than ${[...RESERVED].join(', ')}, which have another meaning`,
-        ),
-      pointer,
-    )
-    .default({})
-    .describe('Fields that narrow the catalog down, by the parameter that carries their values.'),
+  scope: recordOf(
+    z
+      .string()
+      .regex(/^[a-z][a-z0-9_]{0,31}$/, 'use lower-case letters, digits and underscore, at most 32')
+      .refine(
+        (name) => !RESERVED.has(name),
+        `use another name than ${[...RESERVED].join(', ')}, which have another meaning`,
+      ),
+    pointer,
+  ).describe('Fields that narrow the catalog down, by the parameter that carries their values.'),
 });
 
 const catalog = z.strictObject({

@@ -1,9 +1,9 @@
 import * as z from 'zod';
 import { STAGE_ENDS } from '../../../workflows/domain/access-request/stages.ts';
 import { network } from './access-request-settings.ts';
-import { off, on, plainName, seconds, secret, text, trustworthyUrl } from './units.ts';
+import { listOf, off, on, plainName, recordOf, seconds, secret, section, text, trustworthyUrl } from './units.ts';
 
-const names = z.array(text).default([]);
+const names = listOf(text);
 const peopleAndGroups = {
   people: names.describe('Subjects of people.'),
   groups: names.describe('Names of groups of the directory (`directory.file`).'),
@@ -13,15 +13,12 @@ const NO_APPROVER = 'no person could decide: name people, groups or roles';
 const ALONE =
   'is for a stage where only the resolver decides: name it in automatic, with quorum 1, and leave approvers out';
 
-const approvers = z
-  .strictObject({
-    ...peopleAndGroups,
-    roles: names.describe('Roles from the sign-in.'),
-    resourceOwner: off.describe('Adds the owners that `approvals.owners` names for the requested resource.'),
-    requesterManager: off.describe('Adds the manager that the directory names for the subject of the request.'),
-  })
-  .prefault({})
-  .describe('Who may vote in this stage. A person needs to match one entry only.');
+const approvers = section({
+  ...peopleAndGroups,
+  roles: names.describe('Roles from the sign-in.'),
+  resourceOwner: off.describe('Adds the owners that `approvals.owners` names for the requested resource.'),
+  requesterManager: off.describe('Adds the manager that the directory names for the subject of the request.'),
+}).describe('Who may vote in this stage. A person needs to match one entry only.');
 
 const isUnnamed = ({ people, groups, roles, resourceOwner, requesterManager }: z.infer<typeof approvers>) =>
   people.length + groups.length + roles.length === 0 && !resourceOwner && !requesterManager;
@@ -128,26 +125,20 @@ const template = z
 
 /** Who may decide access requests. By default, one person with the role `approver`. */
 export const approverSettings = {
-  templates: z
-    .record(text, template)
-    .default({})
-    .describe(
-      'Who decides, by the template that the policy names in its denial. A template that is not listed asks one person with ' +
-        'the role `approver`.',
-    ),
-  owners: z
-    .array(
-      z.strictObject({
-        resource: z
-          .string()
-          .regex(/^[^*]*\*?$/, 'use at most one *, at the end')
-          .min(1)
-          .describe('Name of a resource, or the beginning of names followed by `*`.'),
-        ...peopleAndGroups,
-      }),
-    )
-    .default([])
-    .describe('Who owns which resources. Every entry that matches a resource counts.'),
+  templates: recordOf(text, template).describe(
+    'Who decides, by the template that the policy names in its denial. A template that is not listed asks one person with ' +
+      'the role `approver`.',
+  ),
+  owners: listOf(
+    z.strictObject({
+      resource: z
+        .string()
+        .regex(/^[^*]*\*?$/, 'use at most one *, at the end')
+        .min(1)
+        .describe('Name of a resource, or the beginning of names followed by `*`.'),
+      ...peopleAndGroups,
+    }),
+  ).describe('Who owns which resources. Every entry that matches a resource counts.'),
 };
 
 export const webhookApproverSettings = z
@@ -164,10 +155,9 @@ export const webhookApproverSettings = z
 export const breakGlassSettings = z
   .strictObject({
     enabled: off.describe('Switches emergency grants on.'),
-    approvers: z
-      .strictObject({ ...peopleAndGroups, roles: names.describe('Roles from the sign-in.') })
-      .prefault({})
-      .describe('Who may grant a request alone.'),
+    approvers: section({ ...peopleAndGroups, roles: names.describe('Roles from the sign-in.') }).describe(
+      'Who may grant a request alone.',
+    ),
     approvalTtlSeconds: seconds
       .max(3_600)
       .default(300)
@@ -175,10 +165,7 @@ export const breakGlassSettings = z
   })
   .refine(
     ({ enabled, approvers: { people, groups, roles } }) => !enabled || people.length + groups.length + roles.length > 0,
-    {
-      path: ['approvers'],
-      error: NO_APPROVER,
-    },
+    { path: ['approvers'], error: NO_APPROVER },
   )
   .prefault({})
   .describe(
@@ -189,32 +176,26 @@ export type TemplateSettings = z.infer<typeof template>;
 export type StageSettings = z.infer<typeof stage>;
 export type OwnerSettings = z.infer<(typeof approverSettings)['owners']>;
 
-/** Longest time limit for a resolver. Less than `questionLeaseMs`. */
-const MAX_RESOLVER_SECONDS = 60;
-
 const resolver = z.strictObject({
   url: trustworthyUrl.describe('Address that receives the request as a signed message, and answers with a verdict.'),
   secret: secret.describe('Standard Webhooks secret (`whsec_…`) that signs the messages.'),
+  // Less than `questionLeaseMs`.
   timeoutSeconds: seconds
-    .max(MAX_RESOLVER_SECONDS)
+    .max(60)
     .default(10)
     .describe('How long the resolver may take to answer, in seconds. After this time the people of the stage decide.'),
-  networks: z
-    .array(network)
-    .default([])
-    .describe('Private networks that the resolver may be in. Without it, its address must be public.'),
+  networks: listOf(network).describe(
+    'Private networks that the resolver may be in. Without it, its address must be public.',
+  ),
 });
 
-export const resolverSettings = z
-  .record(plainName, resolver)
-  .default({})
-  .describe('Rule engines and risk engines that stages ask (`automatic`), by name.');
-
-type ResolverSettings = z.infer<typeof resolver>;
+export const resolverSettings = recordOf(plainName, resolver).describe(
+  'Rule engines and risk engines that stages ask (`automatic`), by name.',
+);
 
 interface Approvals {
   readonly templates: Readonly<Record<string, TemplateSettings>>;
-  readonly resolvers: Readonly<Record<string, ResolverSettings>>;
+  readonly resolvers: object;
 }
 
 /** Stages name only configured resolvers. A resolver that counts once in a request is in one stage. */
@@ -224,7 +205,11 @@ export function checkResolvers({ templates, resolvers }: Approvals, context: z.c
       const fault = (message: string) =>
         context.addIssue({ code: 'custom', path: ['templates', name, 'stages', index, 'automatic'], message });
       if (automatic === undefined) continue;
-      if (!Object.hasOwn(resolvers, automatic)) fault(unknown(automatic, Object.keys(resolvers)));
+      if (!Object.hasOwn(resolvers, automatic)) {
+        const known = Object.keys(resolvers).join(', ');
+        const others = known === '' ? 'which has none' : `or name one of these: ${known}`;
+        fault(`there is no resolver ${JSON.stringify(automatic)}: add it to approvals.resolvers, ${others}`);
+      }
       const isAskedBefore = stages.slice(0, index).some((earlier) => earlier.automatic === automatic);
       if (isAskedBefore && separateStages) {
         fault('counts in one stage of a request only: name another resolver, or set separateStages: false');
@@ -232,8 +217,3 @@ export function checkResolvers({ templates, resolvers }: Approvals, context: z.c
     }
   }
 }
-
-const unknown = (name: string, known: readonly string[]) =>
-  `there is no resolver ${JSON.stringify(name)}: add it to approvals.resolvers, ${
-    known.length === 0 ? 'which has none' : `or name one of these: ${known.join(', ')}`
-  }`;

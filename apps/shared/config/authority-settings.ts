@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import * as z from 'zod';
-import { isTrustworthy, off, text, trustworthyUrl } from './units.ts';
+import { isTrustworthy, listOf, off, section, text, trustworthyUrl } from './units.ts';
 
 /** How gateway and worker authenticate to a service. The token is a separate secret. */
 const credentialSettings = {
@@ -55,39 +55,30 @@ export const pdpReachSettings = {
   jwksUrl: trustworthyUrl
     .optional()
     .describe('Key set of the binding tokens, for the access request service. Without it, the key set of the own PDP.'),
-  trustedOrigins: z
-    .array(trustworthyUrl)
-    .default([])
-    .describe(
-      'Further origins that Countersign may ask for decisions, with the credential of the PDP. The metadata of the PDP must ' +
-        'name them. Documents about access requests may come from them too.',
-    ),
+  trustedOrigins: listOf(trustworthyUrl).describe(
+    'Further origins that Countersign may ask for decisions, with the credential of the PDP. The metadata of the PDP must ' +
+      'name them. Documents about access requests may come from them too.',
+  ),
   ...credentialSettings,
 };
 
 /** How to reach the access request service, ours or a foreign one. */
-export const accessRequestReach = z
-  .strictObject({
-    url: trustworthyUrl
-      .optional()
-      .describe(
-        'Address to which the gateway submits access requests, and issuer of their approvals. Without it, the address in the ' +
-          'metadata of another PDP, or else the own service.',
-      ),
-    jwksUrl: trustworthyUrl
-      .optional()
-      .describe('Key set of its approvals, for the own PDP. Without it, the key set of the own service.'),
-    trustedOrigins: z
-      .array(trustworthyUrl)
-      .default([])
-      .describe(
-        'Further origins that may receive access requests, with the credential of their service. Metadata, denials or handles ' +
-          'must name them.',
-      ),
-    ...credentialSettings,
-  })
-  .prefault({})
-  .describe('How gateway and worker reach the access request service.');
+export const accessRequestReach = section({
+  url: trustworthyUrl
+    .optional()
+    .describe(
+      'Address to which the gateway submits access requests, and issuer of their approvals. Without it, the address in the ' +
+        'metadata of another PDP, or else the own service.',
+    ),
+  jwksUrl: trustworthyUrl
+    .optional()
+    .describe('Key set of its approvals, for the own PDP. Without it, the key set of the own service.'),
+  trustedOrigins: listOf(trustworthyUrl).describe(
+    'Further origins that may receive access requests, with the credential of their service. Metadata, denials or handles ' +
+      'must name them.',
+  ),
+  ...credentialSettings,
+}).describe('How gateway and worker reach the access request service.');
 
 interface Reach {
   /** Folder where relative file names start. */

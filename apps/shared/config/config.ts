@@ -3,7 +3,7 @@ import * as z from 'zod';
 import { PINNINGS, type Pinning } from '../../../workflows/domain/tools/accepted-descriptions.ts';
 import { SUBJECT_ATTRIBUTES } from '../directory/directory.ts';
 import { approvalSettings, withAbsoluteCatalogs } from './approval-settings.ts';
-import { addressSettings, off, port, scope } from './units.ts';
+import { addressSettings, off, port, scope, section } from './units.ts';
 import { accessRequestReach, authorityOf } from './authority-settings.ts';
 import { pdpSettings, withAbsoluteCertificate } from './engine-settings.ts';
 import { withAbsoluteFiles } from './files.ts';
@@ -38,66 +38,54 @@ export const configSchema = z.strictObject({
     ),
   ...upstreamSettings,
   gateway: gatewaySettings,
-  signature: z
-    .strictObject({
-      pinning: z
-        .enum(PINNINGS)
-        .optional()
-        .describe(
-          'When a tool, prompt or resource enters the signature, without which clients cannot see or use it. `first-seen`: when ' +
-            'the gateway first sees it. `accepted`: after `countersign signature accept`. Without it, `first-seen` in ' +
-            'development and `accepted` in production.',
-        ),
-    })
-    .prefault({})
-    .describe('Which descriptions of upstreams the gateway accepts.'),
+  signature: section({
+    pinning: z
+      .enum(PINNINGS)
+      .optional()
+      .describe(
+        'When a tool, prompt or resource enters the signature, without which clients cannot see or use it. `first-seen`: when ' +
+          'the gateway first sees it. `accepted`: after `countersign signature accept`. Without it, `first-seen` in ' +
+          'development and `accepted` in production.',
+      ),
+  }).describe('Which descriptions of upstreams the gateway accepts.'),
   worker: workerSettings,
   pdp: pdpSettings,
   obligations: obligationSettings,
   accessRequests: accessRequestReach,
   approvals: approvalSettings,
   addresses: addressSettings,
-  audit: z
-    .strictObject({
-      port: port.default(4103).describe("Port of the auditors' pages and their API."),
-      url: z.url().optional().describe('Public address. Without it, `http://` with `host` and `port`.'),
-      clientId,
-      scopes: z.array(scope).default(['audit']).describe('Scopes that an access token needs for the API.'),
-    })
-    .prefault({})
-    .describe("The auditors' pages and their API."),
+  audit: section({
+    port: port.default(4103).describe("Port of the auditors' pages and their API."),
+    url: z.url().optional().describe('Public address. Without it, `http://` with `host` and `port`.'),
+    clientId,
+    scopes: z.array(scope).default(['audit']).describe('Scopes that an access token needs for the API.'),
+  }).describe("The auditors' pages and their API."),
   identity: identitySettings,
-  directory: z
-    .strictObject({
-      file: z
-        .string()
-        .optional()
-        .describe(
-          'JSON file with users and groups as a SCIM list. Countersign reads it again when it changes. A relative path starts ' +
-            'at the folder of the configuration file. Without it, there is no directory.',
-        ),
-      subjectAttribute: z
-        .enum(SUBJECT_ATTRIBUTES)
-        .default('userName')
-        .describe('Attribute of a user that is the subject in tokens and requests.'),
-    })
-    .prefault({})
-    .describe('Users with their roles, managers and groups.'),
-  temporal: z
-    .strictObject({
-      address: z
-        .string()
-        .optional()
-        .describe(
-          'Address (`host:port`) of the Temporal frontend. Only the worker uses it. The variable `TEMPORAL_ADDRESS` wins. ' +
-            'Without either, the embedded development server.',
-        ),
-      namespace: z.string().default('default').describe('Namespace in Temporal. It must exist already.'),
-      taskQueue: z.string().default('countersign').describe('Task queue of the worker.'),
-      tls: off.describe('Uses TLS to Temporal.'),
-    })
-    .prefault({})
-    .describe('The Temporal cluster.'),
+  directory: section({
+    file: z
+      .string()
+      .optional()
+      .describe(
+        'JSON file with users and groups as a SCIM list. Countersign reads it again when it changes. A relative path starts ' +
+          'at the folder of the configuration file. Without it, there is no directory.',
+      ),
+    subjectAttribute: z
+      .enum(SUBJECT_ATTRIBUTES)
+      .default('userName')
+      .describe('Attribute of a user that is the subject in tokens and requests.'),
+  }).describe('Users with their roles, managers and groups.'),
+  temporal: section({
+    address: z
+      .string()
+      .optional()
+      .describe(
+        'Address (`host:port`) of the Temporal frontend. Only the worker uses it. The variable `TEMPORAL_ADDRESS` wins. ' +
+          'Without either, the embedded development server.',
+      ),
+    namespace: z.string().default('default').describe('Namespace in Temporal. It must exist already.'),
+    taskQueue: z.string().default('countersign').describe('Task queue of the worker.'),
+    tls: off.describe('Uses TLS to Temporal.'),
+  }).describe('The Temporal cluster.'),
 });
 
 export type ConfigFile = z.infer<typeof configSchema>;

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { PEP_CLIENT_ID } from '../../../workflows/domain/authzen/evaluation.ts';
 import { publishedKeys } from './access-request-settings.ts';
 import { absoluteFiles, isHttpAllowed, pdpReachSettings } from './authority-settings.ts';
-import { count, NOT_TRUSTWORTHY, off, on, port, seconds, secret, text } from './units.ts';
+import { count, listOf, NOT_TRUSTWORTHY, off, on, port, recordOf, seconds, secret, text } from './units.ts';
 
 const HTTP_NOT_ALLOWED = `${NOT_TRUSTWORTHY}, or where allowHttp is true`;
 const { allowHttp, metadata, signedMetadata, trustedOrigins, clientCertificate } = pdpReachSettings;
@@ -31,10 +31,9 @@ const engineSettings = z
       .strictObject({
         url: z.url().describe('Identifier of the other PDP. It is compared byte by byte.'),
         ...{ allowHttp, metadata, signedMetadata, trustedOrigins, clientCertificate },
-        headers: z
-          .record(z.string(), z.string())
-          .default({})
-          .describe('Headers of every request, for example its credential. Take secrets from the environment.'),
+        headers: recordOf(z.string(), z.string()).describe(
+          'Headers of every request, for example its credential. Take secrets from the environment.',
+        ),
         dialect: z
           .enum(['authzen', 'cerbos'])
           .default('authzen')
@@ -42,10 +41,7 @@ const engineSettings = z
             'Where the other PDP reads approvals. `cerbos` reads `subject.properties.approval`, because its policies see no ' +
               'context. `authzen` reads `context.approval`.',
           ),
-        requestable: z
-          .array(hint)
-          .default([])
-          .describe('Denials that an approval may cure. Every other denial is final.'),
+        requestable: listOf(hint).describe('Denials that an approval may cure. Every other denial is final.'),
       })
       .refine(isHttpAllowed, { path: ['url'], message: HTTP_NOT_ALLOWED })
       .describe('PDP that implements AuthZEN without approvals, for example Cerbos.'),
@@ -103,13 +99,10 @@ export const pdpSettings = z
         'permits nothing. Use `false` only for a service that never revokes an approval.',
     ),
     publishedKeys,
-    enforcementPoints: z
-      .record(enforcementPointName, enforcementPoint)
-      .default({})
-      .describe(
-        'Further enforcement points that may ask the PDP, by name. The PDP trusts what the holder of such a token says about ' +
-          'subjects. The holder learns the decisions about them.',
-      ),
+    enforcementPoints: recordOf(enforcementPointName, enforcementPoint).describe(
+      'Further enforcement points that may ask the PDP, by name. The PDP trusts what the holder of such a token says about ' +
+        'subjects. The holder learns the decisions about them.',
+    ),
     signMetadata: off.describe('Adds the metadata as a signed JWT (`signed_metadata`).'),
     maxBatchEntries: count
       .default(1_000)

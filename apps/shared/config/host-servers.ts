@@ -2,15 +2,10 @@ import type { SettingProblem } from './problems.ts';
 
 /** Members by which hosts name the transport of a server, and their values for the transports that Countersign supports. */
 const TRANSPORT_NAMES: readonly string[] = ['type', 'transport', 'transportType'];
-const TRANSPORTS: ReadonlyMap<unknown, 'stdio' | 'http'> = new Map([
-  ['stdio', 'stdio'],
-  ['local', 'stdio'],
-  ['http', 'http'],
-  ['remote', 'http'],
-  ['streamable-http', 'http'],
-  ['streamable_http', 'http'],
-  ['streamableHttp', 'http'],
-]);
+const TRANSPORTS = {
+  stdio: ['stdio', 'local'],
+  http: ['http', 'remote', 'streamable-http', 'streamable_http', 'streamableHttp'],
+} as const;
 
 const each = <T>(names: readonly string[], value: T): [string, T][] => names.map((name) => [name, value]);
 
@@ -129,13 +124,12 @@ function withoutTransport(server: Members, reading: Reading): Members {
 }
 
 function transportProblem(named: unknown, server: Members): string | undefined {
-  const kind = TRANSPORTS.get(named);
-  if (kind === undefined)
+  const means = (names: readonly string[]) => names.some((name) => name === named);
+  if (means(TRANSPORTS.stdio)) return 'command' in server ? undefined : 'a program needs command';
+  if (!means(TRANSPORTS.http))
     return 'Countersign supports only stdio and streamable-http; give the streamable HTTP endpoint, if there is one';
-  if (kind === 'stdio') return 'command' in server ? undefined : 'a program needs command';
-  return ['url', 'serverUrl', 'httpUrl'].some((name) => name in server)
-    ? undefined
-    : 'a server that is reached over HTTP needs url';
+  const hasUrl = ['url', 'serverUrl', 'httpUrl'].some((name) => name in server);
+  return hasUrl ? undefined : 'a server that is reached over HTTP needs url';
 }
 
 function withOneUrl({ url, serverUrl, httpUrl, ...rest }: Members, reading: Reading): Members {

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { lowerCaseName, off, port, scope, seconds, text, trustworthyUrl } from './units.ts';
+import { lowerCaseName, off, port, scope, seconds, section, text, trustworthyUrl } from './units.ts';
 
 /**
  * Client of a group of pages at the issuer. Both groups can share one client. The issuer then notifies only one group when a person
@@ -41,38 +41,35 @@ const person = z.strictObject({
     .describe('Roles: `agent`, `approver`, `auditor`, and any role that the templates of `approvals` name.'),
 });
 
-export const identitySettings = z
-  .strictObject({
-    port: port.default(4104).describe('Port of the embedded development issuer.'),
-    issuer: trustworthyUrl
-      .optional()
-      .describe(
-        'OpenID Connect issuer, exactly as its metadata spells it, with or without a slash at its end. Without it, the embedded ' +
-          'development issuer. Required in production.',
-      ),
-    rolesClaim: text
-      .default('roles')
-      .describe(
-        'Claim that carries roles (`approver`, `auditor`). If no claim has this name, dots lead into objects, as in ' +
-          '`realm_access.roles`.',
-      ),
-    maxTokenLifetimeSeconds: seconds
-      .default(86_400)
-      .describe('Longest lifetime of an access token, in seconds. Countersign refuses tokens with a longer one.'),
-    allowTokensWithoutClient: off.describe(
-      'Accepts access tokens that name no client by `client_id` or `azp`. All programs of a person are then one caller. An agent ' +
-        'with the token of an approver can then approve its own call.',
+export const identitySettings = section({
+  port: port.default(4104).describe('Port of the embedded development issuer.'),
+  issuer: trustworthyUrl
+    .optional()
+    .describe(
+      'OpenID Connect issuer, exactly as its metadata spells it, with or without a slash at its end. Without it, the embedded ' +
+        'development issuer. Required in production.',
     ),
-    ...signInSettings,
-    people: z
-      .array(person)
-      .default([
-        { name: 'agent', displayName: 'Demo agent', roles: ['agent'] },
-        { name: 'alice', displayName: 'Alice Approver', roles: ['approver'] },
-        { name: 'bob', displayName: 'Bob Approver', roles: ['approver', 'agent'] },
-        { name: 'olivia', displayName: 'Olivia Auditor', roles: ['auditor'] },
-      ])
-      .describe('People of the embedded issuer. Each name can get a token. Approvers and auditors can sign in.'),
-  })
-  .prefault({})
-  .describe('How people sign in, at which issuer, and which access tokens are valid.');
+  rolesClaim: text
+    .default('roles')
+    .describe(
+      'Claim that carries roles (`approver`, `auditor`). If no claim has this name, dots lead into objects, as in ' +
+        '`realm_access.roles`.',
+    ),
+  maxTokenLifetimeSeconds: seconds
+    .default(86_400)
+    .describe('Longest lifetime of an access token, in seconds. Countersign refuses tokens with a longer one.'),
+  allowTokensWithoutClient: off.describe(
+    'Accepts access tokens that name no client by `client_id` or `azp`. All programs of a person are then one caller. An agent ' +
+      'with the token of an approver can then approve its own call.',
+  ),
+  ...signInSettings,
+  people: z
+    .array(person)
+    .default([
+      { name: 'agent', displayName: 'Demo agent', roles: ['agent'] },
+      { name: 'alice', displayName: 'Alice Approver', roles: ['approver'] },
+      { name: 'bob', displayName: 'Bob Approver', roles: ['approver', 'agent'] },
+      { name: 'olivia', displayName: 'Olivia Auditor', roles: ['auditor'] },
+    ])
+    .describe('People of the embedded issuer. Each name can get a token. Approvers and auditors can sign in.'),
+}).describe('How people sign in, at which issuer, and which access tokens are valid.');

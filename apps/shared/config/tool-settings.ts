@@ -2,43 +2,40 @@ import * as z from 'zod';
 import { EFFECTS, SENSITIVITIES } from '../../../workflows/domain/tools/tool-facts.ts';
 import { MappingError } from '../coaz/json-of.ts';
 import { compileMapping } from '../coaz/mapping.ts';
-import { off, on, text } from './units.ts';
+import { off, on, recordOf, section, text } from './units.ts';
 
 /** @see COAZ, MCP binding */
-export const coazSettings = z
-  .strictObject({
-    identityClaim: text
-      .default('sub')
-      .describe(
-        'Claim of the access token that is the subject of evaluation requests. It names the person for whom the caller acts. ' +
-          'Agree on it with the issuer.',
-      ),
-    serverId: text
-      .optional()
-      .describe(
-        'Id of this server in policies. Without it, the address of the MCP endpoint, which is the audience of its tokens.',
-      ),
-    callDetails: on.describe(
-      'Adds the arguments, the annotations and a digest of the call to evaluation requests. Approvals are then bound to that ' +
-        'digest. The own PDP needs it.',
+export const coazSettings = section({
+  identityClaim: text
+    .default('sub')
+    .describe(
+      'Claim of the access token that is the subject of evaluation requests. It names the person for whom the caller acts. ' +
+        'Agree on it with the issuer.',
     ),
-    everyMethod: off.describe(
-      'Asks the PDP about every method, lists and tasks included. The gateway denies unknown methods, and answers nothing ' +
-        'without a decision.',
+  serverId: text
+    .optional()
+    .describe(
+      'Id of this server in policies. Without it, the address of the MCP endpoint, which is the audience of its tokens.',
     ),
-    initialize: z
-      .enum(['map', 'pass'])
-      .default('map')
-      .describe('With `everyMethod`: `map` asks the PDP about `initialize`, and `pass` lets it pass.'),
-    denials: z
-      .enum(['result', 'error'])
-      .default('result')
-      .describe(
-        'How a client reads a denial: as a tool result in words, or as the JSON-RPC error -32001 for every request.',
-      ),
-  })
-  .prefault({})
-  .describe('How MCP messages become evaluation requests to the policy decision point.');
+  callDetails: on.describe(
+    'Adds the arguments, the annotations and a digest of the call to evaluation requests. Approvals are then bound to that ' +
+      'digest. The own PDP needs it.',
+  ),
+  everyMethod: off.describe(
+    'Asks the PDP about every method, lists and tasks included. The gateway denies unknown methods, and answers nothing ' +
+      'without a decision.',
+  ),
+  initialize: z
+    .enum(['map', 'pass'])
+    .default('map')
+    .describe('With `everyMethod`: `map` asks the PDP about `initialize`, and `pass` lets it pass.'),
+  denials: z
+    .enum(['result', 'error'])
+    .default('result')
+    .describe(
+      'How a client reads a denial: as a tool result in words, or as the JSON-RPC error -32001 for every request.',
+    ),
+}).describe('How MCP messages become evaluation requests to the policy decision point.');
 
 /** A mapping that the operator writes. A mapping with an error stops the start. */
 const operatorMapping = z.record(z.string(), z.json()).superRefine((content, context) => {
@@ -73,7 +70,7 @@ const requirementSetting = z.union([
       .describe(
         'Service that Countersign asks by POST `{ requirement, tool, caller }`. It answers `{ "met": true }` or `{ "met": false }`.',
       ),
-    headers: z.record(z.string(), z.string()).default({}).describe('Headers of that request.'),
+    headers: recordOf(z.string(), z.string()).describe('Headers of that request.'),
   }),
 ]);
 
@@ -117,9 +114,6 @@ export const toolFactSettings = {
     ),
 };
 
-export const requirementSettings = z
-  .record(requirement, requirementSetting)
-  .default({})
-  .describe(
-    'How Countersign checks a requirement, by its exact text. Each has one check. A requirement that is not listed is never met.',
-  );
+export const requirementSettings = recordOf(requirement, requirementSetting).describe(
+  'How Countersign checks a requirement, by its exact text. Each has one check. A requirement that is not listed is never met.',
+);

@@ -10,6 +10,15 @@ export const text = z.string().min(1);
 /** Switches, by their default. */
 export const off = z.boolean().default(false);
 export const on = z.boolean().default(true);
+/**
+ * An object, a list or a record that the file can leave out. Every member of a section has a default, which the type of `{}` cannot show
+ * for all shapes.
+ */
+export const section = <Shape extends z.core.$ZodLooseShape>(shape: Shape) =>
+  z.strictObject(shape).prefault({} as never);
+export const listOf = <Item extends z.ZodType>(item: Item) => z.array(item).default([]);
+export const recordOf = <Key extends z.core.$ZodRecordKey, Value extends z.ZodType>(key: Key, value: Value) =>
+  z.record(key, value).default({} as never);
 /** A name that fits into paths, variables and tokens. */
 export const plainName = z
   .string()
@@ -33,24 +42,20 @@ export const NOT_TRUSTWORTHY = 'use https; http is allowed only to this machine'
 export const trustworthyUrl = z.url().refine(isTrustworthy, NOT_TRUSTWORTHY);
 
 /** How Countersign treats senders that are not authenticated yet: it knows only their addresses. */
-export const addressSettings = z
-  .strictObject({
-    trustedProxies: z
-      .array(z.string().refine(isNetwork, 'use an address, a network such as 10.0.0.0/8, or a name such as "loopback"'))
-      .default([])
-      .describe(
-        'Addresses and networks of your reverse proxies, or `loopback` for proxies on the same machine. Countersign believes ' +
-          '`X-Forwarded-For` only from these. Without it, all clients behind one proxy share one address.',
-      ),
-    maxUnknownPerSecond: count
-      .default(1_000)
-      .describe(
-        'Requests per second without a valid credential that each port accepts from one address. The server answers further ' +
-          'requests with HTTP 429.',
-      ),
-  })
-  .prefault({})
-  .describe('How Countersign tells client addresses apart before a client has authenticated.');
+export const addressSettings = section({
+  trustedProxies: listOf(
+    z.string().refine(isNetwork, 'use an address, a network such as 10.0.0.0/8, or a name such as "loopback"'),
+  ).describe(
+    'Addresses and networks of your reverse proxies, or `loopback` for proxies on the same machine. Countersign believes ' +
+      '`X-Forwarded-For` only from these. Without it, all clients behind one proxy share one address.',
+  ),
+  maxUnknownPerSecond: count
+    .default(1_000)
+    .describe(
+      'Requests per second without a valid credential that each port accepts from one address. The server answers further ' +
+        'requests with HTTP 429.',
+    ),
+}).describe('How Countersign tells client addresses apart before a client has authenticated.');
 
 export type AddressSettings = z.infer<typeof addressSettings>;
 

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { withAbsoluteFiles } from './files.ts';
-import { count, off, scope, secret, text, trustworthyUrl } from './units.ts';
+import { count, listOf, off, recordOf, scope, secret, section, text, trustworthyUrl } from './units.ts';
 import { requirementSettings, toolFactSettings } from './tool-settings.ts';
 
 const name = '[A-Za-z0-9]([A-Za-z0-9-]|_(?!_)){0,31}';
@@ -19,56 +19,50 @@ const naming = {
     "Lets mappings of its tools ask about another subject than the subject of the caller's token.",
   ),
 };
-const limits = z
-  .strictObject({
-    maxMessageBytes: z
-      .number()
-      .int()
-      .min(64 * 1024)
-      .default(10 * 1024 * 1024)
-      .describe(
-        'Largest message in bytes: a line of a program, an event of a stream, another answer, or a whole list.',
-      ),
-    maxMessageMembers: z
-      .number()
-      .int()
-      .min(1_000)
-      .default(100_000)
-      .describe('Highest number of object members and list elements in one JSON message.'),
-    maxListItems: count
-      .default(5_000)
-      .describe(
-        'Highest number of tools on all pages of its list. The same limit counts for prompts, resources and resource templates. ' +
-          'A longer list is refused as a whole.',
-      ),
-    maxListAgeSeconds: z
-      .number()
-      .int()
-      .nonnegative()
-      .default(30)
-      .describe(
-        'Age in seconds after which a list is read again before its next use. A shorter `ttlMs` of the server wins, down to one ' +
-          'second. With `0`, the list is read before each call.',
-      ),
-    maxMessagesPerSecond: count
-      .default(2_000)
-      .describe(
-        'Messages per second that are read from a program or a stream. A large message counts as several. The rest waits.',
-      ),
-  })
-  .prefault({})
-  .describe(
-    'Limits for the data that Countersign reads from one upstream. A message beyond a limit fails only calls of that upstream.',
-  );
+const limits = section({
+  maxMessageBytes: z
+    .number()
+    .int()
+    .min(64 * 1024)
+    .default(10 * 1024 * 1024)
+    .describe('Largest message in bytes: a line of a program, an event of a stream, another answer, or a whole list.'),
+  maxMessageMembers: z
+    .number()
+    .int()
+    .min(1_000)
+    .default(100_000)
+    .describe('Highest number of object members and list elements in one JSON message.'),
+  maxListItems: count
+    .default(5_000)
+    .describe(
+      'Highest number of tools on all pages of its list. The same limit counts for prompts, resources and resource templates. ' +
+        'A longer list is refused as a whole.',
+    ),
+  maxListAgeSeconds: z
+    .number()
+    .int()
+    .nonnegative()
+    .default(30)
+    .describe(
+      'Age in seconds after which a list is read again before its next use. A shorter `ttlMs` of the server wins, down to one ' +
+        'second. With `0`, the list is read before each call.',
+    ),
+  maxMessagesPerSecond: count
+    .default(2_000)
+    .describe(
+      'Messages per second that are read from a program or a stream. A large message counts as several. The rest waits.',
+    ),
+}).describe(
+  'Limits for the data that Countersign reads from one upstream. A message beyond a limit fails only calls of that upstream.',
+);
 
 const stdioUpstream = z.strictObject({
   ...naming,
   command: text.describe('Program that speaks MCP over its standard input and output.'),
-  args: z.array(z.string()).default([]).describe('Arguments of the program.'),
-  env: z
-    .record(z.string(), z.string())
-    .default({})
-    .describe('Environment variables of the program, beside `HOME`, `LOGNAME`, `PATH`, `SHELL`, `TERM` and `USER`.'),
+  args: listOf(z.string()).describe('Arguments of the program.'),
+  env: recordOf(z.string(), z.string()).describe(
+    'Environment variables of the program, beside `HOME`, `LOGNAME`, `PATH`, `SHELL`, `TERM` and `USER`.',
+  ),
   cwd: z
     .string()
     .optional()
@@ -99,7 +93,7 @@ const auth = z
 const httpUpstream = z.strictObject({
   ...naming,
   url: z.url().describe('Address of an MCP server over Streamable HTTP.'),
-  headers: z.record(z.string(), secret).default({}).describe('Headers of every request to the upstream.'),
+  headers: recordOf(z.string(), secret).describe('Headers of every request to the upstream.'),
   auth: auth
     .optional()
     .describe(
@@ -110,10 +104,7 @@ const httpUpstream = z.strictObject({
 
 const tool = z
   .strictObject({
-    scopes: z
-      .array(scope)
-      .default([])
-      .describe('Scopes that an access token needs for calls of the tool, beside `gateway.scopes`.'),
+    scopes: listOf(scope).describe('Scopes that an access token needs for calls of the tool, beside `gateway.scopes`.'),
     ...toolFactSettings,
   })
   .refine(({ preprocessor, effect = 'read' }) => preprocessor !== true || effect === 'read', {
@@ -165,13 +156,10 @@ export const upstreamSettings = {
     .describe(
       'Upstream MCP servers, in the form that MCP hosts use. The key is the prefix of tools and prompts, unless `prefix` names one.',
     ),
-  tools: z.record(text, tool).default({}).describe('Facts about a tool, by its public name.'),
+  tools: recordOf(text, tool).describe('Facts about a tool, by its public name.'),
   requirements: requirementSettings,
-  outcomeProbes: z
-    .record(text, text)
-    .default({})
-    .describe(
-      'For a tool, by its public name: the tool of the same upstream that reports the outcome of a call whose answer was lost. ' +
-        'It must declare `readOnlyHint`. It gets `{ "idempotency_key": … }` and answers `{ "outcome": "done" }` or `{ "outcome": "never" }`.',
-    ),
+  outcomeProbes: recordOf(text, text).describe(
+    'For a tool, by its public name: the tool of the same upstream that reports the outcome of a call whose answer was lost. ' +
+      'It must declare `readOnlyHint`. It gets `{ "idempotency_key": … }` and answers `{ "outcome": "done" }` or `{ "outcome": "never" }`.',
+  ),
 };
