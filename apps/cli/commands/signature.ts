@@ -22,28 +22,19 @@ interface AcceptOptions extends Options {
 
 /** `signature`: shows the accepted descriptions, and accepts the present descriptions of upstreams. */
 export function signatureCommand(io: Io): Command {
-  const signature = new Command('signature').description(
-    'show and accept descriptions of tools, prompts and resources',
-  );
+  const signature = new Command('signature').description('show and accept descriptions of upstreams');
   const add = (name: string, description: string) => {
     const command = new Command(name)
       .description(description)
-      .option(
-        '--database-url <url>',
-        'database, for the owner of its tables (default: DATABASE_URL, else the running embedded one)',
-      )
+      .option('--database-url <url>', "database, as its tables' owner (default: DATABASE_URL, else the embedded one)")
       .option('--json', 'print JSON');
     signature.addCommand(command);
     return command;
   };
-  add('show', 'show the signature: everything that the gateway lists and calls').action(
-    (options: Options, command: Command) =>
-      withOperator(io, { options, command }, (operator) => show(io, operator, options)),
-  );
-  add('diff', 'show descriptions that differ from the accepted ones. Exit code 1 if one differs').action(
-    (options: Options, command: Command) =>
-      withOperator(io, { options, command }, (operator) => diff(io, operator, options)),
-  );
+  const run = (use: typeof show) => (options: Options, command: Command) =>
+    withOperator(io, { options, command }, (operator) => use(io, operator, options));
+  add('show', 'show the signature: everything that the gateway lists and calls').action(run(show));
+  add('diff', 'show descriptions that differ from the accepted ones. Exit code 1 if one differs').action(run(diff));
   add('accept', 'accept the present descriptions of upstreams, and the removal of missing ones')
     .addArgument(new Argument('[names...]', 'public names of tools and prompts, addresses of resources and templates'))
     .option('--all', 'accept everything that `diff` shows')

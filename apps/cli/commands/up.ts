@@ -20,9 +20,7 @@ const LOCK_MS = 300;
 /** `up`: runs everything in one process, with embedded servers where none are configured. Ends at SIGINT or SIGTERM. */
 export function upCommand(io: Io): Command {
   return new Command('up')
-    .description(
-      'start everything in this process: gateway, worker, PDP, inbox, audit, and their databases and servers',
-    )
+    .description('start everything in this process: gateway, worker, PDP, inbox, audit and their servers')
     .option('--json', 'print the addresses as JSON once everything is ready')
     .action(async (options: { json?: boolean }, command: Command) => {
       const loaded = readConfig(io, command);

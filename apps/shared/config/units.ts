@@ -5,7 +5,7 @@ import { isLoopbackHttp } from '../http/known-hosts.ts';
 export const port = z.number().int().min(1).max(65_535);
 export const count = z.number().int().positive();
 /** A duration, at least one second. */
-export const seconds = count;
+export const seconds = z.number().int().positive();
 export const text = z.string().min(1);
 /** Switches, by their default. */
 export const off = z.boolean().default(false);
