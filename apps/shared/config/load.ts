@@ -55,7 +55,7 @@ function findFile({ environment, configFile, cwd }: ConfigSource): string {
     const file = resolve(cwd, named);
     if (existsSync(file)) return file;
     const origin = configFile === undefined ? 'COUNTERSIGN_CONFIG' : '--config';
-    throw new CountersignError('ERR_CONFIG_INVALID', `${origin}: there is no file ${file}`);
+    throw new CountersignError('ERR_CONFIG_INVALID', `${origin}: there is no file ${file}; correct the path`);
   }
   const here = join(cwd, FILE_NAME);
   return existsSync(here) ? here : packagePath(FILE_NAME);

@@ -13,7 +13,10 @@ export const problemsOf = (error: ZodError): SettingProblem[] =>
 function problemsOfIssue(issue: core.$ZodIssue, above: readonly PropertyKey[]): SettingProblem[] {
   const path = [...above, ...issue.path];
   if (issue.code === 'unrecognized_keys') {
-    return issue.keys.map((key) => ({ path: [...path, key], message: 'there is no such setting' }));
+    return issue.keys.map((key) => ({
+      path: [...path, key],
+      message: 'there is no such setting; docs/settings.md lists all',
+    }));
   }
   if (issue.code === 'invalid_union') {
     // The form with the fewest problems is most likely the intended one.

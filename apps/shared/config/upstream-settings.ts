@@ -126,9 +126,9 @@ export const withAbsoluteSecrets = (servers: Readonly<Record<string, Upstream>>,
   );
 
 /**
- * A public name is a prefix, two underscores and the name of the upstream. No prefix has two underscores in a row, so two upstreams
- * can share a name only when their prefixes are equal but for a final underscore. Names without a prefix are compared when upstreams
- * list them.
+ * A public name is a prefix, two underscores and the name that the upstream gives the tool. No prefix has two underscores in a row, so
+ * two upstreams can share a name only when their prefixes are equal but for a final underscore. Names without a prefix are compared when
+ * upstreams list them.
  */
 function refuseSharedNames(
   servers: Readonly<Record<string, { readonly prefix?: string | undefined }>>,

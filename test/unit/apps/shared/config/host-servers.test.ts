@@ -175,6 +175,8 @@ describe('a block of an MCP host is refused', () => {
 
   it.each([{ disabled: 'yes' }, { enabled: 0 }])('where a switch is neither on nor off: %j', (server) => {
     const [name] = Object.keys(server);
-    expect(refused({ ...program, ...server })).toEqual([`mcpServers.s.${name}: there is no such setting`]);
+    expect(refused({ ...program, ...server })).toEqual([
+      `mcpServers.s.${name}: there is no such setting; docs/settings.md lists all`,
+    ]);
   });
 });

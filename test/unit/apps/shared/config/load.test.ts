@@ -50,8 +50,12 @@ describe('loadConfig, finding the file', () => {
   });
 
   it('does not fall back when a named file is missing', () => {
-    expect(problems({}, 'gone.yaml')).toEqual([`--config: there is no file ${join(cwd, 'gone.yaml')}`]);
-    expect(problems({ COUNTERSIGN_CONFIG: '/gone.yaml' })).toEqual(['COUNTERSIGN_CONFIG: there is no file /gone.yaml']);
+    expect(problems({}, 'gone.yaml')).toEqual([
+      `--config: there is no file ${join(cwd, 'gone.yaml')}; correct the path`,
+    ]);
+    expect(problems({ COUNTERSIGN_CONFIG: '/gone.yaml' })).toEqual([
+      'COUNTERSIGN_CONFIG: there is no file /gone.yaml; correct the path',
+    ]);
   });
 
   it('starts relative paths in the folder of the file, and keeps state in the folder it was started in', () => {
@@ -160,10 +164,10 @@ identity:
       'countersign.yaml: mode: expected one of "development"|"production"',
       'countersign.yaml: mcpServers.a__b: is not a valid name: use letters, digits, dashes and single underscores, at most 32',
       'countersign.yaml: mcpServers.c.command: is missing',
-      'countersign.yaml: mcpServers.d.argz: there is no such setting',
+      'countersign.yaml: mcpServers.d.argz: there is no such setting; docs/settings.md lists all',
       'countersign.yaml: mcpServers.e.prefix: use letters, digits, dashes and single underscores, at most 32',
       'countersign.yaml: gateway.port: expected number, received string',
-      'countersign.yaml: gateway.prot: there is no such setting',
+      'countersign.yaml: gateway.prot: there is no such setting; docs/settings.md lists all',
       'countersign.yaml: identity.people[0].name: use lower-case letters, digits, dot, dash and underscore, at most 63',
     ]);
   });
