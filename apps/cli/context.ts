@@ -2,24 +2,25 @@ import { createInterface } from 'node:readline/promises';
 import { text } from 'node:stream/consumers';
 import type { Command } from 'commander';
 import type { Config } from '../shared/config/config.ts';
-import { type Environment, readEnvironment } from '../shared/config/env.ts';
+import { databaseAddress, type Environment, readEnvironment } from '../shared/config/env.ts';
 import { loadConfig, type LoadedConfig } from '../shared/config/load.ts';
+import { runningPostgres } from '../shared/embedded/postgres.ts';
 import { UNPRINTABLE, visible } from '../shared/logger.ts';
 import { findStack, type Stack } from './stack.ts';
 
-/** Everything a command says and is told. Results go to `out`, everything about getting them to `err`. */
+/** Input and output of a command. Results go to `out`, and all other messages to `err`. */
 export interface Io {
   out(line: string): void;
   err(line: string): void;
-  /** Asks a person; absent when nobody sits there. */
+  /** Asks the person at the terminal. Absent without a terminal. */
   readonly ask?: (question: string) => Promise<string>;
-  /** What is piped into the command, all of it. */
+  /** Reads standard input to its end. */
   readonly input: () => Promise<string>;
   readonly environment: Environment;
   readonly cwd: string;
 }
 
-/** Whoever reads may stop reading (`| head`): what is written then goes nowhere, and the command still ends properly. */
+/** A reader can close its pipe early (`| head`). Later output is then dropped, and the command still ends properly. */
 function ignoreClosedPipes(): void {
   for (const stream of [process.stdout, process.stderr]) {
     stream.on('error', (error: NodeJS.ErrnoException) => {
@@ -54,30 +55,25 @@ export { visible };
 /** Exit codes of every command. */
 export const EXIT = { ok: 0, failed: 1, usage: 2 } as const;
 
-/** What a command cannot do, in one line that says what to do about it. */
+/** A failure of a command, in one line that includes the next step. */
 export class CliError extends Error {
   readonly exitCode: number;
 
   constructor(message: string, options: { exitCode?: number; cause?: unknown } = {}) {
-    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    super(message, options);
     this.exitCode = options.exitCode ?? EXIT.failed;
   }
 }
 
-/** JSON for people and programs; what a terminal would obey is escaped in a way that JSON understands. */
+/** JSON for people and programs. Characters that control a terminal become JSON escapes. */
 export function json(value: unknown): string {
+  const escaped = (unit: string) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
   return JSON.stringify(value, null, 2).replace(UNPRINTABLE, (character) =>
-    character === '\n' ? character : [...escapes(character)].join(''),
+    character === '\n' ? character : character.split('').map(escaped).join(''),
   );
 }
 
-function* escapes(character: string): Generator<string> {
-  for (let i = 0; i < character.length; i += 1) {
-    yield `\\u${character.charCodeAt(i).toString(16).padStart(4, '0')}`;
-  }
-}
-
-/** Columns as wide as their widest cell, two spaces between them. */
+/** Aligns columns, with two spaces between them. */
 export function table(headings: readonly string[], rows: readonly (readonly string[])[]): string {
   const lines = [headings, ...rows].map((row) => row.map(visible));
   const widths = headings.map((_, column) => Math.max(...lines.map((line) => line[column]?.length ?? 0)));
@@ -93,7 +89,7 @@ export function table(headings: readonly string[], rows: readonly (readonly stri
 
 const LINE_WIDTH = 100;
 
-/** Names and values below each other, long values on several lines. Absent values are left out. */
+/** One row for each name and value. Long values continue on further lines, and absent values are left out. */
 export function facts(rows: readonly (readonly [name: string, value: string | undefined])[]): string {
   const present = rows.filter((row): row is readonly [string, string] => row[1] !== undefined);
   const width = Math.max(...present.map(([name]) => name.length));
@@ -103,7 +99,7 @@ export function facts(rows: readonly (readonly [name: string, value: string | un
     .join('\n');
 }
 
-/** Breaks at blanks only, so that a reference or an address stays in one piece however long it is. */
+/** Breaks only at blanks, so that a reference or an address stays in one piece. */
 function wrap(text: string, width: number): string[] {
   const lines: string[] = [];
   for (const word of text.split(' ')) {
@@ -114,9 +110,29 @@ function wrap(text: string, width: number): string[] {
   return lines;
 }
 
-/** `2026-11-21 10:00:00Z`, or `2026-11-21 10:00:00.000Z` where the order of two instants within a second matters. */
+/** `2026-11-21 10:00:00Z`, or `2026-11-21 10:00:00.000Z` where the order within a second matters. */
 export function moment(at: string, precision: 'seconds' | 'milliseconds' = 'seconds'): string {
   return `${at.slice(0, precision === 'seconds' ? 19 : 23).replace('T', ' ')}Z`;
+}
+
+/** Asks before a change that `--yes` allows without a question. Throws unless the answer is yes. */
+export async function confirm(io: Io, { shown, question, otherwise }: Confirmation): Promise<void> {
+  if (io.ask === undefined) {
+    throw new CliError('there is no terminal for the question; add --yes to go on without it', {
+      exitCode: EXIT.usage,
+    });
+  }
+  for (const line of shown) io.err(line);
+  const answer = await io.ask(`\n${question} Go on? [y/N] `);
+  if (!/^y(es)?$/i.test(answer.trim())) throw new CliError(otherwise);
+}
+
+interface Confirmation {
+  /** Exactly the content of the change. */
+  readonly shown: readonly string[];
+  readonly question: string;
+  /** The message when the answer is no. */
+  readonly otherwise: string;
 }
 
 /** Options that every command has. */
@@ -125,15 +141,25 @@ export interface GlobalOptions {
   readonly debug?: boolean;
 }
 
-/** The configuration that a command works with. Throws `ERR_CONFIG_INVALID` with one line per problem. */
+/** The configuration of a command. Throws `ERR_CONFIG_INVALID` with one line per problem. */
 export function readConfig(io: Io, command: Command): LoadedConfig {
   const { config: configFile } = command.optsWithGlobals<GlobalOptions>();
   return loadConfig({ environment: io.environment, configFile, cwd: io.cwd });
 }
 
-/** The stack that runs on the configured state folder. Throws when there is none. */
+/** The stack that runs on the configured state folder. Throws if no stack runs. */
 export async function requireStack(config: Config): Promise<Stack> {
   const stack = await findStack(config);
   if (stack) return stack;
   throw new CliError(`nothing is running on the state folder ${config.stateDir}; start it with \`npm start\``);
+}
+
+/** The database, for the owner of its tables: `named`, else `DATABASE_URL`, else the running embedded one. */
+export async function ownersDatabase(io: Io, command: Command, named?: string): Promise<string> {
+  if (named !== undefined) return databaseAddress('--database-url', named);
+  const url = io.environment.databaseUrl ?? (await runningPostgres(readConfig(io, command).config.stateDir));
+  if (url !== undefined) return url;
+  throw new CliError(
+    'there is no database; set DATABASE_URL or --database-url (`npm start` migrates the embedded database)',
+  );
 }

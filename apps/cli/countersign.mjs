@@ -2,5 +2,5 @@
 import { existsSync } from 'node:fs';
 import { runCommand } from './setup.mjs';
 
-// A checkout can be built where it stands; an installed package was built before.
+// A checkout is built on demand. An installed package contains its build.
 await runCommand({ dev: existsSync(new URL('../../tsconfig.build.json', import.meta.url)) });

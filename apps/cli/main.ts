@@ -3,13 +3,13 @@ import { startFailure } from '../shared/lifecycle.ts';
 import { EXIT, processIo } from './context.ts';
 import { runCli } from './program.ts';
 
-/** What still holds the process after a command is done has this long to let go. */
+/** Open handles get this long to close after the end of a command. */
 const LINGER_MS = 100;
 
 try {
   process.exitCode = await runCli(process.argv.slice(2), processIo());
 } catch (error) {
-  // The environment cannot be read.
+  // The environment is not valid.
   process.stderr.write(`countersign: ${startFailure(error)}\n`);
   process.exitCode = EXIT.failed;
 }

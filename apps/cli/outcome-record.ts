@@ -2,76 +2,65 @@ import * as z from 'zod';
 import type { Api } from './api.ts';
 import { facts, moment } from './context.ts';
 
-/** What lists show of a record. */
+const optionalText = z.string().optional();
+
+/** The members of a record that lists show. */
 export const outcomeSummary = z.looseObject({
   outcomeRef: z.string(),
   taskId: z.string(),
   tool: z.string(),
   requester: z.string(),
   state: z.string(),
-  disposition: z.string().optional(),
+  disposition: optionalText,
   callDigest: z.string(),
   recordedAt: z.string(),
   sealIntact: z.boolean(),
 });
-const person = z.looseObject({ issuer: z.string().optional(), subject: z.string(), name: z.string().optional() });
+const person = z.looseObject({ issuer: optionalText, subject: z.string(), name: optionalText });
+const reasoned = z.looseObject({ why: z.string() });
 const answers = z.looseObject({
-  didRun: z.looseObject({ answer: z.string(), why: z.string() }),
-  call: z.looseObject({ callDigest: z.string(), why: z.string() }),
-  whoDecided: z.looseObject({
+  didRun: reasoned.extend({ answer: z.string() }),
+  call: reasoned.extend({ callDigest: z.string() }),
+  whoDecided: reasoned.extend({
     by: z.string(),
     people: z.array(person.extend({ inPlaceOf: person.optional() })),
-    why: z.string(),
   }),
-  terminalBeforeExecution: z.looseObject({
-    verdict: z.string(),
-    wasDecidedBeforeExecution: z.boolean(),
-    why: z.string(),
-  }),
-  couldRunTwice: z.looseObject({ answer: z.string(), why: z.string() }),
+  terminalBeforeExecution: reasoned.extend({ verdict: z.string(), wasDecidedBeforeExecution: z.boolean() }),
+  couldRunTwice: reasoned.extend({ answer: z.string() }),
   contradictions: z.array(z.string()),
 });
-const vote = z.looseObject({
+/** How, when and why a person did something. */
+const deed = z.looseObject({ via: optionalText, at: optionalText, reason: optionalText });
+const vote = deed.extend({
   approver: person,
   castBy: person.optional(),
   actors: z.array(z.string()).optional(),
   verdict: z.string(),
-  reason: z.string().optional(),
-  via: z.string().optional(),
   stage: z.number().optional(),
   hasLapsed: z.boolean().optional(),
-  at: z.string(),
 });
 const statement = z.looseObject({
   kind: z.string(),
-  template: z.string().optional(),
+  template: optionalText,
   stages: z.array(z.looseObject({ name: z.string() })).optional(),
   votes: z.array(vote).default([]),
-  breakGlass: z.looseObject({ by: person, reason: z.string(), via: z.string().optional(), at: z.string() }).optional(),
-  cancelled: z
-    .looseObject({
-      by: person.optional(),
-      client: z.string().optional(),
-      reason: z.string().optional(),
-      via: z.string().optional(),
-      at: z.string().optional(),
-    })
-    .optional(),
+  breakGlass: deed.extend({ by: person }).optional(),
+  cancelled: deed.extend({ by: person.optional(), client: optionalText }).optional(),
 });
-/** Instants, votes and policies of the sealed text; the rest of it is for `--json`. */
+/** Instants, votes and policies of the sealed text. `--json` shows the rest too. */
 const sealed = z.looseObject({
   createdAt: z.string(),
   decisions: z.array(
     z.looseObject({
       kind: z.string(),
-      policyVersion: z.string().optional(),
+      policyVersion: optionalText,
       policies: z.array(z.string()).optional(),
       evaluatedAt: z.string(),
     }),
   ),
-  accessRequests: z.array(z.looseObject({ approvedAt: z.string().optional(), statement: statement.optional() })),
+  accessRequests: z.array(z.looseObject({ approvedAt: optionalText, statement: statement.optional() })),
   claim: z.looseObject({ claimedAt: z.string() }).optional(),
-  invocation: z.looseObject({ beganAt: z.string(), notSentAt: z.string().optional() }).optional(),
+  invocation: z.looseObject({ beganAt: z.string(), notSentAt: optionalText }).optional(),
 });
 const outcomeRecord = outcomeSummary.extend({
   headline: z.string(),
@@ -80,10 +69,10 @@ const outcomeRecord = outcomeSummary.extend({
 });
 const outcomeRecords = z.object({ items: z.array(outcomeRecord) });
 
-/** A record as the audit service answers it: nothing of it is left out, and what is shown here has been checked. */
+/** A record with every member that the audit service sends. The members above are validated. */
 export type OutcomeRecord = z.infer<typeof outcomeRecord>;
 
-/** A record by its reference, task or decision: the kind shows in its form, and what has no form of its own is a decision. */
+/** Finds a record by its reference, task or decision. References and tasks have a prefix; any other id is a decision. */
 export async function findOutcomeRecord(api: Api, id: string): Promise<OutcomeRecord> {
   const path = id.startsWith('out_') ? '' : id.startsWith('tsk_') ? 'by-task/' : 'by-decision/';
   return api.get(`/outcome-records/${path}${encodeURIComponent(id)}`, outcomeRecord);
@@ -94,10 +83,10 @@ export async function findRecordsOfCall(api: Api, callDigest: string): Promise<r
   return (await api.get(`/outcome-records/by-call/${callDigest}`, outcomeRecords)).items;
 }
 
-/** Whether what the record says holds: its seal, and everything else that the tables know of the call. */
+/** Whether the seal of the record is intact, and no table contradicts the record. */
 export const isReliable = (one: OutcomeRecord) => one.sealIntact && one.answers?.contradictions.length === 0;
 
-/** The five questions of an auditor with their answers, when things happened, and where the rest can be read. */
+/** The five questions of an auditor with their answers, the instants of the call, and the address of its page. */
 export function outcomeInWords(one: OutcomeRecord, auditUrl: string): string {
   const { answers: found } = one;
   const terminal = found?.terminalBeforeExecution;
@@ -130,17 +119,17 @@ function whoDecided({ by, people, why }: z.infer<typeof answers>['whoDecided']):
   return `${[...names, ...(names.length === 0 || by === 'break_glass' ? [by.replaceAll('_', ' ')] : [])].join(', ')}. ${why}`;
 }
 
-/** What the access request service states that people did, a line each, and whose word that is. */
+/** The statement of the access request service about people, with one line for each deed. */
 function statedIn({ record }: OutcomeRecord) {
   return (record?.accessRequests ?? []).flatMap(({ statement: stated }) => {
     if (stated?.kind !== 'stated') return [];
     const { template, breakGlass, cancelled } = stated;
     return [
-      ['Stated', 'by the access request service, whose word these are: template, votes, break-glass, cancellation'],
+      ['Stated', 'by the access request service: template, votes, break-glass and cancellation'],
       ...(template === undefined ? [] : [['Template', template]]),
       ...votesIn(stated),
-      ...(breakGlass === undefined ? [] : [['Break-glass', deed(breakGlass.by, breakGlass)]]),
-      ...(cancelled === undefined ? [] : [['Given up', deed(cancelled.by ?? cancelled.client, cancelled)]]),
+      ...(breakGlass === undefined ? [] : [['Break-glass', deedInWords(breakGlass.by, breakGlass)]]),
+      ...(cancelled === undefined ? [] : [['Given up', deedInWords(cancelled.by ?? cancelled.client, cancelled)]]),
     ] as (readonly [string, string])[];
   });
 }
@@ -148,34 +137,28 @@ function statedIn({ record }: OutcomeRecord) {
 function votesIn({ votes, stages }: z.infer<typeof statement>) {
   return votes.map(({ approver, castBy, actors, verdict, stage, hasLapsed, ...rest }) => {
     const where = stage === undefined ? [] : [`stage ${stage} ${stages?.[stage - 1]?.name ?? ''}`.trim()];
-    const what = [verdict, ...where, ...(hasLapsed === true ? ['did not count any more'] : [])];
+    const what = [verdict, ...where, ...(hasLapsed === true ? ['no longer counted'] : [])];
     const place = castBy === undefined ? '' : ` for ${whoIs(approver)}`;
     const through = actors === undefined ? '' : ` (acting for them: ${actors.join(', ')})`;
-    return ['Vote', deed(`${whoIs(castBy ?? approver)}${place}${through}`, rest, what)] as const;
+    return ['Vote', deedInWords(`${whoIs(castBy ?? approver)}${place}${through}`, rest, what)] as const;
   });
 }
 
-/** Who did something, what, by which way, when and why. */
-function deed(
+/** Who did something, what, how, when and why. */
+function deedInWords(
   by: z.infer<typeof person> | string | undefined,
-  {
-    via,
-    at,
-    reason,
-  }: { readonly via?: string | undefined; readonly at?: string | undefined; readonly reason?: string | undefined },
+  { via, at, reason }: z.infer<typeof deed>,
   what: readonly string[] = [],
 ): string {
   const when = at === undefined ? [] : [moment(at, 'milliseconds')];
-  const facts = [...what, ...(via === undefined ? [] : [via]), ...when].join(', ');
-  const who = typeof by === 'string' ? by : by === undefined ? 'it is not stated by whom' : whoIs(by);
-  return `${who}: ${facts}${because(reason)}`;
+  const parts = [...what, ...(via === undefined ? [] : [via]), ...when].join(', ');
+  const who = typeof by === 'string' ? by : by === undefined ? 'an unnamed person' : whoIs(by);
+  return `${who}: ${parts}${reason === undefined ? '' : `; because: ${reason}`}`;
 }
 
-/** A person with their issuer, without which a subject is not one of a kind. */
+/** A person with their issuer, because a subject is unique only there. */
 const whoIs = ({ issuer, ...one }: z.infer<typeof person>) =>
   issuer === undefined ? nameOf(one) : `${nameOf(one)} of ${issuer}`;
-
-const because = (reason: string | undefined) => (reason === undefined ? '' : `; because: ${reason}`);
 
 function policiesIn({ record }: OutcomeRecord) {
   return (record?.decisions ?? []).map(({ kind, policies, policyVersion, evaluatedAt }) => {

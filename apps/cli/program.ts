@@ -18,18 +18,18 @@ import { CliError, EXIT, type GlobalOptions, type Io, visible } from './context.
 
 const AFTER_HELP = `
 Environment:
-  COUNTERSIGN_CONFIG  configuration file, when --config is not given
+  COUNTERSIGN_CONFIG  configuration file, without --config
   COUNTERSIGN_STATE   state folder of the embedded parts (default: .countersign)
-  COUNTERSIGN_TOKEN   bearer token to use instead of signing in as one of the people of the configuration
-  DATABASE_URL        PostgreSQL to use instead of the embedded one
-  TEMPORAL_ADDRESS    Temporal frontend to use instead of the embedded one
+  COUNTERSIGN_TOKEN   bearer token, instead of signing in as a person of the configuration
+  DATABASE_URL        PostgreSQL, instead of the embedded one
+  TEMPORAL_ADDRESS    Temporal frontend, instead of the embedded one
 
 Exit codes:
-  0  done
-  1  it failed; the reason is on stderr
-  2  the command line is not right`;
+  0  the command succeeded
+  1  the command failed; stderr has the reason
+  2  the command line is not valid`;
 
-/** Runs one command line. Answers the exit code; whatever goes wrong is told in one line, its stack only with --debug. */
+/** Runs one command line and returns the exit code. An error is one line; --debug adds its stack. */
 export async function runCli(args: readonly string[], io: Io): Promise<number> {
   const program = createProgram(io);
   try {
@@ -38,9 +38,9 @@ export async function runCli(args: readonly string[], io: Io): Promise<number> {
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
     const { debug } = program.opts<GlobalOptions>();
-    const told = startFailure(error).split('\n').map(visible).join('\n');
-    // An empty message means that everything was said already.
-    if (told !== '') io.err(`countersign: ${told}`);
+    const message = startFailure(error).split('\n').map(visible).join('\n');
+    // With an empty message, the output already says everything.
+    if (message !== '') io.err(`countersign: ${message}`);
     if (debug && error instanceof Error) io.err(stackOf(error));
     return error instanceof CliError ? error.exitCode : EXIT.failed;
   }
@@ -48,23 +48,14 @@ export async function runCli(args: readonly string[], io: Io): Promise<number> {
 
 function createProgram(io: Io): Command {
   const program = new Command('countersign')
-    .description('Durable approval of tool calls: gateway, policy decision point, inbox and audit.')
+    .description('Durable approval of MCP tool calls: gateway, policy decision point, inbox and audit.')
     .option('-c, --config <file>', 'configuration file (default: ./countersign.yaml, else the example)')
     .option('--debug', 'show stack traces')
     .version(version(), '-V, --version', 'print the version')
     .addHelpText('after', AFTER_HELP);
   const commands = [
-    upCommand,
-    demoCommand,
-    doctorCommand,
-    lintCommand,
-    migrateCommand,
-    tokenCommand,
-    requestsCommand,
-    auditCommand,
-    reconcileCommand,
-    policyCommand,
-    signatureCommand,
+    ...[upCommand, demoCommand, doctorCommand, lintCommand, migrateCommand, tokenCommand, requestsCommand],
+    ...[auditCommand, reconcileCommand, policyCommand, signatureCommand],
   ];
   for (const command of commands) program.addCommand(command(io));
   return configured(program, io);
@@ -75,11 +66,11 @@ function version(): string {
     .version;
 }
 
-/** Sub-commands that were built apart inherit nothing: each is told where to write and not to end the process. */
+/** Subcommands do not inherit these settings: each must write to `io`, and must not end the process. */
 function configured(command: Command, io: Io): Command {
   command
     .exitOverride()
-    .showHelpAfterError('Add --help to see what is possible.')
+    .showHelpAfterError('Add --help to see the options.')
     .configureOutput({
       writeOut: (text) => io.out(text.replace(/\n$/, '')),
       writeErr: (text) => io.err(text.replace(/\n$/, '')),

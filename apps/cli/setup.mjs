@@ -1,5 +1,5 @@
-// Takes a bare clone to a running command: installs, generates, builds what is missing or out of date, says what it
-// does on stderr, and then runs the command in this very process. Needs nothing but Node.
+// Prepares a fresh clone for a command: installs, generates and builds anything missing or out of date, reports each step on
+// stderr, and then runs the command in this process. It needs only Node.
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
@@ -22,21 +22,18 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const OLDEST_NODE = [20, 19];
 const SOURCES = ['apps', 'activities', 'workflows', 'prisma/generated'];
 const BUILD_SETTINGS = ['tsconfig.json', 'tsconfig.build.json', 'tsconfig.client.json'];
-/** A lock that names no holder this long after it was made has lost it in that very moment. */
+/** The holder of a lock writes its pid at once. A lock without a pid after this time has lost its holder. */
 const NAMELESS_LOCK_MS = 10_000;
 
-/** What the person at the terminal can do something about: told without a stack. */
+/** An error that the person at the terminal can fix. It is shown without its stack. */
 class SetupError extends Error {}
 
-/**
- * Brings the checkout up to date; does nothing, and says nothing, when it is. With `dev: false` nothing is installed
- * or built: what is missing is an error.
- */
+/** Brings the checkout up to date. With `dev: false` it installs and builds nothing: a missing build is an error. */
 export async function setUp({ dev }) {
   const [major, minor] = process.versions.node.split('.').map(Number);
   if (major < OLDEST_NODE[0] || (major === OLDEST_NODE[0] && minor < OLDEST_NODE[1])) {
     throw new SetupError(
-      `Countersign needs Node.js ${OLDEST_NODE.join('.')} or newer; this is ${process.versions.node}.`,
+      `Countersign needs Node.js ${OLDEST_NODE.join('.')} or newer; this is ${process.versions.node}. Install a newer version.`,
     );
   }
   if (!dev) {
@@ -44,18 +41,18 @@ export async function setUp({ dev }) {
     throw new SetupError(`There is no build in ${path('dist')}; run \`npm ci && npm run build\` there.`);
   }
   const steps = [
-    { isDone: isInstalled, run: install },
-    { isDone: isGenerated, run: generate },
-    { isDone: isBuilt, run: build },
-    { isDone: isBundled, run: bundle },
+    { isDone: isInstalled, run: install, name: 'Installing packages (once; about half a minute)' },
+    { isDone: isGenerated, run: generate, name: 'Generating the database client' },
+    { isDone: isBuilt, run: build, name: 'Building' },
+    { isDone: isBundled, run: bundle, name: 'Bundling the workflows' },
   ];
   if (steps.every((step) => step.isDone())) return;
   await alone(async () => {
-    for (const step of steps) if (!step.isDone()) await step.run();
+    for (const step of steps) if (!step.isDone()) await timed(step);
   });
 }
 
-/** Becomes the product's command line, in this process, so that signals reach it directly. */
+/** Runs the command line in this process, so that signals reach it directly. */
 export async function runCommand({ dev }) {
   try {
     await setUp({ dev });
@@ -71,21 +68,18 @@ const LOCK_STAMP = path('node_modules/.countersign-lock');
 const BUILD_STAMP = path('dist/.built');
 const BUNDLE = path('dist/workflow-bundle.js');
 
-function lockDigest() {
-  return createHash('sha256')
-    .update(readFileSync(path('package-lock.json')))
-    .digest('hex');
-}
+const digest = (content) => createHash('sha256').update(content).digest('hex');
+const lockDigest = () => digest(readFileSync(path('package-lock.json')));
 
 function isInstalled() {
   if (read(LOCK_STAMP) === lockDigest()) return true;
   if (!holdsLockedPackages()) return false;
-  // Installed by hand.
+  // A person ran npm.
   writeFileSync(LOCK_STAMP, lockDigest());
   return true;
 }
 
-/** Whether npm's own record of what it installed has every package of the lock file, in its version. */
+/** Whether the record of npm has every package of the lock file in its version. */
 function holdsLockedPackages() {
   const record = read(path('node_modules/.package-lock.json'));
   if (record === undefined) return false;
@@ -98,14 +92,12 @@ function holdsLockedPackages() {
 }
 
 async function install() {
-  const began = begin('Installing packages (once; about half a minute)');
   rmSync(LOCK_STAMP, { force: true });
-  // npm tells where it is when it started us; a plain `node` call leaves that to the PATH.
+  // npm passes its own path to scripts. Without npm, the PATH decides.
   const { npm_execpath: npm = '' } = process.env;
   const command = /npm-cli[.]js$/.test(npm) ? [process.execPath, npm] : ['npm'];
   await run(command, ['ci', '--loglevel=error'], { shown: true });
   writeFileSync(LOCK_STAMP, lockDigest());
-  end(began, 'Packages are installed');
 }
 
 function isGenerated() {
@@ -114,11 +106,9 @@ function isGenerated() {
 }
 
 async function generate() {
-  const began = begin('Generating the database client');
   await run([process.execPath], ['node_modules/prisma/build/index.js', 'generate']);
-  // Files that come out the same keep their times.
+  // Prisma does not touch a file whose content stays the same.
   touch(path('prisma/generated/client.ts'), Date.now());
-  end(began, 'The database client is generated');
 }
 
 function isBuilt() {
@@ -129,14 +119,12 @@ function isBuilt() {
 }
 
 async function build() {
-  const began = begin('Building');
   const startedAt = Date.now();
   const tsc = ['node_modules/typescript/bin/tsc', '--build', 'tsconfig.build.json', 'tsconfig.client.json'];
   await run([process.execPath], tsc);
-  // What was edited while the compiler ran is newer than this.
+  // A file that is edited while the compiler runs stays newer than the stamp.
   writeFileSync(BUILD_STAMP, '');
   touch(BUILD_STAMP, startedAt);
-  end(began, 'The build is complete');
 }
 
 function isBundled() {
@@ -144,11 +132,7 @@ function isBundled() {
   return time(BUNDLE) >= newest(path('workflows'));
 }
 
-async function bundle() {
-  const began = begin('Bundling the workflows');
-  await run([process.execPath], ['dist/apps/shared/temporal/bundle.js']);
-  end(began, 'The workflows are bundled');
-}
+const bundle = () => run([process.execPath], ['dist/apps/shared/temporal/bundle.js']);
 
 /** Instant of the newest TypeScript file below a folder. */
 function newest(folder) {
@@ -161,20 +145,12 @@ function newest(folder) {
   return latest;
 }
 
-function time(file) {
-  const stat = statSync(file, { throwIfNoEntry: false });
-  return stat === undefined ? 0 : stat.mtimeMs;
-}
+const time = (file) => statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0;
 
-function touch(file, at) {
-  utimesSync(file, at / 1_000, at / 1_000);
-}
+const touch = (file, at) => utimesSync(file, at / 1_000, at / 1_000);
+const read = (file) => (existsSync(file) ? readFileSync(file, 'utf8') : undefined);
 
-function read(file) {
-  return existsSync(file) ? readFileSync(file, 'utf8') : undefined;
-}
-
-/** Runs a tool. What it prints goes to stderr, at once when it is to be `shown`, else only when the tool fails. */
+/** Runs a tool. Its output goes to stderr: at once if `shown`, else only if the tool fails. */
 function run([command, ...before], args, { shown = false } = {}) {
   return new Promise((resolve, reject) => {
     const stdio = ['ignore', shown ? 2 : 'pipe', shown ? 2 : 'pipe'];
@@ -187,15 +163,14 @@ function run([command, ...before], args, { shown = false } = {}) {
     child.once('close', (code) => {
       if (code === 0) return resolve();
       process.stderr.write(output);
-      reject(new SetupError(`\`${args.join(' ')}\` failed; what it said is above.`));
+      reject(new SetupError(`\`${args.join(' ')}\` failed; its output is above.`));
     });
   });
 }
 
-/** Two starts of one checkout must not build into each other: the second waits, and then finds everything done. */
+/** Only one process prepares a checkout at a time. A second one waits, and then finds everything done. */
 async function alone(work) {
-  const digest = createHash('sha256').update(realpathSync(ROOT)).digest('hex').slice(0, 16);
-  const lock = join(tmpdir(), `countersign-setup-${digest}`);
+  const lock = join(tmpdir(), `countersign-setup-${digest(realpathSync(ROOT)).slice(0, 16)}`);
   while (!take(lock)) await new Promise((resolve) => setTimeout(resolve, 200));
   const release = () => rmSync(lock, { recursive: true, force: true });
   process.once('exit', release);
@@ -229,13 +204,11 @@ function isAlive(pid) {
   }
 }
 
-function begin(what) {
-  say(`${what} …`);
-  return Date.now();
-}
-
-function end(began, what) {
-  say(`${what} (${((Date.now() - began) / 1_000).toFixed(1)} s).`);
+async function timed({ name, run }) {
+  const began = Date.now();
+  say(`${name} …`);
+  await run();
+  say(`${name}: done (${((Date.now() - began) / 1_000).toFixed(1)} s).`);
 }
 
 function say(line) {

@@ -1,4 +1,5 @@
-import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { join } from 'node:path';
 import * as z from 'zod';
 import { systemClock } from '../shared/clock.ts';
@@ -23,27 +24,27 @@ const stackSchema = z.object({
   temporalAddress: z.string(),
 });
 
-/** A running `countersign up`, as it wrote itself down in its state folder. Holds no secret. */
+/** A running `countersign up`, as its state folder records it. Holds no secret. */
 export type Stack = z.infer<typeof stackSchema>;
 
 const fileOf = (stateDir: string) => join(stateDir, 'run.json');
 
-/** Writes the running stack down, so that other commands find it. Nobody can read half of it. */
+/** Records the running stack for other commands. The rename keeps readers from partial files. */
 export function writeStack(stateDir: string, stack: Stack): void {
-  const made = `${fileOf(stateDir)}.${stack.pid}`;
-  writeFileSync(made, `${JSON.stringify(stack, null, 2)}\n`, { mode: 0o600 });
-  renameSync(made, fileOf(stateDir));
+  const temporary = `${fileOf(stateDir)}.${stack.pid}`;
+  writeFileSync(temporary, `${JSON.stringify(stack, null, 2)}\n`, { mode: 0o600 });
+  renameSync(temporary, fileOf(stateDir));
 }
 
-/** Forgets the stack of this process; that of another one stays. */
+/** Removes the record of this process. The record of another process stays. */
 export function removeStack(stateDir: string, pid: number): void {
   if (readStack(stateDir)?.pid === pid) rmSync(fileOf(stateDir), { force: true });
 }
 
-/** What of the configuration says where a stack runs, and how fast its machine is. */
-export type StackPlace = Pick<Config, 'stateDir' | 'timeLimitFactor'>;
+/** Settings that locate a stack, and the speed of its machine. */
+type StackPlace = Pick<Config, 'stateDir' | 'timeLimitFactor'>;
 
-/** The stack that runs on the state folder. A file left by a killed one is told by its pid and by silence. */
+/** The stack that runs on the state folder. The record of a killed stack has a dead process, or a gateway that does not answer. */
 export async function findStack(place: StackPlace): Promise<Stack | undefined> {
   const stack = readStack(place.stateDir);
   if (!stack || !isAlive(stack.pid)) return undefined;
@@ -58,7 +59,7 @@ function readStack(stateDir: string): Stack | undefined {
   }
 }
 
-/** Whether something answers at this address as our parts do. */
+/** Whether one of our services is healthy at this address. */
 export async function isHealthy(url: string, place: Pick<StackPlace, 'timeLimitFactor'>): Promise<boolean> {
   const signal = systemClock.signalAfter(limitsOf(place).stackProbeMs);
   try {
@@ -68,4 +69,51 @@ export async function isHealthy(url: string, place: Pick<StackPlace, 'timeLimitF
   } catch {
     return false;
   }
+}
+
+/** A port that Countersign listens on, with its setting. */
+interface OwnPort {
+  readonly setting: string;
+  readonly port: number;
+  readonly url: string;
+}
+
+/** The ports of `countersign up`. The embedded identity provider has one, another provider does not. */
+export function portsOf({ gateway, pdp, approvals, audit, identity, urls }: Config): readonly OwnPort[] {
+  return [
+    { setting: 'gateway.port', port: gateway.port, url: urls.gateway },
+    { setting: 'pdp.port', port: pdp.port, url: urls.pdp },
+    { setting: 'approvals.port', port: approvals.port, url: urls.approvals },
+    { setting: 'audit.port', port: audit.port, url: urls.audit },
+    ...(identity.issuer === undefined ? [{ setting: 'identity.port', port: identity.port, url: urls.issuer }] : []),
+  ];
+}
+
+/** Returns `EADDRINUSE`, `EACCES` or another code for a port that cannot be used. */
+export function portTrouble(host: string, port: number): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.once('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message));
+    server.listen({ host, port, exclusive: true }, () => server.close(() => resolve(undefined)));
+  });
+}
+
+/** The problem of a port that cannot be used, and after a semicolon the next step. */
+export function portAdvice({ setting, port }: OwnPort, trouble: string | undefined): string | undefined {
+  if (trouble === undefined) return undefined;
+  if (trouble === 'EADDRINUSE') {
+    return `port ${port} (${setting}) is in use by another program; stop that program, or set ${setting} in countersign.yaml`;
+  }
+  if (trouble === 'EACCES') return `port ${port} (${setting}) needs another user; set a port above 1023`;
+  return `port ${port} (${setting}) cannot be used (${trouble}); set host and ${setting} in countersign.yaml`;
+}
+
+/** Folder of the file server of the example configuration. `countersign up` makes it. */
+export const exampleFiles = ({ stateDir }: Pick<Config, 'stateDir'>): string => join(stateDir, 'files');
+
+/** Whether an upstream needs the folder that the first start makes. */
+export function awaitsFirstStart(config: Pick<Config, 'stateDir' | 'mcpServers'>, upstream: string): boolean {
+  const folder = exampleFiles(config);
+  const server = config.mcpServers[upstream];
+  return server !== undefined && 'args' in server && server.args.includes(folder) && !existsSync(folder);
 }

@@ -1,5 +1,5 @@
-/** What may be answered with something else than its result, by the `resultType` that says so. */
-const OTHERWISE: Readonly<Record<string, readonly string[]>> = {
+/** For each `resultType` other than `complete`, the methods that can have it. */
+const METHODS: Readonly<Record<string, readonly string[]>> = {
   task: ['tools/call'],
   input_required: ['tools/call', 'prompts/get', 'resources/read'],
 };
@@ -7,32 +7,32 @@ const OTHERWISE: Readonly<Record<string, readonly string[]>> = {
 export type AnswerKind = 'complete' | 'task' | 'input_required';
 
 /**
- * What a request was answered with: its result, a task to follow, or questions to answer first. A client that declares tasks
- * has to take each for every call. Throws a `TypeError` for one that this method cannot have: such an answer is not valid.
+ * The kind of an answer: a result, a task to follow, or questions to answer first. A client that declares tasks must accept each kind
+ * for every call. Throws a `TypeError` for a kind that is not valid for this method.
  * @see SEP-2663, Capability negotiation (TASK-004, TASK-005); SEP-2322, Supported requests
  */
 export function kindOfAnswer(
   method: string,
   { resultType = 'complete' }: { readonly resultType?: unknown },
 ): AnswerKind {
-  const isKnown = typeof resultType === 'string' && Object.hasOwn(OTHERWISE, resultType);
-  if (resultType !== 'complete' && !(isKnown && OTHERWISE[resultType]?.includes(method)))
+  const isKnown = typeof resultType === 'string' && Object.hasOwn(METHODS, resultType);
+  if (resultType !== 'complete' && !(isKnown && METHODS[resultType]?.includes(method)))
     throw new TypeError(`${method} cannot be answered with this kind of result`);
   return resultType as AnswerKind;
 }
 
-/** What the hints to a remedy are about. Any other type means nothing to this library. @see SEP-2643, Envelope */
+/** Types of remediation hints. This library ignores any other type. @see SEP-2643, Envelope */
 const REMEDIES = ['task', 'url', 'authorization_remediation'] as const;
 
-/** What a server says of a call that it did not carry out for want of permission. */
+/** The denial of a call. */
 export interface Denial {
-  /** Whether there is a way to get it. `undisclosed` leaves that open, and so does what cannot be understood. */
+  /** Whether there is a way to get permission. A value that is not known counts as `undisclosed`. */
   readonly remediation: 'available' | 'unavailable' | 'undisclosed';
-  /** Ways that the server names, of those that are known. None unless one is available. */
+  /** The known ways that the server names. Empty unless `remediation` is `available`. */
   readonly remedies: readonly (typeof REMEDIES)[number][];
 }
 
-/** The denial in an answer: a tool's result, or a task that waits for a decision. Undefined where there is none. */
+/** The denial in the result of a tool, or in a task that waits for a decision. Undefined without one. */
 export function readDenial({ _meta }: AnyToolResult): Denial | undefined {
   const envelope = _meta?.[AUTHORIZATION_META];
   if (envelope === undefined) return undefined;
@@ -45,9 +45,9 @@ export function readDenial({ _meta }: AnyToolResult): Denial | undefined {
 }
 
 /**
- * Whether a denied call may be made again as it is, once its remedy was used, and whether another authorization may be asked
- * for. Only where the server says that there is a remedy, and not while a task holds the call: that one goes on by itself.
- * `undisclosed` forbids it too, and says all the same that somebody may know a way.
+ * Whether the client may repeat a denied call unchanged after using its remedy, and may ask for another authorization. The server must
+ * name a remedy. A call that a task holds goes on by itself and must not be repeated. `undisclosed` forbids it too, although a person
+ * may know a way.
  * @see SEP-2643, Envelope (DENIAL-007, DENIAL-008, DENIAL-024)
  */
 export function mayRepeat(answer: AnyToolResult): boolean {
@@ -55,18 +55,14 @@ export function mayRepeat(answer: AnyToolResult): boolean {
   return denial?.remediation === 'available' && !denial.remedies.includes('task');
 }
 
-/** The result of a tool, or the one inside a completed task, as far as this library looks. */
+/** The result of a tool or of a completed task, as far as this library reads it. */
 export interface AnyToolResult {
   readonly _meta?: Readonly<Record<string, unknown>> | undefined;
 }
 
-/** The one value that says that nothing ran. */
-const NOT_EXECUTED = 'denied-not-executed';
-
 /**
- * What became of the execution, as the server says: `approved-executed`, `denied-not-executed`, `execution-error`,
- * `outcome-unknown`, or a value of a later version, which is handed out as it is. Undefined where the server says nothing,
- * or two things at once.
+ * The disposition that the server reports: `approved-executed`, `denied-not-executed`, `execution-error`, `outcome-unknown`, or an
+ * unchanged value of a later version. Undefined if the server reports no disposition, or two different ones.
  * @see SEP-2848, Execution disposition
  */
 export function readDisposition({ _meta }: AnyToolResult): string | undefined {
@@ -75,38 +71,32 @@ export function readDisposition({ _meta }: AnyToolResult): string | undefined {
   return typeof value === 'string' && said.every((one) => one === value) ? value : undefined;
 }
 
-/**
- * Whether the tool may have run. Only a plain "it did not" rules that out: a value that nobody knows, and none at all, count
- * as "it may have", so that no call is repeated on a guess (APPR-133).
- */
+/** Whether the tool may have run. An unknown or absent disposition counts as yes, so that no call is repeated on a guess (APPR-133). */
 export function mayHaveRun(result: AnyToolResult): boolean {
-  return readDisposition(result) !== NOT_EXECUTED;
+  return readDisposition(result) !== 'denied-not-executed';
 }
 
-/** The names on the wire that this library reads. They are those that the gateway writes. */
+/** The names on the wire that this library reads and the gateway writes. */
 export const AUTHORIZATION_META = 'io.modelcontextprotocol/authorization';
 export const DISPOSITION_META = 'io.modelcontextprotocol/tool-approval-disposition';
-/** First name of the disposition key. */
+/** Former name of the disposition key. */
 export const DISPOSITION_META_ALIAS = 'net.openid.authzen/disposition';
 export const REQUIREMENTS_META = 'dev.countersign/requirements';
 export const PREPROCESSOR_META = 'dev.countersign/preprocessor';
 
-/**
- * What a client knows of requirements, by their exact text: `false` for one that it cannot meet, `true` for one that it may.
- * Those that it does not know are absent.
- */
+/** Requirements that a client knows, by their exact text: `false` if it cannot meet one, `true` if it may. */
 export type KnownRequirements = ReadonlyMap<string, boolean>;
 
-/** What a tool declares, or undefined when it declares nothing that can be read. @see SEP-2487 */
+/** The requirements that a tool declares. Undefined without a valid declaration. @see SEP-2487 */
 export function requirementsOf({ execution, _meta }: ListedTool): readonly string[] | undefined {
   const declared = (execution as { requirements?: unknown } | null | undefined)?.requirements;
   return textsIn(declared) ?? textsIn(_meta?.[REQUIREMENTS_META]);
 }
 
 /**
- * Whether a call of the tool would certainly be refused, so that a client may leave it out, rank it lower or avoid it. True
- * only when every requirement is known and one of them cannot be met; in any other case the client has to behave as if
- * nothing were declared. It is no statement about permission, and the server decides in any case.
+ * Whether the server would certainly refuse a call of the tool, so that a client may hide, rank lower or avoid it. True only if the
+ * client knows every requirement and cannot meet one. Otherwise the client must behave as without a declaration. The result says nothing
+ * about permission, and the server always decides.
  * @see SEP-2487, Client Behavior (REQ-008 to REQ-011)
  */
 export function isBoundToFail(tool: ListedTool, known: KnownRequirements): boolean {
@@ -118,12 +108,12 @@ function textsIn(value: unknown): readonly string[] | undefined {
   return Array.isArray(value) && value.every((one) => typeof one === 'string') ? value : undefined;
 }
 
-/** A tool as `tools/list` has it, as far as this library looks. What any MCP client's `listTools` answers fits. */
+/** A tool of `tools/list`, as far as this library reads it. The result of any MCP client fits. */
 export interface ListedTool {
   readonly name: string;
   readonly _meta?: Readonly<Record<string, unknown>> | undefined;
   readonly annotations?: unknown;
-  /** Only clients that read the answer as it came have the members that follow: the official ones drop them. */
+  /** Official clients drop the members that follow. Only clients that read the raw answer have them. */
   readonly execution?: unknown;
   readonly preprocessor?: unknown;
 }

@@ -1,20 +1,17 @@
-import { type Clock, systemClock } from '../shared/clock.ts';
+import { systemClock } from '../shared/clock.ts';
 import { type ListedTool, PREPROCESSOR_META } from './answer.ts';
 
-/** Nobody wants to wait longer for a prompt to begin. Milliseconds. */
-const TIMEOUT_MS = 2_000;
-
-/** A server as this library uses it; any MCP client fits with a line around each. */
+/** The part of a server that this library uses. Any MCP client can provide it with one line for each method. */
 export interface ToolServer<Tool extends ListedTool> {
   listTools(): Promise<readonly Tool[]>;
-  /** Rejects, or answers with `isError`, when the tool gives nothing. */
+  /** Rejects, or returns `isError`, if the tool fails. */
   callTool(call: { name: string; arguments: Record<string, unknown> }, signal: AbortSignal): Promise<unknown>;
 }
 
-/** What a preprocessor gave for one prompt. */
+/** The output of a preprocessor for one prompt. */
 export interface PreprocessorOutput {
   readonly tool: string;
-  /** The blocks of its result, as they came. */
+  /** The unchanged blocks of its result. */
   readonly content: readonly unknown[];
 }
 
@@ -23,33 +20,31 @@ export interface Message {
   readonly text: string;
 }
 
-/** Everything that the model gets for one prompt. */
+/** The complete input of the model for one prompt. */
 export interface ModelRequest<Tool> {
-  /** Prompts and answers of earlier turns, and nothing of any preprocessor. */
+  /** Prompts and answers of earlier turns, without the output of preprocessors. */
   readonly history: readonly Message[];
-  /** For this request alone, in the order in which the server lists the tools. */
+  /** For this request only, in the order in which the server lists the tools. */
   readonly context: readonly PreprocessorOutput[];
   readonly prompt: string;
-  /** What the model may call: preprocessors are not among them. */
+  /** The tools that the model may call. Preprocessors are excluded. */
   readonly tools: readonly Tool[];
 }
 
 export interface ConversationOptions<Tool extends ListedTool> {
-  /** What a preprocessor is given for a prompt. */
+  /** The arguments of a preprocessor for a prompt. */
   readonly argumentsFor: (tool: Tool, prompt: string) => Record<string, unknown>;
-  /** Limit on one preprocessor. Default: 2 seconds. */
+  /** Time limit for one preprocessor. Default: 2 seconds, so that no prompt waits longer. */
   readonly timeoutMs?: number;
-  /** For tests. Default: the time of this machine. */
-  readonly clock?: Clock;
 }
 
 export const isPreprocessor = ({ preprocessor, _meta }: ListedTool): boolean =>
   preprocessor === true || _meta?.[PREPROCESSOR_META] === true;
 
 /**
- * A conversation in which the server's preprocessors run before each prompt reaches the model. What they give is part of
- * that one request: it gets into no history, and the tools themselves into no list. One that fails, takes too long or
- * answers with a task gives nothing, and the prompt goes on without it.
+ * A conversation in which the preprocessors of the server run before each prompt reaches the model. Their output is part of that one
+ * request and not of the history. The model cannot call them. A preprocessor that fails, takes too long or answers with a task adds
+ * nothing, and the prompt goes on without it.
  * @see preprocessor tools (PRE-002 to PRE-005)
  */
 export class Conversation<Tool extends ListedTool> {
@@ -63,10 +58,10 @@ export class Conversation<Tool extends ListedTool> {
     this.#options = options;
   }
 
-  /** One prompt and its answer. A turn whose model fails leaves the history as it was. */
+  /** Runs one prompt and returns the answer. If the model fails, the history stays unchanged. */
   async turn(prompt: string, model: (request: ModelRequest<Tool>) => Promise<string>): Promise<string> {
     const listed = await this.#server.listTools();
-    // At once, since none may have an effect that another could see; but in the order of the list.
+    // They run at the same time, because none may have an effect on another. The outputs keep the order of the list.
     const outputs = await Promise.all(listed.filter(isPreprocessor).map((tool) => this.#run(tool, prompt)));
     const answer = await model({
       history: [...this.#history],
@@ -78,26 +73,25 @@ export class Conversation<Tool extends ListedTool> {
     return answer;
   }
 
-  /** How long each preprocessor held prompts up, by its name. */
+  /** How long each preprocessor delays prompts, by its name. */
   latency(): ReadonlyMap<string, Latency> {
     return new Map([...this.#meters].map(([tool, meter]) => [tool, meter.read()]));
   }
 
   async #run(tool: Tool, prompt: string): Promise<PreprocessorOutput | undefined> {
-    const { clock = systemClock } = this.#options;
-    const began = clock.monotonicMs();
+    const began = systemClock.monotonicMs();
     const content = await this.#contentOf(tool, prompt).catch(() => undefined);
     const meter = this.#meters.get(tool.name) ?? new LatencyMeter();
     this.#meters.set(tool.name, meter);
-    meter.note(clock.monotonicMs() - began, content === undefined);
+    meter.note(systemClock.monotonicMs() - began, content === undefined);
     return content && { tool: tool.name, content };
   }
 
   async #contentOf(tool: Tool, prompt: string): Promise<readonly unknown[] | undefined> {
-    const { argumentsFor, timeoutMs = TIMEOUT_MS, clock = systemClock } = this.#options;
-    const signal = clock.signalAfter(timeoutMs);
+    const { argumentsFor, timeoutMs = 2_000 } = this.#options;
+    const signal = systemClock.signalAfter(timeoutMs);
     const call = this.#server.callTool({ name: tool.name, arguments: argumentsFor(tool, prompt) }, signal);
-    // A client that does not heed the signal must not hold the prompt up either.
+    // A client that ignores the signal must not delay the prompt either.
     const late = new Promise<never>((_, reject) =>
       signal.addEventListener('abort', () => reject(new Error('too late'))),
     );
@@ -107,26 +101,23 @@ export class Conversation<Tool extends ListedTool> {
   }
 }
 
-/** What a server asks for: of the user, of the model, or of the client. The same in an answer and in a task. */
+/** An input request of a server to the user, the model or the client. Answers and tasks have the same form. */
 export interface Question {
   readonly method: string;
   readonly params?: unknown;
 }
 
-/** By the keys that the server chose. */
+/** Input requests, by the keys that the server chose. */
 export type Questions = Readonly<Record<string, Question>>;
 
-/**
- * Answers one question, as it would if it came alone: nothing here tells it that a task is behind it, or an approval, so it
- * trusts it no more for that (TASK-041).
- */
+/** Answers one question. It does not learn of a task or an approval behind the question, so it does not trust it more (TASK-041). */
 export type Answerer = (question: Question) => Promise<unknown>;
 
 /**
- * Answers the questions, one after the other, by their keys: what `tasks/update` takes.
+ * Answers the questions one after the other. Returns the answers by key, as `tasks/update` takes them.
  *
- * @param answered Keys that were answered already; they are left out, and the new ones added. A task may show a question
- *   again until it has seen the answer.
+ * @param answered Keys with an answer. Their questions are skipped, and new keys are added. A task can repeat a question until it has
+ *   the answer.
  */
 export async function answersTo(
   questions: Questions,
@@ -139,19 +130,19 @@ export async function answersTo(
     answers.push([key, await answer(question)]);
     answered.add(key);
   }
-  // A key is the server's choice: `__proto__` is one like any other.
+  // The server chooses the keys: `fromEntries` also keeps `__proto__`.
   return Object.fromEntries(answers);
 }
 
-/** A request's answer that asks for something first. */
+/** An answer that requests input first. */
 export interface Asking {
   readonly inputRequests?: Questions | undefined;
   readonly requestState?: string | undefined;
 }
 
 /**
- * The parameters with which the request is repeated: its own, the answers, and the state as the server gave it. What came
- * with an earlier repetition stays behind. The request needs an id of its own, which clients choose by themselves.
+ * The parameters for the repeated request: its own, the answers, and the unchanged state of the server. Answers and state of an earlier
+ * repetition are dropped. The request needs a new id, which clients choose by themselves.
  * @see SEP-2322, Client requirements (MRTR-015 to MRTR-018)
  */
 export async function repetitionOf<Params extends object>(
@@ -167,12 +158,12 @@ export async function repetitionOf<Params extends object>(
   };
 }
 
-/** Runs that are remembered; older ones do not count. */
+/** The percentiles cover this many latest runs. */
 const REMEMBERED = 1_000;
 
-/** How long something took, over its last runs. */
+/** Durations of the latest runs. */
 export interface Latency {
-  /** All that were ever made. */
+  /** Number of all runs. */
   readonly runs: number;
   readonly failures: number;
   /** Milliseconds. Zero before the first run. */
@@ -180,7 +171,7 @@ export interface Latency {
   readonly p99Ms: number;
 }
 
-/** Measures runs, failed ones too: whoever waited, waited. */
+/** Measures all runs. Failed runs delay a prompt too. */
 class LatencyMeter {
   readonly #durations: number[] = [];
   #runs = 0;
@@ -195,7 +186,7 @@ class LatencyMeter {
 
   read(): Latency {
     const sorted = this.#durations.toSorted((a, b) => a - b);
-    // The nearest rank: a duration that was measured, none between two.
+    // Nearest rank: always a measured duration.
     const at = (share: number) => sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? 0;
     return { runs: this.#runs, failures: this.#failures, p50Ms: at(0.5), p99Ms: at(0.99) };
   }

@@ -1,8 +1,8 @@
 import type { ListedTool } from './answer.ts';
 
 /**
- * What a signature lists: the member that tells the things of a list apart, and how many of them there may be. More are no
- * signature that anybody could have looked at; resources are looked at by their templates and their servers.
+ * The lists of a signature: the key member of their things, and the highest number of things. A person could not review a longer
+ * signature. Resources are reviewed by their templates and servers.
  */
 const LISTS = {
   tools: { key: 'name', max: 10_000 },
@@ -14,10 +14,10 @@ const LISTS = {
 /** The lists of a server, by the members of its signature. */
 export type ListName = keyof typeof LISTS;
 
-/** What a server answers to `signature`, as far as this library looks. */
+/** The result of `signature`, as far as this library reads it. */
 export type AnySignature = { readonly [List in ListName]?: unknown };
 
-/** What lists have, as far as this library looks. What any MCP client's list methods answer fits. */
+/** The things of lists, as far as this library reads them. The results of any MCP client fit. */
 export interface ListedThings {
   readonly tools: ListedTool;
   readonly prompts: { readonly name: string };
@@ -25,17 +25,17 @@ export interface ListedThings {
   readonly resourceTemplates: { readonly uriTemplate: string; readonly annotations?: unknown };
 }
 
-/** The answer cannot be a signature, or is longer than anybody could trust. */
+/** The answer is not a signature, or is too long for a review. */
 export class SignatureError extends Error {
   override readonly name = 'SignatureError';
 }
 
-/** What a server said that it could ever list. Which of it is trusted is for the client to say. @see SEP-2091 */
+/** Everything that a server declares to list. The client decides which part it trusts. @see SEP-2091 */
 export interface TrustedSignature {
   /**
-   * Those of the listed things that the signature does not have under their name or address, or not with their annotations:
-   * the server promised never to list them. Any part of a signature is a good list, also none of it (SIG-006). A list that
-   * was read after the signature changed may have more: read the signature again before you judge.
+   * Returns the listed things that the signature does not have, by name or address and annotations: the server promised never to
+   * list them. A list may have any part of the signature, or be empty (SIG-006). After a change of the signature, a list can have more:
+   * read the signature again before you judge.
    */
   outside<List extends ListName, Thing extends ListedThings[List]>(
     list: List,
@@ -43,7 +43,7 @@ export interface TrustedSignature {
   ): readonly Thing[];
 }
 
-/** Reads the result of `signature`. Throws a `SignatureError` for what is none. */
+/** Reads the result of `signature`. Throws a `SignatureError` for any other content. */
 export function readSignature(signature: AnySignature): TrustedSignature {
   const names = Object.keys(LISTS) as ListName[];
   const profiles = new Map(names.map((list) => [list, profilesIn(list, signature[list])]));
@@ -76,8 +76,8 @@ const profilesOf = (annotations: unknown): readonly string[] =>
   (Array.isArray(annotations) ? annotations : [annotations]).map(formOf);
 
 /**
- * Equal for equal annotations, in whatever order their members are. None are the same as empty ones. When the contents of a
- * resource changed is not known in advance, so no signature can promise it.
+ * Equal for equal annotations, in any order of their members. Absent and empty annotations are equal. The time of a change is not
+ * known in advance, so a signature cannot promise it.
  */
 function formOf(annotations: unknown): string {
   const { lastModified: _time, ...members } = (annotations ?? {}) as Record<string, unknown>;

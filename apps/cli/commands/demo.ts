@@ -1,72 +1,111 @@
-import { join } from 'node:path';
+import { randomUUID } from 'node:crypto';
 import { Command } from 'commander';
+import { Webhook } from 'standardwebhooks';
+import * as z from 'zod';
+import { callDigest } from '../../../workflows/domain/gated-call/call-binding.ts';
+import { systemClock } from '../../shared/clock.ts';
 import { loadDevelopmentSecrets } from '../../shared/config/development-secrets.ts';
-import type { Config, Person } from '../../shared/config/config.ts';
-import { limitsOf } from '../../shared/limits.ts';
-import { createApi } from '../api.ts';
+import type { Config } from '../../shared/config/config.ts';
+import { sha256 } from '../../shared/crypto.ts';
+import { until } from '../../shared/embedded/process-tools.ts';
+import { signedHeaders } from '../../shared/http/webhook-signature.ts';
+import { type Api, findPerson, openApi, signIn } from '../api.ts';
 import { CliError, type Io, json, readConfig } from '../context.ts';
-import { createScriptedApprover } from '../demo/scripted-approver.ts';
-import type { Demo } from '../demo/run-demo.ts';
-import { signIn } from '../people.ts';
-import { findStack } from '../stack.ts';
+import type { Demo, ExactCall } from '../demo/run-demo.ts';
+import { exampleFiles, findStack } from '../stack.ts';
 import { runStack } from './up.ts';
 
-/** `demo`: an agent makes three calls against the running stack, or against one that is started for it. */
+/** `demo`: an agent makes three calls at the running stack, or at a stack that the demonstration starts. */
 export function demoCommand(io: Io): Command {
   return new Command('demo')
     .description('watch an agent make three calls: one is allowed, one waits for an approval, one is refused')
-    .option('--auto', 'let a scripted approver decide through the signed webhook instead of waiting for you')
-    .option('--json', 'print the whole outcome record of the held call as JSON on stdout, and the story on stderr')
+    .option('--auto', 'let a scripted approver decide by the signed webhook, instead of you')
+    .option('--json', 'print the complete outcome record of the held call as JSON on stdout, and the story on stderr')
     .action(async (options: { auto?: boolean; json?: boolean }, command: Command) => {
       const loaded = readConfig(io, command);
       const { config } = loaded;
       const say = options.json ? (line: string) => io.err(line) : (line: string) => io.out(line);
       const show = async () => {
-        // Loaded when wanted: the agent's client is a development dependency.
+        // Loaded on demand, because the client of the agent is a development dependency.
         const { runDemo } = await import('../demo/run-demo.ts');
         const record = await runDemo({ ...(await prepare(io, config, options.auto === true)), say });
         if (options.json) io.out(json(record));
       };
       if (await findStack(config)) return show();
-      io.err('Nothing is running yet, so everything is started for the demonstration and stopped after it.');
+      io.err('Countersign is not running, so the demonstration starts it and stops it at the end.');
       await runStack(io, loaded, async () => {
         await show();
-        say('Start everything again with `npm start` to look at the record and its page.');
+        say('Run `npm start` to see the record and its page again.');
       });
     });
 }
 
 async function prepare(io: Io, config: Config, auto: boolean): Promise<Omit<Demo, 'say'>> {
-  const agent = first(config, 'agent');
-  const { token: agentToken, urls } = await signIn(io, config, { audience: 'mcp', name: agent.name });
-  const { token: auditorToken } = await signIn(io, config, { audience: 'audit', name: first(config, 'auditor').name });
-  const approvers = config.identity.people.filter(({ roles }) => roles.includes('approver'));
+  const { people } = config.identity;
+  const { name: agent } = findPerson(people, { role: 'agent' });
+  const { token: agentToken, urls } = await signIn(io, config, { audience: 'mcp', name: agent });
+  const { name: auditor } = findPerson(people, { role: 'auditor' });
+  const { api: audit } = await openApi(io, config, { audience: 'audit', name: auditor });
+  const approvers = people.filter(({ roles }) => roles.includes('approver'));
   return {
     urls,
-    files: join(config.stateDir, 'files'),
+    files: exampleFiles(config),
     agentToken,
-    auditorToken,
+    audit,
     approvers: approvers.map(({ name }) => name),
-    limits: limitsOf(config),
     approve: auto ? await scriptedApproval(io, config) : undefined,
   };
 }
 
 async function scriptedApproval(io: Io, config: Config): Promise<NonNullable<Demo['approve']>> {
   const { secrets } = await loadDevelopmentSecrets(config.stateDir);
-  const approver = first(config, 'approver');
-  const { token, urls } = await signIn(io, config, { audience: 'approvals', name: approver.name });
-  const scripted = createScriptedApprover({
-    inbox: createApi(urls.approvals, token, limitsOf(config)),
-    approver: approver.name,
-    webhookUrl: `${urls.approvals}/webhooks/decisions`,
-    secret: secrets.decisionWebhookSecret,
-  });
-  return (call) => scripted.approve(call);
+  const { name: approver } = findPerson(config.identity.people, { role: 'approver' });
+  const { api: inbox, urls } = await openApi(io, config, { audience: 'approvals', name: approver });
+  const webhookUrl = `${urls.approvals}/webhooks/decisions`;
+  return (call) => approveByWebhook({ inbox, approver, webhookUrl, secret: secrets.decisionWebhookSecret }, call);
 }
 
-function first({ identity }: Config, role: Person['roles'][number]): Person {
-  const found = identity.people.find(({ roles }) => roles.includes(role));
-  if (found !== undefined) return found;
-  throw new CliError(`the demonstration needs somebody with the role ${role}; add one to identity.people`);
+const openRequests = z.object({
+  requests: z.array(z.looseObject({ id: z.string(), generation: z.number(), callDigest: z.string() })),
+});
+
+interface Approver {
+  /** The approvals API for an approver. */
+  readonly inbox: Api;
+  readonly approver: string;
+  readonly webhookUrl: string;
+  /** Signs decisions (`whsec_…`). */
+  readonly secret: string;
+}
+
+/**
+ * Waits for the open request of exactly this call, and approves it by the signed webhook, as a ticket system or a chat bot would. Other
+ * open requests stay unchanged.
+ */
+async function approveByWebhook({ inbox, approver, webhookUrl, secret }: Approver, call: ExactCall): Promise<void> {
+  const digest = callDigest(call, sha256);
+  const find = async () => {
+    const { requests } = await inbox.get('/requests?status=pending&order=newest&limit=200', openRequests);
+    return requests.find((one) => one.callDigest === digest);
+  };
+  const request = await until(find, { withinMs: 30_000, everyMs: 200 });
+  if (request === undefined)
+    throw new CliError(`no request arrived for this call of ${call.tool}; see \`countersign requests list\``);
+  const body = JSON.stringify({
+    requestId: request.id,
+    generation: request.generation,
+    callDigest: request.callDigest,
+    approver: { subject: approver },
+    verdict: 'approve',
+    reason: 'Approved by the demonstration',
+  });
+  const response = await fetch(webhookUrl, {
+    method: 'POST',
+    headers: signedHeaders(new Webhook(secret), { id: `msg_${randomUUID()}`, body, at: new Date(systemClock.now()) }),
+    body,
+  });
+  if (response.ok) return;
+  throw new CliError(
+    `the decision webhook answered ${response.status}: ${await response.text()}; read the log of the inbox`,
+  );
 }

@@ -4,19 +4,20 @@ import type { Finding } from './doctor/check.ts';
 
 const NAME_WIDTH = 17;
 
-/** `doctor`: looks at everything that Countersign needs, changes nothing, and says what to do. */
+/** `doctor`: checks everything that Countersign needs, and prints next steps. It changes nothing. */
 export function doctorCommand(io: Io): Command {
   return new Command('doctor')
-    .description('check everything Countersign needs. Exit code 1 when something failed')
+    .description('check everything that Countersign needs. Exit code 1 if a check fails')
     .option('--json', 'print the findings as JSON')
     .action(async (options: { json?: boolean }, command: Command) => {
-      // Loaded only now: it brings the clients of everything with it.
+      // Loaded on demand, because it brings the clients of all services.
       const { examine } = await import('./doctor/examine.ts');
       const findings = await examine(io, command);
       if (options.json) io.out(json({ findings }));
       else for (const finding of findings) io.out(inWords(finding));
       const failed = findings.filter(({ status }) => status === 'fail').length;
-      if (failed > 0) throw new CliError(`${failed} of ${findings.length} checks failed`);
+      if (failed > 0)
+        throw new CliError(`${failed} of ${findings.length} checks failed; the line below each says the next step`);
     });
 }
 

@@ -3,46 +3,42 @@ import { Command, Option } from 'commander';
 import { Client } from 'pg';
 import { type Logger, pino } from 'pino';
 import { claimIdOf } from '../../../workflows/domain/gated-call/call-binding.ts';
-import type { GatedCallState } from '../../../workflows/domain/gated-call/gated-call.ts';
 import { systemClock } from '../../shared/clock.ts';
 import { logTransitions } from '../../shared/database/transitions.ts';
 import { limitsOf, type Timing } from '../../shared/limits.ts';
 import { sha256 } from '../../shared/crypto.ts';
 import { createTemporalClient } from '../../shared/temporal/connection.ts';
 import { askWitness, createEngineMemory, type Witness } from '../../shared/temporal/fence-mark.ts';
+import type { Config } from '../../shared/config/config.ts';
 import { CliError, type Io, json, readConfig } from '../context.ts';
 
-interface Options {
-  readonly afterRestore: true;
-  readonly temporal: 'kept' | 'lost';
-  readonly json?: boolean;
-}
-
 const AFTER_HELP = `
-Run it once, after the database was restored from a backup or failed over to a server that was behind. It needs
-DATABASE_URL (as the owner of the tables) and, with --temporal kept, TEMPORAL_ADDRESS. Until it has come to its end,
-nothing is executed. Gateway and worker may run meanwhile.
+Run it once after a restore of the database from a backup, or after a failover to a server that was behind. It needs
+DATABASE_URL (for the owner of the tables) and, with --temporal kept, TEMPORAL_ADDRESS. No call is executed until it is done.
+Gateway and worker may run meanwhile.
 
-  --temporal kept    Temporal was not touched, so it knows what was done since the backup. A call that may have run ends as
-                     outcome_unknown, one that had ended as denied, and the others go on.
-  --temporal lost    Temporal was restored, emptied or replaced as well, so nothing can tell. Every open call ends as outcome_unknown.
+  --temporal kept    Temporal was not touched, so it has the history since the backup. A call that may have run ends as
+                     outcome_unknown, a call that had ended without running ends as denied, and the others go on.
+  --temporal lost    Temporal was restored, emptied or replaced too, so the history is lost. Every open call ends as outcome_unknown.
 
-Calls that the restored database does not know any more are gone: their tasks are answered as unknown.`;
+Calls that are missing in the restored database are lost: the gateway answers that it does not know their tasks.`;
 
-/** `reconcile`: what has to be looked into before a database that may have lost rows is worked with again. */
+/** `reconcile`: prepares a database that may have lost rows for further work. */
 export function reconcileCommand(io: Io): Command {
   return new Command('reconcile')
-    .description('hold the open calls of a restored database against what Temporal remembers of them')
-    .requiredOption('--after-restore', 'what to do (there is nothing else yet)')
+    .description('compare the open calls of a restored database with their histories in Temporal')
+    .requiredOption('--after-restore', 'reconcile after a restore (the only mode)')
     .addOption(
-      new Option('--temporal <what>', 'what became of Temporal').choices(['kept', 'lost']).makeOptionMandatory(),
+      new Option('--temporal <what>', 'whether Temporal kept its history')
+        .choices(['kept', 'lost'])
+        .makeOptionMandatory(),
     )
     .option('--json', 'print the result as JSON')
     .addHelpText('after', AFTER_HELP)
-    .action(async (options: Options, command: Command) => {
+    .action(async (options: { temporal: 'kept' | 'lost'; json?: boolean }, command: Command) => {
       const { config } = readConfig(io, command);
       const { databaseUrl } = io.environment;
-      if (databaseUrl === undefined) throw new CliError('DATABASE_URL is not set; it names the restored database');
+      if (databaseUrl === undefined) throw new CliError('DATABASE_URL is not set; set it to the restored database');
       const engine = options.temporal === 'kept' ? engineOf(config.temporal) : undefined;
       try {
         const result = await reconcileAfterRestore({
@@ -53,56 +49,44 @@ export function reconcileCommand(io: Io): Command {
             if (done % 100 === 0 || done === of) io.err(`${done} of ${of} open calls`);
           },
         });
-        io.out(options.json ? json(result) : told(result));
+        io.out(options.json ? json(result) : inWords(result));
       } finally {
         await engine?.close();
       }
     });
 }
 
-function engineOf(temporal: ReturnType<typeof readConfig>['config']['temporal']) {
+function engineOf(temporal: Config['temporal']) {
   const { address } = temporal;
-  if (address === undefined) throw new CliError('TEMPORAL_ADDRESS is not set; Temporal is the witness');
+  if (address === undefined)
+    throw new CliError('TEMPORAL_ADDRESS is not set; set it to the Temporal that has the histories');
   return createTemporalClient({ ...temporal, address });
 }
 
-function told({ epoch, open, settled, ended, withoutWitness }: Reconciled): string {
+function inWords({ epoch, open, settled, ended, withoutWitness }: Reconciled): string {
   return [
-    `Epoch ${epoch}. ${open} open calls were looked at.`,
-    `${settled} may have run after the backup was made: they ended as outcome_unknown and will not run again.`,
-    `${withoutWitness} of these are unknown to Temporal, so nothing can tell.`,
-    `${ended} had ended after the backup was made, without running: they ended as denied.`,
-    'Executions are possible again. Start gateway and worker where they do not run.',
+    `Epoch ${epoch}. Open calls: ${open}.`,
+    `${settled} may have run after the backup: they ended as outcome_unknown and will not run again.`,
+    `${withoutWitness} of these have no history in Temporal, so their outcome cannot be found.`,
+    `${ended} had ended without running after the backup: they ended as denied.`,
+    'Executions are possible again. Start gateway and worker if they do not run.',
   ].join('\n');
-}
-
-/** What was found, in numbers of open calls. */
-interface Reconciled {
-  readonly epoch: number;
-  readonly open: number;
-  /** They may have run, as far as can be told: they ended as `outcome_unknown`. */
-  readonly settled: number;
-  /** They had ended without execution before the rows of that were lost: they ended as denied. */
-  readonly ended: number;
-  /** Of those that were settled: the engine has no history of them, or was lost itself. */
-  readonly withoutWitness: number;
 }
 
 interface OpenCall {
   readonly id: string;
-  readonly state: GatedCallState;
   readonly generation: number;
   readonly has_permit: boolean;
 }
 
 const OPEN = `
-  SELECT g.id, g.state, g.generation, i.gated_call_id IS NOT NULL AS has_permit
+  SELECT g.id, g.generation, i.gated_call_id IS NOT NULL AS has_permit
   FROM gateway.gated_call g LEFT JOIN gateway.invocation i ON i.gated_call_id = g.id
   WHERE g.ended_at IS NULL ORDER BY g.created_at, g.id`;
 
 interface ReconcileOptions extends Timing {
   readonly databaseUrl: string;
-  /** Temporal, whose histories go on to where everything stopped. Undefined: they were lost too. */
+  /** Temporal with its complete histories. Undefined if these are lost too. */
   readonly engine: Engine | undefined;
   readonly retentionMs: number;
   readonly onProgress: (done: number, of: number) => void;
@@ -110,13 +94,17 @@ interface ReconcileOptions extends Timing {
   readonly log: Logger;
 }
 
+type Reconciled = Awaited<ReturnType<typeof reconcileAfterRestore>>;
+
 /**
- * Holds every open call of a database that may have lost rows against what the engine remembers, while nothing can be
- * executed. A call that may have run ends as `outcome_unknown`, one that had ended as denied; the others go on. Without an
- * engine to ask, each may have run. Stops frozen when anything fails: then nothing runs until it was run again to its end.
- * Throws a `CliError`, and leaves everything frozen, when the engine was lost as well and is asked all the same.
+ * Compares every open call of a database that may have lost rows with the histories of the engine, while nothing can be executed. A
+ * call that may have run ends as `outcome_unknown`. A call that had ended without execution ends as denied. The others go on. Without
+ * an engine, every call may have run. After any failure everything stays frozen until a run succeeds. Throws a `CliError`, and leaves
+ * everything frozen, if the histories of a given engine are lost too.
+ *
+ * Returns numbers of open calls. `withoutWitness` counts the `settled` calls without a history.
  */
-export async function reconcileAfterRestore(options: ReconcileOptions): Promise<Reconciled> {
+export async function reconcileAfterRestore(options: ReconcileOptions) {
   const { databaseUrl, engine, retentionMs, onProgress, log } = options;
   const database = new Client({ connectionString: databaseUrl, application_name: 'countersign reconcile' });
   await database.connect();
@@ -141,7 +129,7 @@ export async function reconcileAfterRestore(options: ReconcileOptions): Promise<
       }
       onProgress(index + 1, open.length);
     }
-    if (engine !== undefined) await tell(engine, database, options);
+    if (engine !== undefined) await writeMark(engine, database, options);
     await liftFence(database);
     return { epoch, open: open.length, ...counts };
   } finally {
@@ -150,9 +138,9 @@ export async function reconcileAfterRestore(options: ReconcileOptions): Promise<
 }
 
 /**
- * What is to become of a call. A permit on record says more than the engine can: nothing is sent again, and at the execution
- * deadline the outcome is unknown. Without one, a claim is no proof that nothing was sent, since the permit may be among the
- * lost rows. Where the engine has no history of a call, nothing tells what became of it since the backup.
+ * Decides the fate of a call. A recorded permit is enough: the worker sends nothing again, and the outcome is unknown at the execution
+ * deadline. Without a permit, a claimed call may have been sent, because the permit may be among the lost rows. Without a history, the
+ * fate of a call since the backup is unknown.
  */
 function verdictOn({ has_permit }: OpenCall, witness: Witness): 'go on' | 'settle' | 'end' {
   if (has_permit) return 'go on';
@@ -164,13 +152,13 @@ async function freeze(database: Client, known: number): Promise<number> {
   const { rows } = await database.query<{ epoch: number }>('SELECT gateway.freeze($1) AS epoch', [known]);
   const [row] = rows;
   if (row === undefined)
-    throw new CliError('the table gateway.epoch has no row, so the backup is not complete. Restore it again');
+    throw new CliError('the table gateway.epoch has no row, so the backup is not complete. Restore a complete backup');
   return row.epoch;
 }
 
 /**
- * The epoch that the engine knows. One that was restored or emptied as well remembers no more than the database, and would
- * let calls run again: it is refused where that shows.
+ * The epoch that the engine knows. An engine that was restored or emptied too knows no more than the database, and would let calls run
+ * again. It is refused as far as the epoch shows this.
  */
 async function epochIn(
   database: Client,
@@ -182,15 +170,15 @@ async function epochIn(
   if (mark !== undefined && mark.epoch >= known - 1) return mark.epoch;
   const found =
     mark === undefined
-      ? 'Temporal has no mark of this installation: it was emptied, replaced, or is another one'
+      ? 'Temporal has no mark of this installation: it was emptied or replaced, or it is another Temporal'
       : 'Temporal is older than the database: it was restored too';
-  throw new CliError(`${found}. Name the right one, or end what it cannot tell with \`--temporal lost\``);
+  throw new CliError(`${found}. Set TEMPORAL_ADDRESS to the right one, or end all open calls with \`--temporal lost\``);
 }
 
-/** Tells the engine of the epoch, so that it is as good a witness as before when this is run again, with no worker in between. */
-async function tell(engine: Engine, database: Client, time: Timing): Promise<void> {
+/** Writes the epoch to the engine, so that a repeated run without a worker in between finds it there. */
+async function writeMark(engine: Engine, database: Client, time: Timing): Promise<void> {
   const { rows } = await database.query<{ installation: string; epoch: number; claims: number }>(
-    // Of a database that is frozen this only answers the mark as it is to be.
+    // For a frozen database this query only returns the next mark.
     `SELECT e.installation, mark.epoch, mark.claims::float8 AS claims
      FROM gateway.epoch e, gateway.hold_against(NULL, NULL) AS mark`,
   );
@@ -198,7 +186,7 @@ async function tell(engine: Engine, database: Client, time: Timing): Promise<voi
   for (const { installation, ...mark } of rows) await memory.writeMark(installation, mark);
 }
 
-/** Writes the two rows of the fence in transactions that are no neighbours, as it has to be, and allows executions. */
+/** Writes the two rows of the fence, and allows executions. The rows need transactions that do not follow each other directly. */
 async function liftFence(database: Client): Promise<void> {
   for (const text of ['SELECT gateway.stamp(1)', 'SELECT pg_current_xact_id()', 'SELECT gateway.stamp(2)'])
     await database.query(text);

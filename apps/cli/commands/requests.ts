@@ -1,12 +1,10 @@
 import { Argument, Command, InvalidArgumentError, Option } from 'commander';
 import * as z from 'zod';
 import { ACCESS_REQUEST_STATUSES, type Verdict } from '../../../workflows/domain/access-request/access-request.ts';
-import { limitsOf } from '../../shared/limits.ts';
-import { createApi, type Api } from '../api.ts';
-import { CliError, EXIT, facts, type Io, json, moment, readConfig, table, visible } from '../context.ts';
-import { signIn } from '../people.ts';
+import { type Api, openApi } from '../api.ts';
+import { confirm, facts, type Io, json, moment, readConfig, table, visible } from '../context.ts';
 
-/** The most that one answer has. */
+/** Highest number of requests in one answer of the API. */
 const PAGE_SIZE = 200;
 
 const summary = z.looseObject({
@@ -51,57 +49,53 @@ interface ListOptions extends Options {
   readonly order?: string;
   readonly limit?: number;
 }
-interface Listed {
-  readonly requests: z.infer<typeof summary>[];
-  readonly isMore: boolean;
-}
 interface VoteOptions extends Options {
   readonly reason?: string;
   readonly yes?: boolean;
 }
 
-/** `requests`: what waits for approval, and deciding it, as one of the approvers. */
+/** `requests`: shows and decides access requests, as an approver. */
 export function requestsCommand(io: Io): Command {
   const api = async (options: Options, command: Command): Promise<Api> => {
     const { config } = readConfig(io, command);
-    const { token, urls } = await signIn(io, config, { audience: 'approvals', name: options.as, role: 'approver' });
-    return createApi(urls.approvals, token, limitsOf(config));
+    return (await openApi(io, config, { audience: 'approvals', name: options.as, role: 'approver' })).api;
   };
-  const requests = new Command('requests').description('see and decide access requests, as an approver');
+  const requests = new Command('requests').description('show and decide access requests, as an approver');
   const add = (name: string, description: string) => {
     const command = new Command(name)
       .description(description)
-      .option('--as <name>', 'approver to act as (default: the first one of the configuration)')
+      .option('--as <name>', 'act as this approver (default: the first approver of the configuration)')
       .option('--json', 'print JSON');
     requests.addCommand(command);
     return command;
   };
   add('list', 'list access requests')
     .addOption(
-      new Option('--status <status>', 'which')
+      new Option('--status <status>', 'only requests with this status')
         .choices([...ACCESS_REQUEST_STATUSES, 'ended', 'yours'])
         .default('pending'),
     )
     .addOption(
-      new Option('--order <order>', 'which come first (default: open ones by age, ended ones by their end)').choices([
-        'oldest',
-        'newest',
-      ]),
+      new Option(
+        '--order <order>',
+        'which come first (default: open requests by age, ended requests by their end)',
+      ).choices(['oldest', 'newest']),
     )
-    .addOption(new Option('--limit <number>', 'at most so many (default: all)').argParser(aCount))
+    .addOption(new Option('--limit <number>', 'highest number of requests (default: all)').argParser(parseCount))
     .action(async (options: ListOptions, command: Command) => {
-      list(io, options, await listed(await api(options, command), options));
+      list(io, options, await fetchList(await api(options, command), options));
     });
-  add('show', 'show one access request, with everything that would run')
+  add('show', 'show one access request, with the complete call')
     .addArgument(new Argument('<id>', 'id of the request'))
     .action(async (id: string, options: Options, command: Command) => {
-      show(io, options, await find(await api(options, command), id));
+      const request = await find(await api(options, command), id);
+      io.out(options.json ? json({ request }) : inWords(request));
     });
   for (const verdict of ['approve', 'deny'] as const) {
     add(verdict, `${verdict} one access request`)
       .addArgument(new Argument('<id>', 'id of the request'))
-      .option('--reason <text>', 'why; kept on record, never shown to the agent')
-      .option('--yes', 'do not ask')
+      .option('--reason <text>', 'reason; recorded, and never shown to the agent')
+      .option('--yes', 'do not ask for confirmation')
       .action(async (id: string, options: VoteOptions, command: Command) => {
         await decide(io, await api(options, command), { id, verdict, options });
       });
@@ -113,9 +107,9 @@ async function find(api: Api, id: string): Promise<Detail> {
   return (await api.get(`/requests/${encodeURIComponent(id)}`, detailAnswer)).request;
 }
 
-/** All pages of a list, up to the limit. `isMore`: the limit left some out. */
-async function listed(api: Api, { status, order, limit = Infinity }: ListOptions): Promise<Listed> {
-  const requests: Listed['requests'] = [];
+/** All pages of a list, up to the limit. `isMore`: there are requests beyond the limit. */
+async function fetchList(api: Api, { status, order, limit = Infinity }: ListOptions) {
+  const requests: z.infer<typeof summary>[] = [];
   let cursor: string | undefined;
   do {
     const size = String(Math.min(limit - requests.length, PAGE_SIZE));
@@ -127,13 +121,15 @@ async function listed(api: Api, { status, order, limit = Infinity }: ListOptions
   return { requests, isMore: cursor !== undefined };
 }
 
-function aCount(text: string): number {
-  if (!/^[1-9]\d{0,8}$/.test(text)) throw new InvalidArgumentError('Give a number from 1 on.');
+function parseCount(text: string): number {
+  if (!/^[1-9]\d{0,8}$/.test(text)) throw new InvalidArgumentError('Give a whole number of at least 1.');
   return Number(text);
 }
 
+type Listed = Awaited<ReturnType<typeof fetchList>>;
+
 function list(io: Io, options: ListOptions, { requests, isMore }: Listed): void {
-  if (isMore) io.err(`These are the first ${requests.length}. Leave out --limit for all, or give a higher one.`);
+  if (isMore) io.err(`These are the first ${requests.length} requests. Remove --limit for all, or set a higher limit.`);
   if (options.json) return io.out(json({ requests, isMore }));
   if (requests.length === 0) return io.err('No request matches.');
   const rows = requests.map((one) => [
@@ -146,10 +142,6 @@ function list(io: Io, options: ListOptions, { requests, isMore }: Listed): void 
     moment(one.expiresAt),
   ]);
   io.out(table(['ID', 'STATUS', 'TOOL', 'FOR', 'APPROVALS', 'ASKED', 'EXPIRES'], rows));
-}
-
-function show(io: Io, options: Options, request: Detail): void {
-  io.out(options.json ? json({ request }) : inWords(request));
 }
 
 function inWords(request: Detail): string {
@@ -171,8 +163,8 @@ function inWords(request: Detail): string {
         ] as const,
     ),
   ]);
-  const { requesterInput: said } = request;
-  const input = said === undefined ? '' : `\n\nWhat the requester says, unverified:\n${json(said)}`;
+  const { requesterInput } = request;
+  const input = requesterInput === undefined ? '' : `\n\nInput of the requester, unverified:\n${json(requesterInput)}`;
   return `${about}\n\nArguments, exactly as the tool will get them:\n${json(request.arguments)}${input}`;
 }
 
@@ -182,9 +174,16 @@ async function decide(
   { id, verdict, options }: { id: string; verdict: Verdict; options: VoteOptions },
 ): Promise<void> {
   const request = await find(api, id);
-  if (!options.yes) await confirm(io, verdict, request);
+  if (!options.yes) {
+    const question = verdict === 'approve' ? 'Approve: exactly this call runs, once.' : 'Deny: this call does not run.';
+    await confirm(io, {
+      shown: [inWords(request)],
+      question,
+      otherwise: 'no vote was cast; repeat the command to vote',
+    });
+  }
   const { callDigest, generation } = request;
-  // The digest of what was shown goes along: a request that is another one by now is not decided.
+  // The vote names the digest of the shown call, so a request that has changed meanwhile is not decided.
   const answer = await api.post(
     `/requests/${encodeURIComponent(id)}/votes`,
     { verdict, callDigest, generation, ...(options.reason !== undefined && { reason: options.reason }) },
@@ -195,17 +194,4 @@ async function decide(
   io.out(
     `${verdict === 'approve' ? 'Approved' : 'Denied'}. The request is ${visible(status)} (${approvals} of ${quorum} approvals).`,
   );
-}
-
-async function confirm(io: Io, verdict: Verdict, request: Detail): Promise<void> {
-  if (io.ask === undefined) {
-    throw new CliError(`nobody can be asked here; add --yes to ${verdict} it without a question`, {
-      exitCode: EXIT.usage,
-    });
-  }
-  io.err(inWords(request));
-  const answer = await io.ask(
-    `\n${verdict === 'approve' ? 'Approve: exactly this will run, once.' : 'Deny: this will not run.'} Go on? [y/N] `,
-  );
-  if (!/^y(es)?$/i.test(answer.trim())) throw new CliError('nothing was decided');
 }

@@ -8,8 +8,7 @@ import {
 } from '../../../workflows/domain/tools/accepted-descriptions.ts';
 import type { Operator, Silence } from '../../gateway/extensions/signature.ts';
 import { systemClock } from '../../shared/clock.ts';
-import { CliError, EXIT, type Io, json, readConfig, table, visible } from '../context.ts';
-import { ownersDatabase } from '../people.ts';
+import { CliError, confirm, EXIT, type Io, json, ownersDatabase, readConfig, table, visible } from '../context.ts';
 
 interface Options {
   readonly databaseUrl?: string;
@@ -21,33 +20,29 @@ interface AcceptOptions extends Options {
   readonly yes?: boolean;
 }
 
-/** `signature`: what may be listed and used, and accepting what servers say of it by now. */
+/** `signature`: shows the accepted descriptions, and accepts the present descriptions of upstreams. */
 export function signatureCommand(io: Io): Command {
-  const signature = new Command('signature').description('see and accept what may be listed and used');
+  const signature = new Command('signature').description('show and accept descriptions of upstreams');
   const add = (name: string, description: string) => {
     const command = new Command(name)
       .description(description)
-      .option('--database-url <url>', 'database, as its owner (default: DATABASE_URL, else the running embedded one)')
+      .option('--database-url <url>', "database, as its tables' owner (default: DATABASE_URL, else the embedded one)")
       .option('--json', 'print JSON');
     signature.addCommand(command);
     return command;
   };
-  add('show', 'show the signature: everything that may be listed and used').action(
-    (options: Options, command: Command) =>
-      withOperator(io, { options, command }, (operator) => show(io, operator, options)),
-  );
-  add('diff', 'show what is not as it was accepted. Exit code 1 when there is something').action(
-    (options: Options, command: Command) =>
-      withOperator(io, { options, command }, (operator) => diff(io, operator, options)),
-  );
-  add('accept', 'accept things as their upstreams describe them now, and that others are gone')
+  const run = (use: typeof show) => (options: Options, command: Command) =>
+    withOperator(io, { options, command }, (operator) => use(io, operator, options));
+  add('show', 'show the signature: everything that the gateway lists and calls').action(run(show));
+  add('diff', 'show descriptions that differ from the accepted ones. Exit code 1 if one differs').action(run(diff));
+  add('accept', 'accept the present descriptions of upstreams, and the removal of missing ones')
     .addArgument(new Argument('[names...]', 'public names of tools and prompts, addresses of resources and templates'))
-    .option('--all', 'everything that `diff` shows')
-    .addOption(new Option('--kind <kind>', 'only things of this kind').choices(DESCRIBED_KINDS))
-    .option('--yes', 'do not ask')
+    .option('--all', 'accept everything that `diff` shows')
+    .addOption(new Option('--kind <kind>', 'only descriptions of this kind').choices(DESCRIBED_KINDS))
+    .option('--yes', 'do not ask for confirmation')
     .action(async (names: string[], options: AcceptOptions, command: Command) => {
       if (names.length > 0 === (options.all === true)) {
-        throw new CliError('name what to accept, or all of it with --all', { exitCode: EXIT.usage });
+        throw new CliError('name the descriptions to accept, or add --all', { exitCode: EXIT.usage });
       }
       await withOperator(io, { options, command }, (operator) => accept(io, operator, { ...options, names }));
     });
@@ -61,9 +56,9 @@ async function withOperator(
 ): Promise<void> {
   const { config } = readConfig(io, command);
   const databaseUrl = await ownersDatabase(io, command, options.databaseUrl);
-  // Loaded only now: it brings the clients of everything with it.
+  // Loaded on demand, because it brings the clients of all services.
   const { openSignature } = await import('../../gateway/main.ts');
-  // Whatever a log would say about a tool is said by the command.
+  // The output of the command replaces the log.
   const operator = openSignature(config, { databaseUrl, clock: systemClock, log: pino({ enabled: false }) });
   try {
     await use(operator);
@@ -86,9 +81,10 @@ async function diff(io: Io, operator: Operator, options: Options): Promise<void>
   const { drift, silent } = await operator.compare();
   noteSilent(io, silent);
   if (options.json) io.out(json({ drift, silent }));
-  else if (drift.length === 0) io.out('Everything is as it was accepted.');
+  else if (drift.length === 0) io.out('All descriptions are as accepted.');
   else printDrift((line) => io.out(line), drift);
-  if (drift.length > 0) throw new CliError(`not as it was accepted: ${drift.length}`);
+  if (drift.length > 0)
+    throw new CliError(`changed: ${drift.length}; review the list above, then run \`countersign signature accept\``);
 }
 
 async function accept(
@@ -100,7 +96,12 @@ async function accept(
   noteSilent(io, silent);
   const chosen = chosenFrom(drift, options);
   if (chosen.length > 0) {
-    if (!options.yes) await confirm(io, chosen);
+    if (!options.yes) {
+      const shown: string[] = [];
+      printDrift((text) => shown.push(text), chosen);
+      const question = 'Accept: agents see these descriptions, and can use what they describe.';
+      await confirm(io, { shown, question, otherwise: 'nothing was accepted; repeat the command to accept' });
+    }
     await operator.accept(chosen);
   }
   const { digest } = (await operator.show()).document;
@@ -111,7 +112,6 @@ async function accept(
   io.out(`Signature: ${digest}`);
 }
 
-/** What there are several of. */
 const PLURALS = {
   tool: 'tools',
   prompt: 'prompts',
@@ -120,13 +120,11 @@ const PLURALS = {
 } as const satisfies Record<DescribedKind, string>;
 
 function noteSilent(io: Io, silent: readonly Silence[]): void {
-  for (const { upstream, kind } of silent) {
-    const what = PLURALS[kind];
-    io.err(`${visible(upstream)} cannot be reached, or lists no ${what}: what is accepted of them stays as it is.`);
-  }
+  for (const { upstream, kind } of silent)
+    io.err(`${visible(upstream)} cannot be reached, or lists no ${PLURALS[kind]}: its accepted ones stay unchanged.`);
 }
 
-/** Each thing with what was accepted of it (`-`) and what its upstream says now (`+`), as far as they differ. */
+/** For each change, the accepted description (`-`) and the present one (`+`), as far as they differ. */
 function printDrift(out: (line: string) => void, drift: readonly Drift[]): void {
   for (const { change, kind, name, members, pinned, listed } of drift) {
     out(`${change.padEnd(8)}${kind} ${visible(name)}`);
@@ -149,18 +147,11 @@ function line(out: (line: string) => void, what: string, value: Json | undefined
   if (value !== undefined) out(`${visible(what)}: ${visible(JSON.stringify(value))}`);
 }
 
-/** What was asked for: everything, or what has one of the names; of one kind, or of any. */
-interface Choice {
-  readonly all?: boolean;
-  readonly names: readonly string[];
-  readonly kind?: DescribedKind;
-}
-
 /**
- * The changes that were asked for. Throws when something that is named has not changed, since it may be another one that is
- * meant, and when a name is that of several things.
+ * Returns the changes that the command names. Throws for a name without a change, which can be a typo, and for a name of several
+ * descriptions.
  */
-function chosenFrom(drift: readonly Drift[], { all, names, kind }: Choice): readonly Drift[] {
+function chosenFrom(drift: readonly Drift[], { all, names, kind }: AcceptOptions & { names: readonly string[] }) {
   const ofKind = drift.filter((one) => kind === undefined || one.kind === kind);
   if (all) return ofKind;
   return [...new Set(names)].flatMap((name) => {
@@ -168,18 +159,8 @@ function chosenFrom(drift: readonly Drift[], { all, names, kind }: Choice): read
     if (named.length === 1) return named;
     const found =
       named.length === 0
-        ? `nothing about ${visible(name)} is to be accepted; see \`countersign signature diff\``
+        ? `${visible(name)} has no change to accept; see \`countersign signature diff\``
         : `${visible(name)} is the name of a ${named.map((one) => one.kind).join(' and of a ')}; say which with --kind`;
     throw new CliError(found, { exitCode: EXIT.usage });
   });
-}
-
-/** Shows exactly what is about to be accepted, and asks. */
-async function confirm(io: Io, chosen: readonly Drift[]): Promise<void> {
-  if (io.ask === undefined) {
-    throw new CliError('nobody can be asked here; add --yes to accept it without a question', { exitCode: EXIT.usage });
-  }
-  printDrift((text) => io.err(text), chosen);
-  const answer = await io.ask('\nAccept: agents see these things like this, and use them. Go on? [y/N] ');
-  if (!/^y(es)?$/i.test(answer.trim())) throw new CliError('nothing was accepted');
 }

@@ -17,13 +17,13 @@ import type { Running } from '../../shared/lifecycle.ts';
 import { type Limits, limitsOf } from '../../shared/limits.ts';
 import type { Logger } from '../../shared/logger.ts';
 import { startWorker } from '../../worker/main.ts';
-import { exampleFiles } from '../example-files.ts';
+import { exampleFiles } from '../stack.ts';
 import { configuredPlaces, decidesItself, unmapped } from './lint/policies.ts';
 
-/** Everything that has started so far, to be stopped in two rounds: who serves first, what they stand on last. */
+/** The parts that have started. Services stop first, and their infrastructure stops last. */
 export interface Parts {
   readonly serving: Running[];
-  readonly standing: Running[];
+  readonly infrastructure: Running[];
 }
 
 export interface UpDeps {
@@ -31,39 +31,31 @@ export interface UpDeps {
   readonly development: DevelopmentSecrets;
   readonly environment: Environment;
   readonly log: Logger;
-  /** Told what has become ready, and what takes long. */
+  /** Gets a line for each part that is ready, and for each slow step. */
   readonly say: (line: string) => void;
-  /** Filled while parts start, so that a start that fails half-way can be undone. */
+  /** Filled while parts start, so that a failed start can stop them. */
   readonly parts: Parts;
 }
 
 export interface Starting {
   /** Rejects with the first failure, while other parts may still be starting. */
   readonly ready: Promise<{ readonly temporalAddress: string }>;
-  /** Nothing starts any more. Never rejects. */
+  /** Resolves when no part is starting any more. Never rejects. */
   readonly settled: Promise<unknown>;
 }
 
-/** What each part that serves is given. */
-interface Own {
-  readonly clock: Clock;
-  readonly log: Logger;
-  readonly databaseUrl: string;
-}
-
-/** Starts everything, each part as soon as what it stands on is there. */
+/** Starts everything, each part as soon as its infrastructure is ready. */
 export function startEverything(deps: UpDeps): Starting {
   const { config, development, log, parts } = deps;
   const { secrets } = development;
   mkdirSync(exampleFiles(config), { recursive: true });
   const upstreams = connectUpstreams(config, { clock: systemClock, log: log.child({ part: 'upstreams' }) });
-  parts.standing.push({ name: 'upstreams', stop: () => upstreams.close() });
+  parts.infrastructure.push({ name: 'upstreams', stop: () => upstreams.close() });
   const database = startDatabase(deps);
   const temporal = startTemporal(deps);
-  /** Starts a part once the database is there, unless another one has already failed. */
+  type Own = Readonly<{ clock: Clock; log: Logger; databaseUrl: string }>;
   const serve = async (name: string, start: (own: Own) => Promise<Running>) => {
-    const databaseUrl = await database;
-    const own = { clock: systemClock, log: log.child({ part: name }), databaseUrl };
+    const own = { clock: systemClock, log: log.child({ part: name }), databaseUrl: await database };
     parts.serving.push(await timed(deps, name, () => start(own)));
   };
   const all = [
@@ -77,7 +69,7 @@ export function startEverything(deps: UpDeps): Starting {
     startIssuer(deps),
   ];
   const ready = Promise.all(all).then(async () => {
-    // Upstreams take their time; nothing waits for them.
+    // Upstreams can be slow, so the start does not wait for their tools.
     void reportForgottenTools({ config, upstreams, log: log.child({ part: 'pdp' }) });
     return { temporalAddress: await temporal };
   });
@@ -89,10 +81,10 @@ async function startDatabase(deps: UpDeps): Promise<string> {
   const { stateDir } = config;
   const { databaseUrl, searchPath } = environment;
   const server = await timed(deps, 'PostgreSQL', () => findOrStartPostgres({ databaseUrl, stateDir, searchPath }));
-  parts.standing.push({ name: 'PostgreSQL', stop: () => server.stop() });
+  parts.infrastructure.push({ name: 'PostgreSQL', stop: () => server.stop() });
   const { applied, functions, unknown } = await migrate(server.url, limitsOf(config));
   if (applied.length > 0) deps.say(`  migrated   migrations applied: ${applied.length}`);
-  if (functions.length > 0) deps.say(`  migrated   functions made anew: ${functions.length}`);
+  if (functions.length > 0) deps.say(`  migrated   functions replaced: ${functions.length}`);
   if (unknown.length > 0) deps.say(`  migrated   by a newer version: ${unknown.join(', ')}`);
   return server.url;
 }
@@ -109,7 +101,7 @@ async function startTemporal(deps: UpDeps): Promise<string> {
       ...{ searchPath, cacheDir, variables },
     }),
   );
-  parts.standing.push({ name: 'Temporal', stop: () => server.stop() });
+  parts.infrastructure.push({ name: 'Temporal', stop: () => server.stop() });
   return server.address;
 }
 
@@ -123,7 +115,7 @@ async function startIssuer(deps: UpDeps): Promise<void> {
 
 const NAME_WIDTH = 10;
 
-/** Says when something is ready, how long that took and, where there is a choice, where it came from. */
+/** Reports a ready part with its duration and, if there is a choice, its origin. */
 async function timed<T extends object>({ say }: UpDeps, name: string, start: () => Promise<T>): Promise<T> {
   const began = systemClock.monotonicMs();
   const started = await start();
@@ -132,22 +124,22 @@ async function timed<T extends object>({ say }: UpDeps, name: string, start: () 
   return started;
 }
 
-/** Of the time of a stop: calls in flight get the first part; what is left after both is for the end of the process. */
+/** Shares of the time of a stop. Calls in flight get the first share. The rest is for the end of the process. */
 const DRAIN = 0.5;
-const LEAVE = 0.48;
+const CLOSE = 0.48;
 
 /**
- * Stops everything within `stopMs` of the limits: first all that serves, so that work in flight can finish on what it stands on;
- * then Temporal, PostgreSQL and the upstreams. Answers the names of what did not stop cleanly.
+ * Stops everything within `stopMs` of the limits: first the services, so that work in flight can finish, and then Temporal, PostgreSQL
+ * and the upstreams. Returns the names of the parts that did not stop cleanly.
  */
-export async function stopEverything({ serving, standing }: Parts, { stopMs }: Limits): Promise<string[]> {
+export async function stopEverything({ serving, infrastructure }: Parts, { stopMs }: Limits): Promise<string[]> {
   const unclean: string[] = [];
-  await stopTogether(serving, stopMs * DRAIN, unclean);
-  await stopTogether(standing, stopMs * LEAVE, unclean);
+  await stopAll(serving, stopMs * DRAIN, unclean);
+  await stopAll(infrastructure, stopMs * CLOSE, unclean);
   return unclean;
 }
 
-async function stopTogether(parts: readonly Running[], withinMs: number, unclean: string[]): Promise<void> {
+async function stopAll(parts: readonly Running[], withinMs: number, unclean: string[]): Promise<void> {
   const waiting = new Set(parts.map(({ name }) => name));
   const stopping = parts.map(async (part) => {
     try {
@@ -163,28 +155,23 @@ async function stopTogether(parts: readonly Running[], withinMs: number, unclean
   unclean.push(...waiting);
 }
 
-/**
- * Says once, when the upstreams have listed their tools, which of these no policy permits in any case: every call of them is refused,
- * and their policy may have been forgotten. Never rejects.
- */
-export async function reportForgottenTools({
-  config,
-  upstreams,
-  log,
-}: {
-  config: Config;
-  upstreams: Pick<Upstreams, 'tools'>;
-  log: Logger;
-}): Promise<void> {
+interface Survey {
+  readonly config: Config;
+  readonly upstreams: Pick<Upstreams, 'tools'>;
+  readonly log: Logger;
+}
+
+/** Logs once which listed tools no policy permits in any case: their policy may be missing. Never rejects. */
+export async function reportForgottenTools({ config, upstreams, log }: Survey): Promise<void> {
   if (!decidesItself(config)) return;
   try {
     const { forgotten } = await surveyTools(configuredPlaces(config), unmapped(await upstreams.tools()));
     if (forgotten.length === 0) return;
     const message =
       `no policy permits ${forgotten.length === 1 ? 'this tool' : 'these tools'} in any case, so every call is refused: ` +
-      `${forgotten.join(', ')}. Name them in ${config.pdp.policies}, or leave it so`;
+      `${forgotten.join(', ')}. Name them in ${config.pdp.policies} to permit calls`;
     log.warn({ tools: forgotten }, message);
   } catch (error) {
-    log.info({ err: error }, 'whether policies permit the tools cannot be said');
+    log.info({ err: error }, 'cannot compare the tools with the policies');
   }
 }

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { Command } from 'commander';
 import { systemClock } from '../../shared/clock.ts';
-import type { Config, Person } from '../../shared/config/config.ts';
+import type { Config } from '../../shared/config/config.ts';
 import type { LoadedConfig } from '../../shared/config/load.ts';
 import { formatProblem } from '../../shared/config/problems.ts';
 import { loadDevelopmentSecrets } from '../../shared/config/development-secrets.ts';
@@ -9,37 +9,34 @@ import { withStartLock } from '../../shared/embedded/process-tools.ts';
 import { limitsOf } from '../../shared/limits.ts';
 import { createLogger } from '../../shared/logger.ts';
 import { CliError, type Io, json, readConfig, visible } from '../context.ts';
-import { portAdvice, portsOf, portTrouble } from '../ports.ts';
-import { findStack, removeStack, writeStack } from '../stack.ts';
+import { findStack, portAdvice, portsOf, portTrouble, removeStack, writeStack } from '../stack.ts';
 import { type Parts, type Starting, stopEverything, type UpDeps } from './up-parts.ts';
 
-/** How long the end of a start waits for parts that are still starting. */
+/** How long a cancelled start waits for parts that are still starting. */
 const SETTLE_MS = 1_500;
-/** Long enough to find out that the holder of a lock is gone. */
+/** Long enough to detect that the holder of a lock has ended. */
 const LOCK_MS = 300;
 
-/** `up`: everything in one process, on servers of its own where none are given. Runs until SIGINT or SIGTERM. */
+/** `up`: runs everything in one process, with embedded servers where none are configured. Ends at SIGINT or SIGTERM. */
 export function upCommand(io: Io): Command {
   return new Command('up')
-    .description('start everything in this process: gateway, worker, policy, inbox, audit and what they stand on')
-    .option('--json', 'print the addresses as JSON when everything is ready')
+    .description('start everything in this process: gateway, worker, PDP, inbox, audit and their servers')
+    .option('--json', 'print the addresses as JSON once everything is ready')
     .action(async (options: { json?: boolean }, command: Command) => {
       const loaded = readConfig(io, command);
-      const { config } = loaded;
       await runStack(io, loaded, () => {
-        const { urls } = config;
-        io.out(options.json ? json({ urls, pid: process.pid }) : welcome(config));
+        io.out(options.json ? json({ urls: loaded.config.urls, pid: process.pid }) : welcome(loaded.config));
         return new Promise<never>(() => undefined);
       });
     });
 }
 
-/** Starts everything, has it used, and stops it when that is over or a signal comes, whichever is first. */
+/** Starts everything, calls `use`, and stops everything after that or after a signal. */
 export async function runStack(io: Io, loaded: LoadedConfig, use: () => Promise<void>): Promise<void> {
   const { config, notes } = loaded;
   for (const note of notes) io.err(`warning  ${visible(formatProblem(note))}`);
   await refuseIfImpossible(config);
-  // Two starts at the same time would take each other's servers for their own.
+  // Two starts at the same time would use each other's servers.
   const file = join(config.stateDir, 'up.lock');
   let isAlone = false;
   const run = async () => {
@@ -48,8 +45,8 @@ export async function runStack(io: Io, loaded: LoadedConfig, use: () => Promise<
   };
   await withStartLock(file, run, LOCK_MS).catch((cause: unknown) => {
     if (isAlone) throw cause;
-    const message = `Countersign is being started or stopped on ${config.stateDir} by another process; wait for that`;
-    throw new CliError(`${message} (if there is none, delete ${file})`, { cause });
+    const message = `another process starts or stops Countersign on ${config.stateDir}; wait until it is done`;
+    throw new CliError(`${message} (if there is no such process, delete ${file})`, { cause });
   });
 }
 
@@ -58,11 +55,11 @@ async function runAlone(io: Io, { config, file }: LoadedConfig, use: () => Promi
   const signal = nextSignal();
   const deps = await prepare(io, config);
   io.err(`Starting Countersign with ${file}`);
-  // Loaded only now: other commands would wait for the whole product to load.
+  // Loaded on demand, because it brings the whole product.
   const { startEverything } = await import('./up-parts.ts');
   const starting = startEverything(deps);
   const first = await Promise.race([starting.ready.catch((cause: unknown) => ({ cause })), signal]);
-  if (typeof first === 'string') return abandon(starting, () => leave(io, config, deps.parts));
+  if (typeof first === 'string') return abandon(starting, () => stop(io, config, deps.parts));
   if ('cause' in first) return abandon(starting, () => giveUp(io, deps, first.cause));
   const { urls } = config;
   writeStack(config.stateDir, {
@@ -76,7 +73,7 @@ async function runAlone(io: Io, { config, file }: LoadedConfig, use: () => Promi
   try {
     await Promise.race([use(), signal]);
   } finally {
-    await leave(io, config, deps.parts);
+    await stop(io, config, deps.parts);
   }
 }
 
@@ -91,50 +88,51 @@ async function prepare(io: Io, config: Config): Promise<UpDeps> {
       level: io.environment.logLevel,
     }),
     say: (line) => io.err(line),
-    parts: { serving: [], standing: [] },
+    parts: { serving: [], infrastructure: [] },
   };
 }
 
-/** Everything that can be told before anything has started. */
+/** Fails before any part starts. */
 async function refuseIfImpossible(config: Config): Promise<void> {
   if (config.mode === 'production') {
     throw new CliError(
-      '`up` is for development; in production each part is a process of its own (see docker-compose.yml)',
+      '`up` is for development; in production run each part as its own process (see docker-compose.yml)',
     );
   }
   const running = await findStack(config);
   if (running) {
     throw new CliError(
-      `Countersign runs already on ${config.stateDir} (pid ${running.pid}, MCP at ${running.urls.mcp}); use it, or stop it first`,
+      `Countersign already runs on ${config.stateDir} (pid ${running.pid}, MCP at ${running.urls.mcp}); use it, or stop it first`,
     );
   }
   for (const own of portsOf(config)) {
-    const trouble = await portTrouble(config.host, own.port);
-    if (trouble !== undefined) throw new CliError(portAdvice(own, trouble));
+    const problem = portAdvice(own, await portTrouble(config.host, own.port));
+    if (problem !== undefined) throw new CliError(problem);
   }
 }
 
-/** Parts that are still starting get a moment to get there: what nobody knows of yet, nobody could stop. */
-async function abandon(starting: Starting, stop: () => Promise<void>): Promise<void> {
+/** Waits a moment for parts that are still starting. A part that is not registered yet could not be stopped. */
+async function abandon(starting: Starting, stopParts: () => Promise<void>): Promise<void> {
   starting.ready.catch(() => undefined);
   const over = new AbortController();
   await Promise.race([starting.settled, systemClock.after(SETTLE_MS, over.signal)]);
   over.abort();
-  await stop();
+  await stopParts();
 }
 
-/** Undoes a start that failed, and says why it did. */
+/** Stops the parts of a failed start, and throws the cause. */
 async function giveUp(io: Io, { config, parts }: UpDeps, cause: unknown): Promise<never> {
-  io.err('Stopping what had started …');
+  io.err('Stopping the parts that had started …');
   await stopEverything(parts, limitsOf(config));
   throw cause;
 }
 
-async function leave(io: Io, config: Config, parts: Parts): Promise<void> {
+async function stop(io: Io, config: Config, parts: Parts): Promise<void> {
   io.err('Stopping …');
   removeStack(config.stateDir, process.pid);
   const unclean = await stopEverything(parts, limitsOf(config));
-  if (unclean.length > 0) throw new CliError(`these did not stop cleanly: ${unclean.join(', ')}`);
+  if (unclean.length > 0)
+    throw new CliError(`these parts did not stop cleanly: ${unclean.join(', ')}. Read their logs`);
   io.err('Stopped.');
 }
 
@@ -142,18 +140,18 @@ async function leave(io: Io, config: Config, parts: Parts): Promise<void> {
 function nextSignal(): Promise<NodeJS.Signals> {
   const signals = ['SIGINT', 'SIGTERM'] as const;
   return new Promise((resolve) => {
-    let told = false;
-    const hear = (signal: NodeJS.Signals) => {
-      if (told) process.exit(1);
-      told = true;
+    let isStopping = false;
+    const onSignal = (signal: NodeJS.Signals) => {
+      if (isStopping) process.exit(1);
+      isStopping = true;
       resolve(signal);
     };
-    for (const signal of signals) process.on(signal, hear);
+    for (const signal of signals) process.on(signal, onSignal);
   });
 }
 
 function welcome({ urls, identity }: Config): string {
-  const named = (role: Person['roles'][number]) =>
+  const signInAs = (role: string) =>
     identity.issuer === undefined
       ? `sign in as ${identity.people.flatMap(({ name, roles }) => (roles.includes(role) ? [name] : [])).join(' or ')}`
       : `sign in at ${identity.issuer} with the role ${role}`;
@@ -162,8 +160,8 @@ function welcome({ urls, identity }: Config): string {
     'Countersign is ready.',
     '',
     `  MCP    ${urls.mcp}`,
-    `  Inbox  ${urls.approvals}  ${named('approver')}`,
-    `  Audit  ${urls.audit}  ${named('auditor')}`,
+    `  Inbox  ${urls.approvals}  ${signInAs('approver')}`,
+    `  Audit  ${urls.audit}  ${signInAs('auditor')}`,
     '',
     'Try `npm run demo` in another terminal. Ctrl-C stops everything; nothing is lost.',
   ].join('\n');

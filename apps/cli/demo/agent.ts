@@ -18,16 +18,16 @@ const clientInfo = { name: 'demo-agent', version: '1.0.0' };
 const clientCapabilities = { extensions: { 'io.modelcontextprotocol/tasks': {} } };
 const PROTOCOL_VERSION = '2026-07-28';
 
-/** What a tool call came to, as an agent sees it. */
+/** The end of a tool call, as an agent sees it. */
 export interface ToolAnswer {
-  /** Set when the server answered with a task first. */
+  /** Set if the server answered with a task first. */
   readonly taskId?: string;
   readonly status: 'completed' | 'failed' | 'cancelled';
   readonly isError: boolean;
   readonly text: string;
 }
 
-/** An MCP client on the official tasks package. It knows tools and tasks, and nothing of approvals. */
+/** An MCP client on the official tasks package. It supports tools and tasks, and knows no approvals. */
 export interface Agent {
   toolNames(): Promise<string[]>;
   /** Calls a tool and follows the task, if there is one, to its end. */
@@ -35,7 +35,7 @@ export interface Agent {
   close(): Promise<void>;
 }
 
-/** `fetchWith`: what requests are sent with, for those who want to see them. */
+/** `fetchWith` can record the requests. */
 export async function connectAgent(mcpUrl: string, token: string, fetchWith: typeof fetch = fetch): Promise<Agent> {
   const client = new Client(clientInfo, {
     capabilities: clientCapabilities,
@@ -83,12 +83,11 @@ export async function connectAgent(mcpUrl: string, token: string, fetchWith: typ
 }
 
 const DEFAULT_TIMEOUT_MS = 60_000;
-const LOOK_AGAIN_MS = 500;
+const RETRY_MS = 500;
 
 /**
- * Sends JSON-RPC requests over the transport of a connected client and hands the answers out as they arrived. The tasks
- * client needs this because the SDK's own request path refuses results of type `task`. The client's transport stays
- * in use for everything else.
+ * Sends JSON-RPC requests over the transport of a connected client, and returns the raw answers. The tasks client needs this, because
+ * the SDK refuses results of type `task`. The transport still serves the client for all other messages.
  */
 export function rawDispatchOver(client: Client): RawClientDispatch {
   const { transport } = client;
@@ -126,14 +125,14 @@ export function rawDispatchOver(client: Client): RawClientDispatch {
   };
 }
 
-/** A look at a task changes nothing, so it is repeated while the server is away, as during a restart. A call never is. */
+/** Reading a task changes nothing, so it is repeated while the server is away, as during a restart. A call is never repeated. */
 async function send(transport: Transport, message: JSONRPCRequest, signal: AbortSignal): Promise<void> {
   for (;;) {
     try {
       return await transport.send(message);
     } catch (error) {
       if (message.method !== 'tasks/get' || signal.aborted) throw error;
-      await systemClock.after(LOOK_AGAIN_MS);
+      await systemClock.after(RETRY_MS);
     }
   }
 }

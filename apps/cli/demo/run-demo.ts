@@ -1,26 +1,31 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import type { TaskView } from '@modelcontextprotocol/ext-tasks/client';
+import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import { systemClock } from '../../shared/clock.ts';
-import type { Limits } from '../../shared/limits.ts';
-import { createApi } from '../api.ts';
+import type { Api } from '../api.ts';
 import { findOutcomeRecord, outcomeInWords, type OutcomeRecord } from '../outcome-record.ts';
 import { CliError, visible } from '../context.ts';
 import { type Agent, connectAgent, type ToolAnswer } from './agent.ts';
-import type { ExactCall } from './scripted-approver.ts';
 
-/** Everything the demonstration needs to know of a running stack, and where it speaks to. */
+/** A tool with the complete arguments of a call. */
+export interface ExactCall {
+  readonly tool: string;
+  readonly arguments: JsonObject;
+}
+
+/** A running stack, and the output of the demonstration. */
 export interface Demo {
   readonly urls: { readonly mcp: string; readonly approvals: string; readonly audit: string };
-  /** Folder that the file server of the example configuration may use. */
+  /** Folder of the file server of the example configuration. */
   readonly files: string;
   readonly agentToken: string;
-  readonly auditorToken: string;
+  /** The audit API for an auditor. */
+  readonly audit: Api;
   /** Names that may sign in to the inbox. */
   readonly approvers: readonly string[];
   /** Present with `--auto`: approves exactly this call. */
   readonly approve: ((call: ExactCall) => Promise<void>) | undefined;
-  readonly limits: Limits;
   readonly say: (line: string) => void;
 }
 
@@ -28,9 +33,11 @@ const READ = 'files__read_text_file';
 const WRITE = 'files__write_file';
 const MOVE = 'files__move_file';
 
-/** One agent, three calls: one allowed, one that waits for a person, one refused. Answers the record of the second. */
+/** An agent makes three calls: one is allowed, one waits for an approver, one is refused. Returns the record of the second. */
 export async function runDemo(demo: Demo): Promise<OutcomeRecord> {
-  demo.say(`An agent makes three calls at the gateway, ${demo.urls.mcp}. It knows tools and tasks, and no approvals.`);
+  demo.say(
+    `An agent makes three calls at the gateway, ${demo.urls.mcp}. It supports tools and tasks, and knows no approvals.`,
+  );
   const agent = await connectAgent(demo.urls.mcp, demo.agentToken);
   try {
     await requireTools(agent);
@@ -48,11 +55,15 @@ async function requireTools(agent: Agent): Promise<void> {
   const present = new Set(await agent.toolNames());
   const missing = [READ, WRITE, MOVE].filter((name) => !present.has(name));
   if (missing.length > 0)
-    throw notTheExample(`the gateway does not offer ${missing.join(', ')} (its server may still be starting)`);
+    throw notTheExample(
+      `the gateway does not offer ${missing.join(', ')} (its server may still be starting; try again)`,
+    );
 }
 
 const notTheExample = (what: string) =>
-  new CliError(`${what}; the demonstration needs the example's file server and policies (countersign.yaml, policies/)`);
+  new CliError(
+    `${what}; the demonstration needs the file server and the policies of the example (countersign.yaml, policies/)`,
+  );
 
 async function readFile({ files, say }: Demo, agent: Agent): Promise<void> {
   const path = join(files, 'welcome.txt');
@@ -71,26 +82,26 @@ async function writeFile(demo: Demo, agent: Agent): Promise<string> {
   const args = { path, content: 'Written after an approval.\n' };
   say('');
   say(`(b) The agent calls ${WRITE}: it wants to write ${basename(path)}.`);
-  let told = false;
+  let isShown = false;
   const called = agent.call(WRITE, args, (task) => {
-    if (!told) tellOfTask(demo, task);
-    told = true;
+    if (!isShown) showTask(demo, task);
+    isShown = true;
   });
   const [answer] = await Promise.all([called, demo.approve?.({ tool: WRITE, arguments: args })]);
   if (answer.taskId === undefined) throw notTheExample(`${WRITE} was not held`);
-  say(`    The agent asked for its task until that had ended. The answer (${answer.status}):`);
+  say(`    The agent polled its task until the end. The answer (${answer.status}):`);
   quote(say, answer.text);
   return answer.taskId;
 }
 
-function tellOfTask({ say, approve, urls, approvers }: Demo, { taskId, status, statusMessage }: TaskView): void {
-  say('    Policy wants an approval for writing, so the gateway answered with a task instead of a result:');
+function showTask({ say, approve, urls, approvers }: Demo, { taskId, status, statusMessage }: TaskView): void {
+  say('    Policy requires an approval for writing, so the gateway answered with a task instead of a result:');
   quote(say, `${taskId} (${status})`);
   if (statusMessage !== undefined) quote(say, statusMessage);
   if (approve !== undefined)
     return say('    A scripted approver finds exactly this call and approves it, by a signed webhook.');
   say(`    Now it is your turn. Open ${urls.approvals}/requests and sign in as ${approvers.join(' or ')},`);
-  say('    or use another terminal: npx countersign requests list. Waiting for your decision …');
+  say('    or run in another terminal: npx countersign requests list. Waiting for your decision …');
 }
 
 async function moveFile({ files, say }: Demo, agent: Agent): Promise<void> {
@@ -99,17 +110,17 @@ async function moveFile({ files, say }: Demo, agent: Agent): Promise<void> {
   say(`(c) The agent calls ${MOVE}: it wants to move ${basename(source)}.`);
   const answer: ToolAnswer = await agent.call(MOVE, { source, destination: `${source}.moved` });
   if (!answer.isError || answer.taskId !== undefined) throw notTheExample(`${MOVE} was not refused at once`);
-  say('    Policy forbids moving, and nobody can lift that, so the gateway refused the call. The answer:');
+  say('    Policy forbids moving, and no approval can change that, so the gateway refused the call. The answer:');
   quote(say, answer.text);
 }
 
-async function showRecord({ urls, auditorToken, limits, say }: Demo, taskId: string): Promise<OutcomeRecord> {
-  const record = await findOutcomeRecord(createApi(urls.audit, auditorToken, limits), taskId);
+async function showRecord({ urls, audit, say }: Demo, taskId: string): Promise<OutcomeRecord> {
+  const record = await findOutcomeRecord(audit, taskId);
   say('');
-  say('What an auditor reads about (b):');
+  say('The record of (b) for auditors:');
   for (const line of outcomeInWords(record, urls.audit).split('\n')) say(`    ${line}`);
   say('');
-  say(`Look at it again: npx countersign audit show ${taskId} (with --json: everything that is on record)`);
+  say(`Show it again: npx countersign audit show ${taskId} (--json adds every recorded detail)`);
   return record;
 }
 

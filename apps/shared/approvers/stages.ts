@@ -3,7 +3,7 @@ import { APPROVER_ROLE, subjectsOf } from '../../../workflows/domain/access-requ
 import type { Stage } from '../../../workflows/domain/access-request/stages.ts';
 import type { OwnerSettings, StageSettings, TemplateSettings } from '../config/approver-settings.ts';
 import type { Config } from '../config/config.ts';
-import type { Problem } from '../config/problems.ts';
+import type { SettingProblem } from '../config/problems.ts';
 import type { Directory } from '../directory/directory.ts';
 
 /** Without a template, one person with the role decides, at any time until the request expires. */
@@ -48,7 +48,7 @@ type Approvals = Pick<Config['approvals'], 'templates' | 'owners' | 'breakGlass'
 export function templateProblems(
   { templates, owners, breakGlass, webhookApprovers }: Approvals,
   directory: Directory,
-): Problem[] {
+): SettingProblem[] {
   const named = Object.entries(templates).flatMap(([name, template]) => [
     ...template.stages.flatMap((stage, index) => {
       const path = ['approvals', 'templates', name, 'stages', index];
@@ -70,7 +70,7 @@ function strangers(
   { people, groups }: { people: readonly string[]; groups: readonly string[] },
   path: readonly PropertyKey[],
   directory: Directory,
-): Problem[] {
+): SettingProblem[] {
   const unknown = (what: 'people' | 'groups', name: string) => ({
     path: [...path, what],
     message: `${JSON.stringify(name)} is not in the directory; check its spelling, and directory.file`,
@@ -82,7 +82,7 @@ function strangers(
   ];
 }
 
-function unsatisfiable(stage: StageSettings, path: readonly PropertyKey[], directory: Directory): Problem[] {
+function unsatisfiable(stage: StageSettings, path: readonly PropertyKey[], directory: Directory): SettingProblem[] {
   if (stage.approvers.requesterManager && directory.people.length === 0) {
     const message = 'needs a directory with managers; set directory.file';
     return [{ path: [...path, 'approvers', 'requesterManager'], message }];
@@ -93,8 +93,12 @@ function unsatisfiable(stage: StageSettings, path: readonly PropertyKey[], direc
   return [{ path: [...path, 'quorum'], message: `${stage.quorum} have to approve, but there ${people} who can` }];
 }
 
-/** Where a person counts once in all stages, the stages together need as many people as the sum of their quorums. */
-function tooFewForAll(template: TemplateSettings, path: readonly PropertyKey[], directory: Directory): Problem[] {
+/** Where a person counts once in all stages, these together need as many people as their quorums say. */
+function tooFewForAll(
+  template: TemplateSettings,
+  path: readonly PropertyKey[],
+  directory: Directory,
+): SettingProblem[] {
   if (!template.separateStages || template.stages.length === 1) return [];
   const stages = template.stages.filter(({ onlyOnEscalation }) => !onlyOnEscalation);
   const listed = stages.map((stage) => closedElectorate(stage, directory));

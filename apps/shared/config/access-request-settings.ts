@@ -1,12 +1,9 @@
 import { isIP } from 'node:net';
 import * as z from 'zod';
 import { PEP_CLIENT_ID } from '../../../workflows/domain/authzen/evaluation.ts';
-import { isTrustworthy, seconds, secret } from './units.ts';
+import { count, listOf, plainName, seconds, secret, text, trustworthyUrl } from './units.ts';
 
-/**
- * What a client of the access request service may do: open requests, read how they stand, read the approval that enforces
- * one, give one up, read who resolved one and why. None includes another (ARAP-ATH-04).
- */
+/** Rights of a client of the access request service. No right includes another (ARAP-ATH-04). */
 export const CLIENT_RIGHTS = ['submit', 'status', 'result', 'cancel', 'resolution'] as const;
 export type ClientRight = (typeof CLIENT_RIGHTS)[number];
 
@@ -15,17 +12,15 @@ export const network = z.string().refine((text) => {
   const [address = '', prefix = '', ...rest] = text.split('/');
   const bits = { 4: 32, 6: 128 }[isIP(address)] ?? -1;
   return rest.length === 0 && /^\d{1,3}$/.test(prefix) && Number(prefix) <= bits;
-}, 'a network is an address, a slash and the length of its prefix');
+}, 'use an address, a slash and a prefix length, such as 10.0.0.0/8');
 
 /** An id, or the beginning of ids with `*` after it. */
-const pattern = z.string().min(1);
+const pattern = text;
 
 const client = z
   .strictObject({
     token: secret.describe('Bearer token of the client. Make it from at least 32 random bytes.'),
-    actsFor: z
-      .string()
-      .min(1)
+    actsFor: text
       .optional()
       .describe(
         'Name of the client whose tasks this client works with. Without it, the client works with its own tasks.',
@@ -55,73 +50,56 @@ const client = z
       .describe(
         'Ids of the resources that the client may ask for. A `*` at the end matches a prefix. Without it, all resources.',
       ),
-    issuers: z
-      .array(z.url())
-      .default([])
-      .describe(
-        'Issuers whose identities the client verifies. Every actor in a chain that the client names must come from one of them.',
-      ),
-    callbacks: z
-      .array(z.url().refine(isTrustworthy, 'a callback goes by https, or by http to this machine alone'))
-      .default([])
-      .describe('Addresses that the service may call when a request ends. They are compared character by character.'),
+    issuers: listOf(z.url()).describe(
+      'Issuers whose identities the client verifies. Every actor in a chain that the client names must come from one of them.',
+    ),
+    callbacks: listOf(trustworthyUrl).describe(
+      'Addresses that the service may call when a request ends. They are compared character by character.',
+    ),
     callbackSecret: secret
       .optional()
       .describe(
         'Standard Webhooks secret (`whsec_…`) that signs the callbacks of this client. Required with `callbacks`.',
       ),
-    callbackNetworks: z
-      .array(network)
-      .default([])
-      .describe(
-        'Private networks that callbacks of this client may reach. Without it, callbacks reach public addresses only.',
-      ),
+    callbackNetworks: listOf(network).describe(
+      'Private networks that callbacks of this client may reach. Without it, callbacks reach public addresses only.',
+    ),
   })
   .refine(({ callbacks, callbackSecret }) => callbacks.length === 0 || callbackSecret !== undefined, {
     path: ['callbackSecret'],
-    message: 'callbacks have to be signed: give the secret for it',
+    message: 'callbacks must be signed: give their secret',
   });
 
-/** A public key as a JWK. Strict, so that no private half gets into what is published. */
+/** A public key as a JWK. Strict, so that no private part gets published. */
 const verificationKey = z.strictObject({
   kty: z.enum(['EC', 'OKP']).describe('Key type of the JWK.'),
   crv: z.enum(['P-256', 'Ed25519']).describe('Curve of the key.'),
-  x: z.string().min(1).describe('First coordinate of the public key, in base64url.'),
-  y: z
-    .string()
-    .min(1)
-    .optional()
-    .describe('Second coordinate of the public key, in base64url. Only for the curve P-256.'),
-  kid: z.string().min(1).describe('Id of the key, as signatures name it.'),
+  x: text.describe('First coordinate of the public key, in base64url.'),
+  y: text.optional().describe('Second coordinate of the public key, in base64url. Only for the curve P-256.'),
+  kid: text.describe('Id of the key, as signatures name it.'),
   use: z.literal('sig').optional().describe('Use of the key. Only signatures are possible.'),
   alg: z.enum(['ES256', 'EdDSA']).optional().describe('Algorithm of the signatures.'),
 });
 
-export const publishedKeys = z
-  .array(verificationKey)
-  .default([])
-  .describe(
-    'Public keys (JWK) to publish beside the key that signs. Publish the next key before it signs, and the former key until ' +
-      'everything that it signed has expired.',
-  );
+export const publishedKeys = listOf(verificationKey).describe(
+  'Public keys (JWK) to publish beside the key that signs. Publish the next key before it signs, and the former key until ' +
+    'all its signatures have expired.',
+);
 
-/** What the access request service does for enforcement points, beside who decides. */
+/** Settings of the access request service for enforcement points. */
 export const accessRequestSettings = {
   clients: z
-    .record(z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/, 'letters, digits, dot, dash and underscore'), client)
+    .record(plainName, client)
     .refine(
       (clients) => !Object.hasOwn(clients, PEP_CLIENT_ID),
-      `${PEP_CLIENT_ID} is our own gateway: take another name`,
+      `${PEP_CLIENT_ID} is the name of the gateway: use another name`,
     )
     .default({})
     .describe(
       'Clients of the access request service beside the gateway, for example other enforcement points. The key is the name ' +
         'that binding tokens have for the client.',
     ),
-  maxRequestsPerSecond: z
-    .number()
-    .int()
-    .positive()
+  maxRequestsPerSecond: count
     .default(500)
     .describe('Requests per second that one process accepts from one client. The service refuses further requests.'),
   retentionSeconds: seconds

@@ -9,75 +9,68 @@ import {
   webhookApproverSettings,
 } from './approver-settings.ts';
 import { clientId } from './identity-settings.ts';
-import { isTrustworthy, port, scope, seconds, secret } from './units.ts';
+import { listOf, lowerCaseName, port, recordOf, scope, seconds, secret, text, trustworthyUrl } from './units.ts';
 
 const notificationSettings = z
   .strictObject({
-    url: z
-      .url()
-      .refine(isTrustworthy, 'a notification goes by https, or by http to this machine alone')
-      .describe(
-        'Address that receives a signed message. The service sends one when a stage opens or escalates, for a reminder, and when ' +
-          'a request ends.',
-      ),
+    url: trustworthyUrl.describe(
+      'Address that receives a signed message. The service sends one when a stage opens or escalates, for a reminder, and when ' +
+        'a request ends.',
+    ),
     secret: secret.describe('Standard Webhooks secret (`whsec_…`) that signs the messages.'),
-    networks: z
-      .array(network)
-      .default([])
-      .describe('Private networks that messages may reach. Without it, messages reach public addresses only.'),
+    networks: listOf(network).describe(
+      'Private networks that messages may reach. Without it, messages reach public addresses only.',
+    ),
   })
   .optional()
-  .describe('Who hears of access requests: a chat bot, a mailer or a pager. Without it, no messages are sent.');
+  .describe(
+    'Receiver of messages about access requests: a chat bot, a mailer or a pager. Without it, no messages are sent.',
+  );
 
-/** Parameters of a catalog endpoint that are no scope. @see ARAP, Catalog Endpoint */
+/** Parameters of a catalog endpoint that do not name a scope. @see ARAP, Catalog Endpoint */
 const RESERVED = new Set(['q', 'cursor', 'limit', 'evaluation_id']);
 
-/** JSON Pointer to a value of the form: its names are those that forms show. */
+/** JSON Pointer to a value of the form, by the names that forms show. */
 const pointer = z
   .string()
   .regex(
     /^\/(context|requested_access)(\/[A-Za-z][A-Za-z0-9_-]{0,63})+$/,
-    'a JSON Pointer into what is submitted, such as /context/cost_center',
+    'use a JSON Pointer into the submission, such as /context/cost_center',
   );
 
 const field = z.strictObject({
-  template: z.string().min(1).describe('Template whose requests have the field.'),
+  template: text.describe('Template whose requests have the field.'),
   field: pointer.describe('JSON Pointer to the field that takes its values from the catalog.'),
-  scope: z
-    .record(
-      z
-        .string()
-        .regex(/^[a-z][a-z0-9_]{0,31}$/, 'lower-case letters, digits and underscore')
-        .refine((name) => !RESERVED.has(name), `not ${[...RESERVED].join(', ')}, which have another meaning`),
-      pointer,
-    )
-    .default({})
-    .describe('Fields that narrow the catalog down, by the parameter that carries their values.'),
+  scope: recordOf(
+    z
+      .string()
+      .regex(/^[a-z][a-z0-9_]{0,31}$/, 'use lower-case letters, digits and underscore, at most 32')
+      .refine(
+        (name) => !RESERVED.has(name),
+        `use another name than ${[...RESERVED].join(', ')}, which have another meaning`,
+      ),
+    pointer,
+  ).describe('Fields that narrow the catalog down, by the parameter that carries their values.'),
 });
 
 const catalog = z.strictObject({
-  file: z
-    .string()
-    .min(1)
-    .describe(
-      'File with the JSON list of values. Countersign reads it again when it changes. A relative path starts at the folder of ' +
-        'the configuration file.',
-    ),
+  file: text.describe(
+    'File with the JSON list of values. Countersign reads it again when it changes. A relative path starts at the folder of ' +
+      'the configuration file.',
+  ),
   fields: z.array(field).min(1).describe('Fields of templates that take their values from the catalog.'),
 });
 
 const catalogSettings = z
-  .record(
-    z.string().regex(/^[a-z0-9][a-z0-9._-]{0,62}$/, 'lower-case letters, digits, dot, dash and underscore'),
-    catalog,
-  )
+  .record(lowerCaseName, catalog)
   .superRefine((catalogs, context) => {
     const known = new Set<string>();
     for (const [name, { fields }] of Object.entries(catalogs)) {
       for (const [index, { template, field: at }] of fields.entries()) {
         const key = JSON.stringify([template, at]);
         const path = [name, 'fields', index, 'field'];
-        if (known.has(key)) context.addIssue({ code: 'custom', path, message: `${at} has a catalog already` });
+        if (known.has(key))
+          context.addIssue({ code: 'custom', path, message: `${at} already has a catalog: remove one of the two` });
         known.add(key);
       }
     }
@@ -89,13 +82,12 @@ const catalogSettings = z
 
 export type CatalogSettings = z.infer<typeof catalogSettings>;
 
-/** The same, with files that are found wherever the process was started. */
+/** Relative file names start at `baseDir`, not at the folder of the process. */
 export const withAbsoluteCatalogs = (catalogs: CatalogSettings, baseDir: string): CatalogSettings =>
   Object.fromEntries(
     Object.entries(catalogs).map(([name, one]) => [name, { ...one, file: resolve(baseDir, one.file) }]),
   );
 
-/** The access request service with its inbox: who decides, for how long, and who hears of it. */
 export const approvalSettings = z
   .strictObject({
     port: port.default(4102).describe('Port of the access request service and its inbox.'),
@@ -119,4 +111,4 @@ export const approvalSettings = z
   })
   .superRefine(checkResolvers)
   .prefault({})
-  .describe('The access request service and its inbox: who decides, for how long, and who hears of it.');
+  .describe('The access request service and its inbox: who decides, for how long, and who gets messages.');

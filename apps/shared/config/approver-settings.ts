@@ -1,9 +1,9 @@
 import * as z from 'zod';
 import { STAGE_ENDS } from '../../../workflows/domain/access-request/stages.ts';
 import { network } from './access-request-settings.ts';
-import { isTrustworthy, seconds, secret } from './units.ts';
+import { listOf, off, on, plainName, recordOf, seconds, secret, section, text, trustworthyUrl } from './units.ts';
 
-const names = z.array(z.string().min(1)).default([]);
+const names = listOf(text);
 const peopleAndGroups = {
   people: names.describe('Subjects of people.'),
   groups: names.describe('Names of groups of the directory (`directory.file`).'),
@@ -11,52 +11,36 @@ const peopleAndGroups = {
 
 const NO_APPROVER = 'no person could decide: name people, groups or roles';
 const ALONE =
-  'is for a stage whose one voice is its resolver: name it in automatic, with quorum 1, and leave approvers out';
+  'is for a stage where only the resolver decides: name it in automatic, with quorum 1, and leave approvers out';
 
-const approvers = z
-  .strictObject({
-    ...peopleAndGroups,
-    roles: names.describe('Roles from the sign-in.'),
-    resourceOwner: z
-      .boolean()
-      .default(false)
-      .describe('Adds the owners that `approvals.owners` names for the requested resource.'),
-    requesterManager: z
-      .boolean()
-      .default(false)
-      .describe('Adds the manager that the directory names for the subject of the request.'),
-  })
-  .prefault({})
-  .describe('Who may vote in this stage. A person needs to match one entry only.');
+const approvers = section({
+  ...peopleAndGroups,
+  roles: names.describe('Roles from the sign-in.'),
+  resourceOwner: off.describe('Adds the owners that `approvals.owners` names for the requested resource.'),
+  requesterManager: off.describe('Adds the manager that the directory names for the subject of the request.'),
+}).describe('Who may vote in this stage. A person needs to match one entry only.');
 
 const isUnnamed = ({ people, groups, roles, resourceOwner, requesterManager }: z.infer<typeof approvers>) =>
   people.length + groups.length + roles.length === 0 && !resourceOwner && !requesterManager;
 
 const stage = z
   .strictObject({
-    name: z
-      .string()
-      .min(1)
+    name: text
       .max(100)
       .describe(
         'Name of the stage. Approvers see it, and enforcement points see it as the current step of the request.',
       ),
     approvers,
-    automatic: z
-      .string()
-      .min(1)
+    automatic: text
       .optional()
       .describe(
         'Name of a resolver of `approvals.resolvers`. The service asks it when the stage opens. The resolver has one vote beside ' +
           'the approvers.',
       ),
-    withoutPeople: z
-      .boolean()
-      .default(false)
-      .describe(
-        'Lets only the resolver decide. If the resolver leaves the stage open, the request is denied or escalates at the end ' +
-          'of the stage.',
-      ),
+    withoutPeople: off.describe(
+      'Lets only the resolver decide. If the resolver leaves the stage open, the request is denied or escalates at the end ' +
+        'of the stage.',
+    ),
     quorum: z
       .number()
       .int()
@@ -64,13 +48,10 @@ const stage = z
       .max(100)
       .default(1)
       .describe('How many distinct approvers must approve. The resolver counts as one.'),
-    veto: z
-      .boolean()
-      .default(true)
-      .describe(
-        'Lets one denial deny the request. With `false`, the request is denied when too few approvers remain for the quorum. ' +
-          'That needs approvers whom the directory can list, so `roles` must be empty.',
-      ),
+    veto: on.describe(
+      'Lets one denial deny the request. With `false`, the request is denied when too few approvers remain for the quorum. ' +
+        'That needs approvers whom the directory can list, so `roles` must be empty.',
+    ),
     withinSeconds: seconds
       .optional()
       .describe(
@@ -88,10 +69,7 @@ const stage = z
       .describe(
         'What happens when the time of the stage is over: deny the request, or let the next stage decide instead.',
       ),
-    onlyOnEscalation: z
-      .boolean()
-      .default(false)
-      .describe('Opens this stage only when the stage before it ran out of time.'),
+    onlyOnEscalation: off.describe('Opens this stage only when the stage before it ran out of time.'),
   })
   .refine(({ approvers: named, withoutPeople }) => withoutPeople || !isUnnamed(named), {
     path: ['approvers'],
@@ -104,11 +82,11 @@ const stage = z
   )
   .refine(({ veto, approvers: { roles } }) => veto || roles.length === 0, {
     path: ['veto'],
-    error: 'false is for approvers who can be listed: leave out roles, or the veto in place',
+    error: 'the directory cannot list the people of a role: set it to true, or leave roles out',
   })
   .refine(({ then, withinSeconds }) => then === 'deny' || withinSeconds !== undefined, {
     path: ['withinSeconds'],
-    error: 'a stage that escalates needs a time after which it does',
+    error: 'a stage that escalates needs a time limit: set withinSeconds',
   });
 
 const template = z
@@ -118,10 +96,9 @@ const template = z
       .min(1)
       .max(20)
       .describe('Stages, in the order in which they open. Every stage must approve.'),
-    separateStages: z
-      .boolean()
-      .default(true)
-      .describe('Counts a person in one stage of a request only. With `false`, a person counts once in each stage.'),
+    separateStages: on.describe(
+      'Counts a person in one stage of a request only. With `false`, a person counts once in each stage.',
+    ),
     approvalTtlSeconds: seconds
       .optional()
       .describe('How long a granted approval can be used, in seconds. Without it, `approvals.approvalTtlSeconds`.'),
@@ -136,38 +113,32 @@ const template = z
     for (const [index, { name, then, onlyOnEscalation }] of stages.entries()) {
       const before = stages[index - 1];
       if (stages.slice(0, index).some((earlier) => earlier.name === name))
-        fault(['stages', index, 'name'], 'is there twice');
+        fault(['stages', index, 'name'], 'is used twice: give each stage its own name');
       if (then === 'escalate' && index === stages.length - 1) {
-        fault(['stages', index, 'then'], 'there is no stage after it to escalate to');
+        fault(['stages', index, 'then'], 'there is no stage after it to escalate to: add one, or use deny');
       }
       if (onlyOnEscalation && before?.then !== 'escalate') {
-        fault(['stages', index, 'onlyOnEscalation'], 'the stage before it does not escalate');
+        fault(['stages', index, 'onlyOnEscalation'], 'the stage before it does not escalate: set its then to escalate');
       }
     }
   });
 
-/** Who may decide access requests. Without any of it, one person with the role `approver` does. */
+/** Who may decide access requests. By default, one person with the role `approver`. */
 export const approverSettings = {
-  templates: z
-    .record(z.string().min(1), template)
-    .default({})
-    .describe(
-      'Who decides, by the template that the policy names in its denial. A template that is not listed asks one person with ' +
-        'the role `approver`.',
-    ),
-  owners: z
-    .array(
-      z.strictObject({
-        resource: z
-          .string()
-          .regex(/^[^*]*\*?$/, 'one * at most, at the end')
-          .min(1)
-          .describe('Name of a resource, or the beginning of names followed by `*`.'),
-        ...peopleAndGroups,
-      }),
-    )
-    .default([])
-    .describe('Who owns which resources. Every entry that matches a resource counts.'),
+  templates: recordOf(text, template).describe(
+    'Who decides, by the template that the policy names in its denial. A template that is not listed asks one person with ' +
+      'the role `approver`.',
+  ),
+  owners: listOf(
+    z.strictObject({
+      resource: z
+        .string()
+        .regex(/^[^*]*\*?$/, 'use at most one *, at the end')
+        .min(1)
+        .describe('Name of a resource, or the beginning of names followed by `*`.'),
+      ...peopleAndGroups,
+    }),
+  ).describe('Who owns which resources. Every entry that matches a resource counts.'),
 };
 
 export const webhookApproverSettings = z
@@ -183,11 +154,10 @@ export const webhookApproverSettings = z
 
 export const breakGlassSettings = z
   .strictObject({
-    enabled: z.boolean().default(false).describe('Switches emergency grants on.'),
-    approvers: z
-      .strictObject({ ...peopleAndGroups, roles: names.describe('Roles from the sign-in.') })
-      .prefault({})
-      .describe('Who may grant a request alone.'),
+    enabled: off.describe('Switches emergency grants on.'),
+    approvers: section({ ...peopleAndGroups, roles: names.describe('Roles from the sign-in.') }).describe(
+      'Who may grant a request alone.',
+    ),
     approvalTtlSeconds: seconds
       .max(3_600)
       .default(300)
@@ -195,10 +165,7 @@ export const breakGlassSettings = z
   })
   .refine(
     ({ enabled, approvers: { people, groups, roles } }) => !enabled || people.length + groups.length + roles.length > 0,
-    {
-      path: ['approvers'],
-      error: NO_APPROVER,
-    },
+    { path: ['approvers'], error: NO_APPROVER },
   )
   .prefault({})
   .describe(
@@ -209,45 +176,40 @@ export type TemplateSettings = z.infer<typeof template>;
 export type StageSettings = z.infer<typeof stage>;
 export type OwnerSettings = z.infer<(typeof approverSettings)['owners']>;
 
-/** The longest time that a resolver may be given to answer. Less than `questionLeaseMs`. */
-const MAX_RESOLVER_SECONDS = 60;
-
 const resolver = z.strictObject({
-  url: z
-    .url()
-    .refine(isTrustworthy, 'a resolver is asked by https, or by http on this machine alone')
-    .describe('Address that receives the request as a signed message, and answers with a verdict.'),
+  url: trustworthyUrl.describe('Address that receives the request as a signed message, and answers with a verdict.'),
   secret: secret.describe('Standard Webhooks secret (`whsec_…`) that signs the messages.'),
+  // Less than `questionLeaseMs`.
   timeoutSeconds: seconds
-    .max(MAX_RESOLVER_SECONDS)
+    .max(60)
     .default(10)
     .describe('How long the resolver may take to answer, in seconds. After this time the people of the stage decide.'),
-  networks: z
-    .array(network)
-    .default([])
-    .describe('Private networks that the resolver may be in. Without it, its address must be public.'),
+  networks: listOf(network).describe(
+    'Private networks that the resolver may be in. Without it, its address must be public.',
+  ),
 });
 
-export const resolverSettings = z
-  .record(z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/, 'letters, digits, dot, dash and underscore'), resolver)
-  .default({})
-  .describe('Rule engines and risk engines that stages ask (`automatic`), by name.');
-
-type ResolverSettings = z.infer<typeof resolver>;
+export const resolverSettings = recordOf(plainName, resolver).describe(
+  'Rule engines and risk engines that stages ask (`automatic`), by name.',
+);
 
 interface Approvals {
   readonly templates: Readonly<Record<string, TemplateSettings>>;
-  readonly resolvers: Readonly<Record<string, ResolverSettings>>;
+  readonly resolvers: object;
 }
 
-/** Stages ask resolvers that there are, and one that counts once in a request is asked once. */
+/** Stages name only configured resolvers. A resolver that counts once in a request is in one stage. */
 export function checkResolvers({ templates, resolvers }: Approvals, context: z.core.$RefinementCtx): void {
   for (const [name, { stages, separateStages }] of Object.entries(templates)) {
     for (const [index, { automatic }] of stages.entries()) {
       const fault = (message: string) =>
         context.addIssue({ code: 'custom', path: ['templates', name, 'stages', index, 'automatic'], message });
       if (automatic === undefined) continue;
-      if (!Object.hasOwn(resolvers, automatic)) fault(unknown(automatic, Object.keys(resolvers)));
+      if (!Object.hasOwn(resolvers, automatic)) {
+        const known = Object.keys(resolvers).join(', ');
+        const others = known === '' ? 'which has none' : `or name one of these: ${known}`;
+        fault(`there is no resolver ${JSON.stringify(automatic)}: add it to approvals.resolvers, ${others}`);
+      }
       const isAskedBefore = stages.slice(0, index).some((earlier) => earlier.automatic === automatic);
       if (isAskedBefore && separateStages) {
         fault('counts in one stage of a request only: name another resolver, or set separateStages: false');
@@ -255,8 +217,3 @@ export function checkResolvers({ templates, resolvers }: Approvals, context: z.c
     }
   }
 }
-
-const unknown = (name: string, known: readonly string[]) =>
-  `there is no resolver ${JSON.stringify(name)}: add it to approvals.resolvers, ${
-    known.length === 0 ? 'which has none' : `or name one of these: ${known.join(', ')}`
-  }`;

@@ -1,15 +1,12 @@
 import { resolve } from 'node:path';
 import * as z from 'zod';
-import { isTrustworthy } from './units.ts';
+import { isTrustworthy, listOf, off, section, text, trustworthyUrl } from './units.ts';
 
-const trustworthy = z.url().refine(isTrustworthy, 'it is reached by https, or by http on this machine alone');
-const fileName = z.string().min(1);
-
-/** How gateway and worker show a service who they are. The token is a secret of its own. */
+/** How gateway and worker authenticate to a service. The token is a separate secret. */
 const credentialSettings = {
   credentialHeader: z
     .string()
-    .regex(/^[A-Za-z0-9-]+$/, 'letters, digits and dash')
+    .regex(/^[A-Za-z0-9-]+$/, 'use letters, digits and dashes')
     .default('authorization')
     .describe(
       'Header that carries the token. `authorization` carries it as `Bearer …`. Any other header carries the token alone, as API ' +
@@ -17,9 +14,11 @@ const credentialSettings = {
     ),
   clientCertificate: z
     .strictObject({
-      certificate: fileName.describe('PEM file with the certificate.'),
-      key: fileName.describe('PEM file with the private key.'),
-      ca: fileName.optional().describe('PEM file with the authorities that the service is checked against.'),
+      certificate: text.describe('PEM file with the certificate.'),
+      key: text.describe('PEM file with the private key.'),
+      ca: text
+        .optional()
+        .describe('PEM file with the certificate authorities that Countersign trusts for the service.'),
     })
     .optional()
     .describe(
@@ -28,7 +27,7 @@ const credentialSettings = {
     ),
 };
 
-/** How to reach the PDP: ours, or a foreign one. */
+/** How to reach the PDP, ours or a foreign one. */
 export const pdpReachSettings = {
   url: z
     .url()
@@ -37,10 +36,7 @@ export const pdpReachSettings = {
       'Identifier of the PDP (`policy_decision_point`). It is compared byte by byte, and its metadata names the endpoints. ' +
         'Without it, the PDP of Countersign decides.',
     ),
-  allowHttp: z
-    .boolean()
-    .default(false)
-    .describe('Allows plain http to another machine. Use it only where the network protects the traffic.'),
+  allowHttp: off.describe('Allows plain http to another machine. Use it only where the network protects the traffic.'),
   metadata: z
     .enum(['used', 'ignored'])
     .default('used')
@@ -49,59 +45,50 @@ export const pdpReachSettings = {
     ),
   signedMetadata: z
     .strictObject({
-      issuer: z.string().min(1).describe('Issuer that signs the metadata.'),
-      jwksUrl: trustworthy.describe('Address of the key set of that issuer.'),
+      issuer: text.describe('Issuer that signs the metadata.'),
+      jwksUrl: trustworthyUrl.describe('Address of the key set of that issuer.'),
     })
     .optional()
     .describe(
       'Who signs the metadata of the PDP. When it is set, Countersign refuses metadata without that signature.',
     ),
-  jwksUrl: trustworthy
+  jwksUrl: trustworthyUrl
     .optional()
     .describe('Key set of the binding tokens, for the access request service. Without it, the key set of the own PDP.'),
-  trustedOrigins: z
-    .array(trustworthy)
-    .default([])
-    .describe(
-      'Further origins that Countersign may ask for decisions, with the credential of the PDP. The metadata of the PDP must ' +
-        'name them. Documents about access requests may come from them too.',
-    ),
+  trustedOrigins: listOf(trustworthyUrl).describe(
+    'Further origins that Countersign may ask for decisions, with the credential of the PDP. The metadata of the PDP must ' +
+      'name them. Documents about access requests may come from them too.',
+  ),
   ...credentialSettings,
 };
 
-/** How to reach the access request service: ours, or a foreign one. */
-export const accessRequestReach = z
-  .strictObject({
-    url: trustworthy
-      .optional()
-      .describe(
-        'Address to which the gateway submits access requests, and issuer of their approvals. Without it, the address that the ' +
-          'metadata of another PDP names. Else the own service.',
-      ),
-    jwksUrl: trustworthy
-      .optional()
-      .describe('Key set of its approvals, for the own PDP. Without it, the key set of the own service.'),
-    trustedOrigins: z
-      .array(trustworthy)
-      .default([])
-      .describe(
-        'Further origins that may receive access requests, with the credential of their service. Metadata, denials or handles ' +
-          'must name them.',
-      ),
-    ...credentialSettings,
-  })
-  .prefault({})
-  .describe('How gateway and worker reach the access request service.');
+/** How to reach the access request service, ours or a foreign one. */
+export const accessRequestReach = section({
+  url: trustworthyUrl
+    .optional()
+    .describe(
+      'Address to which the gateway submits access requests, and issuer of their approvals. Without it, the address in the ' +
+        'metadata of another PDP, or else the own service.',
+    ),
+  jwksUrl: trustworthyUrl
+    .optional()
+    .describe('Key set of its approvals, for the own PDP. Without it, the key set of the own service.'),
+  trustedOrigins: listOf(trustworthyUrl).describe(
+    'Further origins that may receive access requests, with the credential of their service. Metadata, denials or handles ' +
+      'must name them.',
+  ),
+  ...credentialSettings,
+}).describe('How gateway and worker reach the access request service.');
 
 interface Reach {
-  /** Where relative file names start. */
+  /** Folder where relative file names start. */
   readonly baseDir: string;
   readonly pdp: z.infer<z.ZodObject<typeof pdpReachSettings>>;
   readonly accessRequests: z.infer<typeof accessRequestReach>;
   readonly approvals: { readonly url?: string | undefined };
 }
 
-/** Refuses plain http to another machine, unless it was allowed. */
+/** Plain http to another machine needs `allowHttp`. */
 export const isHttpAllowed = ({ url, allowHttp }: Pick<Reach['pdp'], 'url' | 'allowHttp'>): boolean =>
   url === undefined || allowHttp || isTrustworthy(url);
 
@@ -118,10 +105,10 @@ export function authorityOf(
       trusted: [urls.pdp, ...trustedOrigins],
     },
     accessRequests: {
-      /** Undefined: the one that the PDP's metadata names. */
+      /** Undefined: the address in the metadata of the PDP. */
       url: isNamedByPdp ? undefined : urls.accessRequests,
       credential: credentialOf(accessRequests, baseDir),
-      // A PDP that is to name the service may be both.
+      // The PDP that names the service can be that service itself.
       trusted: [urls.accessRequests, ...(isNamedByPdp ? [urls.pdp] : []), ...accessRequests.trustedOrigins],
     },
   };
@@ -134,7 +121,7 @@ function credentialOf(
   return { credentialHeader, clientCertificate: clientCertificate && absoluteFiles(clientCertificate, baseDir) };
 }
 
-/** The files of a client certificate, wherever the process was started. */
+/** Relative file names start at `baseDir`, not at the folder of the process. */
 export function absoluteFiles(
   { certificate, key, ca }: NonNullable<z.infer<typeof credentialSettings.clientCertificate>>,
   baseDir: string,

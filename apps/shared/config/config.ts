@@ -3,7 +3,7 @@ import * as z from 'zod';
 import { PINNINGS, type Pinning } from '../../../workflows/domain/tools/accepted-descriptions.ts';
 import { SUBJECT_ATTRIBUTES } from '../directory/directory.ts';
 import { approvalSettings, withAbsoluteCatalogs } from './approval-settings.ts';
-import { addressSettings, port, scope } from './units.ts';
+import { addressSettings, off, port, scope, section } from './units.ts';
 import { accessRequestReach, authorityOf } from './authority-settings.ts';
 import { pdpSettings, withAbsoluteCertificate } from './engine-settings.ts';
 import { withAbsoluteFiles } from './files.ts';
@@ -12,92 +12,80 @@ import { obligationSettings, workerSettings } from './worker-settings.ts';
 import { gatewaySettings } from './gateway-settings.ts';
 import { upstreamSettings, withAbsoluteSecrets } from './upstream-settings.ts';
 
-/** Where, below the gateway's address, the access request service tells that a request has ended. */
+/** Path below the gateway's address to which the access request service reports the end of a request. */
 export const CALLBACK_PATH = '/callbacks/access-requests';
 
-/** Every setting of `countersign.yaml`. Each has its unit in its name, and a default that is safe and local. */
+/** Every setting of `countersign.yaml`. Names contain units, and defaults are safe and local. */
 export const configSchema = z.strictObject({
   mode: z
     .enum(['development', 'production'])
     .default('development')
     .describe(
-      '`development` brings Postgres, Temporal and an identity provider along. `production` refuses every embedded part, and ' +
+      '`development` starts its own PostgreSQL, Temporal and identity provider. `production` refuses every embedded part, and ' +
         'requires addresses and secrets.',
     ),
   host: z.string().default('127.0.0.1').describe('Interface on which all servers listen.'),
   timeLimitFactor: z
     .number()
-    // Libraries take some limits in seconds, and refuse a fraction of a millisecond: a product with a fraction may have one.
+    // Libraries refuse limits with a fraction of a millisecond, which a fractional factor would produce.
     .int('expected a whole number')
     .min(1)
     .max(1_000)
     .default(1)
     .describe(
-      'Factor for a slow machine or network. It multiplies how long Countersign waits for another service, a statement or a ' +
-        'stop. It changes no deadline, no retention, and no validity of a decision.',
+      'Factor for a slow machine or network. It multiplies the time limits of requests to other services, database statements and ' +
+        'shutdown. It changes no deadline, no retention, and no validity of a decision.',
     ),
   ...upstreamSettings,
   gateway: gatewaySettings,
-  signature: z
-    .strictObject({
-      pinning: z
-        .enum(PINNINGS)
-        .optional()
-        .describe(
-          'When a tool, prompt or resource enters the signature, without which clients cannot see or use it. `first-seen`: when ' +
-            'the gateway first sees it. `accepted`: after `countersign signature accept`. Without it, `first-seen` in ' +
-            'development and `accepted` in production.',
-        ),
-    })
-    .prefault({})
-    .describe('Which descriptions of upstreams the gateway accepts.'),
+  signature: section({
+    pinning: z
+      .enum(PINNINGS)
+      .optional()
+      .describe(
+        'When a tool, prompt or resource enters the signature, without which clients cannot see or use it. `first-seen`: when ' +
+          'the gateway first sees it. `accepted`: after `countersign signature accept`. Without it, `first-seen` in ' +
+          'development and `accepted` in production.',
+      ),
+  }).describe('Which descriptions of upstreams the gateway accepts.'),
   worker: workerSettings,
   pdp: pdpSettings,
   obligations: obligationSettings,
   accessRequests: accessRequestReach,
   approvals: approvalSettings,
   addresses: addressSettings,
-  audit: z
-    .strictObject({
-      port: port.default(4103).describe("Port of the auditors' pages and their API."),
-      url: z.url().optional().describe('Public address. Without it, `http://` with `host` and `port`.'),
-      clientId,
-      scopes: z.array(scope).default(['audit']).describe('Scopes that an access token needs for the API.'),
-    })
-    .prefault({})
-    .describe("The auditors' pages and their API."),
+  audit: section({
+    port: port.default(4103).describe("Port of the auditors' pages and their API."),
+    url: z.url().optional().describe('Public address. Without it, `http://` with `host` and `port`.'),
+    clientId,
+    scopes: z.array(scope).default(['audit']).describe('Scopes that an access token needs for the API.'),
+  }).describe("The auditors' pages and their API."),
   identity: identitySettings,
-  directory: z
-    .strictObject({
-      file: z
-        .string()
-        .optional()
-        .describe(
-          'JSON file with users and groups as a SCIM list. Countersign reads it again when it changes. A relative path starts ' +
-            'at the folder of the configuration file. Without it, there is no directory.',
-        ),
-      subjectAttribute: z
-        .enum(SUBJECT_ATTRIBUTES)
-        .default('userName')
-        .describe('Attribute of a user that is the subject in tokens and requests.'),
-    })
-    .prefault({})
-    .describe('Users with their roles, managers and groups.'),
-  temporal: z
-    .strictObject({
-      address: z
-        .string()
-        .optional()
-        .describe(
-          'Address (`host:port`) of the Temporal frontend. Only the worker uses it. The variable `TEMPORAL_ADDRESS` wins. ' +
-            'Without either, the embedded development server.',
-        ),
-      namespace: z.string().default('default').describe('Namespace in Temporal. It must exist already.'),
-      taskQueue: z.string().default('countersign').describe('Task queue of the worker.'),
-      tls: z.boolean().default(false).describe('Uses TLS to Temporal.'),
-    })
-    .prefault({})
-    .describe('The Temporal cluster.'),
+  directory: section({
+    file: z
+      .string()
+      .optional()
+      .describe(
+        'JSON file with users and groups as a SCIM list. Countersign reads it again when it changes. A relative path starts ' +
+          'at the folder of the configuration file. Without it, there is no directory.',
+      ),
+    subjectAttribute: z
+      .enum(SUBJECT_ATTRIBUTES)
+      .default('userName')
+      .describe('Attribute of a user that is the subject in tokens and requests.'),
+  }).describe('Users with their roles, managers and groups.'),
+  temporal: section({
+    address: z
+      .string()
+      .optional()
+      .describe(
+        'Address (`host:port`) of the Temporal frontend. Only the worker uses it. The variable `TEMPORAL_ADDRESS` wins. ' +
+          'Without either, the embedded development server.',
+      ),
+    namespace: z.string().default('default').describe('Namespace in Temporal. It must exist already.'),
+    taskQueue: z.string().default('countersign').describe('Task queue of the worker.'),
+    tls: off.describe('Uses TLS to Temporal.'),
+  }).describe('The Temporal cluster.'),
 });
 
 export type ConfigFile = z.infer<typeof configSchema>;
@@ -110,9 +98,9 @@ export interface Config extends ConfigFile {
   /** Folder for everything the embedded parts keep: database, Temporal store, keys, logs. */
   readonly stateDir: string;
   readonly signature: { readonly pinning: Pinning };
-  /** How gateway and worker reach the authority side. */
+  /** How gateway and worker reach the PDP and the access request service. */
   readonly authority: ReturnType<typeof authorityOf>;
-  /** Where the keys of binding tokens and of approvals are. */
+  /** Key sets of binding tokens and of approvals. */
   readonly keyUrls: { readonly pdp: string; readonly approvals: string };
   readonly urls: {
     readonly gateway: string;
@@ -129,14 +117,14 @@ export interface Config extends ConfigFile {
 
 const trimSlash = (url: string) => url.replace(/\/+$/, '');
 
-/** Fills defaults and resolves addresses. Throws a `ZodError` when the file says something it may not. */
+/** Fills defaults and resolves addresses. Throws a `ZodError` for an invalid file. */
 export function parseConfig(raw: unknown, at: { baseDir: string; stateDir: string }): Config {
   const file = configSchema.parse(raw ?? {});
   const local = (section: { port: number; url?: string | undefined }) =>
     trimSlash(section.url ?? `http://${file.host}:${section.port}`);
   const gateway = local(file.gateway);
   const approvals = local(file.approvals);
-  // An identifier is compared byte by byte, so it stays as it is written.
+  // An identifier is compared byte by byte, so it stays unchanged.
   const pdp = file.pdp.url ?? local(file.pdp);
   const accessRequests = file.accessRequests.url ?? `${approvals}/access/v1/requests`;
   return Object.freeze({
@@ -174,7 +162,7 @@ export function parseConfig(raw: unknown, at: { baseDir: string; stateDir: strin
       approvals,
       accessRequests,
       audit: local(file.audit),
-      // Tokens name it, and it is compared byte by byte.
+      // Tokens contain the issuer, and it is compared byte by byte.
       issuer: file.identity.issuer ?? `http://${file.host}:${file.identity.port}`,
     },
   });

@@ -8,15 +8,15 @@ import { privateKeySchema, type Secrets, secretsSchema } from './secrets.ts';
 import { errorCode } from '../lifecycle.ts';
 
 const identitySchema = z.strictObject({
-  /** Private ES256 key of the embedded identity provider: signs every token it gives out. */
+  /** Private ES256 key that signs every token of the embedded identity provider. */
   signingKey: privateKeySchema,
   /** Signs the provider's cookies. */
   cookieKey: z.string().min(16),
-  /** What each person's client secret is made from. */
+  /** Key from which the client secret of each person is derived. */
   clientSecretKey: z.string().min(16),
 });
 
-/** What the embedded identity provider must not forget, or tokens from before a restart would be worth nothing. */
+/** Secrets that keep tokens of the embedded identity provider valid over a restart. */
 export type IdentitySecrets = z.infer<typeof identitySchema>;
 
 export interface DevelopmentSecrets {
@@ -28,59 +28,57 @@ const fileSchema = secretsSchema.extend({ identity: identitySchema });
 type SecretsFile = z.infer<typeof fileSchema>;
 
 /**
- * The secrets of this state folder, made at the first start and kept in `secrets.json`, readable for the owner alone.
- * Processes that start at the same time get the same ones. Throws `ERR_CONFIG_INVALID` when the file was damaged.
+ * Loads the secrets of this state folder. The first start makes them and keeps them in `secrets.json`, which only its owner can read.
+ * Processes that start at the same time get the same secrets. Throws `ERR_CONFIG_INVALID` when the file is damaged.
  */
 export async function loadDevelopmentSecrets(stateDir: string): Promise<DevelopmentSecrets> {
   const file = join(stateDir, 'secrets.json');
   mkdirSync(stateDir, { recursive: true });
-  if (!existsSync(file)) place(await makeSecrets(), file, linkSync);
-  const { identity, ...secrets } = (await readSecrets(file)) satisfies SecretsFile;
+  if (!existsSync(file)) write(await makeSecrets(), file, linkSync);
+  const { identity, ...secrets } = await readSecrets(file);
   return { secrets, identity };
 }
 
 /** Client secret with which `name` asks the embedded identity provider for a token. */
-export function clientSecretOf(identity: IdentitySecrets, name: string): string {
-  return createHmac('sha256', identity.clientSecretKey).update(name).digest('base64url');
-}
+export const clientSecretOf = (identity: IdentitySecrets, name: string): string =>
+  createHmac('sha256', identity.clientSecretKey).update(name).digest('base64url');
 
 async function readSecrets(file: string): Promise<SecretsFile> {
-  const kept = parse(readFileSync(file, 'utf8'));
-  const whole = fileSchema.safeParse(kept);
-  if (whole.success) return whole.data;
-  // Made by a version that knew fewer secrets: what is there stays.
-  const filled = fileSchema.safeParse({ ...(await makeSecrets()), ...kept });
-  if (!filled.success) throw damaged(file);
-  place(filled.data, file, renameSync);
+  const kept = objectIn(readFileSync(file, 'utf8'));
+  const complete = fileSchema.safeParse(kept);
+  if (complete.success) return complete.data;
+  // An older version knew fewer secrets: the new ones are added, and the others stay.
+  const filled = kept && fileSchema.safeParse({ ...(await makeSecrets()), ...kept });
+  if (!filled?.success) {
+    throw new CountersignError(
+      'ERR_CONFIG_INVALID',
+      `${file} is damaged; restore it, or delete it and start again (open gated calls then lose their callbacks)`,
+    );
+  }
+  write(filled.data, file, renameSync);
   return filled.data;
+}
 
-  function parse(text: string): Record<string, unknown> {
-    try {
-      return z.record(z.string(), z.unknown()).parse(JSON.parse(text));
-    } catch {
-      throw damaged(file);
-    }
+/** Returns `undefined` for anything but a JSON object. The error of the parser would quote secrets, so it is dropped. */
+function objectIn(text: string): Record<string, unknown> | undefined {
+  try {
+    return z.record(z.string(), z.unknown()).parse(JSON.parse(text));
+  } catch {
+    return undefined;
   }
 }
 
-function damaged(file: string): CountersignError {
-  return new CountersignError(
-    'ERR_CONFIG_INVALID',
-    `${file} is damaged; restore it, or delete it and start again (open gated calls then lose their callbacks)`,
-  );
-}
-
-/** Writes the file beside its place and moves it there in one step, so that no process reads half of it. */
-function place(content: SecretsFile, file: string, move: (from: string, to: string) => void): void {
-  const made = `${file}.${randomBytes(6).toString('hex')}`;
-  writeFileSync(made, `${JSON.stringify(content, null, 2)}\n`, { mode: 0o600 });
+/** Writes a temporary file and moves it in one step, so that no process reads a partial file. */
+function write(content: SecretsFile, file: string, move: (from: string, to: string) => void): void {
+  const temporary = `${file}.${randomBytes(6).toString('hex')}`;
+  writeFileSync(temporary, `${JSON.stringify(content, null, 2)}\n`, { mode: 0o600 });
   try {
-    move(made, file);
+    move(temporary, file);
   } catch (error) {
-    // Another process was faster: its secrets are the ones to use.
+    // Another process was faster: use its secrets.
     if (errorCode(error) !== 'EEXIST') throw error;
   } finally {
-    rmSync(made, { force: true });
+    rmSync(temporary, { force: true });
   }
 }
 
@@ -107,6 +105,6 @@ async function signingKey() {
   const { privateKey } = await generateKeyPair('ES256', { extractable: true });
   const jwk = await exportJWK(privateKey);
   const { kty, d, ...members } = jwk;
-  if (kty === undefined || d === undefined) throw new Error('no private key was made');
+  if (kty === undefined || d === undefined) throw new Error('the generated key has no private part');
   return { ...members, kty, d, kid: await calculateJwkThumbprint(jwk), alg: 'ES256', use: 'sig' };
 }

@@ -2,31 +2,28 @@ import * as z from 'zod';
 import { PEP_CLIENT_ID } from '../../../workflows/domain/authzen/evaluation.ts';
 import { publishedKeys } from './access-request-settings.ts';
 import { absoluteFiles, isHttpAllowed, pdpReachSettings } from './authority-settings.ts';
-import { port, seconds, secret } from './units.ts';
+import { count, listOf, NOT_TRUSTWORTHY, off, on, port, recordOf, seconds, secret, text } from './units.ts';
 
+const HTTP_NOT_ALLOWED = `${NOT_TRUSTWORTHY}, or where allowHttp is true`;
 const { allowHttp, metadata, signedMetadata, trustedOrigins, clientCertificate } = pdpReachSettings;
 
-/** What of a denial stands for "ask for an approval". */
+/** A denial that means "ask for an approval". */
 const hint = z
   .strictObject({
-    reason: z
-      .string()
-      .min(1)
-      .optional()
-      .describe('Value of `context.reason` in the denial. Give either `reason` or `output`.'),
+    reason: text.optional().describe('Value of `context.reason` in the denial. Give either `reason` or `output`.'),
     output: z
       .json()
       .optional()
       .describe('Output of a Cerbos rule: exactly this value, or an object that has these members.'),
-    template: z.string().min(1).describe('Template of the access request that can cure the denial.'),
-    title: z.string().min(1).optional().describe('Title that approvers see.'),
-    description: z.string().min(1).optional().describe('Description that approvers see.'),
+    template: text.describe('Template of the access request that can cure the denial.'),
+    title: text.optional().describe('Title that approvers see.'),
+    description: text.optional().describe('Description that approvers see.'),
   })
-  .refine(({ reason, output }) => (reason === undefined) !== (output === undefined), 'either reason or output');
+  .refine(({ reason, output }) => (reason === undefined) !== (output === undefined), 'give either reason or output');
 
 /**
- * What decides behind our PDP: Cedar, or a foreign PDP that knows nothing of approvals. Our PDP asks the foreign one for every
- * decision, makes the denials requestable that are named here, and passes on the approvals that were given.
+ * The engine behind our PDP: Cedar, or a foreign PDP that does not know approvals. Our PDP asks the foreign PDP for every decision,
+ * makes the denials that are named here requestable, and passes granted approvals on.
  */
 const engineSettings = z
   .strictObject({
@@ -34,10 +31,9 @@ const engineSettings = z
       .strictObject({
         url: z.url().describe('Identifier of the other PDP. It is compared byte by byte.'),
         ...{ allowHttp, metadata, signedMetadata, trustedOrigins, clientCertificate },
-        headers: z
-          .record(z.string(), z.string())
-          .default({})
-          .describe('Headers of every request, for example its credential. Take secrets from the environment.'),
+        headers: recordOf(z.string(), z.string()).describe(
+          'Headers of every request, for example its credential. Take secrets from the environment.',
+        ),
         dialect: z
           .enum(['authzen', 'cerbos'])
           .default('authzen')
@@ -45,32 +41,28 @@ const engineSettings = z
             'Where the other PDP reads approvals. `cerbos` reads `subject.properties.approval`, because its policies see no ' +
               'context. `authzen` reads `context.approval`.',
           ),
-        requestable: z
-          .array(hint)
-          .default([])
-          .describe('Denials that an approval may cure. Every other denial is final.'),
+        requestable: listOf(hint).describe('Denials that an approval may cure. Every other denial is final.'),
       })
-      .refine(isHttpAllowed, { path: ['url'], message: 'calls are sent by https, or by http on this machine alone' })
-      .describe('PDP that speaks AuthZEN and knows nothing of approvals, for example Cerbos.'),
+      .refine(isHttpAllowed, { path: ['url'], message: HTTP_NOT_ALLOWED })
+      .describe('PDP that implements AuthZEN without approvals, for example Cerbos.'),
   })
   .optional()
-  .describe('Another PDP that decides behind the own one. Without it, Cedar policies decide.');
+  .describe('Another PDP that decides behind the own PDP. Without it, Cedar policies decide.');
 
-/** The same, with files that are found wherever the process was started. */
+/** Relative file names start at `baseDir`, not at the folder of the process. */
 export function withAbsoluteCertificate(engine: z.infer<typeof engineSettings>, baseDir: string): typeof engine {
   const files = engine?.authzen.clientCertificate;
   if (engine === undefined || files === undefined) return engine;
   return { authzen: { ...engine.authzen, clientCertificate: absoluteFiles(files, baseDir) } };
 }
 
-const count = z.number().int().positive();
 const enforcementPoint = z.strictObject({
   token: secret.describe('Bearer token of the enforcement point. Make it from at least 32 random bytes.'),
 });
 const enforcementPointName = z
   .string()
-  .regex(/^[\w.-]{1,64}$/, 'up to 64 letters, digits, dots, dashes and underscores')
-  .refine((name) => name !== PEP_CLIENT_ID, `${PEP_CLIENT_ID} is the gateway's own name`);
+  .regex(/^[\w.-]{1,64}$/, 'use up to 64 letters, digits, dots, dashes and underscores')
+  .refine((name) => name !== PEP_CLIENT_ID, `${PEP_CLIENT_ID} is the name of the gateway: use another name`);
 
 export const pdpSettings = z
   .strictObject({
@@ -102,22 +94,16 @@ export const pdpSettings = z
         'File that receives every decision as a line of JSON, for `countersign policy replay`. It contains the arguments of ' +
           'calls. A relative path starts at the folder of the configuration file.',
       ),
-    checkRevocations: z
-      .boolean()
-      .default(true)
-      .describe(
-        'Asks the access request service at each re-evaluation whether it revoked the approval. Without its list, the PDP ' +
-          'permits nothing. Use `false` only for a service that never revokes an approval.',
-      ),
+    checkRevocations: on.describe(
+      'Asks the access request service at each re-evaluation whether it revoked the approval. Without its list, the PDP ' +
+        'permits nothing. Use `false` only for a service that never revokes an approval.',
+    ),
     publishedKeys,
-    enforcementPoints: z
-      .record(enforcementPointName, enforcementPoint)
-      .default({})
-      .describe(
-        'Further enforcement points that may ask the PDP, by name. The PDP believes what the holder of such a token says about ' +
-          'subjects. The holder learns what policies decide about them.',
-      ),
-    signMetadata: z.boolean().default(false).describe('Adds the metadata as a signed JWT (`signed_metadata`).'),
+    enforcementPoints: recordOf(enforcementPointName, enforcementPoint).describe(
+      'Further enforcement points that may ask the PDP, by name. The PDP trusts what the holder of such a token says about ' +
+        'subjects. The holder learns the decisions about them.',
+    ),
+    signMetadata: off.describe('Adds the metadata as a signed JWT (`signed_metadata`).'),
     maxBatchEntries: count
       .default(1_000)
       .describe('Highest number of entries in one batch. The PDP refuses a larger batch.'),
@@ -131,6 +117,6 @@ export const pdpSettings = z
       .default(1_000)
       .describe('Requests that one process works on at the same time. The PDP refuses further requests.'),
   })
-  .refine(isHttpAllowed, { path: ['url'], message: 'calls are sent by https, or by http on this machine alone' })
+  .refine(isHttpAllowed, { path: ['url'], message: HTTP_NOT_ALLOWED })
   .prefault({})
   .describe('The policy decision point (PDP), and how gateway and worker reach it.');

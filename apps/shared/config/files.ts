@@ -2,10 +2,10 @@ import { existsSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** What names a file has no other member than this one. */
+/** Settings that name a file. Each is the only member of its object. */
 const FILE_KEYS = new Set(['file', 'flagsFile']);
 
-/** The same settings, with files that are found wherever the process was started: relative ones start at `baseDir`. */
+/** Returns the settings with absolute file names. A relative name starts at `baseDir`, not at the folder of the process. */
 export function withAbsoluteFiles<T>(settings: T, baseDir: string): T {
   if (typeof settings !== 'object' || settings === null || Array.isArray(settings)) return settings;
   const entries = Object.entries(settings);
@@ -15,12 +15,12 @@ export function withAbsoluteFiles<T>(settings: T, baseDir: string): T {
   return Object.fromEntries(entries.map(([key, value]) => [key, absolute(value)])) as T;
 }
 
-/** A file or folder of this package, wherever it is installed and whether it runs from source or from `dist`. */
+/** A file or folder of this package, whether it runs from source or from `dist`. */
 export function packagePath(...parts: string[]): string {
   let folder = dirname(fileURLToPath(import.meta.url));
   while (!existsSync(join(folder, 'package.json'))) {
     const parent = dirname(folder);
-    if (parent === folder) throw new Error('the package this file belongs to has no package.json');
+    if (parent === folder) throw new Error('no package.json in any folder above this file');
     folder = parent;
   }
   return join(folder, ...parts);

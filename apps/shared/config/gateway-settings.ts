@@ -2,150 +2,110 @@ import * as z from 'zod';
 import { SENSITIVITIES } from '../../../workflows/domain/tools/tool-facts.ts';
 import { TASK_OWNERS } from '../../../workflows/domain/principal.ts';
 import { coazSettings } from './tool-settings.ts';
-import { port, scope, seconds } from './units.ts';
+import { count, on, port, scope, seconds, section, text } from './units.ts';
 
-export const gatewaySettings = z
-  .strictObject({
-    port: port.default(4100).describe('Port of the gateway.'),
-    url: z
-      .url()
-      .optional()
-      .describe('Public address. The MCP endpoint is `/mcp` below it. Without it, `http://` with `host` and `port`.'),
-    scopes: z.array(scope).default(['mcp']).describe('Scopes that an access token needs for every request.'),
-    pollIntervalMs: z
-      .number()
-      .int()
-      .min(100)
-      .default(1_000)
-      .describe(
-        'How long a client waits between two `tasks/get`, in milliseconds. The gateway tells clients this number.',
-      ),
-    requestTtlSeconds: seconds
-      .default(7 * 86_400)
-      .describe('Longest wait for a resolution, in seconds. An earlier deadline of the access request service wins.'),
-    resultRetentionSeconds: seconds
-      .default(7 * 86_400)
-      .describe('How long a call stays readable after its end, in seconds.'),
-    unreadOutcomeSeconds: z
-      .number()
-      .int()
-      .min(0)
-      .max(86_400)
-      .default(600)
-      .describe(
-        'How long an ended call answers an identical call of a caller who has not read its outcome, in seconds. The caller gets ' +
-          'the outcome, and the tool does not run again. With `0`, an identical call is a new call.',
-      ),
-    executionTimeoutSeconds: seconds
-      .default(60)
-      .describe(
-        'Limit for one execution from its claim, in seconds. If no result has arrived by then, the call ends as `outcome-unknown`.',
-      ),
-    taskOwner: z
-      .enum(TASK_OWNERS)
-      .default('subject-and-client')
-      .describe(
-        'Who owns a gated call, its task and its request reference. `subject-and-client` is the subject through one client. ' +
-          '`subject` is the subject through any client.',
-      ),
-    maxOpenPerCaller: z
-      .number()
-      .int()
-      .positive()
-      .default(100)
-      .describe('Open gated calls per client of a subject. The gateway refuses further calls.'),
-    maxOpenPerSubject: z
-      .number()
-      .int()
-      .positive()
-      .optional()
-      .describe('Open gated calls per subject through all its clients. Without it, the value of `maxOpenPerCaller`.'),
-    redactAbove: z
-      .enum(SENSITIVITIES)
-      .optional()
-      .describe(
-        'Withholds results of tools that are marked as more sensitive than this from clients. Without it, no result is withheld.',
-      ),
-    maxSubmissionsPerMinute: z
-      .number()
-      .int()
-      .positive()
-      .optional()
-      .describe(
-        'Access requests per minute that one process submits for one subject. The gateway refuses further calls that need one. ' +
-          'Without it, the value of `maxOpenPerCaller`.',
-      ),
-    maxPollsPerSecond: z
-      .number()
-      .int()
-      .positive()
-      .default(200)
-      .describe(
-        'Requests about tasks per second that one process accepts from one subject. Each task of a stream counts. The gateway ' +
-          'answers further requests with HTTP 429.',
-      ),
-    maxCallsPerSecond: z
-      .number()
-      .int()
-      .positive()
-      .default(500)
-      .describe(
-        'Tool calls per second that one process accepts from one subject, refused calls included. The gateway answers further ' +
-          'calls with HTTP 429.',
-      ),
-    maxStreamsPerCaller: z
-      .number()
-      .int()
-      .positive()
-      .default(16)
-      .describe(
-        'Open `subscriptions/listen` streams and waiting calls of one subject in one process. The gateway refuses further ' +
-          'streams with HTTP 429. Further calls do not wait.',
-      ),
-    maxStreams: z
-      .number()
-      .int()
-      .positive()
-      .default(1_000)
-      .describe('Open streams and waiting calls of all subjects in one process.'),
-    structuredDenials: z
-      .boolean()
-      .default(true)
-      .describe('Adds the SEP-2643 envelope for programs to denials. The text is there in any case.'),
-    approvalAlias: z
-      .boolean()
-      .default(true)
-      .describe(
-        'Also offers the approval extension and its disposition under their first names (`net.openid.authzen/…`).',
-      ),
-    waitSeconds: z
-      .number()
-      .int()
-      .min(0)
-      .max(45)
-      .default(0)
-      .describe(
-        'How long a call that needs an approval waits for its result when the client declares no tasks, in seconds. With `0`, ' +
-          'it does not wait and requests nothing. Many clients give up after 60 seconds.',
-      ),
-    demandTasks: z
-      .union([z.boolean(), z.array(z.string().min(1))])
-      .default(false)
-      .describe(
-        'Answers the error -32021 when a call needs an approval and a client that can declare tasks does not. A list names the ' +
-          'tools for which the gateway does this.',
-      ),
-    requestTools: z
-      .boolean()
-      .default(true)
-      .describe('Offers the tools `request_access` and `get_request_status`, for clients without tasks.'),
-    coaz: coazSettings,
-    maxBodyBytes: z
-      .number()
-      .int()
-      .positive()
-      .default(4 * 1024 * 1024)
-      .describe('Largest request body, in bytes.'),
-  })
-  .prefault({})
-  .describe('The MCP endpoint, and the gated calls that it opens.');
+export const gatewaySettings = section({
+  port: port.default(4100).describe('Port of the gateway.'),
+  url: z
+    .url()
+    .optional()
+    .describe('Public address. The MCP endpoint is `/mcp` below it. Without it, `http://` with `host` and `port`.'),
+  scopes: z.array(scope).default(['mcp']).describe('Scopes that an access token needs for every request.'),
+  pollIntervalMs: z
+    .number()
+    .int()
+    .min(100)
+    .default(1_000)
+    .describe(
+      'How long a client waits between two `tasks/get`, in milliseconds. The gateway tells clients this number.',
+    ),
+  requestTtlSeconds: seconds
+    .default(7 * 86_400)
+    .describe('Longest wait for a resolution, in seconds. An earlier deadline of the access request service wins.'),
+  resultRetentionSeconds: seconds
+    .default(7 * 86_400)
+    .describe('How long a call stays readable after its end, in seconds.'),
+  unreadOutcomeSeconds: z
+    .number()
+    .int()
+    .min(0)
+    .max(86_400)
+    .default(600)
+    .describe(
+      'How long an ended call answers an identical call of a caller who has not read its outcome, in seconds. The caller gets ' +
+        'the outcome, and the tool does not run again. With `0`, an identical call is a new call.',
+    ),
+  executionTimeoutSeconds: seconds
+    .default(60)
+    .describe(
+      'Limit for one execution from its claim, in seconds. If no result has arrived by then, the call ends as `outcome-unknown`.',
+    ),
+  taskOwner: z
+    .enum(TASK_OWNERS)
+    .default('subject-and-client')
+    .describe(
+      'Who owns a gated call, its task and its request reference. `subject-and-client` is the subject through one client. ' +
+        '`subject` is the subject through any client.',
+    ),
+  maxOpenPerCaller: count
+    .default(100)
+    .describe('Open gated calls per client of a subject. The gateway refuses further calls.'),
+  maxOpenPerSubject: count
+    .optional()
+    .describe('Open gated calls per subject through all its clients. Without it, the value of `maxOpenPerCaller`.'),
+  redactAbove: z
+    .enum(SENSITIVITIES)
+    .optional()
+    .describe(
+      'Withholds results of tools that are marked as more sensitive than this from clients. Without it, no result is withheld.',
+    ),
+  maxSubmissionsPerMinute: count
+    .optional()
+    .describe(
+      'Access requests per minute that one process submits for one subject. The gateway refuses further calls that need one. ' +
+        'Without it, the value of `maxOpenPerCaller`.',
+    ),
+  maxPollsPerSecond: count
+    .default(200)
+    .describe(
+      'Requests about tasks per second that one process accepts from one subject. Each task of a stream counts. The gateway ' +
+        'answers further requests with HTTP 429.',
+    ),
+  maxCallsPerSecond: count
+    .default(500)
+    .describe(
+      'Tool calls per second that one process accepts from one subject, refused calls included. The gateway answers further ' +
+        'calls with HTTP 429.',
+    ),
+  maxStreamsPerCaller: count
+    .default(16)
+    .describe(
+      'Open `subscriptions/listen` streams and waiting calls of one subject in one process. The gateway refuses further ' +
+        'streams with HTTP 429. Further calls do not wait.',
+    ),
+  maxStreams: count.default(1_000).describe('Open streams and waiting calls of all subjects in one process.'),
+  structuredDenials: on.describe('Adds the SEP-2643 envelope for programs to denials. Every denial has the text.'),
+  approvalAlias: on.describe(
+    'Also offers the approval extension and its disposition under their former names (`net.openid.authzen/…`).',
+  ),
+  waitSeconds: z
+    .number()
+    .int()
+    .min(0)
+    .max(45)
+    .default(0)
+    .describe(
+      'How long a call that needs an approval waits for its result when the client declares no tasks, in seconds. With `0`, ' +
+        'it does not wait and requests nothing. Many clients give up after 60 seconds.',
+    ),
+  demandTasks: z
+    .union([z.boolean(), z.array(text)])
+    .default(false)
+    .describe(
+      'Returns the error -32021 when a call needs an approval and its client could declare tasks, but does not. A list limits ' +
+        'this to the named tools.',
+    ),
+  requestTools: on.describe('Offers the tools `request_access` and `get_request_status`, for clients without tasks.'),
+  coaz: coazSettings,
+  maxBodyBytes: count.default(4 * 1024 * 1024).describe('Largest request body, in bytes.'),
+}).describe('The MCP endpoint, and the gated calls that it opens.');

@@ -1,62 +1,51 @@
-import type { Problem } from './problems.ts';
+import type { SettingProblem } from './problems.ts';
 
-/** Members by which hosts name the transport of a server, and the values that mean one that is spoken here. */
-const TRANSPORT_NAMES = ['type', 'transport', 'transportType'] as const;
-const TRANSPORTS: ReadonlyMap<string, 'stdio' | 'http'> = new Map([
-  ['stdio', 'stdio'],
-  ['local', 'stdio'],
-  ['http', 'http'],
-  ['remote', 'http'],
-  ['streamable-http', 'http'],
-  ['streamable_http', 'http'],
-  ['streamableHttp', 'http'],
-]);
+/** Members by which hosts name the transport of a server, and their values for the transports that Countersign supports. */
+const TRANSPORT_NAMES: readonly string[] = ['type', 'transport', 'transportType'];
+const TRANSPORTS = {
+  stdio: ['stdio', 'local'],
+  http: ['http', 'remote', 'streamable-http', 'streamable_http', 'streamableHttp'],
+} as const;
 
-/** Members by which hosts name the address of a server. */
-const URL_NAMES = ['url', 'serverUrl', 'httpUrl'] as const;
-
-/** Each of these names with this value. */
 const each = <T>(names: readonly string[], value: T): [string, T][] => names.map((name) => [name, value]);
 
-/** Settings of hosts that are left aside, with the reason. No such setting restricts access. */
-const LEFT_ASIDE: ReadonlyMap<string, string> = new Map([
+/** Settings of hosts that are ignored, with the reason. No such setting restricts access. */
+const IGNORED: ReadonlyMap<string, string> = new Map([
   ...each(
     ['autoApprove', 'alwaysAllow', 'autoApproveAll', 'trust'],
-    'it is left aside: policies say which calls pass (see policies/README.md)',
+    'it is ignored: policies decide which calls pass (see policies/README.md)',
   ),
-  ...each(
-    ['timeout', 'initTimeout', 'startupTimeout'],
-    'it is left aside: gateway.executionTimeoutSeconds limits a call',
-  ),
+  ...each(['timeout', 'initTimeout', 'startupTimeout'], 'it is ignored: gateway.executionTimeoutSeconds limits a call'),
   ...each(
     ['name', 'displayName', 'description', 'gallery', 'version', 'icon', 'tags', 'dev', 'watchPaths'],
-    'it is left aside: it has no effect outside the host',
+    'it is ignored: it has no effect outside the host',
   ),
 ]);
 
-const HIDES_TOOLS =
-  'the host hid tools by it, and all would be offered here. Remove it, and let policies permit only what is to be used';
-/** Lists of what may be used: they hide nothing where a star stands for all. */
+/** Allow-lists of tools. A list with a star hides no tool. */
 const SHOWN_TOOLS = ['tools', 'includeTools', 'allowedTools', 'enabledTools', 'toolFilter'];
 
-/** Settings of hosts that may not be left aside, with what to do. */
+/**
+ * Settings of hosts that Countersign cannot honor, with the next step. Ignoring such a setting would allow more than the host did, or
+ * start a program without its needs.
+ */
 const REFUSED: ReadonlyMap<string, string> = new Map([
-  ...each([...SHOWN_TOOLS, 'disabledTools', 'excludeTools'], HIDES_TOOLS),
+  ...each(
+    [...SHOWN_TOOLS, 'disabledTools', 'excludeTools'],
+    'the host hides tools by it, and Countersign would offer all. Remove it, and let policies permit only the tools to use',
+  ),
   ...each(
     ['sandbox', 'sandboxEnabled'],
-    'the host confined the program by it, and it would run free here. Remove it, and confine the program by its command',
+    'the host confines the program by it, and Countersign would not. Remove it, and confine the program by its command',
   ),
   ...each(
     ['oauth', 'headersHelper', 'authProviderType', 'authorization_token'],
-    'the host signed in by it. Remove it, and use auth or headers',
+    'the host signs in by it. Remove it, and use auth or headers',
   ),
-  ...each(['envFile'], 'the host read variables from it. Remove it, and name each in env, as NAME: ${NAME}'),
+  ...each(['envFile'], 'the host reads variables from it. Remove it, and name each variable in env, as NAME: ${NAME}'),
 ]);
 
-/** Why a setting of hosts cannot be left aside. `undefined`: it is none that is known here. */
-const refusalOf = (name: string): string | undefined => REFUSED.get(name);
-
-/** Whether a setting that cannot be left aside asks for nothing with this value. */
+/** Whether a setting of `REFUSED` has no effect with this value. */
 function isInert(name: string, value: unknown): boolean {
   if (value === null || value === false) return true;
   if (!Array.isArray(value)) return false;
@@ -65,29 +54,25 @@ function isInert(name: string, value: unknown): boolean {
 
 type Members = Readonly<Record<string, unknown>>;
 
-/** A configuration in which upstreams are written as we write them. */
-interface FromHost {
-  readonly value: unknown;
-  /** What the host did by itself and we do not. Leaving such a setting aside would open more than the host did, or start a program without what it needs. */
-  readonly problems: readonly Problem[];
-  /** What is left aside, and what is switched off. */
-  readonly notes: readonly Problem[];
+interface Findings {
+  /** Settings that Countersign cannot honor. */
+  readonly problems: SettingProblem[];
+  /** Settings that are ignored, and servers that are switched off. */
+  readonly notes: SettingProblem[];
 }
 
-/** Where a server is written, and what is found there. */
-interface Place {
+/** The position in the configuration, and the findings so far. */
+interface Reading extends Findings {
   readonly path: readonly PropertyKey[];
-  readonly problems: Problem[];
-  readonly notes: Problem[];
 }
 
 /**
  * Reads upstreams as MCP hosts write them: `mcpServers` of Claude Desktop, Claude Code, Cursor, Cline, Roo Code, Windsurf and Gemini
- * CLI, and `servers` of VS Code. It only renames and leaves aside: what comes of it is checked like anything else. Variables
- * are not expanded yet, so those of an upstream that is switched off need not be set.
+ * CLI, and `servers` of VS Code. It only renames and removes members; the result is validated like any other configuration. Variables
+ * are not expanded yet, so those of an upstream that is switched off can be missing.
  */
-export function fromHost(raw: unknown): FromHost {
-  const found = { problems: [] as Problem[], notes: [] as Problem[] };
+export function fromHost(raw: unknown): Findings & { readonly value: unknown } {
+  const found: Findings = { problems: [], notes: [] };
   if (!isMembers(raw)) return { value: raw, ...found };
   const { servers, inputs, ...own } = raw;
   const isOfVsCode = isMembers(servers) && !('mcpServers' in raw);
@@ -95,95 +80,87 @@ export function fromHost(raw: unknown): FromHost {
   if (!isMembers(written)) return { value: raw, ...found };
   const read = Object.entries(written).flatMap(([name, server]) => {
     if (!isMembers(server)) return [[name, server] as const];
-    const path = [isOfVsCode ? 'servers' : 'mcpServers', name];
-    const upstream = readServer(server, { path, ...found });
+    const upstream = readServer(server, { path: [isOfVsCode ? 'servers' : 'mcpServers', name], ...found });
     return upstream === undefined ? [] : [[name, upstream] as const];
   });
-  // `inputs` are the questions of VS Code; a reference to one is a problem.
+  // VS Code asks its user for `inputs`. A reference to an input is a problem, the list itself is not.
   const rest = isOfVsCode ? own : { ...own, ...('servers' in raw && { servers }), ...('inputs' in raw && { inputs }) };
   return { value: { ...rest, mcpServers: Object.fromEntries(read) }, ...found };
 }
 
-/** `undefined` for one that the host has switched off. */
-function readServer(server: Members, place: Place): Members | undefined {
+/** Returns `undefined` for a server that the host has switched off. */
+function readServer(server: Members, reading: Reading): Members | undefined {
+  const { path, notes } = reading;
   const switches = { disabled: true, enabled: false, isActive: false };
   if (Object.entries(switches).some(([name, off]) => server[name] === off)) {
-    place.notes.push({
-      path: place.path,
-      message: 'it is switched off, so it is not started and its tools are not offered',
-    });
+    notes.push({ path, message: 'it is switched off, so it is not started and its tools are not offered' });
     return undefined;
   }
   const known = Object.entries(server).flatMap(([name, value]) => {
-    // One that says what holds anyway; any other value is no such setting.
+    // The switch has its default value. Any other value fails the validation as an unknown setting.
     if (Object.hasOwn(switches, name) && typeof value === 'boolean') return [];
-    if (LEFT_ASIDE.has(name)) return leaveAside(name, place);
-    const refusal = refusalOf(name);
-    if (refusal !== undefined) return isInert(name, value) ? [] : refuse(name, refusal, place);
-    return [[name, name === 'env' ? asTexts(value) : value] as const];
+    const [ignored, refused] = [IGNORED.get(name), REFUSED.get(name)];
+    if (ignored !== undefined) notes.push({ path: [...path, name], message: ignored });
+    else if (refused === undefined) return [[name, name === 'env' ? asTexts(value) : value] as const];
+    else if (!isInert(name, value)) refuse(name, refused, reading);
+    return [];
   });
-  const upstream = withOneUrl(withoutTransport(Object.fromEntries(known), place), place);
-  refuseHostVariables(upstream, place);
+  const upstream = withOneUrl(withoutTransport(Object.fromEntries(known), reading), reading);
+  refuseHostVariables(upstream, reading);
   return upstream;
 }
 
-function leaveAside(name: string, { path, notes }: Place): [] {
-  notes.push({ path: [...path, name], message: LEFT_ASIDE.get(name) ?? '' });
-  return [];
-}
-
-function refuse(name: string, message: string, { path, problems }: Place): [] {
+const refuse = (name: string, message: string, { path, problems }: Reading) =>
   problems.push({ path: [...path, name], message });
-  return [];
-}
 
-/** `command` or `url` say which transport it is, and its name has to agree with them. */
-function withoutTransport(server: Members, place: Place): Members {
-  const named = TRANSPORT_NAMES.filter((name) => server[name] !== undefined);
-  for (const name of named) {
+/** Removes the name of the transport, which `command` or `url` determines. The name must agree with them. */
+function withoutTransport(server: Members, reading: Reading): Members {
+  const isTransport = (name: string) => TRANSPORT_NAMES.includes(name) && server[name] !== undefined;
+  for (const name of Object.keys(server).filter(isTransport)) {
     const message = transportProblem(server[name], server);
-    if (message !== undefined) refuse(name, message, place);
+    if (message !== undefined) refuse(name, message, reading);
   }
-  return Object.fromEntries(Object.entries(server).filter(([name]) => !named.some((one) => one === name)));
+  return Object.fromEntries(Object.entries(server).filter(([name]) => !isTransport(name)));
 }
 
-function transportProblem(said: unknown, server: Members): string | undefined {
-  const kind = typeof said === 'string' ? TRANSPORTS.get(said) : undefined;
-  if (kind === undefined)
-    return 'only stdio and streamable-http are spoken; give the address of the streamable HTTP endpoint, if there is one';
-  if (kind === 'stdio') return 'command' in server ? undefined : 'a program needs command';
-  return URL_NAMES.some((name) => name in server) ? undefined : 'a server that is reached over HTTP needs url';
+function transportProblem(named: unknown, server: Members): string | undefined {
+  const means = (names: readonly string[]) => names.some((name) => name === named);
+  if (means(TRANSPORTS.stdio)) return 'command' in server ? undefined : 'a program needs command';
+  if (!means(TRANSPORTS.http))
+    return 'Countersign supports only stdio and streamable-http; give the streamable HTTP endpoint, if there is one';
+  const hasUrl = ['url', 'serverUrl', 'httpUrl'].some((name) => name in server);
+  return hasUrl ? undefined : 'a server that is reached over HTTP needs url';
 }
 
-function withOneUrl({ url, serverUrl, httpUrl, ...rest }: Members, place: Place): Members {
+function withOneUrl({ url, serverUrl, httpUrl, ...rest }: Members, reading: Reading): Members {
   const given = [...new Set([url, serverUrl, httpUrl].filter((one) => one !== undefined))];
-  if (given.length > 1) refuse('url', 'it has several addresses; keep the one of the streamable HTTP endpoint', place);
+  if (given.length > 1)
+    refuse('url', 'it has several addresses; keep the one of the streamable HTTP endpoint', reading);
   return given.length === 0 ? rest : { ...rest, url: given[0] };
 }
 
-/** Variables of programs are texts; hosts take numbers and switches as well, and null for none. */
+/** Variables of programs are texts. Hosts also take numbers and booleans, and null for an absent variable. */
 function asTexts(env: unknown): unknown {
   if (!isMembers(env)) return env;
   return Object.fromEntries(
-    Object.entries(env).flatMap(([name, value]) => {
-      if (value === null) return [];
-      return [[name, typeof value === 'number' || typeof value === 'boolean' ? String(value) : value]];
-    }),
+    Object.entries(env)
+      .filter(([, value]) => value !== null)
+      .map(([name, value]) => [name, typeof value === 'number' || typeof value === 'boolean' ? String(value) : value]),
   );
 }
 
-/** `${input:token}`, `${command:name}` and the like are filled in by the host. `${env:NAME}` and `${NAME:-default}` are read here, too. */
+/** Hosts expand `${input:token}`, `${command:name}` and the like. Countersign expands `${env:NAME}` and `${NAME:-default}` itself. */
 const HOST_VARIABLE = /\$\{(?!env:)([a-zA-Z]+):(?!-)[^}]*\}/;
 
-function refuseHostVariables(node: unknown, place: Place): void {
+function refuseHostVariables(node: unknown, { path, ...found }: Reading): void {
   if (typeof node === 'string') {
     const [, kind] = HOST_VARIABLE.exec(node) ?? [];
     if (kind === undefined) return;
-    const message = `only the host can fill in \${${kind}:…}. Use \${NAME}, which is a variable of the environment`;
-    place.problems.push({ path: place.path, message });
+    const message = `only the host can expand \${${kind}:…}. Use \${NAME}, which is a variable of the environment`;
+    found.problems.push({ path, message });
   } else if (typeof node === 'object' && node !== null)
     for (const [name, value] of Object.entries(node))
-      refuseHostVariables(value, { ...place, path: [...place.path, Array.isArray(node) ? Number(name) : name] });
+      refuseHostVariables(value, { ...found, path: [...path, Array.isArray(node) ? Number(name) : name] });
 }
 
 const isMembers = (value: unknown): value is Members =>

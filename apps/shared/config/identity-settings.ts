@@ -1,21 +1,17 @@
 import * as z from 'zod';
-import { isTrustworthy, port, scope, seconds } from './units.ts';
+import { lowerCaseName, off, port, scope, seconds, section, text, trustworthyUrl } from './units.ts';
 
 /**
- * Client under which the issuer knows a group of pages. Both groups may be one client; the issuer then tells one of them alone when
- * a person signs out, since a client has one address for that.
+ * Client of a group of pages at the issuer. Both groups can share one client. The issuer then notifies only one group when a person
+ * signs out, because a client has one address for that.
  */
-export const clientId = z
-  .string()
-  .min(1)
-  .default('countersign-web')
-  .describe('Client id of these pages at the issuer.');
+export const clientId = text.default('countersign-web').describe('Client id of these pages at the issuer.');
 
-/** How people sign in, and how long what the issuer said of them counts. */
+/** How people sign in, and how long the answers of the issuer about them are used. */
 const signInSettings = {
   signInScopes: z
     .array(scope)
-    .refine((scopes) => scopes.includes('openid'), 'a sign-in has the scope openid')
+    .refine((scopes) => scopes.includes('openid'), 'add the scope openid, which every sign-in needs')
     .default(['openid', 'profile'])
     .describe('Scopes of a sign-in. Some issuers renew tokens only with `offline_access`.'),
   recheckSeconds: seconds
@@ -37,57 +33,43 @@ const signInSettings = {
 };
 
 const person = z.strictObject({
-  name: z
-    .string()
-    .regex(/^[a-z0-9][a-z0-9._-]{0,62}$/, 'lower-case letters, digits, dot, dash and underscore')
-    .describe('Name for the sign-in, and subject of the tokens.'),
+  name: lowerCaseName.describe('Name for the sign-in, and subject of the tokens.'),
   displayName: z.string().optional().describe('Name that pages show.'),
   roles: z
-    .array(z.string().regex(/^[\w.:-]{1,64}$/, 'letters, digits, dot, colon, dash and underscore'))
+    .array(z.string().regex(/^[\w.:-]{1,64}$/, 'use letters, digits, dot, colon, dash and underscore, at most 64'))
     .min(1)
     .describe('Roles: `agent`, `approver`, `auditor`, and any role that the templates of `approvals` name.'),
 });
 
-/** Who signs in, with which issuer, and which access tokens count. */
-export const identitySettings = z
-  .strictObject({
-    port: port.default(4104).describe('Port of the embedded development issuer.'),
-    issuer: z
-      .url()
-      .refine(isTrustworthy, 'an issuer is reached by https, or by http on this machine alone')
-      .optional()
-      .describe(
-        'OpenID Connect issuer, exactly as it writes itself, with or without a slash at its end. Without it, the embedded ' +
-          'development issuer. Required in production.',
-      ),
-    rolesClaim: z
-      .string()
-      .min(1)
-      .default('roles')
-      .describe(
-        'Claim that carries roles (`approver`, `auditor`). If no claim has this name, dots lead into objects, as in ' +
-          '`realm_access.roles`.',
-      ),
-    maxTokenLifetimeSeconds: seconds
-      .default(86_400)
-      .describe('Longest lifetime of an access token, in seconds. Countersign refuses tokens with a longer one.'),
-    allowTokensWithoutClient: z
-      .boolean()
-      .default(false)
-      .describe(
-        'Accepts access tokens that name no client by `client_id` or `azp`. All programs of a person are then one caller. An agent ' +
-          'with the token of an approver can then approve its own call.',
-      ),
-    ...signInSettings,
-    people: z
-      .array(person)
-      .default([
-        { name: 'agent', displayName: 'Demo agent', roles: ['agent'] },
-        { name: 'alice', displayName: 'Alice Approver', roles: ['approver'] },
-        { name: 'bob', displayName: 'Bob Approver', roles: ['approver', 'agent'] },
-        { name: 'olivia', displayName: 'Olivia Auditor', roles: ['auditor'] },
-      ])
-      .describe('People of the embedded issuer. Each name can get a token. Approvers and auditors can sign in.'),
-  })
-  .prefault({})
-  .describe('Who signs in, with which issuer, and which access tokens count.');
+export const identitySettings = section({
+  port: port.default(4104).describe('Port of the embedded development issuer.'),
+  issuer: trustworthyUrl
+    .optional()
+    .describe(
+      'OpenID Connect issuer, exactly as its metadata spells it, with or without a slash at its end. Without it, the embedded ' +
+        'development issuer. Required in production.',
+    ),
+  rolesClaim: text
+    .default('roles')
+    .describe(
+      'Claim that carries roles (`approver`, `auditor`). If no claim has this name, dots lead into objects, as in ' +
+        '`realm_access.roles`.',
+    ),
+  maxTokenLifetimeSeconds: seconds
+    .default(86_400)
+    .describe('Longest lifetime of an access token, in seconds. Countersign refuses tokens with a longer one.'),
+  allowTokensWithoutClient: off.describe(
+    'Accepts access tokens that name no client by `client_id` or `azp`. All programs of a person are then one caller. An agent ' +
+      'with the token of an approver can then approve its own call.',
+  ),
+  ...signInSettings,
+  people: z
+    .array(person)
+    .default([
+      { name: 'agent', displayName: 'Demo agent', roles: ['agent'] },
+      { name: 'alice', displayName: 'Alice Approver', roles: ['approver'] },
+      { name: 'bob', displayName: 'Bob Approver', roles: ['approver', 'agent'] },
+      { name: 'olivia', displayName: 'Olivia Auditor', roles: ['auditor'] },
+    ])
+    .describe('People of the embedded issuer. Each name can get a token. Approvers and auditors can sign in.'),
+}).describe('How people sign in, at which issuer, and which access tokens are valid.');

@@ -7,22 +7,21 @@ import { type Config, parseConfig } from './config.ts';
 import type { Environment } from './env.ts';
 import { packagePath } from './files.ts';
 import { fromHost } from './host-servers.ts';
-import { formatProblem, type Problem, problemsOf } from './problems.ts';
+import { formatProblem, problemsOf, type SettingProblem } from './problems.ts';
 
 interface ConfigSource {
   readonly environment: Environment;
-  /** What `--config` says. */
+  /** Value of `--config`. */
   readonly configFile?: string | undefined;
-  /** Folder the process was started in. */
+  /** Folder in which the process starts. */
   readonly cwd: string;
 }
 
 export interface LoadedConfig {
   readonly config: Config;
-  /** Where it was read from. */
   readonly file: string;
-  /** What was left aside of the settings of MCP hosts: worth a warning, and no reason to stop. */
-  readonly notes: readonly Problem[];
+  /** Settings of MCP hosts that are ignored: each deserves a warning, and none stops the start. */
+  readonly notes: readonly SettingProblem[];
 }
 
 const FILE_NAME = 'countersign.yaml';
@@ -55,8 +54,8 @@ function findFile({ environment, configFile, cwd }: ConfigSource): string {
   if (named !== undefined) {
     const file = resolve(cwd, named);
     if (existsSync(file)) return file;
-    const told = configFile === undefined ? 'COUNTERSIGN_CONFIG' : '--config';
-    throw new CountersignError('ERR_CONFIG_INVALID', `${told}: there is no file ${file}`);
+    const origin = configFile === undefined ? 'COUNTERSIGN_CONFIG' : '--config';
+    throw new CountersignError('ERR_CONFIG_INVALID', `${origin}: there is no file ${file}; correct the path`);
   }
   const here = join(cwd, FILE_NAME);
   return existsSync(here) ? here : packagePath(FILE_NAME);
@@ -73,31 +72,33 @@ function readYaml(file: string): unknown {
   throw new CountersignError('ERR_CONFIG_INVALID', faults.join('\n'));
 }
 
-/** The environment wins over the file, so that one file serves several places. */
+/** The environment wins over the file, so that one file serves several installations. */
 function withTemporalAddress(raw: unknown, address: string | undefined): unknown {
   if (address === undefined || (raw !== null && (typeof raw !== 'object' || Array.isArray(raw)))) return raw;
   const temporal = raw !== null && 'temporal' in raw && typeof raw.temporal === 'object' ? raw.temporal : {};
   return { ...raw, temporal: { ...temporal, address } };
 }
 
-/** Embedded parts are for development: in production every address has to be given. That of Temporal is the worker's alone. */
-function missingInProduction(config: Config, environment: Environment): Problem[] {
-  const problems: Problem[] = [];
-  const missing = (path: string[], message: string) =>
-    problems.push({ path, message: `${message}; mode production needs it` });
-  if (config.identity.issuer === undefined) missing(['identity', 'issuer'], 'the OIDC issuer is not set');
-  if (environment.databaseUrl === undefined) missing(['DATABASE_URL'], 'the variable is not set');
+/** Embedded parts are for development, so production requires every address. Only the worker needs that of Temporal, and checks it. */
+function missingInProduction(config: Config, environment: Environment): SettingProblem[] {
+  const problems: SettingProblem[] = [];
+  if (config.identity.issuer === undefined) {
+    problems.push({ path: ['identity', 'issuer'], message: 'the OIDC issuer is not set; mode production needs it' });
+  }
+  if (environment.databaseUrl === undefined) {
+    problems.push({ path: ['DATABASE_URL'], message: 'the variable is not set; mode production needs it' });
+  }
   const { url, allowHttp } = config.pdp;
   if (url?.startsWith('http:') === true && !allowHttp) {
     problems.push({
       path: ['pdp', 'url'],
-      message: 'it is not https; mode production wants it, or pdp.allowHttp where the network protects what is sent',
+      message: 'it is not https; mode production needs https, or pdp.allowHttp where the network protects the traffic',
     });
   }
   return problems;
 }
 
-function invalid(label: string, problems: readonly Problem[]): CountersignError {
+function invalid(label: string, problems: readonly SettingProblem[]): CountersignError {
   const lines = problems.map((problem) => `${label}: ${formatProblem(problem)}`);
   return new CountersignError('ERR_CONFIG_INVALID', lines.join('\n'));
 }
@@ -105,14 +106,14 @@ function invalid(label: string, problems: readonly Problem[]): CountersignError 
 const REFERENCE = /\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}/g;
 
 /**
- * Replaces `${NAME}`, `${env:NAME}` and `${NAME:-default}` in every text value by the variable of that name, as MCP hosts do, and
- * reports the ones that are not set and have no default. Names of settings stay as they are.
+ * Replaces `${NAME}`, `${env:NAME}` and `${NAME:-default}` in every text value by that variable, as MCP hosts do. Reports variables
+ * that are not set and have no default. Names of settings stay unchanged.
  */
 function expandVariables(
   value: unknown,
   variables: Readonly<Record<string, string>>,
-): { value: unknown; problems: Problem[] } {
-  const problems: Problem[] = [];
+): { value: unknown; problems: SettingProblem[] } {
+  const problems: SettingProblem[] = [];
   const expand = (node: unknown, path: readonly PropertyKey[]): unknown => {
     if (typeof node === 'string') {
       return node.replace(REFERENCE, (text, name: string, fallback: string | undefined) => {

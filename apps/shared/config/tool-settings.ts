@@ -2,54 +2,42 @@ import * as z from 'zod';
 import { EFFECTS, SENSITIVITIES } from '../../../workflows/domain/tools/tool-facts.ts';
 import { MappingError } from '../coaz/json-of.ts';
 import { compileMapping } from '../coaz/mapping.ts';
+import { off, on, recordOf, section, text } from './units.ts';
 
 /** @see COAZ, MCP binding */
-export const coazSettings = z
-  .strictObject({
-    identityClaim: z
-      .string()
-      .min(1)
-      .default('sub')
-      .describe(
-        'Claim of the access token that is the subject of evaluation requests. It names the person for whom the caller acts. ' +
-          'Agree on it with the issuer.',
-      ),
-    serverId: z
-      .string()
-      .min(1)
-      .optional()
-      .describe(
-        'Id of this server in policies. Without it, the address of the MCP endpoint, which is the audience of its tokens.',
-      ),
-    callDetails: z
-      .boolean()
-      .default(true)
-      .describe(
-        'Adds the arguments, the annotations and a digest of the call to evaluation requests. Approvals are then bound to that ' +
-          'digest. The own PDP needs it.',
-      ),
-    everyMethod: z
-      .boolean()
-      .default(false)
-      .describe(
-        'Asks the PDP about every method, lists and tasks included. The gateway denies unknown methods, and answers nothing ' +
-          'without a decision.',
-      ),
-    initialize: z
-      .enum(['map', 'pass'])
-      .default('map')
-      .describe('With `everyMethod`: `map` asks the PDP about `initialize`, and `pass` lets it pass.'),
-    denials: z
-      .enum(['result', 'error'])
-      .default('result')
-      .describe(
-        'How a client reads a denial: as a tool result in words, or as the JSON-RPC error -32001 for every request.',
-      ),
-  })
-  .prefault({})
-  .describe('How MCP messages become evaluation requests to the policy decision point.');
+export const coazSettings = section({
+  identityClaim: text
+    .default('sub')
+    .describe(
+      'Claim of the access token that is the subject of evaluation requests. It names the person for whom the caller acts. ' +
+        'Agree on it with the issuer.',
+    ),
+  serverId: text
+    .optional()
+    .describe(
+      'Id of this server in policies. Without it, the address of the MCP endpoint, which is the audience of its tokens.',
+    ),
+  callDetails: on.describe(
+    'Adds the arguments, the annotations and a digest of the call to evaluation requests. Approvals are then bound to that ' +
+      'digest. The own PDP needs it.',
+  ),
+  everyMethod: off.describe(
+    'Asks the PDP about every method, lists and tasks included. The gateway denies unknown methods, and answers nothing ' +
+      'without a decision.',
+  ),
+  initialize: z
+    .enum(['map', 'pass'])
+    .default('map')
+    .describe('With `everyMethod`: `map` asks the PDP about `initialize`, and `pass` lets it pass.'),
+  denials: z
+    .enum(['result', 'error'])
+    .default('result')
+    .describe(
+      'How a client reads a denial: as a tool result in words, or as the JSON-RPC error -32001 for every request.',
+    ),
+}).describe('How MCP messages become evaluation requests to the policy decision point.');
 
-/** A mapping as an operator writes it. What is wrong with it stops the start. */
+/** A mapping that the operator writes. A mapping with an error stops the start. */
 const operatorMapping = z.record(z.string(), z.json()).superRefine((content, context) => {
   try {
     compileMapping(content);
@@ -59,26 +47,22 @@ const operatorMapping = z.record(z.string(), z.json()).superRefine((content, con
   }
 });
 
-const requirement = z.string().min(1).max(256);
+const requirement = text.max(256);
 
-/** How one requirement is looked at: each has exactly one way. */
+/** The check of one requirement. Each requirement has exactly one. */
 const requirementSetting = z.union([
-  z.strictObject({ met: z.boolean().describe('States whether the requirement is met.') }),
+  z.strictObject({ met: z.boolean().describe('Whether the requirement is met.') }),
   z.strictObject({
-    claim: z
-      .string()
-      .min(1)
-      .describe("Claim of the caller's token. The requirement is met if it is `value`, or a list with `value`."),
+    claim: text.describe(
+      "Claim of the caller's token. The requirement is met if it is `value`, or a list with `value`.",
+    ),
     value: z.union([z.string(), z.number(), z.boolean()]).describe('Value that the claim must have.'),
   }),
   z.strictObject({
-    flagsFile: z
-      .string()
-      .min(1)
-      .describe(
-        'YAML or JSON file that has the text of the requirement with the value `true`. Countersign reads it for each call. A ' +
-          'relative path starts at the folder of the configuration file.',
-      ),
+    flagsFile: text.describe(
+      'YAML or JSON file that has the text of the requirement with the value `true`. Countersign reads it for each call. A ' +
+        'relative path starts at the folder of the configuration file.',
+    ),
   }),
   z.strictObject({
     url: z
@@ -86,11 +70,11 @@ const requirementSetting = z.union([
       .describe(
         'Service that Countersign asks by POST `{ requirement, tool, caller }`. It answers `{ "met": true }` or `{ "met": false }`.',
       ),
-    headers: z.record(z.string(), z.string()).default({}).describe('Headers of that request.'),
+    headers: recordOf(z.string(), z.string()).describe('Headers of that request.'),
   }),
 ]);
 
-/** What the operator says of a tool, beside what its upstream says. */
+/** Facts about a tool that the operator adds to those of its upstream. */
 export const toolFactSettings = {
   requirements: z
     .array(requirement)
@@ -102,13 +86,13 @@ export const toolFactSettings = {
     .enum(EFFECTS)
     .optional()
     .describe(
-      'What the tool mainly does. It corrects the annotations of the upstream, and sets the log level of its calls. Without it, ' +
-        'the word of the upstream counts.',
+      'Main effect of the tool. It corrects the annotations of the upstream, and sets the log level of its calls. Without it, ' +
+        'the value of the upstream counts.',
     ),
   idempotent: z
     .boolean()
     .optional()
-    .describe('States whether the same call has the same result. Without it, the word of the upstream counts.'),
+    .describe('Whether the same call has the same result. Without it, the value of the upstream counts.'),
   requiresConfirmation: z
     .boolean()
     .optional()
@@ -130,9 +114,6 @@ export const toolFactSettings = {
     ),
 };
 
-export const requirementSettings = z
-  .record(requirement, requirementSetting)
-  .default({})
-  .describe(
-    'How Countersign checks a requirement, by its exact text. Each has one way. A requirement that is not listed is never met.',
-  );
+export const requirementSettings = recordOf(requirement, requirementSetting).describe(
+  'How Countersign checks a requirement, by its exact text. Each has one check. A requirement that is not listed is never met.',
+);

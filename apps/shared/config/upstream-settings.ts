@@ -1,10 +1,10 @@
 import * as z from 'zod';
 import { withAbsoluteFiles } from './files.ts';
-import { isTrustworthy, scope, secret } from './units.ts';
+import { count, listOf, off, recordOf, scope, secret, section, text, trustworthyUrl } from './units.ts';
 import { requirementSettings, toolFactSettings } from './tool-settings.ts';
 
 const name = '[A-Za-z0-9]([A-Za-z0-9-]|_(?!_)){0,31}';
-const NAME_FORM = 'letters, digits, dash, single underscores; at most 32';
+const NAME_FORM = 'use letters, digits, dashes and single underscores, at most 32';
 
 const naming = {
   prefix: z
@@ -15,102 +15,85 @@ const naming = {
       'Prefix of the public names of its tools and prompts, before two underscores. Without it, the key of the upstream. If it ' +
         'is empty, names stay as they are, and a name that two upstreams share is offered by neither.',
     ),
-  mappingsMayNameSubject: z
-    .boolean()
-    .default(false)
-    .describe("Lets mappings of its tools ask about another subject than the subject of the caller's token."),
+  mappingsMayNameSubject: off.describe(
+    "Lets mappings of its tools ask about another subject than the subject of the caller's token.",
+  ),
 };
-const limits = z
-  .strictObject({
-    maxMessageBytes: z
-      .number()
-      .int()
-      .min(64 * 1024)
-      .default(10 * 1024 * 1024)
-      .describe(
-        'Largest message in bytes: a line of a program, an event of a stream, another answer, or a whole list.',
-      ),
-    maxMessageMembers: z
-      .number()
-      .int()
-      .min(1_000)
-      .default(100_000)
-      .describe('Highest number of object members and list elements in one JSON message.'),
-    maxListItems: z
-      .number()
-      .int()
-      .positive()
-      .default(5_000)
-      .describe(
-        'Highest number of tools on all pages of its list. The same limit counts for prompts, resources and resource templates. ' +
-          'A longer list is refused as a whole.',
-      ),
-    maxListAgeSeconds: z
-      .number()
-      .int()
-      .nonnegative()
-      .default(30)
-      .describe(
-        'Age in seconds after which a list is read again before its next use. A shorter `ttlMs` of the server wins, down to one ' +
-          'second. With `0`, the list is read before each call.',
-      ),
-    maxMessagesPerSecond: z
-      .number()
-      .int()
-      .positive()
-      .default(2_000)
-      .describe(
-        'Messages per second that are read from a program or a stream. A large message counts as several. The rest waits.',
-      ),
-  })
-  .prefault({})
-  .describe(
-    'What one upstream may make Countersign read. A message beyond a limit harms only the calls of that upstream.',
-  );
+const limits = section({
+  maxMessageBytes: z
+    .number()
+    .int()
+    .min(64 * 1024)
+    .default(10 * 1024 * 1024)
+    .describe('Largest message in bytes: a line of a program, an event of a stream, another answer, or a whole list.'),
+  maxMessageMembers: z
+    .number()
+    .int()
+    .min(1_000)
+    .default(100_000)
+    .describe('Highest number of object members and list elements in one JSON message.'),
+  maxListItems: count
+    .default(5_000)
+    .describe(
+      'Highest number of tools on all pages of its list. The same limit counts for prompts, resources and resource templates. ' +
+        'A longer list is refused as a whole.',
+    ),
+  maxListAgeSeconds: z
+    .number()
+    .int()
+    .nonnegative()
+    .default(30)
+    .describe(
+      'Age in seconds after which a list is read again before its next use. A shorter `ttlMs` of the server wins, down to one ' +
+        'second. With `0`, the list is read before each call.',
+    ),
+  maxMessagesPerSecond: count
+    .default(2_000)
+    .describe(
+      'Messages per second that are read from a program or a stream. A large message counts as several. The rest waits.',
+    ),
+}).describe(
+  'Limits for the data that Countersign reads from one upstream. A message beyond a limit fails only calls of that upstream.',
+);
 
 const stdioUpstream = z.strictObject({
   ...naming,
-  command: z.string().min(1).describe('Program that speaks MCP over its standard input and output.'),
-  args: z.array(z.string()).default([]).describe('Arguments of the program.'),
-  env: z
-    .record(z.string(), z.string())
-    .default({})
-    .describe('Environment variables of the program, beside `HOME`, `LOGNAME`, `PATH`, `SHELL`, `TERM` and `USER`.'),
+  command: text.describe('Program that speaks MCP over its standard input and output.'),
+  args: listOf(z.string()).describe('Arguments of the program.'),
+  env: recordOf(z.string(), z.string()).describe(
+    'Environment variables of the program, beside `HOME`, `LOGNAME`, `PATH`, `SHELL`, `TERM` and `USER`.',
+  ),
   cwd: z
     .string()
     .optional()
     .describe('Folder in which the program starts. Without it, the folder of the Countersign process.'),
   limits,
 });
-/** How access tokens for the upstream are got. @see RFC 6749, section 4.4; RFC 8693 */
+/** How Countersign gets access tokens for the upstream. @see RFC 6749, section 4.4; RFC 8693 */
 const auth = z
   .strictObject({
-    issuer: z
-      .url()
-      .refine(isTrustworthy, 'an issuer is reached by https, or by http on this machine alone')
-      .describe('OpenID provider that issues tokens for the upstream.'),
-    clientId: z.string().min(1).describe('Client id of Countersign at that issuer.'),
+    issuer: trustworthyUrl.describe('OpenID provider that issues tokens for the upstream.'),
+    clientId: text.describe('Client id of Countersign at that issuer.'),
     clientSecret: secret.optional().describe('Client secret. Give either `clientSecret` or `privateKey`.'),
     privateKey: secret
       .optional()
       .describe('Private ES256 key as a JWK in JSON. Give either `clientSecret` or `privateKey`.'),
-    scope: z.string().min(1).optional().describe('Scopes of the tokens, separated by blanks.'),
+    scope: text.optional().describe('Scopes of the tokens, separated by blanks.'),
     resource: z.url().optional().describe('Resource that the tokens are for. Without it, the address of the upstream.'),
-    onBehalfOfCaller: z
-      .boolean()
-      .default(false)
-      .describe('Gets a token for each call that names its caller, by token exchange. It needs `privateKey`.'),
+    onBehalfOfCaller: off.describe(
+      'Gets a token for each call that names its caller, by token exchange. It needs `privateKey`.',
+    ),
   })
   .refine(({ clientSecret, privateKey }) => (clientSecret === undefined) !== (privateKey === undefined), {
-    message: 'either clientSecret or privateKey, not both',
+    message: 'give either clientSecret or privateKey',
   })
   .refine(({ onBehalfOfCaller, privateKey }) => !onBehalfOfCaller || privateKey !== undefined, {
-    message: 'onBehalfOfCaller needs privateKey, with which it is said who calls',
+    message: 'onBehalfOfCaller needs privateKey, which signs the name of the caller',
   });
 const httpUpstream = z.strictObject({
   ...naming,
   url: z.url().describe('Address of an MCP server over Streamable HTTP.'),
-  headers: z.record(z.string(), secret).default({}).describe('Headers of every request to the upstream.'),
+  headers: recordOf(z.string(), secret).describe('Headers of every request to the upstream.'),
   auth: auth
     .optional()
     .describe(
@@ -121,20 +104,18 @@ const httpUpstream = z.strictObject({
 
 const tool = z
   .strictObject({
-    scopes: z
-      .array(scope)
-      .default([])
-      .describe('Scopes that an access token needs for calls of the tool, beside `gateway.scopes`.'),
+    scopes: listOf(scope).describe('Scopes that an access token needs for calls of the tool, beside `gateway.scopes`.'),
     ...toolFactSettings,
   })
   .refine(({ preprocessor, effect = 'read' }) => preprocessor !== true || effect === 'read', {
     path: ['preprocessor'],
-    message: 'a preprocessor only reads: its effect cannot be another',
+    message: 'a preprocessor only reads: set its effect to read, or remove preprocessor',
   });
 
-/** What is secret for an upstream may be in files. What a program is started with is nothing of ours. */
 const upstream = z.union([stdioUpstream, httpUpstream]);
 type Upstream = z.infer<typeof upstream>;
+
+/** Relative names of secret files start at `baseDir`. Arguments and variables of a program stay unchanged. */
 export const withAbsoluteSecrets = (servers: Readonly<Record<string, Upstream>>, baseDir: string) =>
   Object.fromEntries(
     Object.entries(servers).map(([name, { ...server }]): [string, Upstream] => {
@@ -145,9 +126,9 @@ export const withAbsoluteSecrets = (servers: Readonly<Record<string, Upstream>>,
   );
 
 /**
- * Public names are a prefix, two underscores and the upstream's own name. As no prefix has two underscores in a row, a name
- * can come from two upstreams only when they have the same prefix, or one the other's with an underscore after it. Those
- * without any keep their own names, and what becomes of two that are the same is known when they list them.
+ * A public name is a prefix, two underscores and the name that the upstream gives the tool. No prefix has two underscores in a row, so
+ * two upstreams can share a name only when their prefixes are equal but for a final underscore. Names without a prefix are compared when
+ * upstreams list them.
  */
 function refuseSharedNames(
   servers: Readonly<Record<string, { readonly prefix?: string | undefined }>>,
@@ -160,13 +141,13 @@ function refuseSharedNames(
     const other = owners.get(common);
     owners.set(common, key);
     if (other !== undefined) {
-      const message = `a tool of "${key}" could have the same name as one of "${other}"; give one of the two another prefix`;
+      const message = `a tool of "${key}" could have the same name as one of "${other}"; give one of them another prefix`;
       context.addIssue({ code: 'custom', path: [key], message });
     }
   }
 }
 
-/** What the configuration says of upstream servers and of their tools. */
+/** Settings of upstream servers and of their tools. */
 export const upstreamSettings = {
   mcpServers: z
     .record(z.string().regex(new RegExp(`^${name}$`), NAME_FORM), upstream)
@@ -175,16 +156,10 @@ export const upstreamSettings = {
     .describe(
       'Upstream MCP servers, in the form that MCP hosts use. The key is the prefix of tools and prompts, unless `prefix` names one.',
     ),
-  tools: z
-    .record(z.string().min(1), tool)
-    .default({})
-    .describe('What the operator knows about a tool, by its public name.'),
+  tools: recordOf(text, tool).describe('Facts about a tool, by its public name.'),
   requirements: requirementSettings,
-  outcomeProbes: z
-    .record(z.string().min(1), z.string().min(1))
-    .default({})
-    .describe(
-      'For a tool, by its public name: the tool of the same upstream that says what happened to a call whose answer was lost. ' +
-        'It must declare `readOnlyHint`. It gets `{ "idempotency_key": … }` and answers `{ "outcome": "done" }` or `{ "outcome": "never" }`.',
-    ),
+  outcomeProbes: recordOf(text, text).describe(
+    'For a tool, by its public name: the tool of the same upstream that reports the outcome of a call whose answer was lost. ' +
+      'It must declare `readOnlyHint`. It gets `{ "idempotency_key": … }` and answers `{ "outcome": "done" }` or `{ "outcome": "never" }`.',
+  ),
 };

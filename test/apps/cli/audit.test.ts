@@ -95,6 +95,6 @@ describe('audit show', () => {
     const { code, out, err } = await run('show', taskId);
     expect(code).toBe(1);
     expect(out).toContain('BROKEN');
-    expect(err).toContain('cannot be relied on');
+    expect(err).toContain('the record is not reliable');
   });
 });

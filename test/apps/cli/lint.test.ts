@@ -47,7 +47,9 @@ describe('countersign lint', () => {
     expect(rowOf('read_text_file')).toEqual(['files__read_text_file', '-', 'yes', '-', 'no', '-', '-', '-', 'no', '-']);
     expect(rowOf('write_file')).toEqual(['files__write_file', '-', 'no', 'yes', 'no', 'yes', '-', '-', 'no', '-']);
     expect(lines.slice(15)).toEqual([
-      expect.stringMatching(/^warning {2}everything__echo: .*no upstream with its prefix is configured$/),
+      expect.stringMatching(
+        /^warning {2}everything__echo: .*no upstream with its prefix is configured; add the upstream or correct the name$/,
+      ),
       expect.stringMatching(/^warning {2}everything__get-sum: .*no upstream with its prefix/),
     ]);
   });
@@ -58,10 +60,10 @@ describe('countersign lint', () => {
       pdp,
       tools: { files__edit_file: { requiresConfirmation: true } },
     });
-    expect([code, err]).toEqual([1, 'countersign: 2 things are wrong']);
+    expect([code, err]).toEqual([1, 'countersign: found 2 errors; correct each, and run this again']);
     expect(out.split('\n').filter((line) => line.startsWith('error'))).toEqual([
-      expect.stringMatching(/^error {2}files__write_file: it destroys things, and no hint tells hosts to ask/),
-      expect.stringMatching(/^error {2}files__move_file: it destroys/),
+      expect.stringMatching(/^error {2}files__write_file: it is destructive, and no hint tells hosts to ask/),
+      expect.stringMatching(/^error {2}files__move_file: it is destructive/),
     ]);
   });
 
@@ -100,7 +102,7 @@ describe('countersign lint', () => {
       approvals: { templates: { payment: { stages } } },
     };
     const { code, out, err } = await run(config);
-    expect([code, err]).toEqual([1, 'countersign: 4 things are wrong']);
+    expect([code, err]).toEqual([1, 'countersign: found 4 errors; correct each, and run this again']);
     const { config: loaded } = loadConfig({
       environment: readEnvironment({}),
       configFile: undefined,
@@ -202,7 +204,7 @@ describe('a finding about tools', () => {
     });
 
     it.each([
-      ['that cannot be used', '$unknown.sub', /^error its mapping cannot be used.*evaluation\.context\.leaf/],
+      ['that cannot be used', '$person.sub', /^error its mapping is not valid.*evaluation\.context\.leaf/],
       [
         'that reads an optional member',
         '$params.arguments.memo',

@@ -56,11 +56,11 @@ describe('a tool that a policy names and its upstream lacks', () => {
   it('is a warning when the upstream lists no tools, or when no upstream has its prefix', async () => {
     const named = policy('named', 'resource.id == "bank__pay"');
     expect(await lint(named, [])).toEqual([
-      ['warning', 'no-such-tool', 'bank__pay', expect.stringMatching(/not known while that lists no tools/)],
+      ['warning', 'no-such-tool', 'bank__pay', expect.stringMatching(/lists no tools to compare/)],
     ]);
     const others = { mcpServers: { files: { command: 'x' } } };
     expect(await lint(named, [], others)).toEqual([
-      ['warning', 'no-such-tool', 'bank__pay', expect.stringMatching(/no upstream with its prefix is configured/)],
+      ['warning', 'no-such-tool', 'bank__pay', expect.stringMatching(/no upstream with its prefix is configured; add/)],
     ]);
   });
 

@@ -37,7 +37,7 @@ describe('countersign policy check', () => {
       expect.stringMatching(/^error {4}policies\/b\.cedar:3:3: @requestable of "a" has no value\. Write/),
       expect.stringMatching(/^error {4}policies\/c\.cedar:2:\d+: .*expected/),
     ]);
-    expect(err).toBe('countersign: 3 things are wrong with the policies');
+    expect(err).toBe('countersign: the policies have 3 errors; correct them');
     const asJson = await broken.run(['policy', 'check', '--json']);
     expect(JSON.parse(asJson.out)).toMatchObject({
       errors: [{ file: 'policies/b.cedar', line: 1, column: 1 }, {}, {}],
@@ -110,15 +110,13 @@ describe('countersign policy explain', () => {
     const { code, out, err } = await explain(request);
     expect([code, err]).toEqual([0, '']);
     const lines = out.split('\n');
-    expect(lines[0]).toMatch(/^decision +denied, until somebody approves$/);
+    expect(lines[0]).toMatch(/^decision +denied, until an approver approves$/);
     expect(out).toMatch(/^reason +approval_required$/m);
     expect(out).toMatch(/^cure +an approval of boss: with one, the same request is permitted$/m);
     expect(out).toMatch(
       /^seen +subject\.type, subject\.id, action\.name, resource\.type, resource\.id, context\.path$/m,
     );
-    expect(out).toMatch(
-      /^left aside +subject\.properties\.nickname, .*context\.extra \(not declared in the schema\)$/m,
-    );
+    expect(out).toMatch(/^ignored +subject\.properties\.nickname, .*context\.extra \(not declared in the schema\)$/m);
     expect(lines.slice(-4)).toEqual([
       '  ask  permit  policies/b.cedar:2',
       '    @requestable  boss',
@@ -139,13 +137,13 @@ describe('countersign policy explain', () => {
     const { code, out } = await explain({ ...aCall('a'), context: { path: 4711 } });
     expect(code).toBe(0);
     expect(out).toMatch(
-      /^decision +denied, because it could not be evaluated\nreason +input_not_evaluable\ncause +context\.path is not text$/m,
+      /^decision +denied, because the evaluation failed\nreason +input_not_evaluable\ncause +context\.path is not text$/m,
     );
     expect(out).not.toContain('4711');
   });
 
   it.each([
-    ['text that is not JSON', '{', /^countersign: - is no JSON\. Write one evaluation request/],
+    ['text that is not JSON', '{', /^countersign: - is not JSON\. Write one evaluation request/],
     ['JSON that is not a request', '{"subject": {}}', /^countersign: .*subject\.type is missing/],
   ])('refuses %s', async (_what, input, message) => {
     const { code, err } = await aDesk().run(['policy', 'explain', '-'], { input });

@@ -63,7 +63,10 @@ describe('countersign policy test', () => {
       { request: aCall('files__read_file'), expected: true },
     ];
     const { code, out, err } = await test({ cases });
-    expect([code, err]).toEqual([1, 'countersign: 3 of 4 cases are not as expected']);
+    expect([code, err]).toEqual([
+      1,
+      'countersign: 3 of 4 cases are not as expected; correct the policies or the cases',
+    ]);
     expect(out.split('\n').slice(1)).toEqual([
       '  moving: expected template "operator_approval", got none',
       '  case 2: expected 2 decisions, got 1',

@@ -74,7 +74,7 @@ describe('up', () => {
       const { code, out, err } = await at({ ...config, approvals: { port } }).run(['up']);
       expect([code, out]).toEqual([1, '']);
       expect(err).toBe(
-        `countersign: port ${port} (approvals.port) is in use by another program; stop that, or set approvals.port in countersign.yaml`,
+        `countersign: port ${port} (approvals.port) is in use by another program; stop that program, or set approvals.port in countersign.yaml`,
       );
     } finally {
       await server.close();
@@ -125,7 +125,7 @@ describe('token', () => {
     const people = [{ name: 'zoe', roles: ['agent', 'auditor'] }];
     const { code, out, err } = await at({ identity: { people } }).run(['token', '--as', 'alice']);
     expect([code, out]).toEqual([2, '']);
-    expect(err).toBe('countersign: there is nobody called alice; there are zoe (agent, auditor)');
+    expect(err).toBe('countersign: no person is called alice; configured are zoe (agent, auditor)');
   });
 
   it('says how to start when no stack runs', async () => {
@@ -151,7 +151,7 @@ describe('the option --as', () => {
     const { code, out, err } = await at().run(args);
     expect([code, out]).toEqual([2, '']);
     expect(err).toBe(
-      `countersign: ${told}; there are agent (agent), alice (approver), bob (approver, agent), olivia (auditor)`,
+      `countersign: ${told}; configured are agent (agent), alice (approver), bob (approver, agent), olivia (auditor)`,
     );
   });
 });

@@ -128,14 +128,14 @@ describe('requests', () => {
     expect(out).toContain('Arguments, exactly as the tool will get them');
     expect(out).toMatch(/approve by bob \(agent.+\)/);
     expect(out).toContain('"path": "/tmp/\\u202egnp.x"');
-    expect(out).toMatch(/What the requester says, unverified:.*"as \\u202eagreed"/s);
+    expect(out).toMatch(/Input of the requester, unverified:.*"as \\u202eagreed"/s);
   });
 
   it('approves the request that it showed, by digest and generation, after a yes', async () => {
     const { code, out, err, questions } = await run(['approve', 'arq_1', '--reason', 'looked at it'], 'y');
     expect(code).toBe(0);
     expect(err).toContain('/tmp/\\u202egnp.x');
-    expect(questions[0]).toContain('exactly this will run, once');
+    expect(questions[0]).toContain('exactly this call runs, once');
     expect(out).toContain('1 of 2 approvals');
     expect(votes()).toHaveLength(1);
     expect(votes()[0]?.url).toBe('/requests/arq_1/votes');
@@ -150,7 +150,7 @@ describe('requests', () => {
   it.each(['', 'n', 'no', 'yep', 'approve'])('casts no vote when the answer is %j', async (answer) => {
     const { code, err } = await run(['approve', 'arq_1'], answer);
     expect(code).toBe(1);
-    expect(err).toContain('nothing was decided');
+    expect(err).toContain('no vote was cast');
     expect(votes()).toEqual([]);
   });
 

@@ -36,7 +36,10 @@ const pinned = async () =>
 describe('countersign signature', () => {
   it('diff shows new tools in full, and fails', async () => {
     const { code, out, err } = await run(['diff']);
-    expect([code, err]).toEqual([1, 'countersign: not as it was accepted: 1']);
+    expect([code, err]).toEqual([
+      1,
+      'countersign: changed: 1; review the list above, then run `countersign signature accept`',
+    ]);
     expect(out.split('\n')).toEqual(
       expect.arrayContaining(['new     tool bank__pay', '  + name: "pay"', '  + description: "Pays."']),
     );
@@ -49,7 +52,7 @@ describe('countersign signature', () => {
       out: expect.stringMatching(/^Accepted: bank__pay\nSignature: sha-256:[0-9a-f]{64}$/),
     });
     expect(await pinned()).toEqual([['bank__pay', 'Pays.']]);
-    expect(await run(['diff'])).toMatchObject({ code: 0, out: 'Everything is as it was accepted.' });
+    expect(await run(['diff'])).toMatchObject({ code: 0, out: 'All descriptions are as accepted.' });
   });
 
   it('diff shows each change before and after, without control characters', async () => {

@@ -15,7 +15,9 @@ const PRESENT = 'io.modelcontextprotocol/tool-approval-disposition';
 const FIRST = 'net.openid.authzen/disposition';
 
 it('reads the names that the gateway writes', () => {
-  expect({ ...written }).toMatchObject({ ...names });
+  const read = Object.entries(names).filter(([, value]) => typeof value === 'string');
+  expect(read).not.toEqual([]);
+  expect({ ...written }).toMatchObject(Object.fromEntries(read));
 });
 
 describe('requirements', () => {

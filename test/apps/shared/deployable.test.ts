@@ -46,9 +46,7 @@ describe('a deployable as its own process', () => {
     );
     const { stdout } = start('audit');
     writeFileSync(file, before);
-    expect(stdout).toMatch(
-      /"level":40.*"mcpServers\.bank\.timeout: it is left aside: gateway\.executionTimeoutSeconds/,
-    );
+    expect(stdout).toMatch(/"level":40.*"mcpServers\.bank\.timeout: it is ignored: gateway\.executionTimeoutSeconds/);
   });
 
   it('requires the address of Temporal when it is the worker', () => {

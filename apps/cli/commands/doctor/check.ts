@@ -1,4 +1,4 @@
-/** What a check found. `advice` says what to do about it. */
+/** The result of one check. `advice` is the next step. */
 export interface Finding {
   readonly name: string;
   readonly status: 'ok' | 'warn' | 'fail';
@@ -6,30 +6,22 @@ export interface Finding {
   readonly advice?: string;
 }
 
-export const ok = (name: string, message: string): Finding => ({ name, status: 'ok', message });
-export const warn = (name: string, message: string, advice: string): Finding => ({
-  name,
-  status: 'warn',
-  message,
-  advice,
-});
-export const fail = (name: string, message: string, advice: string): Finding => ({
-  name,
-  status: 'fail',
-  message,
-  advice,
-});
+type Report = (name: string, message: string, advice: string) => Finding;
 
-/** The check, or a failure in its name when it could not even look. */
-export async function attempt(name: string, advice: string, look: () => Promise<Finding>): Promise<Finding> {
+export const ok = (name: string, message: string): Finding => ({ name, status: 'ok', message });
+export const warn: Report = (name, message, advice) => ({ name, status: 'warn', message, advice });
+export const fail: Report = (name, message, advice) => ({ name, status: 'fail', message, advice });
+
+/** Runs a check. An exception becomes a failure with this advice. */
+export async function attempt(name: string, advice: string, check: () => Promise<Finding>): Promise<Finding> {
   try {
-    return await look();
+    return await check();
   } catch (error) {
     return fail(name, reason(error), advice);
   }
 }
 
-/** The innermost reason: what `fetch` and drivers wrap says more than the wrapping. */
+/** The innermost reason. The outer errors of `fetch` and of drivers say less. */
 export function reason(error: unknown): string {
   if (error instanceof AggregateError && error.errors.length > 0) return reason(error.errors[0]);
   if (!(error instanceof Error)) return String(error);

@@ -17,39 +17,32 @@ import { startFailure } from '../../../shared/lifecycle.ts';
 import { createTemporalClient } from '../../../shared/temporal/connection.ts';
 import { createGatedCallWorkflows, stuckWorkflows, WHEN_STUCK } from '../../../shared/temporal/gated-call-workflows.ts';
 import { type Io, readConfig } from '../../context.ts';
-import { awaitsFirstStart, exampleFiles } from '../../example-files.ts';
-import { findStack, type Stack } from '../../stack.ts';
+import { awaitsFirstStart, exampleFiles, findStack, type Stack } from '../../stack.ts';
 import { attempt, fail, type Finding, ok, reason, warn } from './check.ts';
 import { checkNode, checkPorts, checkPostgresPrograms, checkStateFolder, checkTemporalPrograms } from './machine.ts';
 import { checkAccessRequests, checkDatabase, checkHealth, checkIssuer, checkPdp, checkTemporal } from './services.ts';
 
-/** Every check, in the order in which things stand on each other. */
+/** Every check. A part comes after the parts that it needs. */
 export async function examine(io: Io, command: Command): Promise<Finding[]> {
   const node = checkNode(process.version);
   let read: ReturnType<typeof readConfig>;
   try {
     read = readConfig(io, command);
   } catch (error) {
-    return [
-      node,
-      fail(
-        'configuration',
-        startFailure(error).split('\n').join('; '),
-        'mend the file; docs/settings.md lists every setting',
-      ),
-    ];
+    const problems = startFailure(error).split('\n').join('; ');
+    return [node, fail('configuration', problems, 'correct the file; docs/settings.md lists every setting')];
   }
   const { config, file, notes } = read;
   const stack = await findStack(config);
-  // What runs is what counts, wherever the file points by now.
+  // A running stack keeps its addresses, even if the file has changed.
   const running = stack ? { ...config, urls: stack.urls, authority: authorityOf(config, stack) } : config;
-  const leftAside = notes.map((note) => warn('configuration', formatProblem(note), 'remove it, or leave it so'));
-  const found = [node, ok('configuration', file), ...leftAside, checkStateFolder(config.stateDir)];
+  const ignored = notes.map((note) => warn('configuration', formatProblem(note), 'you can remove it'));
+  const found = [node, ok('configuration', file), ...ignored, checkStateFolder(config.stateDir)];
   found.push(...checkToken(config, io.environment.variables['COUNTERSIGN_TOKEN']));
   found.push(...(await checkPorts(config, stack)));
-  found.push(...(await checkStanding(io, config, stack)));
+  found.push(...(await checkInfrastructure(io, config, stack)));
   found.push(...(await checkUpstreams(config, pino({ level: 'silent' }))));
-  if (stack || config.mode === 'production') found.push(...(await checkServing(io, running)));
+  if (stack || config.mode === 'production') found.push(...(await checkServices(io, running)));
   else found.push(warn('services', 'not running', 'start them with `npm start`'));
   return found;
 }
@@ -59,8 +52,8 @@ async function checkEngine(config: Config, address: string): Promise<Finding[]> 
   return temporal.status === 'ok' ? [temporal, await checkWorkflows(config, address)] : [temporal];
 }
 
-/** What everything stands on: answering, or ready to be started. */
-async function checkStanding(io: Io, config: Config, stack: Stack | undefined): Promise<Finding[]> {
+/** Database and Temporal: running, or ready to start. */
+async function checkInfrastructure(io: Io, config: Config, stack: Stack | undefined): Promise<Finding[]> {
   const { environment } = io;
   const databaseUrl = environment.databaseUrl ?? (await runningPostgres(config.stateDir));
   const address = config.temporal.address ?? stack?.temporalAddress;
@@ -71,7 +64,7 @@ async function checkStanding(io: Io, config: Config, stack: Stack | undefined): 
   return [...database, ...temporal];
 }
 
-async function checkServing(io: Io, config: Config): Promise<Finding[]> {
+async function checkServices(io: Io, config: Config): Promise<Finding[]> {
   const { urls } = config;
   const found = await Promise.all([
     checkIssuer(config),
@@ -88,23 +81,22 @@ async function pdpToken(io: Io, config: Config): Promise<string | undefined> {
   return (await loadDevelopmentSecrets(config.stateDir)).secrets.pdpToken;
 }
 
-const NAME = 'token';
-const ANOTHER = 'put an access token of the issuer into COUNTERSIGN_TOKEN';
-
-/** Whether the token of `COUNTERSIGN_TOKEN` names its client, where there is one. It is only read: who signed it is not looked at. */
-export function checkToken({ urls, gateway, identity }: Config, token: string | undefined): Finding[] {
+/** Whether the token of `COUNTERSIGN_TOKEN` names its client. The signature is not checked. */
+function checkToken({ urls, gateway, identity }: Config, token: string | undefined): Finding[] {
   if (token === undefined) return [];
+  const name = 'token';
+  const another = 'set COUNTERSIGN_TOKEN to an access token of the issuer';
   const claims = claimsIn(token);
-  if (claims === undefined) return [fail(NAME, 'the token in COUNTERSIGN_TOKEN is no JWT', ANOTHER)];
+  if (claims === undefined) return [fail(name, 'the token in COUNTERSIGN_TOKEN is not a JWT', another)];
   const principal = principalOf(claims, { issuer: urls.issuer, identityClaim: gateway.coaz.identityClaim });
   if (principal === undefined) {
-    return [fail(NAME, 'the token in COUNTERSIGN_TOKEN names no subject, or its act chain cannot be read', ANOTHER)];
+    return [fail(name, 'the token in COUNTERSIGN_TOKEN names no subject, or has an invalid act chain', another)];
   }
-  if (principal.clientId !== undefined) return [ok(NAME, `client ${principal.clientId}`)];
+  if (principal.clientId !== undefined) return [ok(name, `client ${principal.clientId}`)];
   const advice =
-    'have the issuer write client_id or azp into access tokens, or set identity.allowTokensWithoutClient: true';
+    'configure the issuer to add client_id or azp to access tokens, or set identity.allowTokensWithoutClient: true';
   const found = 'the token in COUNTERSIGN_TOKEN names no client';
-  return [identity.allowTokensWithoutClient ? warn(NAME, found, advice) : fail(NAME, found, advice)];
+  return [identity.allowTokensWithoutClient ? warn(name, found, advice) : fail(name, found, advice)];
 }
 
 function claimsIn(token: string): JsonObject | undefined {
@@ -116,39 +108,37 @@ function claimsIn(token: string): JsonObject | undefined {
   }
 }
 
-/** Whether each upstream can be connected, from where this command runs, and lists its tools. */
-export async function checkUpstreams(config: Config, log: Logger): Promise<Finding[]> {
+/** Whether this machine can connect to each upstream, and the upstream lists its tools. */
+async function checkUpstreams(config: Config, log: Logger): Promise<Finding[]> {
   const states = await examineUpstreams(config, { clock: systemClock, log });
   return states.map((state) => {
     const { upstream } = state;
     const name = `upstream ${upstream}`;
     if ('tools' in state) return ok(name, `tools: ${state.tools}`);
     if (awaitsFirstStart(config, upstream))
-      return warn(name, `its folder ${exampleFiles(config)} does not exist yet`, 'the first `npm start` makes it');
+      return warn(name, `its folder ${exampleFiles(config)} does not exist yet`, 'run `npm start`, which makes it');
     const isProgram = 'command' in (config.mcpServers[upstream] ?? {});
-    const program = `start its program by hand, and mend mcpServers.${upstream} (command, args, env, cwd)`;
-    const address = `start it, or mend mcpServers.${upstream} (url, headers, auth)`;
+    const program = `start its program by hand, and correct mcpServers.${upstream} (command, args, env, cwd)`;
+    const address = `start it, or correct mcpServers.${upstream} (url, headers, auth)`;
     return fail(name, reason(state.problem), isProgram ? program : address);
   });
 }
 
-const SHOWN = 3;
-
-/** Whether the workflows of gated calls can go on from their histories with the code that is deployed. Examines the latest 500. */
+/** Whether the deployed code can continue the workflows of gated calls from their histories. Examines the latest 500. */
 export function checkWorkflows(
   { temporal, ...config }: Pick<Config, 'temporal' | 'timeLimitFactor'>,
   address: string,
 ): Promise<Finding> {
   const name = 'workflows';
-  return attempt(name, 'mend Temporal first', async () => {
+  return attempt(name, 'fix Temporal first', async () => {
     const engine = createTemporalClient({ ...temporal, address });
     try {
       const time = { clock: systemClock, limits: limitsOf(config) };
       const workflows = createGatedCallWorkflows(engine.client, { ...time, taskQueue: temporal.taskQueue });
       const stuck = await stuckWorkflows(workflows);
-      if (stuck.length === 0) return ok(name, 'all can go on from their histories');
-      const shown = stuck.slice(0, SHOWN).map(gatedCallWorkflowId).join(', ');
-      return fail(name, `${stuck.length} cannot go on from their histories: ${shown}`, WHEN_STUCK);
+      if (stuck.length === 0) return ok(name, 'all can continue from their histories');
+      const shown = stuck.slice(0, 3).map(gatedCallWorkflowId).join(', ');
+      return fail(name, `${stuck.length} cannot continue from their histories: ${shown}`, WHEN_STUCK);
     } finally {
       await engine.close();
     }

@@ -3,13 +3,11 @@ import { delimiter, join } from 'node:path';
 import type { Config } from '../../../shared/config/config.ts';
 import type { Environment } from '../../../shared/config/env.ts';
 import { findPostgresBinaries } from '../../../shared/embedded/postgres-binaries.ts';
-import { portAdvice, portsOf, portTrouble } from '../../ports.ts';
-import type { Stack } from '../../stack.ts';
+import { portAdvice, portsOf, portTrouble, type Stack } from '../../stack.ts';
 import { fail, ok, warn, type Finding } from './check.ts';
 
 const OLDEST_NODE = [20, 11] as const;
 
-/** Whether this Node.js is new enough. */
 export function checkNode(version: string): Finding {
   const [major = 0, minor = 0] = version.replace(/^v/, '').split('.').map(Number);
   const isOld = major < OLDEST_NODE[0] || (major === OLDEST_NODE[0] && minor < OLDEST_NODE[1]);
@@ -17,7 +15,7 @@ export function checkNode(version: string): Finding {
   return fail('node', `Node.js ${version} is too old`, `install Node.js ${OLDEST_NODE.join('.')} or newer`);
 }
 
-/** Whether the state folder can be written to. */
+/** Whether the state folder is writable. */
 export function checkStateFolder(stateDir: string): Finding {
   try {
     mkdirSync(stateDir, { recursive: true });
@@ -31,25 +29,20 @@ export function checkStateFolder(stateDir: string): Finding {
   }
 }
 
-/** Whether every port is free, or ours. */
+/** Whether every port is free, or in use by the running Countersign. */
 export async function checkPorts(config: Config, stack: Stack | undefined): Promise<Finding[]> {
   if (config.mode === 'production') return [];
   const ours = new Set(stack ? Object.values(stack.urls) : []);
-  const used = await Promise.all(
-    portsOf(config).map(async (own) => ({
-      own,
-      trouble: ours.has(own.url) ? undefined : await portTrouble(config.host, own.port),
-    })),
-  );
-  const taken = used.filter(({ trouble }) => trouble !== undefined);
-  if (taken.length === 0) return [ok('ports', stack ? 'in use by the running Countersign' : 'all free')];
-  return taken.map(({ own, trouble }) => {
-    const [message = '', advice = ''] = portAdvice(own, trouble ?? '').split('; ');
-    return fail('ports', message, advice);
+  const others = portsOf(config).filter(({ url }) => !ours.has(url));
+  const troubles = await Promise.all(others.map(({ port }) => portTrouble(config.host, port)));
+  const taken = others.flatMap((own, index) => {
+    const [message, advice = ''] = portAdvice(own, troubles[index])?.split('; ') ?? [];
+    return message === undefined ? [] : [fail('ports', message, advice)];
   });
+  return taken.length > 0 ? taken : [ok('ports', stack ? 'in use by the running Countersign' : 'all free')];
 }
 
-/** Whether the embedded PostgreSQL could be started. */
+/** Whether the embedded PostgreSQL can start. */
 export function checkPostgresPrograms(config: Config, environment: Environment): Finding {
   const linkFolder = join(config.stateDir, 'postgres', 'lib');
   const tried: string[] = [];
@@ -58,18 +51,18 @@ export function checkPostgresPrograms(config: Config, environment: Environment):
   return fail('postgres programs', tried.join('; '), 'run `npm ci` with optional dependencies, or set DATABASE_URL');
 }
 
-/** Whether the embedded Temporal could be started, and how long the first time takes. */
+/** Whether the embedded Temporal can start, and how long the first start takes. */
 export function checkTemporalPrograms({ searchPath, cacheDir }: Environment): Finding {
   const name = 'temporal program';
   const installed = onPath('temporal', searchPath);
   if (installed !== undefined) return ok(name, installed);
   const cached = existsSync(cacheDir) && readdirSync(cacheDir).some((entry) => entry.startsWith('temporal-'));
-  if (cached) return ok(name, `kept in ${cacheDir} from an earlier start`);
-  const advice = 'nothing to do; or install the Temporal CLI, or set TEMPORAL_ADDRESS';
+  if (cached) return ok(name, `in ${cacheDir}, from an earlier start`);
+  const advice = 'no action is needed; you can install the Temporal CLI, or set TEMPORAL_ADDRESS';
   if (onPath('go', searchPath) !== undefined) {
-    return warn(name, 'not there yet: the first start downloads it, or builds it with Go in about 3 minutes', advice);
+    return warn(name, 'not installed: the first start downloads it, or builds it with Go in about 3 minutes', advice);
   }
-  return warn(name, 'not there yet, and no Go to build it with: the first start has to download it', advice);
+  return warn(name, 'not installed, and there is no Go to build it: the first start must download it', advice);
 }
 
 function onPath(program: string, searchPath: string): string | undefined {

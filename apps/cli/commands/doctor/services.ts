@@ -23,13 +23,12 @@ import { attempt, fail, type Finding, ok, warn } from './check.ts';
 
 const OLDEST_POSTGRES = 15;
 
-/** Whether the database answers, is new enough, is one to work on, has the time of this machine and all migrations. */
+/** Whether the database answers, is new enough and writable, agrees on the time, has all migrations and has not been restored. */
 export function checkDatabase(url: string, config: Pick<Config, 'mode' | 'timeLimitFactor'>): Promise<Finding[]> {
-  const { mode } = config;
-  const look = (check: (client: Client) => Promise<Finding>) => onDatabase(url, limitsOf(config), check);
-  const advice = 'start PostgreSQL, or mend DATABASE_URL';
-  const server = attempt('database', advice, () =>
-    look(async (client) => {
+  const onClient = (check: (client: Client) => Promise<Finding>) => onDatabase(url, limitsOf(config), check);
+  const fixFirst = 'fix the database first';
+  const server = attempt('database', 'start PostgreSQL, or correct DATABASE_URL', () =>
+    onClient(async (client) => {
       const { rows } = await client.query<{ server_version: string }>('SHOW server_version');
       const version = rows[0]?.server_version ?? 'unknown';
       if (Number.parseInt(version, 10) < OLDEST_POSTGRES) {
@@ -37,35 +36,33 @@ export function checkDatabase(url: string, config: Pick<Config, 'mode' | 'timeLi
       }
       const [problem, remedy] = (await unfitness(client, { durable: true }))?.split('; ') ?? [];
       if (problem === undefined) return ok('database', `PostgreSQL ${version}`);
-      const isOnlyLossy = mode === 'development' && (await unfitness(client, { durable: false })) === undefined;
+      const isOnlyLossy = config.mode === 'development' && (await unfitness(client, { durable: false })) === undefined;
       return (isOnlyLossy ? warn : fail)('database', problem, remedy ?? '');
     }),
   );
-  const clock = attempt('database clock', 'mend the database first', () => look((client) => checkClock(client)));
-  const migrations = attempt('migrations', 'mend the database first', async () => {
+  const clock = attempt('database clock', fixFirst, () => onClient((client) => checkClock(client)));
+  const migrations = attempt('migrations', fixFirst, async () => {
     const { missing, edited, failed, unknown, applied, functions, lacksRights } = await migrationStatus(url);
-    const broken = [...edited, ...failed];
-    if (broken.length > 0)
-      return fail('migrations', `damaged: ${broken.join(', ')}`, 'see `countersign migrate --status`');
-    if (missing.length > 0) return fail('migrations', `missing: ${missing.join(', ')}`, 'run `countersign migrate`');
-    if (lacksRights)
-      return fail('migrations', 'roles and rights are missing, as after a restore', 'run `countersign migrate`');
-    if (unknown.length > 0)
-      return warn('migrations', `made by a newer version: ${unknown.join(', ')}`, 'update Countersign');
-    if (functions.length > 0)
-      return fail('migrations', `functions of another version: ${inBrief(functions)}`, 'run `countersign migrate`');
+    const migrate = 'run `countersign migrate`';
+    const broken = [...edited, ...failed].join(', ');
+    if (broken !== '') return fail('migrations', `damaged: ${broken}`, 'see `countersign migrate --status`');
+    if (missing.length > 0) return fail('migrations', `missing: ${missing.join(', ')}`, migrate);
+    if (lacksRights) return fail('migrations', 'roles and rights are missing, as after a restore', migrate);
+    const newer = unknown.join(', ');
+    if (newer !== '') return warn('migrations', `from a newer version: ${newer}`, 'update Countersign');
+    if (functions.length > 0) return fail('migrations', `functions of another version: ${inBrief(functions)}`, migrate);
     return ok('migrations', `${applied.length} applied`);
   });
-  const fence = attempt('restore', 'mend the database first', () => look(checkFence));
+  const fence = attempt('restore', fixFirst, () => onClient(checkFence));
   return Promise.all([server, clock, migrations, fence]);
 }
 
-async function onDatabase(url: string, limits: Limits, look: (client: Client) => Promise<Finding>): Promise<Finding> {
+async function onDatabase(url: string, limits: Limits, check: (client: Client) => Promise<Finding>): Promise<Finding> {
   const client = new Client({ connectionString: url, connectionTimeoutMillis: limits.examinationMs });
   client.on('error', () => undefined);
   await client.connect();
   try {
-    return await look(client);
+    return await check(client);
   } finally {
     await client.end();
   }
@@ -75,25 +72,21 @@ const MAY_ASK = `
   SELECT has_schema_privilege(n.oid, 'USAGE') AND has_function_privilege(p.oid, 'EXECUTE') AS may_ask
   FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace WHERE n.nspname = 'gateway' AND p.proname = 'fence_state'`;
 
-/** Whether the database still has all that was committed to it, as far as it or a worker has noticed. */
+/** Whether the database or a worker has noticed that committed rows are lost. */
 async function checkFence(database: Pick<Client, 'query'>): Promise<Finding> {
   const name = 'restore';
   const { rows } = await database.query<{ may_ask: boolean }>(MAY_ASK);
   const [fenceState] = rows;
-  if (fenceState === undefined) return warn(name, 'not looked at: migrations are missing', 'run `countersign migrate`');
+  if (fenceState === undefined) return warn(name, 'not checked: migrations are missing', 'run `countersign migrate`');
   if (!fenceState.may_ask)
-    return warn(
-      name,
-      'not looked at: this login has no right to',
-      'run it with the login of gateway or worker as well',
-    );
+    return warn(name, 'not checked: this login has no right to', 'run it also with the login of gateway or worker');
   const fence = await database.query<{ state: FenceState }>('SELECT gateway.fence_state() AS state');
   const state = fence.rows[0]?.state ?? 'restored';
   if (state === 'whole') return ok(name, 'the database has not been restored since it was last reconciled');
   return fail(name, `${FINDINGS[state]}; nothing is executed`, AFTER_A_RESTORE);
 }
 
-/** Whether the database's clock and that of this machine agree. Workers claim nothing while theirs and it do not. */
+/** Whether the clocks of database and machine agree. A worker claims nothing while they differ too much. */
 export async function checkClock(
   database: Pick<Client, 'query'>,
   clock: Pick<Clock, 'now'> = systemClock,
@@ -103,9 +96,10 @@ export async function checkClock(
     const { rows } = await database.query<{ at: Date }>('SELECT clock_timestamp() AS at');
     return rows[0]?.at.getTime();
   }, clock);
-  if (aheadMs === undefined) return warn(name, 'the answer took too long to tell the time by it', 'run it again');
+  if (aheadMs === undefined) return warn(name, 'the answer took too long for a comparison', 'run this again');
   const message = `${(Math.abs(aheadMs) / 1_000).toFixed(1)} s ${aheadMs < 0 ? 'behind' : 'ahead of'} this machine's`;
-  const advice = 'set both clocks by a time server; a worker claims nothing while its clock is more than 30 s away';
+  const advice =
+    'synchronize both clocks with a time server; a worker claims nothing while its clock differs by more than 30 s';
   if (Math.abs(aheadMs) > CLOCKS_TOO_FAR_APART_MS) return fail(name, message, advice);
   return Math.abs(aheadMs) > CLOCKS_APART_MS ? warn(name, message, advice) : ok(name, message);
 }
@@ -116,7 +110,7 @@ export function checkTemporal(
   address: string,
 ): Promise<Finding> {
   const { examinationMs } = limitsOf(config);
-  return attempt('temporal', 'start Temporal, or mend TEMPORAL_ADDRESS', async () => {
+  return attempt('temporal', 'start Temporal, or correct TEMPORAL_ADDRESS', async () => {
     const connection = await Connection.connect({ address, tls: temporal.tls, connectTimeout: examinationMs });
     try {
       const missing = await connection.withDeadline(systemClock.now() + examinationMs, () =>
@@ -133,57 +127,60 @@ export function checkTemporal(
 const issuerSchema = z.looseObject({ issuer: z.string(), jwks_uri: z.string() });
 const keysSchema = z.looseObject({ keys: z.array(z.looseObject({})) });
 
-/** Whether the issuer describes itself and publishes keys. */
+/** Whether the issuer publishes its metadata and its keys. */
 export function checkIssuer(config: Config): Promise<Finding> {
   const { urls } = config;
   const limits = limitsOf(config);
   const name = 'identity';
-  return attempt(name, 'start the identity provider, or mend identity.issuer', async () => {
+  return attempt(name, 'start the identity provider, or correct identity.issuer', async () => {
     const metadata = issuerSchema.parse(await getJson(metadataOf(urls.issuer), limits));
     if (metadata.issuer !== urls.issuer) {
       return fail(name, `the issuer calls itself ${metadata.issuer}`, `set identity.issuer to ${metadata.issuer}`);
     }
     const { keys } = keysSchema.parse(await getJson(metadata.jwks_uri, limits));
     if (keys.length > 0) return ok(name, `${urls.issuer}, ${keys.length} keys`);
-    return fail(name, 'the issuer publishes no keys', 'tokens cannot be checked; look at the identity provider');
+    return fail(
+      name,
+      'the issuer publishes no keys, so no token is valid',
+      'add a signing key at the identity provider',
+    );
   });
 }
 
-/** Whether one of our own services says that it is alive. */
+/** Whether one of our own services is healthy. */
 export async function checkHealth(
   name: string,
   url: string,
   config: Pick<Config, 'timeLimitFactor'>,
 ): Promise<Finding> {
   if (await isHealthy(url, config)) return ok(name, url);
-  return fail(name, `nothing healthy answers at ${url}`, 'start it, or look at its log');
+  return fail(name, `no healthy service answers at ${url}`, 'start it, or read its log');
 }
 
-/** JSON of a document that has to be there. */
 async function getJson(url: string, { examinationMs }: Limits): Promise<unknown> {
   const response = await fetch(url, { redirect: 'error', signal: systemClock.signalAfter(examinationMs) });
   if (!response.ok) throw new Error(`${url} answered with status ${response.status}`);
   return response.json();
 }
 
-/** Whether the PDP is who it says, can be trusted with what it is sent, and denies what makes no sense (PRJ-40). */
+/** Whether the PDP proves its identity, may receive confidential data, and denies nonsense (PRJ-40). */
 export async function checkPdp(config: Config, token: string | undefined): Promise<Finding[]> {
   const name = 'pdp';
   if (token === undefined) {
-    return [warn(name, 'not asked: the PDP token is not known here', 'set COUNTERSIGN_PDP_TOKEN and run it again')];
+    return [warn(name, 'not checked: there is no PDP token', 'set COUNTERSIGN_PDP_TOKEN and run this again')];
   }
   const problems = await authorityOf(config, token).pdp();
   if (problems.length === 0) return [ok(name, `${config.authority.pdp.url}, with access requests`)];
   return problems.map(({ weight, what, nextStep }) => (weight === 'fatal' ? fail : warn)(name, what, nextStep));
 }
 
-/** Whether the access request service is there: our own by its word, somebody else's by answering at all. */
+/** Whether the access request service answers. Our own service must also be healthy. */
 export function checkAccessRequests(config: Config): Promise<Finding> {
   const name = 'approvals';
   const { urls, authority } = config;
   if (authority.accessRequests.url?.startsWith(urls.approvals) === true)
     return checkHealth(name, urls.approvals, config);
-  return attempt(name, 'start the access request service, or mend accessRequests.url', async () => {
+  return attempt(name, 'start the access request service, or correct accessRequests.url', async () => {
     await authorityOf(config, '').accessRequests();
     return ok(name, `${authority.accessRequests.url ?? 'the service that the PDP names'} answers`);
   });

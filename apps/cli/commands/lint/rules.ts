@@ -1,126 +1,142 @@
+import { pino } from 'pino';
 import { type Json, objectOf, ownProperty } from '../../../../workflows/domain/canonical-json.ts';
 import { contradictionsIn } from '../../../../workflows/domain/tools/tool-facts.ts';
 import type { UpstreamTool } from '../../../../workflows/domain/upstream-ports.ts';
 import { MappingError } from '../../../shared/coaz/json-of.ts';
 import { compileMapping, expressionsIn, expressionsOf, type Mapping } from '../../../shared/coaz/mapping.ts';
 import type { Config } from '../../../shared/config/config.ts';
-import { awaitsFirstStart, exampleFiles } from '../../example-files.ts';
-import type { Finding } from './finding.ts';
+import { CountersignError } from '../../../../workflows/domain/errors.ts';
+import { templateProblems } from '../../../shared/approvers/stages.ts';
+import { systemClock } from '../../../shared/clock.ts';
+import { formatPath } from '../../../shared/config/problems.ts';
+import { openDirectory } from '../../../shared/directory/directory.ts';
+import { awaitsFirstStart, exampleFiles } from '../../stack.ts';
 
-/** What the upstreams list: tools that are offered, and those that are refused. */
-interface Found {
+/** A problem of a tool, a policy, an approver or a setting. */
+export interface Finding {
+  /** An `error` makes the command fail. */
+  readonly severity: 'error' | 'warning';
+  readonly rule:
+    | 'approvers'
+    | 'asks'
+    | 'contradiction'
+    | 'mapping'
+    | 'no-policy'
+    | 'policy'
+    | 'refused'
+    | 'setting'
+    | 'no-such-tool'
+    | 'no-tools'
+    | 'unknown-requirement'
+    | 'namespace';
+  /** Name of a tool, an upstream, a requirement or a setting. */
+  readonly about: string;
+  readonly message: string;
+}
+
+export const finding = (
+  severity: Finding['severity'],
+  rule: Finding['rule'],
+  about: string,
+  message: string,
+): Finding => ({ severity, rule, about, message });
+
+/** The tools of the upstreams: offered and refused ones. */
+export interface Offered {
   readonly tools: readonly UpstreamTool[];
   readonly refused: readonly { readonly name: string; readonly upstream: string; readonly reason: string }[];
 }
 
-/** Everything that is wrong, in the order of the rules. */
+/** Problems of tools and their settings, in the order of the rules. */
 export function lintTools(
   config: Pick<Config, 'stateDir' | 'mcpServers' | 'tools' | 'requirements' | 'gateway'>,
-  { tools, refused }: Found,
+  { tools, refused }: Offered,
 ): Finding[] {
   return [
     ...Object.keys(config.mcpServers).flatMap((upstream) => checkListed(config, upstream, { tools, refused })),
     ...Object.keys(config.tools).flatMap((name) => checkNamed(name, { tools, refused })),
-    ...refused.map(({ name, reason }): Finding => ({
-      severity: 'error',
-      rule: 'refused',
-      about: name,
-      message: reason,
-    })),
+    ...refused.map(({ name, reason }) => finding('error', 'refused', name, reason)),
     ...tools.flatMap(checkHints),
     ...tools.flatMap((tool) => checkMapping(config, tool)),
     ...checkRequirements(config, tools),
   ];
 }
 
-/** An upstream that is not there has tools of which nothing is known. */
+/** The tools of an upstream that does not answer are unknown. */
 function checkListed(
   config: Pick<Config, 'stateDir' | 'mcpServers'>,
   upstream: string,
-  { tools, refused }: Found,
+  { tools, refused }: Offered,
 ): Finding[] {
   if ([...tools, ...refused].some((tool) => tool.upstream === upstream)) return [];
   const message = awaitsFirstStart(config, upstream)
     ? `its folder ${exampleFiles(config)} does not exist yet; the first \`npm start\` makes it: run that first, or make the folder`
-    : 'it cannot be reached, or lists no tools; see what `countersign doctor` says of it, then run this again';
-  return [{ severity: 'error', rule: 'no-tools', about: upstream, message }];
+    : 'it cannot be reached, or lists no tools; run `countersign doctor` for the reason, then run this again';
+  return [finding('error', 'no-tools', upstream, message)];
 }
 
-/** What the operator says under a wrong name is said of nothing, and demands nothing. */
-function checkNamed(name: string, { tools, refused }: Found): Finding[] {
+/** Settings under a wrong name apply to no tool, and protect no tool. */
+function checkNamed(name: string, { tools, refused }: Offered): Finding[] {
   if ([...tools, ...refused].some((tool) => tool.name === name)) return [];
-  const message = 'the configuration says something of this tool, and no upstream that answers has it';
-  return [{ severity: 'error', rule: 'no-such-tool', about: name, message }];
+  const message = 'the configuration has settings for this tool, and no upstream that answers has it; correct the name';
+  return [finding('error', 'no-such-tool', name, message)];
 }
 
 /** @see advisory policy hints (HINT-010, HINT-013) */
 function checkHints({ name, facts: { hints, annotations } }: UpstreamTool): Finding[] {
   const isDestructive = hints.effect === 'delete' || annotations['destructiveHint'] === true;
-  const found = contradictionsIn(hints.effect, annotations).map((message): Finding => ({
-    severity: 'error',
-    rule: 'contradiction',
-    about: name,
-    message,
-  }));
+  const found = contradictionsIn(hints.effect, annotations).map((message) =>
+    finding('error', 'contradiction', name, message),
+  );
   if (!isDestructive || hints.requiresConfirmation === true) return found;
   const message =
-    'it destroys things, and no hint tells hosts to ask a person first; set requiresConfirmation, or the effect that it really has';
-  return [...found, { severity: 'error', rule: 'asks', about: name, message }];
+    'it is destructive, and no hint tells hosts to ask a person first; set requiresConfirmation, or its true effect';
+  return [...found, finding('error', 'asks', name, message)];
 }
 
 /** @see SEP-2487 (REQ-002) */
 function checkRequirements({ requirements }: Pick<Config, 'requirements'>, tools: readonly UpstreamTool[]): Finding[] {
   const declared = [...new Set(tools.flatMap(({ facts }) => facts.requirements))];
-  const warn = (rule: Finding['rule'], about: string, message: string): Finding[] => [
-    { severity: 'warning', rule, about, message },
-  ];
-  return declared.flatMap((one) => [
-    ...(Object.hasOwn(requirements, one)
-      ? []
-      : warn('unknown-requirement', one, 'nobody knows this requirement, so every call that needs it is refused')),
-    ...(/^[^:]+:./.test(one)
-      ? []
-      : warn('namespace', one, 'requirements should have a namespace, as in env:production')),
-  ]);
+  return declared.flatMap((one) => {
+    const unknown = 'no setting of requirements checks it, so every call that needs it is refused; add one';
+    const unnamed = 'it has no namespace; use one, as in env:production';
+    return [
+      ...(Object.hasOwn(requirements, one) ? [] : [finding('warning', 'unknown-requirement', one, unknown)]),
+      ...(/^[^:]+:./.test(one) ? [] : [finding('warning', 'namespace', one, unnamed)]),
+    ];
+  });
 }
 
 type Settings = Pick<Config, 'mcpServers' | 'gateway'>;
-/** An argument that a mapping selects, and how. */
+/** An argument that a mapping reads. */
 interface Use {
   readonly name: string;
   readonly isOptional: boolean;
   readonly at: string;
 }
 
-/**
- * What is wrong with the mapping of a tool, before a call shows it. @see COAZ, Mapping Integrity (COAZ-FW-24, COAZ-DC-06)
- */
+/** Problems of the mapping of a tool, before a call. @see COAZ, Mapping Integrity (COAZ-FW-24, COAZ-DC-06) */
 function checkMapping(config: Settings, tool: UpstreamTool): Finding[] {
   const { mapping } = tool.facts;
   if (mapping === undefined) return [];
-  const say = (severity: Finding['severity'], message: string): Finding => ({
-    severity,
-    rule: 'mapping',
-    about: tool.name,
-    message,
-  });
+  const report: Report = (severity, message) => finding(severity, 'mapping', tool.name, message);
   try {
     const form = compileMapping(mapping.content);
-    return [...checkSubject(config, tool, form, say), ...checkArguments(tool, form, say)];
+    return [...checkSubject(config, tool, form, report), ...checkArguments(tool, form, report)];
   } catch (error) {
     if (!(error instanceof MappingError)) throw error;
-    return [say('error', `its mapping cannot be used, so every call fails: ${error.message}`)];
+    return [report('error', `its mapping is not valid, so every call fails: ${error.message}`)];
   }
 }
 
-type Say = (severity: Finding['severity'], message: string) => Finding;
+type Report = (severity: Finding['severity'], message: string) => Finding;
 
 /** @see COAZ-SU-01, COAZ-SU-04 */
 function checkSubject(
   { mcpServers, gateway }: Settings,
   { upstream }: UpstreamTool,
   { shared, evaluations: [first] }: Mapping,
-  say: Say,
+  report: Report,
 ): Finding[] {
   const { identityClaim } = gateway.coaz;
   const subject = shared.subject ?? first?.subject;
@@ -132,18 +148,18 @@ function checkSubject(
     id.kind === 'expression' && more.length === 0 && read?.root === 'token' && read.path.join('.') === identityClaim;
   if (isIdentity) return [];
   const may = ownProperty(mcpServers, upstream)?.mappingsMayNameSubject === true;
-  return may
-    ? [say('warning', 'its mapping names the subject itself, which nobody verifies')]
-    : [
-        say(
-          'error',
-          `its mapping names another subject than $token.${identityClaim}, so calls fail unless the two are equal`,
-        ),
-      ];
+  if (may) return [report('warning', 'its mapping names the subject itself, which is not verified')];
+  const token = `$token.${identityClaim}`;
+  return [
+    report(
+      'error',
+      `its mapping names another subject than ${token}, so calls fail unless both are equal; use ${token}`,
+    ),
+  ];
 }
 
 /** @see COAZ-EX-02, COAZ-PP-07 */
-function checkArguments({ definition }: UpstreamTool, form: Mapping, say: Say): Finding[] {
+function checkArguments({ definition }: UpstreamTool, form: Mapping, report: Report): Finding[] {
   const schema = objectOf(definition['inputSchema']);
   const declared = Object.keys(objectOf(schema['properties']));
   const required = asList(schema['required']);
@@ -155,19 +171,26 @@ function checkArguments({ definition }: UpstreamTool, form: Mapping, say: Say): 
   const unknown = uses.filter(({ name }) => schema['additionalProperties'] === false && !declared.includes(name));
   const unmapped = usesAll ? [] : declared.filter((name) => !uses.some((use) => use.name === name));
   return [
-    ...unknown.map(({ name, at }) => say('error', `${at} reads the argument "${name}", which the tool does not take`)),
+    ...unknown.map(({ name, at }) =>
+      report('error', `${at} reads the argument "${name}", which the tool does not take`),
+    ),
     ...unguarded
       .filter(({ name }) => !unknown.some((use) => use.name === name))
       .map(({ name, at }) =>
-        say('error', `${at} fails without the argument "${name}", which may be left out; select it with .?${name}`),
+        report('error', `${at} fails without the argument "${name}", which is optional; select it with .?${name}`),
       ),
     ...(unmapped.length === 0
       ? []
-      : [say('warning', `its mapping leaves out ${unmapped.join(', ')}: no policy sees them, though they are bound`)]),
+      : [
+          report(
+            'warning',
+            `its mapping leaves out ${unmapped.join(', ')}: no policy sees them, though an approval covers them`,
+          ),
+        ]),
   ];
 }
 
-/** Which arguments the expressions select; `usesAll` where one takes all that there are, or one that nobody can tell before. */
+/** The arguments that the expressions read. `usesAll`: an expression reads all arguments, or an argument that only the call names. */
 function usesOf(form: Mapping): { readonly uses: readonly Use[]; readonly usesAll: boolean } {
   const reads = expressionsOf(form).flatMap(({ expression, at }) =>
     expression.reads.filter(({ root }) => root === 'params').map((read) => ({ ...read, at })),
@@ -182,3 +205,15 @@ function usesOf(form: Mapping): { readonly uses: readonly Use[]; readonly usesAl
 }
 
 const asList = (value: Json | undefined): readonly Json[] => (Array.isArray(value) ? (value as readonly Json[]) : []);
+
+/** Problems of the approvers, compared with the present directory. They would stop the start of the access request service. */
+export function lintApprovers({ approvals, directory }: Pick<Config, 'approvals' | 'directory'>): Finding[] {
+  const wrong = (about: string, message: string) => finding('error', 'approvers', about, message);
+  try {
+    const people = openDirectory(directory, { clock: systemClock, log: pino({ enabled: false }) });
+    return templateProblems(approvals, people()).map(({ path, message }) => wrong(formatPath(path), message));
+  } catch (error) {
+    if (!(error instanceof CountersignError)) throw error;
+    return [wrong('directory.file', error.message.replace(/^directory: /, ''))];
+  }
+}

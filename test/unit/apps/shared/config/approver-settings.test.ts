@@ -77,7 +77,7 @@ describe('a template', () => {
 
   it.each([
     ['no person to decide', [{ name: 'a', approvers: {} }], /stages\[0\]\.approvers: no person could decide/],
-    ['two stages of one name', [ops, ops], /stages\[1\]\.name: is there twice/],
+    ['two stages of one name', [ops, ops], /stages\[1\]\.name: is used twice/],
     [
       'a denial that counts against an unknown number',
       [{ name: 'a', approvers: { roles: ['r'] }, veto: false }],

@@ -30,7 +30,7 @@ describe('the settings of catalogs', () => {
       { centers: { ...CATALOG, fields: [{ ...FIELD, scope: { cursor: '/context/app' } }] } },
       /have another meaning/,
     ],
-    ['two catalogs for one field', { centers: CATALOG, others: CATALOG }, /has a catalog already/],
+    ['two catalogs for one field', { centers: CATALOG, others: CATALOG }, /already has a catalog/],
     ['no field', { centers: { ...CATALOG, fields: [] } }, /fields/],
   ])('refuse %s', (_case, catalogs, message) => {
     expect(() => parse(catalogs)).toThrow(message);

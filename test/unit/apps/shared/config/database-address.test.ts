@@ -39,7 +39,7 @@ describe('DATABASE_URL', () => {
   );
 
   it.each(['not an address', 'mysql://user:password@host/db', 'host=db user=me'])('%s is refused', (address) => {
-    expect(() => read(address)).toThrow(/DATABASE_URL is not an address/);
+    expect(() => read(address)).toThrow(/DATABASE_URL is not a valid address/);
   });
 
   it.each([

@@ -34,9 +34,9 @@ function refused(server: object, block: (server: object) => object = (one) => ({
 
 const program = { command: 'npx', args: ['-y', 'some-server'] };
 const site = { url: 'https://mcp.test/mcp' };
-const POLICIES = 'it is left aside: policies say which calls pass (see policies/README.md)';
-const LIMIT = 'it is left aside: gateway.executionTimeoutSeconds limits a call';
-const NO_EFFECT = 'it is left aside: it has no effect outside the host';
+const POLICIES = 'it is ignored: policies decide which calls pass (see policies/README.md)';
+const LIMIT = 'it is ignored: gateway.executionTimeoutSeconds limits a call';
+const NO_EFFECT = 'it is ignored: it has no effect outside the host';
 
 /** Blocks from the documentation of hosts: the settings that are read for the server `s`, and the warnings. */
 const HOSTS: readonly (readonly [host: string, block: object, read: object, notes: readonly string[]])[] = [
@@ -146,7 +146,7 @@ describe('a block of an MCP host is refused', () => {
   });
 
   it.each([
-    ['sse', site, /^mcpServers\.s\.type: only stdio and streamable-http are spoken/],
+    ['sse', site, /^mcpServers\.s\.type: Countersign supports only stdio and streamable-http/],
     ['ws', site, /only stdio and streamable-http/],
     [7, site, /only stdio and streamable-http/],
     ['stdio', site, /^mcpServers\.s\.type: a program needs command$/],
@@ -163,7 +163,7 @@ describe('a block of an MCP host is refused', () => {
 
   it('where only the host could fill in a text', () => {
     const said = (kind: string) =>
-      `only the host can fill in \${${kind}:…}. Use \${NAME}, which is a variable of the environment`;
+      `only the host can expand \${${kind}:…}. Use \${NAME}, which is a variable of the environment`;
     const server = { ...program, args: ['a', '${input:key}'], env: { KEY: '${command:pick}' } };
     expect(refused(server, (s) => ({ servers: { s }, inputs: [{ id: 'key' }] }))).toEqual([
       `servers.s.args[1]: ${said('input')}`,
@@ -178,6 +178,8 @@ describe('a block of an MCP host is refused', () => {
 
   it.each([{ disabled: 'yes' }, { enabled: 0 }])('where a switch is neither on nor off: %j', (server) => {
     const [name] = Object.keys(server);
-    expect(refused({ ...program, ...server })).toEqual([`mcpServers.s.${name}: there is no such setting`]);
+    expect(refused({ ...program, ...server })).toEqual([
+      `mcpServers.s.${name}: there is no such setting; docs/settings.md lists all`,
+    ]);
   });
 });

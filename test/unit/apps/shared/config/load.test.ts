@@ -50,8 +50,12 @@ describe('loadConfig, finding the file', () => {
   });
 
   it('does not fall back when a named file is missing', () => {
-    expect(problems({}, 'gone.yaml')).toEqual([`--config: there is no file ${join(cwd, 'gone.yaml')}`]);
-    expect(problems({ COUNTERSIGN_CONFIG: '/gone.yaml' })).toEqual(['COUNTERSIGN_CONFIG: there is no file /gone.yaml']);
+    expect(problems({}, 'gone.yaml')).toEqual([
+      `--config: there is no file ${join(cwd, 'gone.yaml')}; correct the path`,
+    ]);
+    expect(problems({ COUNTERSIGN_CONFIG: '/gone.yaml' })).toEqual([
+      'COUNTERSIGN_CONFIG: there is no file /gone.yaml; correct the path',
+    ]);
   });
 
   it('resolves relative paths in the folder of the file, and keeps state in the current folder', () => {
@@ -158,13 +162,13 @@ identity:
 `);
     expect(problems()).toEqual([
       'countersign.yaml: mode: expected one of "development"|"production"',
-      'countersign.yaml: mcpServers.a__b: is no valid name: letters, digits, dash, single underscores; at most 32',
+      'countersign.yaml: mcpServers.a__b: is not a valid name: use letters, digits, dashes and single underscores, at most 32',
       'countersign.yaml: mcpServers.c.command: is missing',
-      'countersign.yaml: mcpServers.d.argz: there is no such setting',
-      'countersign.yaml: mcpServers.e.prefix: letters, digits, dash, single underscores; at most 32',
+      'countersign.yaml: mcpServers.d.argz: there is no such setting; docs/settings.md lists all',
+      'countersign.yaml: mcpServers.e.prefix: use letters, digits, dashes and single underscores, at most 32',
       'countersign.yaml: gateway.port: expected number, received string',
-      'countersign.yaml: gateway.prot: there is no such setting',
-      'countersign.yaml: identity.people[0].name: lower-case letters, digits, dot, dash and underscore',
+      'countersign.yaml: gateway.prot: there is no such setting; docs/settings.md lists all',
+      'countersign.yaml: identity.people[0].name: use lower-case letters, digits, dot, dash and underscore, at most 63',
     ]);
   });
 
@@ -190,7 +194,7 @@ mcpServers:
   e: { command: x, prefix: '' }
 `);
     const shared = (one: string, another: string) =>
-      `countersign.yaml: mcpServers.${one}: a tool of "${one}" could have the same name as one of "${another}"; give one of the two another prefix`;
+      `countersign.yaml: mcpServers.${one}: a tool of "${one}" could have the same name as one of "${another}"; give one of them another prefix`;
     expect(problems()).toEqual([shared('a_', 'a'), shared('c', 'a-b')]);
   });
 
@@ -211,7 +215,7 @@ mcpServers:
     (issuer) => {
       write(`identity: { issuer: "${issuer}" }`);
       expect(problems()).toEqual([
-        'countersign.yaml: identity.issuer: an issuer is reached by https, or by http on this machine alone',
+        'countersign.yaml: identity.issuer: use https; http is allowed only to this machine',
       ]);
       write('identity: { issuer: "http://localhost:8080" }');
       expect(load({}).config.urls.issuer).toBe('http://localhost:8080');
@@ -234,7 +238,7 @@ mcpServers:
   it('refuses a preprocessor that does more than read', () => {
     write('tools: { a__b: { preprocessor: true, effect: write }, a__c: { preprocessor: true, effect: read } }');
     expect(problems()).toEqual([
-      'countersign.yaml: tools.a__b.preprocessor: a preprocessor only reads: its effect cannot be another',
+      'countersign.yaml: tools.a__b.preprocessor: a preprocessor only reads: set its effect to read, or remove preprocessor',
     ]);
   });
 

@@ -75,7 +75,9 @@ describe('secretsFromEnvironment', () => {
     const publicKey = JSON.stringify({ kty: 'EC', kid: 'hunter2' });
     const variables = { COUNTERSIGN_PDP_TOKEN: 'hunter2', COUNTERSIGN_PDP_SIGNING_KEY: publicKey };
     const attempt = () => secretsFromEnvironment(variables, ['pdpToken', 'pdpSigningKey', 'sessionSecret']);
-    expect(attempt).toThrow(/PDP_TOKEN is too short[^]*PDP_SIGNING_KEY is no private key[^]*SESSION_SECRET is not set/);
+    expect(attempt).toThrow(
+      /PDP_TOKEN is too short[^]*PDP_SIGNING_KEY is not a private key[^]*SESSION_SECRET is not set/,
+    );
     expect(attempt).not.toThrow(/hunter2/);
   });
 
@@ -84,6 +86,6 @@ describe('secretsFromEnvironment', () => {
     const read = (...keys: object[]) =>
       secretsFromEnvironment({ COUNTERSIGN_SEALING_KEYS: JSON.stringify(keys) }, ['sealingKeys']);
     expect(read(named('a', 1), named('b', 2)).sealingKeys).toHaveLength(2);
-    expect(() => read(named('a', 1), named('a', 2))).toThrow(/SEALING_KEYS is no list .* each with a kid of its own/);
+    expect(() => read(named('a', 1), named('a', 2))).toThrow(/SEALING_KEYS is not a list .* each with its own kid/);
   });
 });
