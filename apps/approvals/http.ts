@@ -7,7 +7,7 @@ import { assetsRouter } from '../shared/pages/assets.ts';
 import { nothingHere, refusalHandler } from '../shared/pages/refusal-page.tsx';
 
 export interface ApprovalsHttp extends Timing {
-  /** ARAP, for enforcement points. */
+  /** The API for enforcement points. */
   readonly accessRequests: Router;
   /** Signed decisions. */
   readonly decisions: Router;
@@ -15,12 +15,11 @@ export interface ApprovalsHttp extends Timing {
   readonly signIn: readonly RequestHandler[];
   readonly inbox: Router;
   readonly url: string;
-  /** What keeps it from its work. */
   readonly problems: Problems;
   readonly log: Logger;
 }
 
-/** The access request service with its inbox. What machines use comes before the session: they have none. */
+/** The access request service with its inbox. Routes for programs come before the session, which they do not have. */
 export function createApprovalsApp(http: ApprovalsHttp): Express {
   const app = express();
   app.disable('x-powered-by');

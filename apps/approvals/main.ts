@@ -38,7 +38,6 @@ const SITE = { name: 'approvals', cookieName: 'countersign_approvals' } as const
 const RIGHTS_POOL = { max: 4, applicationName: 'countersign approvals rights', role: ROLES.approvals } as const;
 const MESSAGES_AT_ONCE = 8;
 
-/** The secrets that this part uses, and no others. */
 const SECRETS = [
   'accessRequestToken',
   'accessRequestSigningKey',
@@ -68,7 +67,7 @@ interface Parts extends Timing {
 
 /**
  * Starts the access request service with its inbox on `config.host` and `config.approvals.port`. Rejects with the listen error when the
- * port is taken, and with `ERR_CONFIG_INVALID` when the signing key is none.
+ * port is taken, and with `ERR_CONFIG_INVALID` for an unusable signing key.
  */
 export async function startApprovals(
   config: Config,
@@ -108,7 +107,7 @@ export async function startApprovals(
     running.push({ name: 'http', stop: () => server.close() }, ...startSweeps(parts));
     const consult = createConsult({ ...parts, resolvers: await configuredResolvers(config, clock) });
     running.push(await startMessages({ pool, databaseUrl, config, ...parts }));
-    // Stops first: it gives up at once what it asks, while a message may hold up the end of the process.
+    // Stops first: its requests abort at once, while sending a message may delay the shutdown.
     running.push(await startAskingResolvers({ pool, databaseUrl, consult, ...own }));
   } catch (error) {
     await stop();
@@ -118,13 +117,12 @@ export async function startApprovals(
   return { name: 'approvals', stop };
 }
 
-/** What is due by the clock alone. */
 const startSweeps = ({ store, clock, log }: Pick<Parts, 'store' | 'clock' | 'log'>): Running[] => [
   startCarryingOutDue({ store, clock, log }),
   startForgetting({ of: 'access requests', forget: (limit) => store.forgetEnded(limit), clock, log }),
 ];
 
-/** Throws `ERR_CONFIG_INVALID` where the directory makes nonsense of who may decide. */
+/** Throws `ERR_CONFIG_INVALID` when a template names approvers that the directory rules out. */
 function createParts(
   pool: Parameters<typeof createAccessRequestStore>[0],
   config: Config,
@@ -144,7 +142,6 @@ function createParts(
   };
 }
 
-/** Of the two secrets that the wire between the two sides has. */
 const clientsOf = (config: Config, secrets: ApprovalsSecrets) =>
   accessRequestClients(config, {
     accessRequestToken: secrets.accessRequestToken,
@@ -194,7 +191,7 @@ type MessageParts = Parts & {
   readonly config: Config;
 };
 
-/** What the service tells: enforcement points and people. */
+/** Sends callbacks to enforcement points and notifications to people. */
 async function startMessages(parts: MessageParts): Promise<Running> {
   const { pool, databaseUrl, config, store, clients, clock, limits, log } = parts;
   return startOutbox({

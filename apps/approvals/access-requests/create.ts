@@ -17,9 +17,9 @@ import { createRecordedDenials } from './denial-binding.ts';
 import { accessRequestRouter } from './router.ts';
 import { createSubmit } from './submit.ts';
 
-/** Room for the rest of a submission beside the largest arguments that the gateway accepts: the token copies some. */
+/** Room beside the largest arguments that the gateway accepts: the binding token copies parts of them. */
 const ENVELOPE_BYTES = 512 * 1024;
-/** As long as the PDP says that its keys may be kept. */
+/** The cache lifetime that the PDP gives for its keys. */
 const KEYS_KEPT_MS = 300_000;
 
 interface Parts extends Timing {
@@ -30,7 +30,7 @@ interface Parts extends Timing {
   readonly log: Logger;
 }
 
-/** The access request service over HTTP, as it is configured. Throws `ERR_CONFIG_INVALID` when the signing key is none. */
+/** The configured access request service over HTTP. Throws `ERR_CONFIG_INVALID` for an unusable signing key. */
 export async function createAccessRequests(
   config: Config,
   key: JWK,
@@ -64,7 +64,7 @@ export async function createAccessRequests(
   });
 }
 
-/** Undefined where the configuration has none. Throws `ERR_CONFIG_INVALID` for a file that cannot be used. */
+/** Undefined without catalogs in the configuration. Throws `ERR_CONFIG_INVALID` for an unusable file. */
 function configuredCatalogs(
   { approvals: { catalogs } }: Config,
   key: JWK,
@@ -74,7 +74,7 @@ function configuredCatalogs(
   return createCatalogs(catalogs, { ...own, pages: createSealedPages(key.d ?? '', 'countersign catalog page') });
 }
 
-/** Denials of the configured PDP count, and no others. For a key that is unknown its keys are read anew, at most twice a minute. */
+/** Trusts denials of the configured PDP only. An unknown key makes the service fetch the PDP's keys again, at most twice a minute. */
 function denialTrust({ urls, keyUrls }: Config, sign: SignClaims, time: Timing): DenialTrust {
   const { clock, limits } = time;
   const keys = createRemoteJWKSet(new URL(keyUrls.pdp), {

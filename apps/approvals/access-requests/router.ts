@@ -30,21 +30,21 @@ export interface AccessRequestHttp {
   readonly approvalState: ApprovalStateOf;
   /** Public keys that verify what we sign. */
   readonly keys: JSONWebKeySet;
-  /** The signed list of approvals that were taken back. */
+  /** The signed list of revoked approvals. */
   readonly revocations: () => Promise<string>;
-  /** One page of a catalog; undefined where there are none. */
+  /** Undefined without catalogs. */
   readonly catalog: RequestHandler | undefined;
   readonly urls: TaskUrls;
   readonly clients: readonly AccessRequestClient[];
-  /** How many requests one client may make in a second. */
+  /** Limit for the requests of one client. */
   readonly rate: RateLimit;
   readonly maxBodyBytes: number;
-  /** Undefined where requests of several items are not taken. */
+  /** Undefined if submissions with several items are off. */
   readonly bundles: BundleLimits | undefined;
   readonly log: Logger;
 }
 
-/** Seconds before a client looks again at what is not decided: at least as long as anybody needs to decide. */
+/** `Retry-After` of a pending task: people need at least this long to decide. */
 const LOOK_AGAIN_SECONDS = 5;
 const MAX_CANCELLATION = '16kb';
 
@@ -95,13 +95,13 @@ function show(http: AccessRequestHttp) {
   };
 }
 
-/** Who resolved it, and how: what the enforcement point puts on its record. Nothing of it is in any status. */
+/** Who resolved a task and how, for the audit record of the enforcement point. Statuses never contain it. */
 function showResolution(http: AccessRequestHttp) {
   return async (request: Request, response: Response) => {
     const task = await ownTask(http, request, clientOf(response));
     const statements = await http.store.statementsOf(requestsOf(task).map(({ id }) => id));
     const [only] = statements;
-    // Forgotten since it was looked at.
+    // Deleted since it was read.
     if (only === undefined) throw new Problem('unknown_task');
     response.json('items' in task ? { id: task.id, items: statements } : only);
   };
@@ -123,7 +123,7 @@ function cancel(http: AccessRequestHttp) {
 
 const clientOf = (response: Response) => bearerHolderOf<AccessRequestClient>(response);
 
-/** Somebody else's task, one that the client may not have to do with, and no such task are the same answer. */
+/** Another client's task, one outside the client's scope and a missing one get the same answer. */
 async function ownTask(
   { store }: AccessRequestHttp,
   request: Request,
@@ -160,7 +160,7 @@ function authenticate({ clients, urls }: AccessRequestHttp): RequestHandler {
   );
 }
 
-/** Which operation it is decides, and no task: the answer is the same for every id, known or not. */
+/** Checks the operation before the task is read: the answer is the same for known and unknown ids. */
 function mayDo(right: ClientRight): RequestHandler {
   return (_request, response, next) => {
     next(clientOf(response).rights.has(right) ? undefined : new Problem(403, `this client lacks the right “${right}”`));
@@ -171,19 +171,18 @@ function limitRate({ rate }: AccessRequestHttp): RequestHandler {
   return async (_request, response, next) => {
     const waitMs = await rate.take(clientOf(response).name);
     if (waitMs === undefined) return next();
-    const problem = new Problem(429, 'this client asks too often');
+    const problem = new Problem(429, 'this client sends too many requests');
     problem.retryAfter = Math.max(1, Math.ceil(waitMs / 1_000));
     next(problem);
   };
 }
 
-/** A request without a body needs no type for it: whether one is needed is for what reads it. */
+/** An empty body needs no content type; the handler decides whether it needs a body. */
 const requireJson: RequestHandler = (request, _response, next) => {
   const isEmpty = request.get('Content-Length') === '0' || request.is('*/*') === null;
   next(isEmpty || request.is('application/json') ? undefined : new Problem(415));
 };
 
-/** Where the title says it all there is no detail. */
 function problemOf({ kind, status, message }: BodyFault): Problem {
   if (kind === 'malformed') return new Problem(400, message === NOT_JSON ? 'the body is not a JSON object' : message);
   return status === 400 ? new Problem(400, message) : new Problem(status);
@@ -196,6 +195,9 @@ function asProblem(log: Logger): ErrorRequestHandler {
     const fault = bodyFaultOf(error);
     if (fault !== undefined) return sendProblem(response, problemOf(fault));
     log.error({ err: error }, 'an access request could not be served');
-    sendProblem(response, isDatabaseAway(error) ? new Problem(503, 'the records cannot be reached') : new Problem(500));
+    sendProblem(
+      response,
+      isDatabaseAway(error) ? new Problem(503, 'the database cannot be reached') : new Problem(500),
+    );
   };
 }

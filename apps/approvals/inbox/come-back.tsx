@@ -14,7 +14,7 @@ interface Exchange {
 }
 
 /**
- * Does what a form asks. Where that is refused a person gets the request as it is now, with what became of it and what they had
+ * Handles a form of the request page. After a refusal, a person gets the page again with the request as it is now and the text they
  * typed; a program gets the refusal.
  */
 export async function orComeBack(

@@ -4,7 +4,7 @@ import { Refusal } from '../../shared/http/csrf.ts';
 import { wantsPage } from '../../shared/pages/refusal-page.tsx';
 import type { BreakGlass } from '../break-glass.ts';
 import { refuseUncounted } from '../cast-vote.ts';
-import { oneLine } from '../access-requests/problem.ts';
+import { singleLine } from '../access-requests/problem.ts';
 import type { BreakGlassStore } from '../stores/break-glass.store.ts';
 import { visitorOf } from './authenticate.ts';
 import { orComeBack } from './come-back.tsx';
@@ -16,7 +16,7 @@ export interface EmergencyHttp extends ReadingHttp {
   readonly brokenGlass: BreakGlassStore;
 }
 
-/** Granting in an emergency, and the review after it. Needs the visitor, parsed bodies and the CSRF check before it. */
+/** Emergency grants and their review. Expects the visitor, parsed bodies and the CSRF check before it. */
 export function emergencyRouter(http: EmergencyHttp): Router {
   const router = express.Router();
   router.post('/requests/:id/break-glass', grant(http));
@@ -37,7 +37,7 @@ function grant(http: EmergencyHttp) {
     const body = grantBody.safeParse(request.body);
     const requestId = String(request.params['id']);
     const back = { href: `/requests/${encodeURIComponent(requestId)}`, label: 'Open the request' };
-    if (!body.success) throw new Refusal(400, 'This is no emergency grant', 'Send reason and callDigest.', back);
+    if (!body.success) throw new Refusal(400, 'The emergency grant is incomplete', 'Send reason and callDigest.', back);
     const { reason, callDigest, generation } = body.data;
     const ballot = {
       requestId,
@@ -50,7 +50,7 @@ function grant(http: EmergencyHttp) {
     };
     const typed = { form: 'break-glass', text: reason } as const;
     await orComeBack(http, { request, response, requestId }, typed, async () => {
-      // Who may grant alone reads what is open, and is told of what has ended meanwhile.
+      // People who may break glass can read every open request. One that ended meanwhile gets its own refusal below.
       if (!http.breakGlass.mayBreak(visitor)) await findReadable(http, visitor, requestId);
       const outcome = await http.breakGlass.grant(ballot);
       if (outcome === 'reason_missing')
@@ -67,10 +67,10 @@ const REFUSALS = {
   not_found: [404, 'There is nothing to review', 'This request was not granted in an emergency.'],
   own_request: [
     403,
-    'This is for others to review',
-    'Whoever granted it or asked for it cannot, nor can their stand-ins.',
+    'You cannot review this grant',
+    'You granted or requested it, or stand in for a person who did. Another approver has to review it.',
   ],
-  already_reviewed: [409, 'It was reviewed already', 'Open it to see by whom.'],
+  already_reviewed: [409, 'It was already reviewed', 'Open the request to see who reviewed it.'],
 } as const;
 
 function review(http: EmergencyHttp) {
@@ -79,11 +79,12 @@ function review(http: EmergencyHttp) {
     const requestId = String(request.params['id']);
     const body = reviewBody.safeParse(request.body ?? {});
     const back = { href: `/requests/${encodeURIComponent(requestId)}`, label: 'Open the request' };
-    if (!body.success) throw new Refusal(400, 'This is no review', 'Send a note of 2,000 characters at most.', back);
+    if (!body.success)
+      throw new Refusal(400, 'The note is not valid', 'Send a text of at most 2,000 characters.', back);
     const { note } = body.data;
     await orComeBack(http, { request, response, requestId }, { form: 'review', text: note }, async () => {
       await findReadable(http, visitor, requestId);
-      const outcome = await http.brokenGlass.review(requestId, visitor, oneLine(note));
+      const outcome = await http.brokenGlass.review(requestId, visitor, singleLine(note));
       if (outcome !== 'reviewed') {
         const [status, title, nextStep] = REFUSALS[outcome];
         throw new Refusal(status, title, nextStep, back);

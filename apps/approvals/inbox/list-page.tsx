@@ -14,11 +14,11 @@ import { stageView, StatusBadge } from './view.tsx';
 
 export interface RequestListProps {
   readonly page: RequestPage;
-  /** Emergency grants that are still to be reviewed. */
+  /** Emergency grants without a review. */
   readonly unreviewed: PageOf<BrokenGlass> & { readonly count: number };
   readonly status: ListChoice;
   readonly order: Order;
-  /** Of the address of this page. */
+  /** Query parameters of this page. */
   readonly parameters: Readonly<Record<string, string | undefined>>;
   readonly person: SignedIn;
   readonly visitor: Voter;
@@ -29,12 +29,12 @@ const TITLES = { yours: 'Yours to decide', pending: 'Open requests', ended: 'End
 const ORDER = { oldest: 'Oldest', newest: 'Newest' } as const satisfies Record<Order, string>;
 
 const EMPTY = {
-  yours: ['Nothing waits for you', 'When an agent makes a call that you may decide, it appears here.'],
-  pending: ['Nothing waits', 'When a call needs an approval and is for you to see, it appears here.'],
-  ended: ['Nothing has ended yet', 'Requests that were approved, denied, cancelled or left to expire appear here.'],
+  yours: ['Nothing is waiting for you', 'When an agent makes a call that you can decide, it appears here.'],
+  pending: ['Nothing is waiting', 'When a call needs approval and you can see it, it appears here.'],
+  ended: ['Nothing has ended yet', 'Requests that were approved, denied or cancelled, or that expired, appear here.'],
 } as const;
 
-/** The inbox: what waits for a decision, or what came of the rest. */
+/** The inbox: requests that wait for a decision, or that have ended. */
 export function RequestList(props: RequestListProps) {
   const { page, unreviewed, status, person, visitor, parameters } = props;
   const which = status === 'pending' || status === 'yours' ? status : 'ended';
@@ -62,7 +62,6 @@ export function RequestList(props: RequestListProps) {
   );
 }
 
-/** How many there are, which of them come first, and the way to the other end. */
 function Extent({ page: { count }, status, order, parameters }: RequestListProps) {
   const other = order === 'oldest' ? 'newest' : 'oldest';
   const many = count === 1 ? '1 request' : `${count?.toLocaleString('en')} requests`;
@@ -92,7 +91,7 @@ function Row({ request, isOwn }: { request: AccessRequestSummary; isOwn: boolean
         <a class="row-title" href={`/requests/${id}`}>
           <Code text={tool} />
         </a>
-        {isOwn && <span class="badge row-own">yours: somebody else decides</span>}
+        {isOwn && <span class="badge row-own">yours: another approver decides</span>}
       </div>
       <div class="row-note">
         {title !== undefined && (
@@ -110,7 +109,7 @@ function Row({ request, isOwn }: { request: AccessRequestSummary; isOwn: boolean
         )}
         {bundle !== undefined && (
           <>
-            {' · '}item {bundle.position} of {bundle.size} of <Code text={bundle.id} />
+            {' · '}item {bundle.position} of {bundle.size} in <Code text={bundle.id} />
           </>
         )}
       </div>
@@ -128,12 +127,11 @@ function Row({ request, isOwn }: { request: AccessRequestSummary; isOwn: boolean
   );
 }
 
-/** The deadline that comes first: that of the stage, or of the request. */
+/** The earlier deadline, of the stage or of the request. */
 function endOf({ expiresAt, stageEndsAt = expiresAt }: AccessRequestSummary): string {
   return stageEndsAt < expiresAt ? stageEndsAt : expiresAt;
 }
 
-/** How far an open request is. */
 function Waiting({ request }: { request: AccessRequestSummary }) {
   const { createdAt, remindedAt } = request;
   const stage = stageView(request);
@@ -152,7 +150,7 @@ function Waiting({ request }: { request: AccessRequestSummary }) {
       </span>
       <span>
         <span class="between">, </span>
-        {stage.approvals} of {stage.quorum} {stage.of > 1 && `in stage ${stage.position} of ${stage.of}`}
+        {stage.approvals} of {stage.quorum} approvals{stage.of > 1 && ` in stage ${stage.position} of ${stage.of}`}
       </span>
     </>
   );

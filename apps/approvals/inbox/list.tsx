@@ -15,7 +15,7 @@ import { summaryView } from './view.tsx';
 
 const DEFAULT_LIMIT = 50;
 const MAX_LIMIT = 200;
-/** Emergency grants stand above the requests, and leave room for these. */
+/** Emergency grants are listed above the requests and have to leave room for them. */
 const UNREVIEWED_LIMIT = 20;
 
 export interface ListHttp extends ReadingHttp {
@@ -24,16 +24,16 @@ export interface ListHttp extends ReadingHttp {
 }
 
 const listQuery = z.object({
-  /** `yours`: pending, and the visitor may decide it. */
+  /** `yours`: pending requests that the visitor may decide. */
   status: z.enum(LIST_CHOICES).default('pending'),
-  /** Default: open ones that wait longest, ended ones that ended last. */
+  /** Default: `oldest` for open requests, `newest` for ended ones. */
   order: z.enum(ORDERS).optional(),
   limit: z.coerce.number().int().min(1).max(MAX_LIMIT).default(DEFAULT_LIMIT),
   cursor: cursorParameter,
   unreviewedCursor: cursorParameter,
 });
 
-/** `GET /requests`: a page of those that the visitor may read. */
+/** `GET /requests`: a page of the requests that the visitor may read. */
 export function list(http: ListHttp) {
   return async (request: Request, response: Response) => {
     const { status, cursor, unreviewedCursor, limit, ...query } = readQuery(request);
@@ -56,7 +56,7 @@ export function list(http: ListHttp) {
       });
     }
     const parameters = { ...given(request, Object.keys(listQuery.shape)), status };
-    // What was on this page has been decided meanwhile.
+    // The requests on this page have been decided meanwhile.
     if (cursor !== undefined && page.rows.length === 0) {
       return response.redirect(303, addressOf('/requests', { ...parameters, cursor: undefined }));
     }

@@ -33,7 +33,7 @@ export interface InboxHttp extends Doors {
   readonly log: Logger;
 }
 
-/** The approvers' inbox: pages for browsers and the same addresses as JSON for programs. Needs the session before it. */
+/** The approvers' inbox: pages for browsers, and JSON at the same addresses for programs. Expects the session before it. */
 export function inboxRouter(http: InboxHttp): Router {
   const router = express.Router();
   const voter = votersOnly(http);

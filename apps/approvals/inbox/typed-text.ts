@@ -1,9 +1,9 @@
 import * as z from 'zod';
 
-/** The longest text of a form, as its field counts. */
+/** In characters, as the browser counts them. */
 export const LONGEST_TEXT = 2_000;
 
-/** What was typed into a form. Browsers count a line break as one character, and send it as two. */
+/** Text of a form field. Browsers count a line break as one character but send two. */
 export const typedText = z
   .string()
   .transform((text) => text.replaceAll('\r\n', '\n'))

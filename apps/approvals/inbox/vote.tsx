@@ -21,9 +21,9 @@ const voteBody = z.object({
   reason: typedText.optional(),
   callDigest: digest,
   generation: z.coerce.number().pipe(z.int32().min(1)).optional(),
-  /** Subject in whose place the visitor votes. Default, and when empty: in their own name. */
+  /** The subject for whom the visitor votes. Absent or empty: for themselves. */
   onBehalfOf: z.string().max(1_024).optional(),
-  /** The stage that was looked at. */
+  /** The stage that the visitor looked at. */
   stage: z.coerce.number().pipe(z.int32().min(1)).optional(),
 });
 
@@ -36,7 +36,7 @@ export function vote(http: VoteHttp) {
       throw new Refusal(
         400,
         'This is not a decision',
-        'Send verdict (approve or deny), callDigest and, if you like, reason.',
+        'Send verdict (approve or deny), callDigest and, optionally, reason.',
       );
     }
     const { onBehalfOf, ...ballot } = body.data;
@@ -49,7 +49,7 @@ export function vote(http: VoteHttp) {
       const { via, chain, actors } = visitor;
       const cast = { requestId, ...ballot, reason: ballot.reason, via, chain, actors, ...capacity };
       refuseUncounted(await http.castVote({ ...cast, generation: ballot.generation }), requestId);
-      // The page is read again from what is stored: it never says that a vote counted before it did.
+      // The page is read again from the database: it never confirms a vote that does not count yet.
       if (wantsPage(request)) return response.redirect(303, `/requests/${requestId}`);
       const found = await http.store.find(requestId);
       if (found !== undefined) response.json({ request: detailView(found, seat) });
@@ -57,7 +57,7 @@ export function vote(http: VoteHttp) {
   };
 }
 
-/** In whose name the visitor votes; undefined when they do not stand in for that person. */
+/** The capacity in which the visitor votes; undefined when they do not stand in for that approver. */
 function capacityOf({ visitor, delegations }: Seat, onBehalfOf: string | undefined): Capacity | undefined {
   const { issuer, subject, name, roles } = visitor;
   if (onBehalfOf === undefined || onBehalfOf === '') return { approver: { issuer, subject, name, roles } };

@@ -6,7 +6,7 @@ import { ActingFor, Visible } from '../../shared/pages/visible.tsx';
 import { Instant, Time } from '../../shared/pages/layout.tsx';
 import { DECIDED, NoPerson, stageView } from './view.tsx';
 
-/** The stage that is open, who may decide it, how far it is, and what was said in it and before. */
+/** The open stage, who may decide it, its progress, and all decisions so far. */
 export function WhoDecides({ request }: { request: AccessRequest }) {
   const stage = stageView(request);
   return (
@@ -23,7 +23,7 @@ export function WhoDecides({ request }: { request: AccessRequest }) {
           {stage.approvals} of {stage.quorum}
         </Fact>
         {request.endedAt === undefined && stage.endsAt !== undefined && (
-          <Fact name="The stage ends">
+          <Fact name="Stage ends">
             <Instant at={stage.endsAt} />
           </Fact>
         )}
@@ -34,7 +34,7 @@ export function WhoDecides({ request }: { request: AccessRequest }) {
   );
 }
 
-/** Names of groups and roles, and how many people are named beside them; never who all those people are. */
+/** Names roles and groups and counts the named people; it never lists people. */
 function electorateWords(approvers: ReturnType<typeof stageView>['approvers']): string {
   const { people, groups, roles, resourceOwner, requesterManager, automatic } = approvers;
   const words = [
@@ -65,7 +65,7 @@ function Votes({ request: { votes, stages } }: { request: AccessRequest }) {
 
 const GAVE_NO_VOTE = { abstain: 'left it to people', failed: 'gave no answer' } as const;
 
-/** Resolvers whose answer was no vote. */
+/** Resolvers whose answer was not a vote. */
 function NoVotes({ answers }: Pick<AccessRequest, 'answers'>) {
   return answers.map(({ stage, resolver, verdict, reason, at }) =>
     verdict === 'approve' || verdict === 'deny' ? null : (
@@ -124,13 +124,13 @@ function VoteLine({
 }
 
 // cspell:ignore AKIA ASIA opsur glpat abprs
-/** How credentials begin whose makers mark them: keys in PEM, and tokens of clouds, code hosts, chats, payment services, and JWTs. */
+/** Credentials with a recognizable form: PEM keys, JWTs, and tokens of clouds, code hosts, chats and payment services. */
 const MARKED =
   /-----BEGIN [A-Z ]*PRIVATE KEY-----|\b(?:(?:AKIA|ASIA)[A-Z0-9]{16}|gh[opsur]_\w{20}|github_pat_\w{20}|glpat-[\w-]{20}|xox[abprs]-[\w-]{10}|sk_live_\w{10}|eyJ[\w-]{10,}\.eyJ[\w-]{10,}\.)|\b(?:Bearer|Basic) [\w.~+/=-]{16}|:\/\/[^\s/:@]+:[^\s/@]+@/;
 
 /**
- * Where in the arguments of a call there may be credentials: by the names of members whose values are texts, and by how texts look. A hint
- * for people, who see the arguments whole: it decides nothing, and what it does not know it does not name.
+ * Paths in the arguments where credentials may be: by the names of members with string values, and by the form of strings. It is a
+ * hint for approvers, who see all arguments: it decides nothing, and it misses forms that it does not know.
  */
 function credentialsIn(value: Json, at = ''): string[] {
   if (typeof value === 'string') return MARKED.test(value) ? [at] : [];
@@ -145,26 +145,25 @@ function credentialsIn(value: Json, at = ''): string[] {
   });
 }
 
-/** So many places are named; who reads on sees the others. */
 const NAMED_PLACES = 5;
 
-/** Tells approvers where to look. Nothing where no credentials are seen. */
+/** Tells approvers where the call may contain credentials. */
 export function Credentials({ canonical }: { canonical: string }) {
   const places = credentialsIn(JSON.parse(canonical) as Json);
   if (places.length === 0) return null;
   return (
     <div class="notice warn" role="note">
       <p>
-        <strong>There may be credentials in this call,</strong> which the tool gets, and which everybody sees who may
-        read this request: <Visible text={places.slice(0, NAMED_PLACES).join(', ')} />
-        {places.length > NAMED_PLACES && ` and ${places.length - NAMED_PLACES} more`}. Ask whether they belong there,
-        and have them replaced if they do not.
+        <strong>This call may contain credentials.</strong> The tool gets them, and everyone who can read this request
+        sees them: <Visible text={places.slice(0, NAMED_PLACES).join(', ')} />
+        {places.length > NAMED_PLACES && ` and ${places.length - NAMED_PLACES} more`}. Ask whether they belong there. If
+        not, have them replaced.
       </p>
     </div>
   );
 }
 
-/** One line of a list of facts (`dl.facts`). */
+/** One entry of `dl.facts`. */
 export function Fact({ name, children }: { name: string; children: ComponentChildren }) {
   return (
     <div>

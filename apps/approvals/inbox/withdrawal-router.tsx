@@ -17,7 +17,7 @@ export interface WithdrawalHttp extends ReadingHttp {
 
 const bodySchema = z.object({ reason: typedText.optional() }).optional();
 
-/** `POST /requests/{id}/cancel` and `/revoke`, for pages and programs. `approver` lets only approvers through. */
+/** `POST /requests/{id}/cancel` and `/revoke`. `approver` lets only approvers through. */
 export function withdrawalRouter(http: WithdrawalHttp, approver: RequestHandler[]): Router {
   const router = express.Router();
   const read = [
@@ -34,7 +34,7 @@ function handle(what: Withdrawal, http: WithdrawalHttp) {
   return async (request: Request, response: Response) => {
     const person = visitorOf(request, response);
     const body = bodySchema.safeParse(request.body);
-    if (!body.success) throw new Refusal(400, 'This reason cannot be kept', 'Send a text of at most 2,000 characters.');
+    if (!body.success) throw new Refusal(400, 'The reason is not valid', 'Send a text of at most 2,000 characters.');
     const requestId = String(request.params['id']);
     const reason = body.data?.reason;
     await orComeBack(http, { request, response, requestId }, { form: 'withdrawal', text: reason }, async () => {

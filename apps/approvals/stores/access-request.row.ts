@@ -15,7 +15,6 @@ export interface AccessRequestRow {
   readonly client_id: string;
   readonly bundle_id: string | null;
   readonly position: number;
-  /** How many items its bundle has. */
   readonly bundle_size: number;
   readonly status: AccessRequestStatus;
   readonly evaluation_id: string;
@@ -54,9 +53,9 @@ export interface AccessRequestRow {
   readonly revoked_at: Date | null;
   readonly revoked_by: string | null;
   readonly revoked_because: string | null;
-  /** It ended so long ago that its task is shown to no client any more. */
+  /** The retention period is over: clients can no longer read the task. */
   readonly past_retention: boolean;
-  /** Pending although its deadline, or that of its stage, has passed by the database's clock. */
+  /** Pending although its deadline, or its stage's, has passed by the database's clock. */
   readonly overdue: boolean;
   readonly votes: readonly {
     readonly issuer: string;
@@ -73,7 +72,7 @@ export interface AccessRequestRow {
   readonly answers: readonly (Omit<ResolverAnswer, 'reason'> & { readonly reason: string | null })[];
 }
 
-/** `context` is the expression for the context: it can be megabytes, which a list does without. */
+/** `context` is the expression for the context. Lists leave it out: it can have megabytes. */
 const columns = (context: string) => `r.id, r.client_id, r.bundle_id, r.position,
     (SELECT count(*)::int FROM approvals.access_request i WHERE i.bundle_id = r.bundle_id) AS bundle_size, r.status, r.evaluation_id, r.subject, r.action, r.resource, ${context} AS context, r.tool,
     r.template, r.policies, r.reason, r.title, r.description, r.requester_issuer, r.requester_subject, r.requester_client, r.generation,

@@ -30,7 +30,7 @@ type Created =
 
 export type AccessRequestStore = ReturnType<typeof createAccessRequestStore>;
 
-/** Access requests and votes. The database decides every change, under the lock of the request's row. */
+/** Access requests and votes. The database decides every change, holding the lock of the request's row. */
 export function createAccessRequestStore(pool: Pool) {
   const query = queryOf(pool);
   const { findBundle, ...bundling } = bundles(query);
@@ -49,7 +49,7 @@ export function createAccessRequestStore(pool: Pool) {
     ...statements(query),
     find,
 
-    /** What a client knows by this id: a bundle, or a request that is in none. */
+    /** The task with this id: a bundle, or a request outside a bundle. */
     async findTask(id: string): Promise<AccessRequest | Bundle | undefined> {
       if (!ID.test(id)) return undefined;
       if (id.startsWith(BUNDLE_PREFIX)) return findBundle(id);
@@ -59,11 +59,11 @@ export function createAccessRequestStore(pool: Pool) {
   };
 }
 
-/** What comes out of an address may hold anything, even what no text column can. */
+/** An id from a URL may contain anything, even characters that a text column rejects. */
 const ID = new RegExp(`^(arq_|${BUNDLE_PREFIX})[A-Za-z0-9_-]{1,64}$`);
 
 function reading(query: Query) {
-  /** The request, never pending past its deadline or that of its stage: these are carried out before it is shown. */
+  /** Expires the request or its stage first if a deadline has passed: a reader never sees it pending past its deadline. */
   const find = async (id: string): Promise<AccessRequest | undefined> => {
     if (!ID.test(id)) return undefined;
     const [row] = await query<AccessRequestRow>('find', `${SELECT_WHOLE} WHERE r.id = $1`, [id]);
@@ -74,7 +74,7 @@ function reading(query: Query) {
   return {
     find,
 
-    /** The task that the key of a client opened. */
+    /** The task that a client opened with this idempotency key. */
     async findByKey(clientId: string, idempotencyKey: string) {
       const [row] = await query<{ id: string; body_digest: string }>(
         'find-by-key',
@@ -84,7 +84,7 @@ function reading(query: Query) {
       return row && { id: row.id, bodyDigest: row.body_digest };
     },
 
-    /** Whether a request was opened with this denial. */
+    /** Whether this denial has already opened a request. */
     async isUsed({ tokenId, evaluationId }: Pick<NewAccessRequest, 'tokenId' | 'evaluationId'>): Promise<boolean> {
       const text = 'SELECT FROM approvals.access_request WHERE token_jti = $1 OR evaluation_id = $2 LIMIT 1';
       return (await query('used', text, [tokenId, evaluationId])).length > 0;
@@ -107,7 +107,7 @@ function changing(query: Query) {
         ...functionCall('approvals.cast_vote', voteRow(vote)),
       }),
 
-    /** Counts the vote in a signed message, once for each message. `conflict`: the id was used for another message. */
+    /** Counts the vote in a signed message once. `conflict`: the message id was used for another message. */
     acceptDecision: (message: { source: string; webhookId: string; bodyDigest: string }, vote: NewVote) => {
       const { source, webhookId: webhook_id, bodyDigest: body_digest } = message;
       const parameters = { source, webhook_id, body_digest, ...voteRow(vote) };
@@ -117,7 +117,7 @@ function changing(query: Query) {
       });
     },
 
-    /** Takes what a resolver answered, once for each stage. `noted`: it was no vote. */
+    /** Records a resolver's answer, once for each stage. `noted`: the answer was not a vote. */
     answerResolver: (answer: NewAnswer) =>
       outcomeOf<VoteOutcome | 'noted'>(query, {
         name: 'answer-resolver',
@@ -125,8 +125,8 @@ function changing(query: Query) {
       }),
 
     /**
-     * Carries out the deadlines of requests and their stages that have passed, and notes the reminders that are due: of at most so
-     * many requests. Leaves to other processes what they are at. One that fails stays as it was, and holds up no other.
+     * Ends requests and stages past their deadlines and records due reminders, for at most `limit` requests. Skips requests that
+     * another process has locked. A request that fails stays unchanged and does not block the others.
      */
     carryOutDue: (limit: number) =>
       query<{ readonly id: string; readonly failure: string | null }>(
@@ -137,10 +137,9 @@ function changing(query: Query) {
   };
 }
 
-/** What approvals are proved with. */
 function proving(query: Query) {
   return {
-    /** Keeps the first signed proof of an approval and answers the one that is kept. */
+    /** Keeps the first signed proof of an approval and returns the kept one. */
     async keepApprovalState(id: string, state: string): Promise<string> {
       const [first] = await query<{ kept: string }>(
         'keep-state',
@@ -149,7 +148,7 @@ function proving(query: Query) {
         [id, state],
       );
       if (first !== undefined) return first.kept;
-      // Another reader signed at the same time, and was first.
+      // Another process signed at the same time and was first.
       const kept = 'SELECT approval_state AS kept FROM approvals.access_request WHERE id = $1';
       return (await one(query<{ kept: string }>('kept-state', kept, [id]))).kept;
     },

@@ -6,19 +6,19 @@ import type { VoteOutcome } from './access-request.store.ts';
 import type { NewVote } from './new-rows.ts';
 import { outcomeOf, queryOf } from './query.ts';
 
-/** Somebody granted a request alone. Instants are RFC 3339. */
+/** An emergency grant. Instants are RFC 3339. */
 export interface BrokenGlass {
   readonly requestId: string;
   readonly tool: string;
   readonly grantedBy: string;
-  /** What stood behind the grant beside them: no review comes from there. */
+  /** Names behind the granter. They may not review the grant. */
   readonly grantedChain: readonly string[];
   readonly reason: string;
   readonly at: string;
   readonly review?: { readonly by: string; readonly at: string; readonly note?: string };
 }
 
-/** Who looks at a grant afterwards, and what stands behind them. */
+/** A reviewer and the names behind them. */
 export interface Reviewer {
   readonly subject: string;
   readonly chain: readonly string[];
@@ -41,10 +41,10 @@ const ALL = 'FROM approvals.break_glass g JOIN approvals.access_request r ON r.i
 
 export type BreakGlassStore = ReturnType<typeof createBreakGlassStore>;
 
-/** Requests that one person granted past their stages, and whether somebody looked at that since. */
+/** Emergency grants and their reviews. */
 export function createBreakGlassStore(pool: Pool) {
   const query = queryOf(pool);
-  /** Those that no approver has reviewed, of requests that the reader may read; the oldest first, since they have waited longest. */
+  /** Grants without a review, for requests that the reader may read, oldest first. */
   const unreviewedBy = (reader: ReaderRow): Listing => ({
     name: 'unreviewed',
     columns: COLUMNS,
@@ -61,14 +61,13 @@ export function createBreakGlassStore(pool: Pool) {
       return row && brokenFrom(row);
     },
 
-    /** A page of those that no approver has reviewed, and how many these are. */
+    /** A page of grants without a review, with their total. */
     async unreviewed(reader: ReaderRow, page: PageRequest): Promise<Page<BrokenGlass> & { readonly count: number }> {
       const listing = unreviewedBy(reader);
       const { rows, ...rest } = await readPage<Row>(query, listing, page);
       return { ...rest, rows: rows.map(brokenFrom), count: await countRows(query, listing) };
     },
 
-    /** Grants at once, for as long as is said; the vote says who, why and for which call. */
     breakGlass: (vote: GlassVote, approvalTtlMs: number) =>
       outcomeOf<VoteOutcome>(query, {
         name: 'break-glass',
@@ -86,7 +85,6 @@ export function createBreakGlassStore(pool: Pool) {
 
 type GlassVote = Omit<NewVote, 'judgedStage'>;
 
-/** Who grants which call, and why. */
 const granting = (vote: GlassVote) => ({
   request_id: vote.requestId,
   generation: vote.generation,

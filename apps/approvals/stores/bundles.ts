@@ -5,10 +5,9 @@ import type { CancelOutcome, EndNote } from './ending.ts';
 import { newRow, submissionColumns, type NewAccessRequest } from './new-rows.ts';
 import { one, outcomeOf, type Query } from './query.ts';
 
-/** What a bundle has beside its items. */
 export interface NewBundle {
   readonly id: string;
-  /** Whether one denial is about all items, in this order; otherwise each has its own, which no other may have. */
+  /** Whether one denial covers all items, in this order. Otherwise each item has a denial of its own. */
   readonly hasOneDenial: boolean;
 }
 
@@ -17,14 +16,14 @@ type Created =
 
 /** Access requests that were submitted together. */
 export function bundles(query: Query) {
-  /** The bundle, with no item that is pending past its deadline or that of its stage: these are carried out before it is shown. */
+  /** Expires overdue items first: a reader never sees an item pending past its deadline. */
   const findBundle = async (id: string): Promise<Bundle | undefined> => {
     const text = `${SELECT_WHOLE} WHERE r.bundle_id = $1 ORDER BY r.position`;
     const rows = await query<AccessRequestRow>('find-bundle', text, [id]);
     if (rows.length === 0) return undefined;
     const overdue = rows.filter((row) => row.overdue);
     if (overdue.length === 0) return { id, items: rows.map(accessRequestFrom) };
-    // One by one: each commits before the next is locked.
+    // One at a time: each commits before the next is locked.
     for (const row of overdue) await query('expire', 'SELECT approvals.expire_access_request($1)', [row.id]);
     return findBundle(id);
   };
@@ -36,7 +35,7 @@ export function bundles(query: Query) {
       return one(query<Created>('create-bundle', `SELECT * FROM ${text}`, values));
     },
 
-    /** Gives up the items that are open. `final`: there were none. */
+    /** Cancels the open items. `final`: no item was open. */
     cancelBundle: (id: string, { note, clientId }: { note: EndNote; clientId: string }) =>
       outcomeOf<CancelOutcome>(query, {
         name: 'cancel-bundle',
@@ -46,7 +45,7 @@ export function bundles(query: Query) {
   };
 }
 
-/** The key stands in the first item, which keeps it from being used twice, and the callback in the bundle. */
+/** The first item has the idempotency key, whose uniqueness prevents a second bundle. The bundle has the callback. */
 function rowOf({ id, hasOneDenial }: NewBundle, requests: readonly NewAccessRequest[]) {
   const [first] = requests;
   if (first === undefined) throw new RangeError('a bundle has items');

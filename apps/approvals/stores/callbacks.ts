@@ -7,13 +7,13 @@ import {
 } from '../../../workflows/domain/access-request/statement.ts';
 import type { Query } from './query.ts';
 
-/** What the callback of an ended task says, and where it goes. */
+/** The callback of an ended task. */
 interface PendingCallback {
   readonly endpoint: string;
   readonly state: string | undefined;
   readonly status: BundleStatus;
   readonly endedAt: string;
-  /** Name of the credential that asked for it. */
+  /** Name of the credential that registered it. */
   readonly client: string;
 }
 
@@ -25,7 +25,6 @@ interface CallbackRow {
 
 const COLUMNS = 'callback_endpoint AS endpoint, callback_state AS state, submitted_by AS client';
 
-/** Who is told when a task has ended, and what. */
 export function callbacks(query: Query, findBundle: (id: string) => Promise<Bundle | undefined>) {
   const ofRequest = async (id: string): Promise<PendingCallback | undefined> => {
     const [row] = await query<CallbackRow & { status: AccessRequestStatus; ended_at: Date }>(
@@ -49,7 +48,7 @@ export function callbacks(query: Query, findBundle: (id: string) => Promise<Bund
     return isAskedFor ? callbackFrom(row, end) : undefined;
   };
   return {
-    /** The callback of a request or a bundle. Undefined when there is none, nobody to tell, or nothing to tell yet. */
+    /** The callback of a request or a bundle. Undefined when it has not ended, has no callback, or did not ask for this event. */
     callbackOf: (id: string): Promise<PendingCallback | undefined> =>
       id.startsWith(BUNDLE_PREFIX) ? ofBundle(id) : ofRequest(id),
   };
@@ -71,19 +70,19 @@ function endOf(bundle: Bundle | undefined): Pick<PendingCallback, 'status' | 'en
   return status === 'pending' || endedAt === undefined ? undefined : { status, endedAt };
 }
 
-/** What there is to tell of a request. Holds nothing that its call consists of, but the name of the tool. */
+/** The content of a notification. Of the call it has the tool's name and nothing else. */
 export interface Notice {
-  /** Of the request. */
+  /** Id of the request. */
   readonly id: string;
   readonly event: 'opened' | 'escalated' | 'reminder' | 'ended';
   readonly tool: string;
   readonly template: string | undefined;
-  /** Name and place (from 1) of the stage that was open. */
+  /** Name and position (from 1) of the stage that was open. */
   readonly stage: string;
   readonly step: number;
-  /** How the request ended; only where that is what is told. */
+  /** How the request ended; for the event `ended` only. */
   readonly status: AccessRequestStatus | undefined;
-  /** Which reminder of its stage it is, from 1. */
+  /** Number of the reminder in its stage, from 1. */
   readonly number: number;
   readonly at: string;
 }
@@ -94,10 +93,9 @@ interface NoticeRow extends Omit<Notice, 'template' | 'status' | 'at'> {
   readonly at: Date;
 }
 
-/** What is to be told of requests. */
 export function notices(query: Query) {
   return {
-    /** Undefined when it was forgotten with its request. */
+    /** Undefined when its request was deleted after the retention period. */
     async noticeOf(noticeId: string): Promise<Notice | undefined> {
       const [row] = await query<NoticeRow>(
         'notice',

@@ -2,19 +2,18 @@ import type { VoteChannel } from '../../../workflows/domain/access-request/acces
 import { functionCall } from '../../shared/database/function-call.ts';
 import { one, outcomeOf, type Query } from './query.ts';
 
-/** Who gave a request up, and why: a client of the service by its credential, or a person. */
+/** Who cancelled a request, and why: a client, by its credential, or a person. */
 export interface EndNote {
   readonly by:
     | { readonly client: string }
-    // With the name by which they were displayed then.
+    // With the display name of that time.
     | { readonly issuer: string; readonly subject: string; readonly name?: string };
-  /** The door that a person came through. */
+  /** The channel that a person used. */
   readonly via?: NewRevocation['via'];
   readonly reason?: string | undefined;
   readonly comment?: string | undefined;
 }
 
-/** An approval is taken back by a person. */
 export interface NewRevocation {
   readonly requestId: string;
   readonly by: { readonly issuer: string; readonly subject: string };
@@ -25,10 +24,10 @@ export interface NewRevocation {
 export type CancelOutcome = 'cancelled' | 'final' | 'not_found';
 export type RevokeOutcome = 'revoked' | 'repeated' | 'final' | 'not_found';
 
-/** How requests are given up, approvals taken back, and both forgotten. */
+/** Cancels requests, revokes approvals, and deletes both after their retention period. */
 export function ending(query: Query) {
   return {
-    /** `clientId` is the client that gives its own request up; a person who may decide about it leaves it out. */
+    /** `clientId`: the client that cancels its own request. Absent when an approver cancels. */
     cancel: (id: string, { note, clientId }: { note: EndNote; clientId?: string }) =>
       outcomeOf<CancelOutcome>(query, {
         name: 'cancel',
@@ -49,8 +48,8 @@ export function ending(query: Query) {
       }),
 
     /**
-     * Ids of approvals that were taken back and could still be in use. Five minutes longer than they hold: whoever asks
-     * may have a clock that is late.
+     * Ids of revoked approvals that could still be in use: until five minutes after they expire, because the caller's clock may
+     * be slow.
      */
     revokedApprovals: async () =>
       (
@@ -61,7 +60,7 @@ export function ending(query: Query) {
         )
       ).map(({ id }) => id),
 
-    /** Forgets keys and requests that are kept no longer, at most as many of each; less when there are no more. */
+    /** Deletes at most `limit` keys and `limit` requests past their retention period, and returns the number. */
     forgetEnded: async (limit: number) =>
       (await one(query<{ count: number }>('forget', 'SELECT approvals.forget_ended($1) AS count', [limit]))).count,
   };

@@ -3,17 +3,17 @@ import type { ResolverAnswer } from '../../../workflows/domain/access-request/au
 import type { DirectoryFacts } from '../../../workflows/domain/access-request/quorum.ts';
 import type { Stage } from '../../../workflows/domain/access-request/stages.ts';
 
-/** A verified submission: everything that is fixed when an access request is opened. Texts are RFC 8785 where JSON. */
+/** A verified submission: everything that is fixed when a request is opened. JSON is RFC 8785 text. */
 export interface NewAccessRequest {
   readonly id: string;
   readonly clientId: string;
-  /** Name of the credential that it came with. */
+  /** Name of the submitting credential. */
   readonly submittedBy: string;
-  /** Undefined for all items of a bundle but the first, which has its key. */
+  /** In a bundle, only the first item has it. */
   readonly idempotencyKey: string | undefined;
   readonly bodyDigest: string;
   readonly evaluationId: string;
-  /** W3C trace id that the submission named, if any. */
+  /** W3C trace id of the submission, if any. */
   readonly trace: string | undefined;
   readonly tokenId: string;
   readonly subject: string;
@@ -44,7 +44,7 @@ export interface NewAccessRequest {
   readonly requestTtlMs: number;
   readonly approvalTtlMs: number;
   readonly keepMs: number;
-  /** Whether somebody is told what becomes of it. */
+  /** Whether notifications about it are sent. */
   readonly isNotified: boolean;
   readonly requestedUntil: string | undefined;
   readonly callback:
@@ -52,39 +52,39 @@ export interface NewAccessRequest {
     | undefined;
 }
 
-/** One approver's verdict with what they saw. */
+/** One approver's verdict on the call that they saw. */
 export interface NewVote {
   readonly requestId: string;
-  /** Absent: the generation the request has, whichever that is. */
+  /** Absent: the generation of the request. */
   readonly generation: number | undefined;
   readonly callDigest: string;
   readonly approver: Approver;
-  /** Who speaks in the approver's place, and by which delegation. */
+  /** The person who votes for the approver, and their delegation. */
   readonly standIn?: { readonly subject: string; readonly name?: string; readonly delegationId: string } | undefined;
-  /** What stands behind the vote beside these. */
+  /** Names behind the voter beside these. */
   readonly chain?: readonly string[] | undefined;
-  /** Subjects that act for who speaks. */
+  /** Subjects that act for the voter. */
   readonly actors?: readonly string[] | undefined;
-  /** The stage that was looked at; absent: the one that is open. Counted from 1. */
+  /** The stage that the voter looked at, from 1. Absent: the open one. */
   readonly stage?: number | undefined;
-  /** The stage for which the approver was found eligible. */
+  /** The stage for which the approver was checked as eligible. */
   readonly judgedStage: number;
   readonly facts?: DirectoryFacts;
   readonly verdict: Verdict;
   readonly reason: string | undefined;
   readonly via: VoteChannel;
-  /** Spent only when this vote settles the request. */
+  /** Used only when this vote approves the request. */
   readonly approvalId: string;
 }
 
-/** What a resolver answered for the stage that it was asked about. */
+/** A resolver's answer for the stage that it was asked about. */
 export interface NewAnswer extends Omit<NewVote, 'verdict'> {
   readonly resolver: string;
   readonly stage: number;
   readonly verdict: ResolverAnswer['verdict'];
 }
 
-/** What is said of a submission, be it of one request or of a bundle. */
+/** Columns that requests and bundles share. */
 export function submissionColumns(request: NewAccessRequest) {
   return {
     client_id: request.clientId,
@@ -97,7 +97,6 @@ export function submissionColumns(request: NewAccessRequest) {
   };
 }
 
-/** Names of columns and values, as the SQL functions take them. */
 export function newRow(request: NewAccessRequest) {
   return {
     ...submissionColumns(request),
