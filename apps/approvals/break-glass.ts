@@ -5,10 +5,10 @@ import type { Config } from '../shared/config/config.ts';
 import { Refusal } from '../shared/http/csrf.ts';
 import { randomText } from '../shared/crypto.ts';
 import { singleLine } from './access-requests/problem.ts';
-import { type Ballot, type CastOutcome, named, noSuchRequest } from './cast-vote.ts';
+import { type CastOutcome, named, noSuchRequest } from './cast-vote.ts';
 import type { AccessRequestStore } from './stores/access-request.store.ts';
 import type { BreakGlassStore } from './stores/break-glass.store.ts';
-import type { NewRevocation } from './stores/ending.ts';
+import type { Ballot, NewRevocation } from './stores/new-rows.ts';
 
 interface BreakGlassOptions {
   readonly settings: Config['approvals']['breakGlass'];

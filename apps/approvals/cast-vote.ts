@@ -1,10 +1,5 @@
 import type { Logger } from 'pino';
-import type {
-  AccessRequest,
-  Approver,
-  Verdict,
-  VoteChannel,
-} from '../../workflows/domain/access-request/access-request.ts';
+import type { AccessRequest } from '../../workflows/domain/access-request/access-request.ts';
 import {
   electorateOf,
   type Ineligibility,
@@ -17,31 +12,15 @@ import { Refusal } from '../shared/http/csrf.ts';
 import { randomText } from '../shared/crypto.ts';
 import { singleLine } from './access-requests/problem.ts';
 import type { AccessRequestStore, VoteOutcome } from './stores/access-request.store.ts';
+import type { Ballot } from './stores/new-rows.ts';
 
-/** A verdict, the approver who gave it, and the call and stage they saw. */
-export interface Ballot {
-  readonly requestId: string;
-  readonly approver: Approver;
-  /** The person who votes for the approver, and their delegation. */
-  readonly standIn?: { readonly subject: string; readonly name?: string; readonly delegationId: string } | undefined;
-  /** Names behind the voter beside these (`behind`). None may have a part in the request. */
-  readonly chain?: readonly string[] | undefined;
-  /** Subjects that act for the voter, by their token. */
-  readonly actors?: readonly string[] | undefined;
-  readonly verdict: Verdict;
-  readonly reason: string | undefined;
-  readonly callDigest: string;
-  /** Absent: the generation of the request. */
-  readonly generation: number | undefined;
-  /** The stage that the voter looked at, from 1. Absent: the open one. */
-  readonly stage?: number | undefined;
-  readonly via: VoteChannel;
-  /** The signed message that carried it, when it came in one. */
+/** A ballot, with the signed message that carried it, if any. */
+type SentBallot = Ballot & {
   readonly message?: { readonly source: string; readonly webhookId: string; readonly bodyDigest: string };
-}
+};
 
 export type CastOutcome = VoteOutcome | Ineligibility | 'conflict';
-export type CastVote = (ballot: Ballot) => Promise<CastOutcome>;
+export type CastVote = (ballot: SentBallot) => Promise<CastOutcome>;
 
 /** Casts a vote, from any channel: page, API or signed message. */
 export function createCastVote(deps: { store: AccessRequestStore; people: () => People; log: Logger }): CastVote {
@@ -65,7 +44,7 @@ export function createCastVote(deps: { store: AccessRequestStore; people: () => 
 
 function count(
   store: AccessRequestStore,
-  { message, ...ballot }: Ballot,
+  { message, ...ballot }: SentBallot,
   { request, people }: { request: AccessRequest; people: People },
 ) {
   const approvalId = `apr_${randomText(16)}`;

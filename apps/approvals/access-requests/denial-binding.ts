@@ -14,7 +14,7 @@ import { Problem } from './problem.ts';
 import { type ShapedSubmission, type Submission, toolOf } from './submission.ts';
 
 /** The contents of a genuine denial that covers the submission. */
-interface VerifiedDenial {
+export interface VerifiedDenial {
   readonly evaluationId: string;
   readonly tokenId: string;
   readonly requester: string | undefined;

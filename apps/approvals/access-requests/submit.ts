@@ -159,7 +159,7 @@ function newRequest(
     id: `arq_${randomText(16)}`,
     clientId: submitter.actsFor,
     submittedBy: submitter.name,
-    trace: logScope().trace,
+    traceId: logScope().trace,
     idempotencyKey,
     bodyDigest,
     keepMs,

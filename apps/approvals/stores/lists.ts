@@ -144,11 +144,11 @@ export async function readPage<Row extends QueryResultRow>(
   const isMore = found.length > limit;
   if (isBackward) rows.reverse();
   const [first, last] = [rows.at(0), rows.at(-1)];
-  if (first === undefined || last === undefined) return { rows };
+  if (first === undefined || last === undefined) return { rows: [] };
   const isBehind = cursor !== undefined && (await isFollowed(query, listing, isBackward ? last : first, isBackward));
   const [hasPrevious, hasNext] = isBackward ? [isMore, isBehind] : [isBehind, isMore];
   return {
-    rows,
+    rows: rows.map(({ placed_at: _at, placed_id: _id, ...row }) => row as unknown as Row),
     ...(hasPrevious && { previous: { towards: 'previous', ...positionOf(first) } }),
     ...(hasNext && { next: { towards: 'next', ...positionOf(last) } }),
   };

@@ -28,3 +28,29 @@ export async function outcomeOf<Outcome extends string>(
 ): Promise<Outcome> {
   return (await one(query<{ outcome: Outcome }>(call.name, `SELECT ${call.text} AS outcome`, call.values))).outcome;
 }
+
+/** A row in camel case, with instants as RFC 3339 texts and without the columns that are NULL. */
+export function camelCased(row: QueryResultRow): object {
+  const members = Object.entries(row).filter(([, value]) => value !== null);
+  return Object.fromEntries(
+    members.map(([column, value]: [string, unknown]) => [
+      column.replace(/_(.)/g, (_match, letter: string) => letter.toUpperCase()),
+      value instanceof Date ? value.toISOString() : value,
+    ]),
+  );
+}
+
+/** Parameters for a SQL function, named like its columns. */
+export const snakeCased = (members: object): Record<string, unknown> =>
+  Object.fromEntries(
+    Object.entries(members).map(([name, value]: [string, unknown]) => [
+      name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
+      value,
+    ]),
+  );
+
+/** Instants in JSON from the database are in its own time zone. */
+export const atInUtc = <Member extends { readonly at: string }>(member: Member): Member => ({
+  ...member,
+  at: new Date(member.at).toISOString(),
+});

@@ -4,8 +4,8 @@ import type {
   VoteChannel,
 } from '../../../workflows/domain/access-request/access-request.ts';
 import type { Stage } from '../../../workflows/domain/access-request/stages.ts';
-import type { EndNote } from './ending.ts';
-import type { Query } from './query.ts';
+import type { EndNote } from './new-rows.ts';
+import { atInUtc, type Query } from './query.ts';
 
 /** A person in a statement. */
 interface Person {
@@ -81,8 +81,8 @@ function statementFrom(found: Row): Statement {
     ...row,
     ...(template !== null && { template }),
     stages: stages.map(({ name, quorum }) => ({ name, quorum })),
-    votes: votes.map((vote) => ({ ...vote, at: inUtc(vote.at) })),
-    ...(broken && { break_glass: { ...broken, at: inUtc(broken.at) } }),
+    votes: votes.map(atInUtc),
+    ...(broken && { break_glass: atInUtc(broken) }),
     ...(note && { cancelled: cancelledFrom(note, endedAt) }),
   };
 }
@@ -99,6 +99,3 @@ function cancelledFrom(
     ...(endedAt && { at: endedAt.toISOString() }),
   };
 }
-
-/** The database writes instants in its own time zone. */
-const inUtc = (at: string): string => new Date(at).toISOString();
