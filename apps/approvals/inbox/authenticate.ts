@@ -25,13 +25,11 @@ export interface Visitor extends Voter {
   readonly via: Extract<VoteChannel, 'inbox' | 'api'>;
 }
 
-/** Returns undefined for an invalid token. */
-export type VerifyAccessToken = (token: string) => Promise<AccessToken | undefined>;
-
 /** Identifies a visitor and says whether their account is still active. */
 export interface Doors {
   readonly personOf: PersonOf;
-  readonly verifyAccessToken: VerifyAccessToken;
+  /** Returns undefined for an invalid token. */
+  readonly verifyAccessToken: (token: string) => Promise<AccessToken | undefined>;
   readonly hasClient: ClientDemand;
   readonly people: () => Directory;
   readonly scopes: readonly string[];
@@ -66,7 +64,7 @@ export function votersOnly({ personOf, verifyAccessToken, hasClient, people, sco
     if (!isProgram && person === undefined) return askToSignIn(request, response, pageOf(request));
     const voter = person === undefined ? await byToken(request, response) : voterFor(person);
     refuseInactive(voter, people());
-    setVoter(response, voter);
+    response.locals['voter'] = voter;
     next();
   };
 }
@@ -99,8 +97,8 @@ const standing = (of: Parameters<typeof behind>[0]) => ({
 });
 
 /** Lets people through who passed `votersOnly`. */
-export const approversOnly: RequestHandler = (request, response, next) => {
-  next(voterOf(request, response).via === 'agent' ? peopleOnly() : undefined);
+export const approversOnly: RequestHandler = (_request, response, next) => {
+  next(voterOf(response).via === 'agent' ? peopleOnly() : undefined);
 };
 
 /** An agent never counts as an approver, even where the issuer gives it both roles: approvals need a person. */
@@ -126,20 +124,16 @@ const peopleOnly = () =>
     `An agent (role “${AGENT_ROLE}”) can list, read and decide requests by token.`,
   );
 
-function setVoter(response: Response, voter: Voter): void {
-  response.locals['voter'] = voter;
-}
-
 /** The voter that `votersOnly` let through. */
-export function voterOf(_request: Request, response: Response): Voter {
+export function voterOf(response: Response): Voter {
   const voter = response.locals['voter'] as Voter | undefined;
   if (voter === undefined) throw new Error('a request without a voter reached the inbox');
   return voter;
 }
 
 /** The person that `votersOnly` and `approversOnly` let through. */
-export function visitorOf(request: Request, response: Response): Visitor {
-  const { via, ...voter } = voterOf(request, response);
+export function visitorOf(response: Response): Visitor {
+  const { via, ...voter } = voterOf(response);
   if (via === 'agent') throw new Error('an agent reached a handler for people');
   return { ...voter, via };
 }

@@ -6,9 +6,8 @@ import type { Directory } from '../../shared/directory/directory.ts';
 import { visiblePieces } from '../../shared/pages/visible-text.ts';
 import { Visible } from '../../shared/pages/visible.tsx';
 import type { BrokenGlass } from '../stores/break-glass.store.ts';
-import { Decided, RefusedNotice, textFor, type Refused } from './refused.tsx';
+import { Decided, LONGEST_TEXT, RefusedNotice, textFor, type Refused } from './refused.tsx';
 import { canBreakGlass, capacitiesOf, type Capacity, type Obstacle, obstacleTo, ownVote, type Seat } from './seat.ts';
-import { LONGEST_TEXT } from './typed-text.ts';
 import { withdrawalOf } from './withdrawal.tsx';
 import { DECIDED, endOf, wordsOf } from './view.tsx';
 

@@ -181,7 +181,7 @@ const listQuery = z.object({
 
 function show({ delegations }: DelegationsHttp) {
   return async (request: Request, response: Response) => {
-    const visitor = visitorOf(request, response);
+    const visitor = visitorOf(response);
     const query = listQuery.safeParse(request.query);
     if (!query.success) throw new Refusal(400, 'There is no such page', 'Start again without a cursor.', LINK);
     const page = (which: DelegationList) =>
@@ -214,7 +214,7 @@ const newDelegation = z.object({ delegate: z.string().trim().min(1).max(255), un
 
 function add({ delegations, people, clock, log }: DelegationsHttp) {
   return async (request: Request, response: Response) => {
-    const visitor = visitorOf(request, response);
+    const visitor = visitorOf(response);
     const body = newDelegation.safeParse(request.body);
     if (!body.success) {
       throw new Refusal(400, 'The delegation is incomplete', 'Name the stand-in and the last day or instant.', LINK);
@@ -248,7 +248,7 @@ function refuseUnfit(delegator: string, delegate: string, directory: Directory):
 
 function revoke({ delegations, log }: DelegationsHttp) {
   return async (request: Request, response: Response) => {
-    const { subject } = visitorOf(request, response);
+    const { subject } = visitorOf(response);
     const id = String(request.params['id']);
     if (!/^dlg_[A-Za-z0-9_-]{1,64}$/.test(id) || (await delegations.revoke(id, subject)) !== 'revoked') {
       throw new Refusal(404, 'You have no such delegation', 'Open the list of your delegations.', LINK);

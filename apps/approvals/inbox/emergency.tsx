@@ -3,7 +3,7 @@ import { Time } from '../../shared/pages/layout.tsx';
 import { Code, Visible } from '../../shared/pages/visible.tsx';
 import type { Page } from '../stores/lists.ts';
 import { PageLinks } from './paging.tsx';
-import { LONGEST_TEXT } from './typed-text.ts';
+import { LONGEST_TEXT } from './refused.tsx';
 import type { BrokenGlass } from '../stores/break-glass.store.ts';
 
 interface FormProps {

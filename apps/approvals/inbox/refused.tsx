@@ -5,6 +5,9 @@ import { Visible } from '../../shared/pages/visible.tsx';
 import type { BrokenGlass } from '../stores/break-glass.store.ts';
 import { DECIDED } from './view.tsx';
 
+/** The most characters of a text field, as browsers count them. */
+export const LONGEST_TEXT = 2_000;
+
 /** The text of a form that was refused. */
 export interface Typed {
   readonly form: 'vote' | 'break-glass' | 'review' | 'withdrawal';

@@ -10,14 +10,15 @@ import { partIn } from '../../../workflows/domain/access-request/parties.ts';
 import { earlierVote } from '../../../workflows/domain/access-request/quorum.ts';
 import type { Clock } from '../../shared/clock.ts';
 import type { Directory } from '../../shared/directory/directory.ts';
-import type { BreakGlass } from '../break-glass.ts';
-import { noSuchRequest } from '../cast-vote.ts';
+import type { BreakGlass, Withdraw } from '../break-glass.ts';
+import { type CastVote, noSuchRequest } from '../cast-vote.ts';
 import { readerRow, type ReaderRow } from '../listing.ts';
 import type { AccessRequestSummary } from '../stores/access-request.row.ts';
 import type { AccessRequestStore } from '../stores/access-request.store.ts';
 import type { BreakGlassStore, BrokenGlass } from '../stores/break-glass.store.ts';
-import type { Delegation, DelegationStore } from '../stores/delegation.store.ts';
-import type { Voter } from './authenticate.ts';
+import type { StandIns } from '../stand-ins.ts';
+import type { Delegation } from '../stores/delegation.store.ts';
+import type { Doors, Voter } from './authenticate.ts';
 
 /** The visitor, the approvers they stand in for, and the directory. */
 export interface Seat {
@@ -87,12 +88,13 @@ export function standingIn(
   return { approver: delegator, standIn: { subject, name, delegationId: id } };
 }
 
-export interface ReadingHttp {
-  readonly store: Pick<AccessRequestStore, 'find'>;
-  readonly people: () => Directory;
-  readonly delegations: Pick<DelegationStore, 'activeTo'>;
-  readonly breakGlass: Pick<BreakGlass, 'mayBreak'>;
-  readonly brokenGlass: Pick<BreakGlassStore, 'find'>;
+export interface InboxHttp extends Doors {
+  readonly store: Pick<AccessRequestStore, 'find' | 'list'>;
+  readonly castVote: CastVote;
+  readonly delegations: StandIns;
+  readonly withdraw: Withdraw;
+  readonly breakGlass: BreakGlass;
+  readonly brokenGlass: BreakGlassStore;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -106,7 +108,7 @@ interface Reading {
 }
 
 /** An agent never stands in for an approver and never breaks glass, even if an approver delegated to it. */
-export async function seatOf({ people, delegations, breakGlass }: ReadingHttp, visitor: Voter): Promise<Seat> {
+export async function seatOf({ people, delegations, breakGlass }: InboxHttp, visitor: Voter): Promise<Seat> {
   const seat = { visitor, people: people() };
   if (visitor.via === 'agent') return { ...seat, mayBreakGlass: false, delegations: [] };
   const mayBreakGlass = breakGlass.mayBreak(visitor);
@@ -117,7 +119,7 @@ export async function seatOf({ people, delegations, breakGlass }: ReadingHttp, v
  * The request, for a visitor who may read it. Throws the same `Refusal` (404) for an unreadable and for a missing request: a
  * guessed or forwarded id reveals nothing.
  */
-export async function findReadable(http: ReadingHttp, visitor: Voter, id: string): Promise<Reading> {
+export async function findReadable(http: InboxHttp, visitor: Voter, id: string): Promise<Reading> {
   const [request, seat] = await Promise.all([http.store.find(id), seatOf(http, visitor)]);
   if (request === undefined) throw noSuchRequest();
   const broken = await http.brokenGlass.find(id);

@@ -1,9 +1,9 @@
 import type { AccessRequest } from '../../../workflows/domain/access-request/access-request.ts';
 import { Time, usePageTime } from '../../shared/pages/layout.tsx';
 import { Visible } from '../../shared/pages/visible.tsx';
+import { LONGEST_TEXT } from './refused.tsx';
 import type { Withdrawal } from '../break-glass.ts';
 import { wordsOf } from './view.tsx';
-import { LONGEST_TEXT } from './typed-text.ts';
 
 const WORDS = {
   cancel: {

@@ -142,25 +142,25 @@ const DOORS: readonly Door[] = [
   },
   ...(['break-glass', 'review'] as const).map((what) => ({
     name: `approvals: ${what}`,
-    opened: `approvals/inbox/emergency-router.tsx router.post("/requests/:id/${what}"`,
+    opened: `approvals/inbox/router.tsx router.post("/requests/:id/${what}"`,
     knock: asApprover(() => `/requests/${request.id}/${what}`),
     good: () => JSON.stringify({ reason: 'fire', callDigest: request.callDigest, note: 'seen' }),
   })),
   ...(['cancel', 'revoke'] as const).map((what) => ({
     name: `approvals: ${what}`,
-    opened: 'approvals/inbox/withdrawal-router.tsx router.post(`/requests/:id/${what}`',
+    opened: 'approvals/inbox/router.tsx router.post(`/requests/:id/${what}`',
     knock: asApprover(() => `/requests/${request.id}/${what}`),
     good: () => '{"reason":"over"}',
   })),
   {
     name: 'approvals: delegations',
-    opened: 'approvals/inbox/delegations-router.tsx router.post("/"',
+    opened: 'approvals/inbox/delegations.tsx router.post("/"',
     knock: asApprover(() => '/delegations'),
     good: () => '{"delegate":"alice","until":"2126-01-01"}',
   },
   {
     name: 'approvals: the end of a delegation',
-    opened: 'approvals/inbox/delegations-router.tsx router.post("/:id/revoke"',
+    opened: 'approvals/inbox/delegations.tsx router.post("/:id/revoke"',
     knock: asApprover(() => `/delegations/${crypto.randomUUID()}/revoke`),
     good: () => '{}',
   },
@@ -171,8 +171,6 @@ const OTHERS = [
   'approvals/access-requests/router.ts router.all([api.base, api.one, api.cancel, api.resolution]',
   // Says that another method is to be used.
   'approvals/access-requests/router.ts router.get(CATALOGS_PATH, mayDo("submit"), http.catalog).all(CATALOGS_PATH',
-  // Only parses what the routes behind it take.
-  'approvals/inbox/router.tsx router.post(["/requests/:id/break-glass", "/requests/:id/review"]',
 ];
 
 const APPS = packagePath('apps');
