@@ -7,7 +7,7 @@ import type { Timing } from '../../shared/limits.ts';
 import { createRateLimit } from '../../shared/http/address-limit.ts';
 import type { DirectorySource } from '../../shared/directory/directory.ts';
 import { createSealedPages } from '../../shared/http/page-token.ts';
-import { catalogEndpoint, type Catalogs, createCatalogs } from '../catalogs/catalogs.ts';
+import { catalogEndpoint, createCatalogs } from '../catalogs/catalogs.ts';
 import type { AccessRequestStore } from '../stores/access-request.store.ts';
 import { createApprovalState, createRevocationList } from './approval-state.ts';
 import type { TermsOf } from '../templates.ts';
@@ -30,18 +30,24 @@ interface Parts extends Timing {
   readonly log: Logger;
 }
 
-/** The configured access request service over HTTP. Throws `ERR_CONFIG_INVALID` for an unusable signing key. */
+/** The configured access request service over HTTP. Throws `ERR_CONFIG_INVALID` for an unusable signing key or catalog file. */
 export async function createAccessRequests(
   config: Config,
   key: JWK,
-  { store, clients, termsOf, people, log, ...time }: Parts,
+  { store, clients, termsOf, people, log, clock, limits }: Parts,
 ): Promise<Router> {
   const { urls, approvals, gateway } = config;
   const sign = await createSigner(key);
   const issuer = urls.accessRequests;
   const maxBodyBytes = gateway.maxBodyBytes + ENVELOPE_BYTES;
-  const trust = denialTrust(config, sign, time);
-  const catalogs = configuredCatalogs(config, key, { people, clock: time.clock, log });
+  const trust = denialTrust(config, sign, { clock, limits });
+  const catalogs =
+    Object.keys(approvals.catalogs).length === 0
+      ? undefined
+      : createCatalogs(approvals.catalogs, {
+          ...{ people, clock, log },
+          pages: createSealedPages(key.d ?? '', 'countersign catalog page'),
+        });
   return accessRequestRouter({
     store,
     submit: createSubmit({
@@ -53,7 +59,7 @@ export async function createAccessRequests(
     }),
     catalog: catalogs && catalogEndpoint({ catalogs, trust }),
     approvalState: createApprovalState({ sign, issuer, audience: urls.pdp, store }),
-    revocations: createRevocationList({ sign, issuer, store, clock: time.clock }),
+    revocations: createRevocationList({ sign, issuer, store, clock }),
     keys: { keys: [key, ...approvals.publishedKeys].map(publicKey) },
     urls,
     clients,
@@ -62,16 +68,6 @@ export async function createAccessRequests(
     bundles: approvals.bulk && { ...approvals.bulk, maxShared: maxBodyBytes },
     log,
   });
-}
-
-/** Undefined without catalogs in the configuration. Throws `ERR_CONFIG_INVALID` for an unusable file. */
-function configuredCatalogs(
-  { approvals: { catalogs } }: Config,
-  key: JWK,
-  own: Pick<Parts, 'people' | 'clock' | 'log'>,
-): Catalogs | undefined {
-  if (Object.keys(catalogs).length === 0) return undefined;
-  return createCatalogs(catalogs, { ...own, pages: createSealedPages(key.d ?? '', 'countersign catalog page') });
 }
 
 /** Trusts denials of the configured PDP only. An unknown key makes the service fetch the PDP's keys again, at most twice a minute. */

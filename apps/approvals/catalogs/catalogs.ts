@@ -31,15 +31,7 @@ interface PageRequest {
   readonly limit: number;
 }
 
-/** The public members of an item. @see ARAP, Catalog Response (ARAP-CAT-11) */
-type ShownItem = Pick<CatalogItem, 'value' | 'label' | 'description' | 'risk_level' | 'owner'>;
-
-export interface Catalogs {
-  /** A page of a catalog. Throws a `Problem`: 404 for a catalog that is unknown or has no field in the denied request, 400 for an invalid cursor. */
-  page(name: string, request: PageRequest): Promise<{ items: readonly ShownItem[]; next_cursor?: string }>;
-  /** Checks submitted values against the current catalogs. Throws a `Problem` (400) that names the field, never its value. */
-  check(submitted: object, asked: Denied): void;
-}
+export type Catalogs = ReturnType<typeof createCatalogs>;
 
 interface Parts {
   readonly people: DirectorySource;
@@ -49,7 +41,7 @@ interface Parts {
 }
 
 /** The catalogs of the configuration. Throws `ERR_CONFIG_INVALID` for a file that cannot be used. */
-export function createCatalogs(settings: CatalogSettings, { people, pages, ...own }: Parts): Catalogs {
+export function createCatalogs(settings: CatalogSettings, { people, pages, ...own }: Parts) {
   const sources = new Map(Object.entries(settings).map(([name, { file }]) => [name, itemsOf({ name, file }, own)]));
   const fieldsOf = (template: string | undefined) =>
     Object.entries(settings).flatMap(([name, { fields }]) =>
@@ -57,7 +49,11 @@ export function createCatalogs(settings: CatalogSettings, { people, pages, ...ow
     );
   const visible = (name: string, look: Look) => visibleItems(sources.get(name)?.() ?? [], look, people());
   return {
-    async page(name, request) {
+    /** A page of a catalog. Throws a `Problem`: 404 for a catalog that is unknown or has no field in the denied request, 400 for an invalid cursor. */
+    async page(
+      name: string,
+      request: PageRequest,
+    ): Promise<{ items: readonly Partial<CatalogItem>[]; next_cursor?: string }> {
       const fields = fieldsOf(request.asked.template).filter((one) => one.name === name);
       // An unknown catalog and one that this denial has no field for get the same answer.
       if (fields.length === 0) throw new Problem(404, 'the denied request has no field with such a catalog');
@@ -75,7 +71,8 @@ export function createCatalogs(settings: CatalogSettings, { people, pages, ...ow
       return { items: items.map(shown), next_cursor: cursor };
     },
 
-    check(submitted, asked) {
+    /** Checks submitted values against the current catalogs. Throws a `Problem` (400) that names the field, never its value. */
+    check(submitted: object, asked: Denied): void {
       for (const { name, field, scope: sources } of fieldsOf(asked.template)) {
         const given = valueAt(submitted, field);
         if (given === undefined) continue;
@@ -130,7 +127,8 @@ function fits({ label, value }: CatalogItem, search: string | undefined): boolea
   return label.toLowerCase().includes(wanted) || value.toLowerCase().includes(wanted);
 }
 
-const shown = ({ value, label, description, risk_level, owner }: CatalogItem): ShownItem => ({
+/** The public members of an item. @see ARAP, Catalog Response (ARAP-CAT-11) */
+const shown = ({ value, label, description, risk_level, owner }: CatalogItem) => ({
   value,
   label,
   ...(description !== undefined && { description }),
