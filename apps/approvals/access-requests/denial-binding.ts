@@ -10,7 +10,7 @@ import { parseFaithful } from '../../shared/http/faithful-json.ts';
 import type { Timing } from '../../shared/limits.ts';
 import { sha256 } from '../../shared/crypto.ts';
 import { checkFreshness, type Claims, type DenialTrust, invalid, verifySigned } from './denial-token.ts';
-import { Problem } from './problem.ts';
+import { ApiProblem } from './problem.ts';
 import { type ShapedSubmission, type Submission, toolOf } from './submission.ts';
 
 /** The contents of a genuine denial that covers the submission. */
@@ -45,7 +45,7 @@ interface Proof {
  * Verifies that every item has a genuine, fresh, requestable denial. It checks signature, issuer and audience of all denials, then
  * their binding, then their freshness, so that a forged denial is never reported as expired. A denial of a bundle has to cover exactly
  * its items, in order. Returns each item with its denial. The binding hash covers that item alone, and so does its approval
- * (ARAP-SCP-06). Throws a `Problem`.
+ * (ARAP-SCP-06). Throws a `ApiProblem`.
  * @see ARAP, Binding Token Integrity (PRJ-07, PRJ-09, PRJ-13)
  */
 export async function verifyDenials(
@@ -83,13 +83,13 @@ function denialOf(
     title: claims.display?.title,
     description: claims.display?.description,
     policies: claims.policies,
-    bindingHash: hashOf(boundParts(asQuestion(submission), members)),
+    bindingHash: hashOf(boundParts(asEvaluation(submission), members)),
     bindingContextMembers: members,
     callDigest: shownDigest(submission, members),
   };
 }
 
-const asQuestion = (submission: Submission) => submission as unknown as EvaluationRequest;
+const asEvaluation = (submission: Submission) => submission as unknown as EvaluationRequest;
 const hashOf = (parts: JsonObject) => createHash('sha256').update(canonicalJson(parts)).digest('base64url');
 
 /**
@@ -100,7 +100,7 @@ function compareBinding({ items }: Proof, claims: Claims): void {
   const [first, ...others] = items;
   const members = claims.binding_context_members;
   const isAlone = others.length === 0;
-  const parts = isAlone ? boundParts(asQuestion(first), members) : boundBundle(items.map(asQuestion), members);
+  const parts = isAlone ? boundParts(asEvaluation(first), members) : boundBundle(items.map(asEvaluation), members);
   if (claims.binding_hash === undefined && !Object.keys(parts).every((part) => claims[part] !== undefined)) {
     throw invalid('the token binds nothing');
   }
@@ -144,7 +144,7 @@ interface RecordedDenialOptions extends Timing {
 
 /**
  * Asks the PDP for the binding token of an evaluation's denial, which is then verified like any other. Undefined when the PDP has no
- * record or shows none: an evaluation id alone then binds nothing (ARAP-BND-24). Throws a `Problem`: `not_requestable` for an
+ * record or shows none: an evaluation id alone then binds nothing (ARAP-BND-24). Throws a `ApiProblem`: `not_requestable` for an
  * evaluation that an approval cannot change, 503 while the PDP does not answer.
  * @see ARAP-SUB-13, ARAP-SUB-22, ARAP-BND-19
  */
@@ -155,7 +155,7 @@ export function createRecordedDenials(of: RecordedDenialOptions) {
     const found = answer.status === 200 ? answerSchema.safeParse(answer.body).data : undefined;
     if (found === undefined) throw unavailable();
     if ('binding_token' in found) return found.binding_token as string;
-    throw new Problem('not_requestable', 'the evaluation is not a denial that an approval can change');
+    throw new ApiProblem('not_requestable', 'the evaluation is not a denial that an approval can change');
   };
 }
 
@@ -175,4 +175,4 @@ async function ask(
   }
 }
 
-const unavailable = () => new Problem(503, 'the policy decision point does not return its record of the denial');
+const unavailable = () => new ApiProblem(503, 'the policy decision point does not return its record of the denial');

@@ -2,7 +2,7 @@ import { decodeJwt, decodeProtectedHeader, errors, jwtVerify, type JWTPayload, t
 import * as z from 'zod';
 import type { EvaluationRequest } from '../../../workflows/domain/authzen/evaluation.ts';
 import { KEYS_UNREACHABLE, SIGNING_ALGORITHMS } from '../../shared/auth/signing-key.ts';
-import { Problem } from './problem.ts';
+import { ApiProblem } from './problem.ts';
 import type { Submission } from './submission.ts';
 
 /** The accepted clock difference between the PDP and this service (PRJ-13). */
@@ -35,7 +35,7 @@ export interface DenialTrust {
   readonly audience: string;
   /**
    * The PDP's recorded binding token, for a denial that is only named by its evaluation. Undefined without a record. Throws a
-   * `Problem`.
+   * `ApiProblem`.
    */
   readonly recorded: (evaluationId: string) => Promise<string | undefined>;
   readonly now: () => number;
@@ -55,7 +55,7 @@ export async function verifySigned(denial: Submission['denial'], trust: DenialTr
   return { claims, evaluationId };
 }
 
-const questionSchema = z.looseObject({
+const evaluationSchema = z.looseObject({
   subject: z.looseObject({ type: z.string(), id: z.string() }),
   action: z.looseObject({ name: z.string() }),
   resource: z.looseObject({ type: z.string(), id: z.string() }),
@@ -63,17 +63,17 @@ const questionSchema = z.looseObject({
 
 /**
  * The denied evaluation request on the PDP's record, with its requester, for a client that could submit a request for it but has not
- * yet. Throws a `Problem`, as for a submission.
+ * yet. Throws a `ApiProblem`, as for a submission.
  */
 export async function recallDenial(evaluationId: string, trust: DenialTrust) {
   const payload = await verifyToken(await tokenOnRecord(evaluationId, trust), trust);
   const claims = claimsSchema.safeParse(payload).data;
-  const question = questionSchema.safeParse(payload).data;
-  if (claims === undefined || question === undefined)
+  const evaluation = evaluationSchema.safeParse(payload).data;
+  if (claims === undefined || evaluation === undefined)
     throw invalid('the token does not contain the evaluation request');
   if (claims.evaluation_id !== evaluationId) throw invalid('the recorded denial is for another evaluation');
   checkFreshness(undefined, claims, trust.now());
-  const { subject, action, resource } = question as Pick<EvaluationRequest, 'subject' | 'action' | 'resource'>;
+  const { subject, action, resource } = evaluation as Pick<EvaluationRequest, 'subject' | 'action' | 'resource'>;
   return { subject, action, resource, template: claims.template, requester: claims.requester };
 }
 
@@ -101,7 +101,7 @@ async function verifyToken(token: string, { issuers, audience, now }: DenialTrus
     // The rest of the token is valid. Its age is judged last, after the binding.
     if (error instanceof errors.JWTExpired) return error.payload;
     if (error instanceof errors.JOSEError && !KEYS_UNREACHABLE.has(error.code)) throw invalid('the token is not valid');
-    throw new Problem(503, 'the keys of the policy decision point cannot be fetched');
+    throw new ApiProblem(503, 'the keys of the policy decision point cannot be fetched');
   }
 }
 
@@ -124,7 +124,7 @@ export function checkFreshness(denial: Submission['denial'] | undefined, claims:
   if (signed === undefined ? exp > echo : signed !== echo) {
     throw invalid('denial.expires_at differs from the denial');
   }
-  if (Math.min(echo, exp) + SKEW_MS <= now) throw new Problem('expired_denial', 'evaluate again for a fresh denial');
+  if (Math.min(echo, exp) + SKEW_MS <= now) throw new ApiProblem('expired_denial', 'evaluate again for a fresh denial');
 }
 
-export const invalid = (detail: string) => new Problem('invalid_denial_binding', detail);
+export const invalid = (detail: string) => new ApiProblem('invalid_denial_binding', detail);

@@ -31,7 +31,7 @@ const RETRY_AFTER_SECONDS = 5;
 const URN = 'urn:openid:authzen:access-request:error:';
 
 /** An RFC 9457 problem. `detail` is for people and never contains submitted values. */
-export class Problem extends Error {
+export class ApiProblem extends Error {
   readonly type: string;
   readonly status: number;
   readonly title: string;
@@ -40,7 +40,7 @@ export class Problem extends Error {
 
   constructor(kind: keyof typeof NAMED | keyof typeof TITLES, detail?: string) {
     super(detail ?? '');
-    this.name = 'Problem';
+    this.name = 'ApiProblem';
     if (typeof kind === 'number') {
       this.type = 'about:blank';
       this.status = kind;
@@ -53,7 +53,7 @@ export class Problem extends Error {
   }
 }
 
-export function sendProblem(response: Response, { type, title, status, message, retryAfter }: Problem): void {
+export function sendProblem(response: Response, { type, title, status, message, retryAfter }: ApiProblem): void {
   if (retryAfter !== undefined) response.set('Retry-After', String(retryAfter));
   response
     .status(status)
@@ -66,11 +66,11 @@ const cancellationSchema = z
   .looseObject({ reason: z.string().max(64).optional(), comment: z.string().max(2_000).optional() })
   .optional();
 
-/** A client's reason for a cancellation, if it gives one. Throws a `Problem` (400). */
+/** A client's reason for a cancellation, if it gives one. Throws a `ApiProblem` (400). */
 export function readCancellation(body: unknown): { reason?: string | undefined; comment?: string | undefined } {
   const parsed = cancellationSchema.safeParse(body);
   if (!parsed.success)
-    throw new Problem(400, 'reason (at most 64 characters) and comment (at most 2,000) must be strings');
+    throw new ApiProblem(400, 'reason (at most 64 characters) and comment (at most 2,000) must be strings');
   const { reason, comment } = parsed.data ?? {};
   return { reason: singleLine(reason), comment: singleLine(comment) };
 }

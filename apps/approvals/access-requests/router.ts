@@ -18,7 +18,7 @@ import type { RateLimit } from '../../shared/http/address-limit.ts';
 import { CATALOGS_PATH } from '../catalogs/catalogs.ts';
 import type { AccessRequestStore } from '../stores/access-request.store.ts';
 import { type ApprovalStateOf, REVOCATIONS_TYPE } from './approval-state.ts';
-import { Problem, readCancellation, sendProblem } from './problem.ts';
+import { ApiProblem, readCancellation, sendProblem } from './problem.ts';
 import type { AccessRequestClient } from './clients.ts';
 import { type BundleLimits, readIdempotencyKey, readSubmission } from './submission.ts';
 import type { createSubmit } from './submit.ts';
@@ -71,12 +71,12 @@ export function accessRequestRouter(http: AccessRequestHttp): Router {
   router.delete(api.cancel, mayDo('cancel'), body(MAX_CANCELLATION), cancel(http));
   if (http.catalog) router.get(CATALOGS_PATH, mayDo('submit'), http.catalog).all(CATALOGS_PATH, wrongMethod);
   router.all([api.base, api.one, api.cancel, api.resolution], wrongMethod);
-  router.use((_request, _response, next) => next(new Problem(404)));
+  router.use((_request, _response, next) => next(new ApiProblem(404)));
   router.use(asProblem(http.log));
   return router;
 }
 
-const wrongMethod: RequestHandler = (_request, _response, next) => next(new Problem(405));
+const wrongMethod: RequestHandler = (_request, _response, next) => next(new ApiProblem(405));
 
 function submit(http: AccessRequestHttp) {
   return async (request: Request, response: Response) => {
@@ -102,7 +102,7 @@ function showResolution(http: AccessRequestHttp) {
     const statements = await http.store.statementsOf(requestsOf(task).map(({ id }) => id));
     const [only] = statements;
     // Deleted since it was read.
-    if (only === undefined) throw new Problem('unknown_task');
+    if (only === undefined) throw new ApiProblem('unknown_task');
     response.json('items' in task ? { id: task.id, items: statements } : only);
   };
 }
@@ -116,7 +116,7 @@ function cancel(http: AccessRequestHttp) {
     const by = { clientId: client.actsFor, note };
     const isBundle = 'items' in task;
     const outcome = isBundle ? await http.store.cancelBundle(task.id, by) : await http.store.cancel(task.id, by);
-    if (outcome === 'final') throw new Problem('invalid_task_state');
+    if (outcome === 'final') throw new ApiProblem('invalid_task_state');
     await sendStatus(http, response, await ownTask(http, request, client));
   };
 }
@@ -130,10 +130,10 @@ async function ownTask(
   { actsFor, covers }: AccessRequestClient,
 ): Promise<AccessRequest | Bundle> {
   const task = await store.findTask(String(request.params['id']));
-  if (task === undefined) throw new Problem('unknown_task');
+  if (task === undefined) throw new ApiProblem('unknown_task');
   const requests = requestsOf(task);
-  if (!requests.every((one) => one.clientId === actsFor && covers(one))) throw new Problem('unknown_task');
-  if (requests.every(({ pastRetention }) => pastRetention === true)) throw new Problem('task_expired');
+  if (!requests.every((one) => one.clientId === actsFor && covers(one))) throw new ApiProblem('unknown_task');
+  if (requests.every(({ pastRetention }) => pastRetention === true)) throw new ApiProblem('task_expired');
   return task;
 }
 
@@ -156,14 +156,16 @@ async function sendStatus(
 
 function authenticate({ clients, urls }: AccessRequestHttp): RequestHandler {
   return bearerAmong({ holders: clients, realm: urls.accessRequests }, (_why, _response, next) =>
-    next(new Problem(401)),
+    next(new ApiProblem(401)),
   );
 }
 
 /** Checks the operation before the task is read: the answer is the same for known and unknown ids. */
 function mayDo(right: ClientRight): RequestHandler {
   return (_request, response, next) => {
-    next(clientOf(response).rights.has(right) ? undefined : new Problem(403, `this client lacks the right “${right}”`));
+    next(
+      clientOf(response).rights.has(right) ? undefined : new ApiProblem(403, `this client lacks the right “${right}”`),
+    );
   };
 }
 
@@ -171,7 +173,7 @@ function limitRate({ rate }: AccessRequestHttp): RequestHandler {
   return async (_request, response, next) => {
     const waitMs = await rate.take(clientOf(response).name);
     if (waitMs === undefined) return next();
-    const problem = new Problem(429, 'this client sends too many requests');
+    const problem = new ApiProblem(429, 'this client sends too many requests');
     problem.retryAfter = Math.max(1, Math.ceil(waitMs / 1_000));
     next(problem);
   };
@@ -180,24 +182,25 @@ function limitRate({ rate }: AccessRequestHttp): RequestHandler {
 /** An empty body needs no content type; the handler decides whether it needs a body. */
 const requireJson: RequestHandler = (request, _response, next) => {
   const isEmpty = request.get('Content-Length') === '0' || request.is('*/*') === null;
-  next(isEmpty || request.is('application/json') ? undefined : new Problem(415));
+  next(isEmpty || request.is('application/json') ? undefined : new ApiProblem(415));
 };
 
-function problemOf({ kind, status, message }: BodyFault): Problem {
-  if (kind === 'malformed') return new Problem(400, message === NOT_JSON ? 'the body is not a JSON object' : message);
-  return status === 400 ? new Problem(400, message) : new Problem(status);
+function problemOf({ kind, status, message }: BodyFault): ApiProblem {
+  if (kind === 'malformed')
+    return new ApiProblem(400, message === NOT_JSON ? 'the body is not a JSON object' : message);
+  return status === 400 ? new ApiProblem(400, message) : new ApiProblem(status);
 }
 
 function asProblem(log: Logger): ErrorRequestHandler {
   return (error: unknown, _request, response, next) => {
     if (response.headersSent) return next(error);
-    if (error instanceof Problem) return sendProblem(response, error);
+    if (error instanceof ApiProblem) return sendProblem(response, error);
     const fault = bodyFaultOf(error);
     if (fault !== undefined) return sendProblem(response, problemOf(fault));
     log.error({ err: error }, 'an access request could not be served');
     sendProblem(
       response,
-      isDatabaseAway(error) ? new Problem(503, 'the database cannot be reached') : new Problem(500),
+      isDatabaseAway(error) ? new ApiProblem(503, 'the database cannot be reached') : new ApiProblem(500),
     );
   };
 }

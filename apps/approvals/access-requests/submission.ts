@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import type { AccessRequestClient } from './clients.ts';
-import { Problem } from './problem.ts';
+import { ApiProblem } from './problem.ts';
 
 // eslint-disable-next-line no-control-regex -- it is what is looked for
 const CONTROL = /[\u0000-\u001f\u007f-\u009f]/;
@@ -125,7 +125,7 @@ export interface BundleLimits {
   readonly maxShared: number;
 }
 
-/** Throws a `Problem` (400) that names the invalid members, never their values. */
+/** Throws a `ApiProblem` (400) that names the invalid members, never their values. */
 export function readSubmission(
   body: unknown,
   { callbacks }: Pick<AccessRequestClient, 'callbacks'>,
@@ -136,19 +136,21 @@ export function readSubmission(
   // Only registered endpoints: a free address would let a submitter make this service call any host it can reach.
   const callback = shaped.items[0]?.callback;
   if (callback !== undefined && callbacks?.endpoints.has(callback.endpoint) !== true) {
-    throw new Problem(400, 'callback.endpoint: not registered for this client; submit again without a callback');
+    throw new ApiProblem(400, 'callback.endpoint: not registered for this client; submit again without a callback');
   }
   return { ...shaped, body: body as JsonObject };
 }
 
 function shapedBundle(body: unknown, limits: BundleLimits | undefined): Omit<ShapedSubmission, 'body'> {
-  if (limits === undefined) throw new Problem(400, 'items: bulk requests are not offered; submit each item separately');
+  if (limits === undefined)
+    throw new ApiProblem(400, 'items: bulk requests are not offered; submit each item separately');
   const { items, denial: ofAll, ...rest } = parse(bundleSchema, body);
   const { maxItems, maxShared } = limits;
-  if (items.length > maxItems) throw new Problem(400, `items: more than ${maxItems}; split them into several requests`);
+  if (items.length > maxItems)
+    throw new ApiProblem(400, `items: more than ${maxItems}; split them into several requests`);
   const shared = JSON.stringify([rest, { ...ofAll, binding_token: undefined }]).length;
   if (shared * items.length > maxShared)
-    throw new Problem(413, 'items: too many for the size of their shared members; submit fewer at once');
+    throw new ApiProblem(413, 'items: too many for the size of their shared members; submit fewer at once');
   const alone = items.map(({ resource, action, requested_access: own, denial: ofItem }): Submission => {
     const proof = ofItem ?? ofAll;
     if (proof === undefined) throw new Error('an item without a denial passed validation');
@@ -162,13 +164,13 @@ function parse<Shape extends z.ZodType>(schema: Shape, body: unknown): z.infer<S
   const parsed = schema.safeParse(body);
   if (parsed.success) return parsed.data;
   const faults = parsed.error.issues.map(({ path, message }) => `${path.join('.') || 'body'}: ${message}`);
-  throw new Problem(400, faults.slice(0, 10).join('; '));
+  throw new ApiProblem(400, faults.slice(0, 10).join('; '));
 }
 
-/** Throws a `Problem` (400) for a missing or invalid key. */
+/** Throws a `ApiProblem` (400) for a missing or invalid key. */
 export function readIdempotencyKey(header: string | undefined): string {
   if (header === undefined || !/^[\x21-\x7e]{1,255}$/.test(header)) {
-    throw new Problem(400, 'Idempotency-Key: 1 to 255 visible ASCII characters are required');
+    throw new ApiProblem(400, 'Idempotency-Key: 1 to 255 visible ASCII characters are required');
   }
   return header;
 }
@@ -181,7 +183,7 @@ const MAX_HOPS = 8;
 /**
  * The agent that a request comes from: the one that the denial binds, else one that the client can vouch for, else undefined. Every
  * identity in `client.actor` must be proven: approvers could not tell a claimed identity from a proven one. An unproven identity is
- * refused with a `Problem` (403).
+ * refused with a `ApiProblem` (403).
  *
  * The immediate actor is proven by the bound `context.agent`, which the PDP evaluated. That actor and every other hop can be proven
  * by an issuer whose identities the client verifies.
@@ -215,4 +217,4 @@ function issuersOf(actor: Actor): (string | undefined)[] {
   return issuers;
 }
 
-const unproven = (detail: string) => new Problem(403, detail);
+const unproven = (detail: string) => new ApiProblem(403, detail);

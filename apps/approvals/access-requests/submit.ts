@@ -13,7 +13,7 @@ import { type ShapedSubmission, toolOf, verifiedAgent } from './submission.ts';
 import type { AccessRequestClient } from './clients.ts';
 import { type DeniedItem, verifyDenials } from './denial-binding.ts';
 import type { DenialTrust } from './denial-token.ts';
-import { Problem } from './problem.ts';
+import { ApiProblem } from './problem.ts';
 import type { JustOpened } from './task.ts';
 
 export interface SubmitOptions {
@@ -35,7 +35,7 @@ type Opened = AccessRequest | JustOpened | Bundle;
 
 /**
  * Opens an access request or a bundle, or returns the one that the same key and body opened before. A repeated submission never
- * fails because its denial expired or was used (PRJ-09). Throws a `Problem`, and then opens nothing, not even some items of a bundle.
+ * fails because its denial expired or was used (PRJ-09). Throws a `ApiProblem`, and then opens nothing, not even some items of a bundle.
  */
 export function createSubmit(options: SubmitOptions) {
   return async (submitted: AuthenticSubmission): Promise<Opened> => {
@@ -63,7 +63,7 @@ async function open(
     case 'repeated':
       return existing(store, created.id);
     case 'conflict':
-      throw new Problem('duplicate_request');
+      throw new ApiProblem('duplicate_request');
     case 'replayed':
       throw usedBefore();
   }
@@ -104,18 +104,18 @@ async function verify(
   }
 }
 
-/** Throws a `Problem` (403) for a client that may not submit this. */
+/** Throws a `ApiProblem` (403) for a client that may not submit this. */
 function authorized({ submission, denial }: DeniedItem, client: AccessRequestClient): string | undefined {
   if (denial.requester !== undefined && denial.requester !== client.actsFor) {
-    throw new Problem(403, 'the denial was given to another client');
+    throw new ApiProblem(403, 'the denial was given to another client');
   }
   if (!client.covers(submission as unknown as EvaluationRequest)) {
-    throw new Problem(403, 'this client may not ask for this subject, action or resource');
+    throw new ApiProblem(403, 'this client may not ask for this subject, action or resource');
   }
   return verifiedAgent(submission, { members: denial.bindingContextMembers, issuers: client.issuers });
 }
 
-const usedBefore = () => new Problem('invalid_denial_binding', 'the denial was used before');
+const usedBefore = () => new ApiProblem('invalid_denial_binding', 'the denial was used before');
 
 /** The task that the same key opened before. Throws `otherwise` if there is none. */
 async function repeated(
@@ -125,7 +125,7 @@ async function repeated(
 ): Promise<Opened> {
   const known = await store.findByKey(client.actsFor, idempotencyKey);
   if (known === undefined) throw otherwise;
-  if (known.bodyDigest !== bodyDigest) throw new Problem('duplicate_request');
+  if (known.bodyDigest !== bodyDigest) throw new ApiProblem('duplicate_request');
   return existing(store, known.id);
 }
 
@@ -135,12 +135,13 @@ async function existing(store: AccessRequestStore, id: string): Promise<Opened> 
   return task;
 }
 
-/** Equal for equal bodies: white space and member order do not count. Throws a `Problem` for a body without a canonical form. */
+/** Equal for equal bodies: white space and member order do not count. Throws a `ApiProblem` for a body without a canonical form. */
 function digestOf(body: JsonObject): string {
   try {
     return sha256(canonicalJson(body));
   } catch (error) {
-    if (error instanceof RangeError) throw new Problem(400, 'the body is nested too deeply or has an invalid string');
+    if (error instanceof RangeError)
+      throw new ApiProblem(400, 'the body is nested too deeply or has an invalid string');
     throw error;
   }
 }

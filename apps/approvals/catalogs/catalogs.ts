@@ -10,11 +10,18 @@ import type { SealedPages } from '../../shared/http/page-token.ts';
 import { sha256 } from '../../shared/crypto.ts';
 import type { AccessRequestClient } from '../access-requests/clients.ts';
 import { type DenialTrust, recallDenial } from '../access-requests/denial-token.ts';
-import { Problem } from '../access-requests/problem.ts';
-import { type CatalogItem, type DeniedQuestion, type Look, placeOf, readItems, visibleItems } from './items.ts';
+import { ApiProblem } from '../access-requests/problem.ts';
+import {
+  type CatalogItem,
+  type DeniedEvaluation,
+  type ItemQuery,
+  sortKeyOf,
+  readItems,
+  visibleItems,
+} from './items.ts';
 
 /** A denied evaluation, as signed by the PDP, and the template for a request about it. */
-interface Denied extends DeniedQuestion {
+interface Denied extends DeniedEvaluation {
   readonly template: string | undefined;
 }
 
@@ -47,31 +54,31 @@ export function createCatalogs(settings: CatalogSettings, { people, pages, ...ow
     Object.entries(settings).flatMap(([name, { fields }]) =>
       fields.filter((one) => one.template === template).map((one) => ({ name, ...one })),
     );
-  const visible = (name: string, look: Look) => visibleItems(sources.get(name)?.() ?? [], look, people());
+  const visible = (name: string, query: ItemQuery) => visibleItems(sources.get(name)?.() ?? [], query, people());
   return {
-    /** A page of a catalog. Throws a `Problem`: 404 for a catalog that is unknown or has no field in the denied request, 400 for an invalid cursor. */
+    /** A page of a catalog. Throws a `ApiProblem`: 404 for a catalog that is unknown or has no field in the denied request, 400 for an invalid cursor. */
     async page(
       name: string,
       request: PageRequest,
     ): Promise<{ items: readonly Partial<CatalogItem>[]; next_cursor?: string }> {
       const fields = fieldsOf(request.asked.template).filter((one) => one.name === name);
       // An unknown catalog and one that this denial has no field for get the same answer.
-      if (fields.length === 0) throw new Problem(404, 'the denied request has no field with such a catalog');
+      if (fields.length === 0) throw new ApiProblem(404, 'the denied request has no field with such a catalog');
       const parameters = [...new Set(fields.flatMap(({ scope }) => Object.keys(scope)))].sort();
       const digest = digestOf(name, request, parameters);
       const after = await openCursor(request, { pages, digest });
       const scope = (one: string) => (parameters.includes(one) ? request.parameter(one) : undefined);
       const found = [...visible(name, { asked: request.asked, scope }).values()]
-        .filter((one) => fits(one, request.search) && placeOf(one) > after)
+        .filter((one) => fits(one, request.search) && sortKeyOf(one) > after)
         .slice(0, request.limit + 1);
       const items = found.slice(0, request.limit);
       const last = items.at(-1);
       if (last === undefined || found.length === items.length) return { items: items.map(shown) };
-      const cursor = await pages.seal({ after: placeOf(last) }, { requester: request.client, digest });
+      const cursor = await pages.seal({ after: sortKeyOf(last) }, { requester: request.client, digest });
       return { items: items.map(shown), next_cursor: cursor };
     },
 
-    /** Checks submitted values against the current catalogs. Throws a `Problem` (400) that names the field, never its value. */
+    /** Checks submitted values against the current catalogs. Throws a `ApiProblem` (400) that names the field, never its value. */
     check(submitted: object, asked: Denied): void {
       for (const { name, field, scope: sources } of fieldsOf(asked.template)) {
         const given = valueAt(submitted, field);
@@ -81,7 +88,7 @@ export function createCatalogs(settings: CatalogSettings, { people, pages, ...ow
         const values: readonly unknown[] = Array.isArray(given) ? given : [given];
         if (values.every((one) => typeof one === 'string' && items.has(one))) continue;
         const at = field.slice(1).replaceAll('/', '.');
-        throw new Problem(400, `${at}: not in its catalog for this request, or no longer; choose another value`);
+        throw new ApiProblem(400, `${at}: not in its catalog for this request, or no longer; choose another value`);
       }
     },
   };
@@ -119,7 +126,7 @@ async function openCursor(
   if (cursor === undefined) return '';
   const position = await pages.open(cursor, { requester: client, digest });
   if (position !== undefined) return position.after ?? '';
-  throw new Problem(400, 'cursor: does not belong to this query; start again without it');
+  throw new ApiProblem(400, 'cursor: does not belong to this query; start again without it');
 }
 
 function fits({ label, value }: CatalogItem, search: string | undefined): boolean {
@@ -162,7 +169,7 @@ const MAX_CURSOR = 4_096;
 
 /**
  * A page of a catalog, for a client with a denial. `evaluation_id` names the denial, and the PDP's record of it says who asked for
- * what. Without it, the endpoint shows nothing. Throws a `Problem`.
+ * what. Without it, the endpoint shows nothing. Throws a `ApiProblem`.
  * @see ARAP, Catalog Endpoint (ARAP-CAT-05, ARAP-CAT-08)
  */
 export function catalogEndpoint({ catalogs, trust }: { catalogs: Catalogs; trust: DenialTrust }): RequestHandler {
@@ -178,21 +185,21 @@ export function catalogEndpoint({ catalogs, trust }: { catalogs: Catalogs; trust
   };
 }
 
-/** Throws a `Problem` for another client's denial, for one outside the client's scope, and for a missing one: none shows an item. */
+/** Throws a `ApiProblem` for another client's denial, for one outside the client's scope, and for a missing one: none shows an item. */
 async function deniedTo(
   { actsFor, covers }: AccessRequestClient,
   evaluationId: string | undefined,
   trust: DenialTrust,
 ): Promise<Denied> {
   if (evaluationId === undefined) {
-    throw new Problem(
+    throw new ApiProblem(
       400,
       'evaluation_id: missing; use the endpoint exactly as the catalogs document of the denial gives it',
     );
   }
   const { requester, ...denied } = await recallDenial(evaluationId, trust);
-  if (requester !== actsFor) throw new Problem(403, 'the denial was given to another client');
-  if (!covers(denied)) throw new Problem(403, 'this client may not ask for this subject, action or resource');
+  if (requester !== actsFor) throw new ApiProblem(403, 'the denial was given to another client');
+  if (!covers(denied)) throw new ApiProblem(403, 'this client may not ask for this subject, action or resource');
   return denied;
 }
 
@@ -200,13 +207,13 @@ function parameterOf({ query }: Request, name: string, most: number): string | u
   const value = Object.hasOwn(query, name) ? query[name] : undefined;
   // An empty parameter is a form field without a value yet.
   if (value === undefined || value === '') return undefined;
-  if (typeof value !== 'string') throw new Problem(400, `${name}: given more than once`);
-  if (value.length > most) throw new Problem(400, `${name}: longer than ${most} characters`);
+  if (typeof value !== 'string') throw new ApiProblem(400, `${name}: given more than once`);
+  if (value.length > most) throw new ApiProblem(400, `${name}: longer than ${most} characters`);
   return value;
 }
 
 function limitOf(text: string | undefined): number {
   if (text === undefined) return DEFAULT_LIMIT;
-  if (!/^\d{1,9}$/.test(text)) throw new Problem(400, 'limit: must be a whole number of items');
+  if (!/^\d{1,9}$/.test(text)) throw new ApiProblem(400, 'limit: must be a whole number of items');
   return Math.min(Math.max(Number(text), 1), MAX_LIMIT);
 }

@@ -45,14 +45,14 @@ const item = z.strictObject({
 export type CatalogItem = z.infer<typeof item>;
 
 /** The denied evaluation, which decides the visibility of items. */
-export interface DeniedQuestion {
+export interface DeniedEvaluation {
   readonly subject: Subject;
   readonly action: Action;
   readonly resource: Resource;
 }
 
-export interface Look {
-  readonly asked: DeniedQuestion;
+export interface ItemQuery {
+  readonly asked: DeniedEvaluation;
   /** Value of a scope parameter, if it has one yet. */
   readonly scope: (parameter: string) => string | undefined;
 }
@@ -70,7 +70,7 @@ export function readItems(text: string, file: string): readonly CatalogItem[] {
     if (known.has(key)) throw invalid(`${file}: ${JSON.stringify(value)} appears twice for one scope; remove one`);
     known.add(key);
   }
-  return items.data.sort((a, b) => (placeOf(a) < placeOf(b) ? -1 : 1));
+  return items.data.sort((a, b) => (sortKeyOf(a) < sortKeyOf(b) ? -1 : 1));
 }
 
 function parse(text: string, file: string): unknown {
@@ -84,7 +84,7 @@ function parse(text: string, file: string): unknown {
 const invalid = (message: string, cause?: unknown) => new CountersignError('ERR_CONFIG_INVALID', message, { cause });
 
 /** The sort key of an item. It does not depend on the other items. */
-export const placeOf = ({ label, value }: CatalogItem): string => `${label}\u0000${value}`;
+export const sortKeyOf = ({ label, value }: CatalogItem): string => `${label}\u0000${value}`;
 
 /**
  * The requestable items, by value: the only rule of visibility. Every restriction of an item must be met; an unknown value meets none.
@@ -92,21 +92,21 @@ export const placeOf = ({ label, value }: CatalogItem): string => `${label}\u000
  */
 export function visibleItems(
   items: readonly CatalogItem[],
-  look: Look,
+  query: ItemQuery,
   directory: Directory,
 ): Map<string, CatalogItem> {
   const found = new Map<string, CatalogItem>();
   for (const one of items) {
-    if (!found.has(one.value) && isVisible(one, look, directory)) found.set(one.value, one);
+    if (!found.has(one.value) && isVisible(one, query, directory)) found.set(one.value, one);
   }
   return found;
 }
 
-function isVisible({ requestable, scope, visible }: CatalogItem, look: Look, directory: Directory): boolean {
-  const { subject, action, resource } = look.asked;
+function isVisible({ requestable, scope, visible }: CatalogItem, query: ItemQuery, directory: Directory): boolean {
+  const { subject, action, resource } = query.asked;
   return (
     requestable &&
-    Object.entries(scope).every(([parameter, value]) => look.scope(parameter) === value) &&
+    Object.entries(scope).every(([parameter, value]) => query.scope(parameter) === value) &&
     matches(visible.resources, resource.id) &&
     matches(visible.actions, action.name) &&
     isForSubject(visible, subject.id, directory)

@@ -139,24 +139,24 @@ function credentialsIn(value: Json, at = ''): string[] {
     return (value as readonly Json[]).flatMap((element, index) => credentialsIn(element, `${at}[${index}]`));
   }
   return Object.entries(value).flatMap(([name, member]) => {
-    const place = at === '' ? name : `${at}.${name}`;
+    const path = at === '' ? name : `${at}.${name}`;
     const isNamed = typeof member === 'string' && member !== '' && speaksOfSecret(name);
-    return isNamed ? [place] : credentialsIn(member, place);
+    return isNamed ? [path] : credentialsIn(member, path);
   });
 }
 
-const NAMED_PLACES = 5;
+const NAMED_PATHS = 5;
 
 /** Tells approvers where the call may contain credentials. */
 export function Credentials({ canonical }: { canonical: string }) {
-  const places = credentialsIn(JSON.parse(canonical) as Json);
-  if (places.length === 0) return null;
+  const paths = credentialsIn(JSON.parse(canonical) as Json);
+  if (paths.length === 0) return null;
   return (
     <div class="notice warn" role="note">
       <p>
         <strong>This call may contain credentials.</strong> The tool gets them, and everyone who can read this request
-        sees them: <Visible text={places.slice(0, NAMED_PLACES).join(', ')} />
-        {places.length > NAMED_PLACES && ` and ${places.length - NAMED_PLACES} more`}. Ask whether they belong there. If
+        sees them: <Visible text={paths.slice(0, NAMED_PATHS).join(', ')} />
+        {paths.length > NAMED_PATHS && ` and ${paths.length - NAMED_PATHS} more`}. Ask whether they belong there. If
         not, have them replaced.
       </p>
     </div>

@@ -46,23 +46,21 @@ export async function configuredResolvers(
   { approvals }: Pick<Config, 'approvals'>,
   clock: Clock,
 ): Promise<Map<string, AskResolver>> {
-  const entries = Object.entries(approvals.resolvers).map(
-    async ([name, { url, networks, timeoutSeconds, ...rest }]) => {
-      const secret = await secretText(rest.secret, `approvals.resolvers.${name}.secret`);
-      const limits = { timeoutMs: timeoutSeconds * 1_000, maxAnswerBytes: MAX_ANSWER_BYTES, clock };
-      const post = createSignedQuestion({ secret, networks }, limits);
-      const ask: AskResolver = async (question, stopping) => {
-        try {
-          return readAnswer(await post(url, question, stopping));
-        } catch (cause) {
-          stopping.throwIfAborted();
-          return failed('it did not answer', cause);
-        }
-      };
-      return [name, ask] as const;
-    },
-  );
-  return new Map(await Promise.all(entries));
+  const resolvers = new Map<string, AskResolver>();
+  for (const [name, { url, networks, timeoutSeconds, secret }] of Object.entries(approvals.resolvers)) {
+    const sender = { secret: await secretText(secret, `approvals.resolvers.${name}.secret`), networks };
+    const limits = { timeoutMs: timeoutSeconds * 1_000, maxAnswerBytes: MAX_ANSWER_BYTES, clock };
+    const post = createSignedQuestion(sender, limits);
+    resolvers.set(name, async (question, stopping) => {
+      try {
+        return readAnswer(await post(url, question, stopping));
+      } catch (cause) {
+        stopping.throwIfAborted();
+        return failed('it did not answer', cause);
+      }
+    });
+  }
+  return resolvers;
 }
 
 /** Requests may still wait for a resolver that is no longer configured. */

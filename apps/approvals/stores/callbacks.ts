@@ -5,21 +5,15 @@ import {
   bundleStatus,
   type BundleStatus,
 } from '../../../workflows/domain/access-request/statement.ts';
-import type { Query } from './query.ts';
+import { camelCased, type Query } from './query.ts';
 
 /** The callback of an ended task. */
 interface PendingCallback {
   readonly endpoint: string;
-  readonly state: string | undefined;
+  readonly state?: string;
   readonly status: BundleStatus;
   readonly endedAt: string;
   /** Name of the credential that registered it. */
-  readonly client: string;
-}
-
-interface CallbackRow {
-  readonly endpoint: string;
-  readonly state: string | null;
   readonly client: string;
 }
 
@@ -27,25 +21,19 @@ const COLUMNS = 'callback_endpoint AS endpoint, callback_state AS state, submitt
 
 export function callbacks(query: Query, findBundle: (id: string) => Promise<Bundle | undefined>) {
   const ofRequest = async (id: string): Promise<PendingCallback | undefined> => {
-    const [row] = await query<CallbackRow & { status: AccessRequestStatus; ended_at: Date }>(
-      'callback',
-      `SELECT ${COLUMNS}, status, ended_at FROM approvals.access_request
-       WHERE id = $1 AND callback_endpoint IS NOT NULL AND ended_at IS NOT NULL`,
-      [id],
-    );
-    return row && callbackFrom(row, { status: row.status, endedAt: row.ended_at.toISOString() });
+    const text = `SELECT ${COLUMNS}, status, ended_at FROM approvals.access_request
+       WHERE id = $1 AND callback_endpoint IS NOT NULL AND ended_at IS NOT NULL`;
+    const [row] = await query('callback', text, [id]);
+    return row && (camelCased(row) as PendingCallback);
   };
   const ofBundle = async (id: string): Promise<PendingCallback | undefined> => {
-    const [row] = await query<CallbackRow & { events: string[] | null }>(
-      'bundle-callback',
-      `SELECT ${COLUMNS}, callback_events AS events FROM approvals.bundle
-       WHERE id = $1 AND callback_endpoint IS NOT NULL`,
-      [id],
-    );
+    const text = `SELECT ${COLUMNS}, callback_events AS events FROM approvals.bundle
+       WHERE id = $1 AND callback_endpoint IS NOT NULL`;
+    const [row] = await query('bundle-callback', text, [id]);
     const end = row && endOf(await findBundle(id));
     if (row === undefined || end === undefined) return undefined;
-    const isAskedFor = row.events === null || row.events.includes(end.status);
-    return isAskedFor ? callbackFrom(row, end) : undefined;
+    const { events, ...callback } = camelCased(row) as PendingCallback & { readonly events?: readonly string[] };
+    return events === undefined || events.includes(end.status) ? { ...callback, ...end } : undefined;
   };
   return {
     /** The callback of a request or a bundle. Undefined when it has not ended, has no callback, or did not ask for this event. */
@@ -53,11 +41,6 @@ export function callbacks(query: Query, findBundle: (id: string) => Promise<Bund
       id.startsWith(BUNDLE_PREFIX) ? ofBundle(id) : ofRequest(id),
   };
 }
-
-const callbackFrom = (
-  { endpoint, state, client }: CallbackRow,
-  end: Pick<PendingCallback, 'status' | 'endedAt'>,
-): PendingCallback => ({ endpoint, state: state ?? undefined, client, ...end });
 
 /** A bundle has ended with the last of its items. */
 function endOf(bundle: Bundle | undefined): Pick<PendingCallback, 'status' | 'endedAt'> | undefined {
@@ -76,42 +59,29 @@ export interface Notice {
   readonly id: string;
   readonly event: 'opened' | 'escalated' | 'reminder' | 'ended';
   readonly tool: string;
-  readonly template: string | undefined;
+  readonly template?: string;
   /** Name and position (from 1) of the stage that was open. */
   readonly stage: string;
   readonly step: number;
   /** How the request ended; for the event `ended` only. */
-  readonly status: AccessRequestStatus | undefined;
+  readonly status?: AccessRequestStatus;
   /** Number of the reminder in its stage, from 1. */
   readonly number: number;
   readonly at: string;
-}
-
-interface NoticeRow extends Omit<Notice, 'template' | 'status' | 'at'> {
-  readonly template: string | null;
-  readonly status: AccessRequestStatus;
-  readonly at: Date;
 }
 
 export function notices(query: Query) {
   return {
     /** Undefined when its request was deleted after the retention period. */
     async noticeOf(noticeId: string): Promise<Notice | undefined> {
-      const [row] = await query<NoticeRow>(
+      const [row] = await query(
         'notice',
-        `SELECT r.id, n.event, r.tool, r.template, r.stages -> n.stage - 1 ->> 'name' AS stage, n.stage AS step, r.status,
-           n.number, n.at
+        `SELECT r.id, n.event, r.tool, r.template, r.stages -> n.stage - 1 ->> 'name' AS stage, n.stage AS step,
+           CASE WHEN n.event = 'ended' THEN r.status END AS status, n.number, n.at
          FROM approvals.notice n JOIN approvals.access_request r ON r.id = n.access_request_id WHERE n.id = $1`,
         [noticeId],
       );
-      if (row === undefined) return undefined;
-      const { template, status, at, ...rest } = row;
-      return {
-        ...rest,
-        template: template ?? undefined,
-        status: row.event === 'ended' ? status : undefined,
-        at: at.toISOString(),
-      };
+      return row && (camelCased(row) as Notice);
     },
   };
 }

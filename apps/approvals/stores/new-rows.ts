@@ -118,26 +118,19 @@ export function newRow(request: NewAccessRequest) {
 }
 
 export function voteRow(vote: Omit<NewVote, 'verdict'> & { readonly verdict: ResolverAnswer['verdict'] }) {
+  const { requestId, generation, callDigest, chain, actors, stage, judgedStage, verdict, reason, via } = vote;
+  const { approver, standIn, facts, approvalId } = vote;
   return {
-    request_id: vote.requestId,
-    generation: vote.generation,
-    call_digest: vote.callDigest,
-    approver_issuer: vote.approver.issuer,
-    approver_subject: vote.approver.subject,
-    approver_name: vote.approver.name,
-    approver_roles: vote.approver.roles,
-    cast_by: vote.standIn?.subject,
-    cast_by_name: vote.standIn?.name,
-    chain: vote.chain,
-    actors: vote.actors,
-    delegation_id: vote.standIn?.delegationId,
-    stage: vote.stage,
-    judged_stage: vote.judgedStage,
-    lapsed: vote.facts?.lapsed,
-    electorate: vote.facts?.electorate && [...vote.facts.electorate],
-    verdict: vote.verdict,
-    reason: vote.reason,
-    via: vote.via,
-    approval_id: vote.approvalId,
+    ...snakeCased({ requestId, generation, callDigest, chain, actors, stage, judgedStage, verdict, reason, via }),
+    approver_issuer: approver.issuer,
+    approver_subject: approver.subject,
+    approver_name: approver.name,
+    approver_roles: approver.roles,
+    cast_by: standIn?.subject,
+    cast_by_name: standIn?.name,
+    delegation_id: standIn?.delegationId,
+    lapsed: facts?.lapsed,
+    electorate: facts?.electorate && [...facts.electorate],
+    approval_id: approvalId,
   };
 }
