@@ -2,68 +2,55 @@ import { isEnded, type AccessRequest, type Vote } from '../../../workflows/domai
 import { resolutionOf, type Tallied, tally } from '../../../workflows/domain/access-request/quorum.ts';
 import { openStage } from '../../../workflows/domain/access-request/stages.ts';
 import { Time, usePageTime } from '../../shared/pages/layout.tsx';
-import type { Directory } from '../../shared/directory/directory.ts';
 import { visiblePieces } from '../../shared/pages/visible-text.ts';
 import { Visible } from '../../shared/pages/visible.tsx';
-import type { BrokenGlass } from '../stores/break-glass.store.ts';
 import { Decided, LONGEST_TEXT, RefusedNotice, textFor, type Refused } from './refused.tsx';
-import { canBreakGlass, capacitiesOf, type Capacity, type Obstacle, obstacleTo, ownVote, type Seat } from './seat.ts';
+import {
+  canBreakGlass,
+  capacitiesOf,
+  type Capacity,
+  type Obstacle,
+  obstacleTo,
+  ownVote,
+  type Reading,
+} from './seat.ts';
 import { withdrawalOf } from './withdrawal.tsx';
 import { DECIDED, endOf, wordsOf } from './view.tsx';
 
-interface SeatedProps {
-  readonly request: AccessRequest;
-  readonly seat: Seat;
+interface SeatedProps extends Pick<Reading, 'request' | 'seat'> {
   /** The visitor's last form, if it was refused. */
   readonly refused: Refused | undefined;
-}
-
-interface StandingProps extends SeatedProps {
-  readonly broken: BrokenGlass | undefined;
 }
 
 /**
  * Says why the visitor has no decision to make: they decided, the request ended, or they are not eligible. It is read from the
  * stored request alone, never from the address.
  */
-export function Standing({ request, seat, broken, refused }: StandingProps) {
+export function Standing({ request, seat, broken, refused }: SeatedProps & Pick<Reading, 'broken'>) {
   const now = usePageTime();
   const decided = { request, broken, people: seat.people };
   if (refused !== undefined) {
-    return (
-      <RefusedNotice
-        {...decided}
-        {...{ refused, outcome: outcome(request) }}
-        isKept={isKept(refused, { request, seat, now })}
-      />
-    );
+    // Whether the page still shows the form that was refused.
+    const isKept = {
+      vote: obstacleTo(seat, request) === undefined,
+      withdrawal: withdrawalOf(request, now) !== undefined,
+      'break-glass': canBreakGlass(seat, request),
+      review: false,
+    }[refused.typed.form];
+    return <RefusedNotice {...decided} refused={refused} outcome={outcome(request)} isKept={isKept} />;
   }
   const vote = ownVote(seat, request);
   if (vote !== undefined) return <Confirmation request={request} vote={vote} subject={seat.visitor.subject} />;
   const obstacle = obstacleTo(seat, request);
   if (obstacle === undefined) return null;
-  return obstacle === 'final' || obstacle === 'already_voted' ? (
-    <Ended {...decided} />
-  ) : (
-    <NotYours obstacle={obstacle} />
+  const isOver = obstacle === 'final' || obstacle === 'already_voted';
+  return (
+    <div class="notice info" role="status">
+      <strong>{isOver ? 'This request has ended.' : 'You cannot decide this request.'}</strong>
+      {isOver && <Decided {...decided} />}
+      <p>{isOver ? outcome(request) : OBSTACLES[obstacle]}</p>
+    </div>
   );
-}
-
-/** Whether the page still shows the form that was refused. */
-function isKept(
-  { typed }: Refused,
-  { request, seat, now }: { request: AccessRequest; seat: Seat; now: Date },
-): boolean {
-  switch (typed.form) {
-    case 'vote':
-      return obstacleTo(seat, request) === undefined;
-    case 'withdrawal':
-      return withdrawalOf(request, now) !== undefined;
-    case 'break-glass':
-      return canBreakGlass(seat, request);
-    case 'review':
-      return false;
-  }
 }
 
 /** The form with which the visitor decides, if they can. */
@@ -197,22 +184,3 @@ const OBSTACLES = {
   delegate_of_requester: 'You stand in for a person who requested this, so another approver has to decide it.',
   not_eligible: '“Who decides” lists the approvers who can.',
 } as const satisfies Record<Exclude<Obstacle, 'final' | 'already_voted'>, string>;
-
-function NotYours({ obstacle }: { obstacle: keyof typeof OBSTACLES }) {
-  return (
-    <div class="notice info" role="status">
-      <strong>You cannot decide this request.</strong>
-      <p>{OBSTACLES[obstacle]}</p>
-    </div>
-  );
-}
-
-function Ended(decided: { request: AccessRequest; broken: BrokenGlass | undefined; people: Directory }) {
-  return (
-    <div class="notice info" role="status">
-      <strong>This request has ended.</strong>
-      <Decided {...decided} />
-      <p>{outcome(decided.request)}</p>
-    </div>
-  );
-}

@@ -1,17 +1,9 @@
-import type { AccessRequest } from '../../../workflows/domain/access-request/access-request.ts';
 import { Time } from '../../shared/pages/layout.tsx';
 import { Code, Visible } from '../../shared/pages/visible.tsx';
 import type { Page } from '../stores/lists.ts';
 import { PageLinks } from './paging.tsx';
-import { LONGEST_TEXT } from './refused.tsx';
+import { type FormProps, LONGEST_TEXT } from './refused.tsx';
 import type { BrokenGlass } from '../stores/break-glass.store.ts';
-
-interface FormProps {
-  readonly request: AccessRequest;
-  readonly csrfToken: string;
-  /** The text of a refused attempt. */
-  readonly typed: string | undefined;
-}
 
 /** Grants without the stages, for the people who may. It is collapsed, so that it is not mistaken for the usual form. */
 export function BreakGlassForm({ request, csrfToken, typed }: FormProps) {

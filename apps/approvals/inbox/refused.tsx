@@ -29,6 +29,14 @@ interface DecidedProps {
   readonly people: Directory;
 }
 
+/** The props of the forms without a verdict. */
+export interface FormProps {
+  readonly request: AccessRequest;
+  readonly csrfToken: string;
+  /** The text of a refused attempt. */
+  readonly typed: string | undefined;
+}
+
 /** The refused text, for the form that it came from. */
 export const textFor = (form: Typed['form'], refused: Refused | undefined): string | undefined =>
   refused?.typed.form === form ? refused.typed.text : undefined;

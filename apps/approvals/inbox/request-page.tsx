@@ -5,18 +5,13 @@ import { Code, Visible } from '../../shared/pages/visible.tsx';
 import { Credentials, Fact, WhoDecides } from './who-decides.tsx';
 import { DecisionForm, Standing } from './decision.tsx';
 import { JsonBlock } from './json-block.tsx';
-import type { BrokenGlass } from '../stores/break-glass.store.ts';
 import { BreakGlassForm, EmergencyNotice } from './emergency.tsx';
 import { textFor, type Refused } from './refused.tsx';
-import { canBreakGlass, canReview, type Seat } from './seat.ts';
+import { canBreakGlass, canReview, type Reading } from './seat.ts';
 import { callOf, StatusBadge, wordsOf } from './view.tsx';
 import { WithdrawalForm } from './withdrawal.tsx';
 
-export interface RequestPageProps {
-  readonly request: AccessRequest;
-  readonly seat: Seat;
-  /** The emergency grant, if there was one. */
-  readonly broken: BrokenGlass | undefined;
+interface RequestPageProps extends Reading {
   readonly person: SignedIn;
   /** The visitor's last form, if it was refused. */
   readonly refused?: Refused | undefined;

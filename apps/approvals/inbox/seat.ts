@@ -100,7 +100,7 @@ export interface InboxHttp extends Doors {
 }
 
 /** A request that the visitor may read. */
-interface Reading {
+export interface Reading {
   readonly request: AccessRequest;
   readonly seat: Seat;
   /** The emergency grant, if there was one. */

@@ -34,28 +34,22 @@ export function stageView(request: AccessRequestSummary) {
   };
 }
 
-/** The contents of a request, as RFC 8785 texts. */
-interface ShownCall {
-  /** The arguments of the call; undefined if the request is not for a tool call. */
-  readonly arguments: string | undefined;
-  /** The rest of the evaluated context, which the denial binds. */
-  readonly bound: string | undefined;
-  /** Context that the requester added and the denial does not bind. */
-  readonly said: string | undefined;
-}
-
 const isToolCall = ({ context }: Pick<AccessRequest, 'context'>): boolean =>
   Object.hasOwn(JSON.parse(context) as JsonObject, 'arguments');
 
-export function callOf(request: Pick<AccessRequest, 'context' | 'bindingContextMembers'>): ShownCall {
+/** The contents of a request, as RFC 8785 texts. */
+export function callOf(request: Pick<AccessRequest, 'context' | 'bindingContextMembers'>) {
   const { arguments: args, call_digest: _digest, agent: _agent, ...rest } = JSON.parse(request.context) as JsonObject;
   const members = (areBound: boolean) => {
     const chosen = Object.entries(rest).filter(([name]) => request.bindingContextMembers.includes(name) === areBound);
     return chosen.length === 0 ? undefined : canonicalJson(Object.fromEntries(chosen));
   };
   return {
+    /** The arguments of the call; undefined if the request is not for a tool call. */
     arguments: args === undefined ? undefined : canonicalJson(args),
+    /** The rest of the evaluated context, which the denial binds. */
     bound: members(true),
+    /** Context that the requester added and the denial does not bind. */
     said: members(false),
   };
 }

@@ -28,7 +28,18 @@ export function WhoDecides({ request }: { request: AccessRequest }) {
           </Fact>
         )}
       </dl>
-      {request.votes.length > 0 && <Votes request={request} />}
+      {request.votes.length > 0 && (
+        <>
+          <h3>Decisions</h3>
+          <ul class="votes">
+            {request.votes.map((vote) => (
+              <li key={`${vote.stage} ${vote.approver.subject}`}>
+                <VoteLine {...vote} name={stage.of > 1 ? request.stages[vote.stage - 1]?.name : undefined} />
+              </li>
+            ))}
+          </ul>
+        </>
+      )}
       <NoVotes answers={request.answers} />
     </section>
   );
@@ -46,21 +57,6 @@ function electorateWords(approvers: ReturnType<typeof stageView>['approvers']): 
     ...(automatic === undefined ? [] : [`the automatic resolver ${automatic}`]),
   ];
   return words.join(', or ');
-}
-
-function Votes({ request: { votes, stages } }: { request: AccessRequest }) {
-  return (
-    <>
-      <h3>Decisions</h3>
-      <ul class="votes">
-        {votes.map((vote) => (
-          <li key={`${vote.stage} ${vote.approver.subject}`}>
-            <VoteLine vote={vote} stage={stages.length > 1 ? stages[vote.stage - 1]?.name : undefined} />
-          </li>
-        ))}
-      </ul>
-    </>
-  );
 }
 
 const GAVE_NO_VOTE = { abstain: 'left it to people', failed: 'gave no answer' } as const;
@@ -84,13 +80,8 @@ function NoVotes({ answers }: Pick<AccessRequest, 'answers'>) {
   );
 }
 
-function VoteLine({
-  vote: { approver, castBy, actors, verdict, reason, via, at },
-  stage,
-}: {
-  vote: Vote;
-  stage: string | undefined;
-}) {
+function VoteLine(vote: Vote & { readonly name: string | undefined }) {
+  const { approver, castBy, actors, verdict, reason, via, at, name } = vote;
   return (
     <>
       <strong>
@@ -108,10 +99,10 @@ function VoteLine({
         </>
       )}
       {DECIDED[verdict]} <Time at={at} />
-      {stage !== undefined && (
+      {name !== undefined && (
         <>
           {' · '}
-          <Visible text={stage} />
+          <Visible text={name} />
         </>
       )}
       {reason !== undefined && (

@@ -1,7 +1,7 @@
 import type { AccessRequest } from '../../../workflows/domain/access-request/access-request.ts';
 import { Time, usePageTime } from '../../shared/pages/layout.tsx';
 import { Visible } from '../../shared/pages/visible.tsx';
-import { LONGEST_TEXT } from './refused.tsx';
+import { type FormProps, LONGEST_TEXT } from './refused.tsx';
 import type { Withdrawal } from '../break-glass.ts';
 import { wordsOf } from './view.tsx';
 
@@ -21,15 +21,7 @@ const WORDS = {
 } as const satisfies Record<Withdrawal, object>;
 
 /** The form that cancels the request or revokes its approval, or who revoked it. */
-export function WithdrawalForm({
-  request,
-  csrfToken,
-  typed,
-}: {
-  readonly request: AccessRequest;
-  readonly csrfToken: string;
-  readonly typed: string | undefined;
-}) {
+export function WithdrawalForm({ request, csrfToken, typed }: FormProps) {
   const now = usePageTime();
   const revoked = request.approval?.revoked;
   if (revoked !== undefined) return <Revoked {...revoked} />;
