@@ -7,10 +7,13 @@ import type { AccessRequestStore } from '../stores/access-request.store.ts';
 /** The signed proof that a PDP can verify by itself. @see ARAP, Completion Semantics (PRJ-05) */
 export type ApprovalStateOf = (request: AccessRequest) => Promise<string>;
 
-interface ApprovalStateOptions {
+interface Signing {
   readonly sign: SignClaims;
   /** Our submission URL. */
   readonly issuer: string;
+}
+
+interface ApprovalStateOptions extends Signing {
   /** Identifier of the PDP that verifies it. */
   readonly audience: string;
   readonly store: Pick<AccessRequestStore, 'keepApprovalState'>;
@@ -50,10 +53,7 @@ const TYP = 'revocations+jwt';
 /** How long a list is valid. It is fetched for each re-evaluation, so this only stops the replay of an old list. */
 const VALID_SECONDS = 30;
 
-interface RevocationListOptions {
-  readonly sign: SignClaims;
-  /** Our submission URL, the issuer of the listed approvals. */
-  readonly issuer: string;
+interface RevocationListOptions extends Signing {
   readonly store: Pick<AccessRequestStore, 'revokedApprovals'>;
   readonly clock: Clock;
 }

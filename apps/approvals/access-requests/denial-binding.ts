@@ -45,7 +45,7 @@ interface Proof {
  * Verifies that every item has a genuine, fresh, requestable denial. It checks signature, issuer and audience of all denials, then
  * their binding, then their freshness, so that a forged denial is never reported as expired. A denial of a bundle has to cover exactly
  * its items, in order. Returns each item with its denial. The binding hash covers that item alone, and so does its approval
- * (ARAP-SCP-06). Throws a `ApiProblem`.
+ * (ARAP-SCP-06). Throws an `ApiProblem`.
  * @see ARAP, Binding Token Integrity (PRJ-07, PRJ-09, PRJ-13)
  */
 export async function verifyDenials(
@@ -144,7 +144,7 @@ interface RecordedDenialOptions extends Timing {
 
 /**
  * Asks the PDP for the binding token of an evaluation's denial, which is then verified like any other. Undefined when the PDP has no
- * record or shows none: an evaluation id alone then binds nothing (ARAP-BND-24). Throws a `ApiProblem`: `not_requestable` for an
+ * record or shows none: an evaluation id alone then binds nothing (ARAP-BND-24). Throws an `ApiProblem`: `not_requestable` for an
  * evaluation that an approval cannot change, 503 while the PDP does not answer.
  * @see ARAP-SUB-13, ARAP-SUB-22, ARAP-BND-19
  */

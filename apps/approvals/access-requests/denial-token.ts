@@ -34,7 +34,7 @@ export interface DenialTrust {
   /** Our submission URL: a token made for another service is refused. */
   readonly audience: string;
   /**
-   * The PDP's recorded binding token, for a denial that is only named by its evaluation. Undefined without a record. Throws a
+   * The PDP's recorded binding token, for a denial that is only named by its evaluation. Undefined without a record. Throws an
    * `ApiProblem`.
    */
   readonly recorded: (evaluationId: string) => Promise<string | undefined>;
@@ -63,7 +63,7 @@ const evaluationSchema = z.looseObject({
 
 /**
  * The denied evaluation request on the PDP's record, with its requester, for a client that could submit a request for it but has not
- * yet. Throws a `ApiProblem`, as for a submission.
+ * yet. Throws an `ApiProblem`, as for a submission.
  */
 export async function recallDenial(evaluationId: string, trust: DenialTrust) {
   const payload = await verifyToken(await tokenOnRecord(evaluationId, trust), trust);

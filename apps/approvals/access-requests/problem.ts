@@ -66,7 +66,7 @@ const cancellationSchema = z
   .looseObject({ reason: z.string().max(64).optional(), comment: z.string().max(2_000).optional() })
   .optional();
 
-/** A client's reason for a cancellation, if it gives one. Throws a `ApiProblem` (400). */
+/** A client's reason for a cancellation, if it gives one. Throws an `ApiProblem` (400). */
 export function readCancellation(body: unknown): { reason?: string | undefined; comment?: string | undefined } {
   const parsed = cancellationSchema.safeParse(body);
   if (!parsed.success)

@@ -125,7 +125,7 @@ export interface BundleLimits {
   readonly maxShared: number;
 }
 
-/** Throws a `ApiProblem` (400) that names the invalid members, never their values. */
+/** Throws an `ApiProblem` (400) that names the invalid members, never their values. */
 export function readSubmission(
   body: unknown,
   { callbacks }: Pick<AccessRequestClient, 'callbacks'>,
@@ -167,7 +167,7 @@ function parse<Shape extends z.ZodType>(schema: Shape, body: unknown): z.infer<S
   throw new ApiProblem(400, faults.slice(0, 10).join('; '));
 }
 
-/** Throws a `ApiProblem` (400) for a missing or invalid key. */
+/** Throws an `ApiProblem` (400) for a missing or invalid key. */
 export function readIdempotencyKey(header: string | undefined): string {
   if (header === undefined || !/^[\x21-\x7e]{1,255}$/.test(header)) {
     throw new ApiProblem(400, 'Idempotency-Key: 1 to 255 visible ASCII characters are required');
@@ -183,7 +183,7 @@ const MAX_HOPS = 8;
 /**
  * The agent that a request comes from: the one that the denial binds, else one that the client can vouch for, else undefined. Every
  * identity in `client.actor` must be proven: approvers could not tell a claimed identity from a proven one. An unproven identity is
- * refused with a `ApiProblem` (403).
+ * refused with an `ApiProblem` (403).
  *
  * The immediate actor is proven by the bound `context.agent`, which the PDP evaluated. That actor and every other hop can be proven
  * by an issuer whose identities the client verifies.

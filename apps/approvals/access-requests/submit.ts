@@ -35,7 +35,7 @@ type Opened = AccessRequest | JustOpened | Bundle;
 
 /**
  * Opens an access request or a bundle, or returns the one that the same key and body opened before. A repeated submission never
- * fails because its denial expired or was used (PRJ-09). Throws a `ApiProblem`, and then opens nothing, not even some items of a bundle.
+ * fails because its denial expired or was used (PRJ-09). Throws an `ApiProblem`, and then opens nothing, not even some items of a bundle.
  */
 export function createSubmit(options: SubmitOptions) {
   return async (submitted: AuthenticSubmission): Promise<Opened> => {
@@ -104,7 +104,7 @@ async function verify(
   }
 }
 
-/** Throws a `ApiProblem` (403) for a client that may not submit this. */
+/** Throws an `ApiProblem` (403) for a client that may not submit this. */
 function authorized({ submission, denial }: DeniedItem, client: AccessRequestClient): string | undefined {
   if (denial.requester !== undefined && denial.requester !== client.actsFor) {
     throw new ApiProblem(403, 'the denial was given to another client');
@@ -135,7 +135,7 @@ async function existing(store: AccessRequestStore, id: string): Promise<Opened> 
   return task;
 }
 
-/** Equal for equal bodies: white space and member order do not count. Throws a `ApiProblem` for a body without a canonical form. */
+/** Equal for equal bodies: white space and member order do not count. Throws an `ApiProblem` for a body without a canonical form. */
 function digestOf(body: JsonObject): string {
   try {
     return sha256(canonicalJson(body));

@@ -4,7 +4,6 @@ import type { Timing } from '../../shared/limits.ts';
 import type { OutboxHandler } from '../../shared/outbox.ts';
 import type { AccessRequestClient } from '../access-requests/clients.ts';
 import type { AccessRequestStore } from '../stores/access-request.store.ts';
-import type { Notice } from '../stores/callbacks.ts';
 import { createSignedPost, isAccepted, type SignedPost } from './signed-post.ts';
 
 interface CallbackOptions extends Timing {
@@ -52,7 +51,7 @@ function addressNow(registered: ReadonlySet<string> = new Set(), endpoint: strin
 }
 
 interface NotificationOptions {
-  readonly store: { noticeOf(noticeId: string): Promise<Notice | undefined> };
+  readonly store: Pick<AccessRequestStore, 'noticeOf'>;
   /** Undefined if notifications are no longer configured. */
   readonly receiver: { readonly url: string; readonly post: SignedPost } | undefined;
   readonly inboxUrl: string;

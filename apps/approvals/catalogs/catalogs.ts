@@ -56,7 +56,7 @@ export function createCatalogs(settings: CatalogSettings, { people, pages, ...ow
     );
   const visible = (name: string, query: ItemQuery) => visibleItems(sources.get(name)?.() ?? [], query, people());
   return {
-    /** A page of a catalog. Throws a `ApiProblem`: 404 for a catalog that is unknown or has no field in the denied request, 400 for an invalid cursor. */
+    /** A page of a catalog. Throws an `ApiProblem`: 404 for a catalog that is unknown or has no field in the denied request, 400 for an invalid cursor. */
     async page(
       name: string,
       request: PageRequest,
@@ -78,7 +78,7 @@ export function createCatalogs(settings: CatalogSettings, { people, pages, ...ow
       return { items: items.map(shown), next_cursor: cursor };
     },
 
-    /** Checks submitted values against the current catalogs. Throws a `ApiProblem` (400) that names the field, never its value. */
+    /** Checks submitted values against the current catalogs. Throws an `ApiProblem` (400) that names the field, never its value. */
     check(submitted: object, asked: Denied): void {
       for (const { name, field, scope: sources } of fieldsOf(asked.template)) {
         const given = valueAt(submitted, field);
@@ -169,7 +169,7 @@ const MAX_CURSOR = 4_096;
 
 /**
  * A page of a catalog, for a client with a denial. `evaluation_id` names the denial, and the PDP's record of it says who asked for
- * what. Without it, the endpoint shows nothing. Throws a `ApiProblem`.
+ * what. Without it, the endpoint shows nothing. Throws an `ApiProblem`.
  * @see ARAP, Catalog Endpoint (ARAP-CAT-05, ARAP-CAT-08)
  */
 export function catalogEndpoint({ catalogs, trust }: { catalogs: Catalogs; trust: DenialTrust }): RequestHandler {
@@ -185,7 +185,7 @@ export function catalogEndpoint({ catalogs, trust }: { catalogs: Catalogs; trust
   };
 }
 
-/** Throws a `ApiProblem` for another client's denial, for one outside the client's scope, and for a missing one: none shows an item. */
+/** Throws an `ApiProblem` for another client's denial, for one outside the client's scope, and for a missing one: none shows an item. */
 async function deniedTo(
   { actsFor, covers }: AccessRequestClient,
   evaluationId: string | undefined,

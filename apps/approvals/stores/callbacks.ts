@@ -54,7 +54,7 @@ function endOf(bundle: Bundle | undefined): Pick<PendingCallback, 'status' | 'en
 }
 
 /** The content of a notification. Of the call it has the tool's name and nothing else. */
-export interface Notice {
+interface Notice {
   /** Id of the request. */
   readonly id: string;
   readonly event: 'opened' | 'escalated' | 'reminder' | 'ended';
