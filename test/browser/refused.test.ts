@@ -108,7 +108,7 @@ describe('a form that is refused', () => {
     expect(await sam.getByLabel('Your text, which was not recorded').inputValue()).toBe(TYPED);
     expect(await press(alice, 'Cancel request')).toBe(409);
     expect(await told(alice)).toMatch(/This request has ended/);
-    expect(await alice.getByLabel('Reason for cancelling').inputValue()).toBe(TYPED);
+    expect(await alice.getByLabel('Reason for revoking').inputValue()).toBe(TYPED);
 
     const other = await open('either');
     const page = await look('alice', other);
