@@ -107,7 +107,7 @@ interface JsonBlockProps {
 
 /**
  * Shows RFC 8785 text formatted and complete, however long it is: it scrolls and is never cut. Invisible and misleading
- * characters appear as escapes; look-alikes have their code points beside them.
+ * characters appear as escapes; characters that look like others have their code points beside them.
  */
 export function JsonBlock({ canonical, label, isDense = canonical.length > DENSE_FROM }: JsonBlockProps) {
   const bytes = new TextEncoder().encode(canonical).length;
@@ -170,7 +170,7 @@ function Misleading({ findings: { hidden, alike, blanks } }: { findings: Finding
         )}
         {alike.length > 0 && (
           <li>
-            Look-alikes, with their code points beside them: <Named texts={alike} />
+            Characters that look like others, with their code points beside them: <Named texts={alike} />
           </li>
         )}
         {blanks > 0 && <li>{blanks.toLocaleString('en')} blanks in a row, each shown as a dot</li>}

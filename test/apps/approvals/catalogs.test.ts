@@ -164,7 +164,10 @@ describe('a submission', () => {
     ['that is one of two', { cost_center: ['cc-7', 'cc-6'] }, {}],
   ])('with a value %s is refused, by the name of its field [ARAP-CAT-17]', async (_case, said, changes) => {
     const { status, body } = await submit(said, changes);
-    expect([status, body.detail]).toEqual([400, expect.stringMatching(/^context\.cost_center: .*choose another value$/)]);
+    expect([status, body.detail]).toEqual([
+      400,
+      expect.stringMatching(/^context\.cost_center: .*choose another value$/),
+    ]);
   });
 
   it.each<[string, object, SubmissionChanges]>([
