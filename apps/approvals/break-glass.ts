@@ -4,11 +4,11 @@ import { APPROVER_ROLE, belongsTo, type People } from '../../workflows/domain/ac
 import type { Config } from '../shared/config/config.ts';
 import { Refusal } from '../shared/http/csrf.ts';
 import { randomText } from '../shared/crypto.ts';
-import { oneLine } from './access-requests/problem.ts';
-import { type Ballot, type CastOutcome, named, noSuchRequest } from './cast-vote.ts';
+import { singleLine } from './access-requests/problem.ts';
+import { type CastOutcome, named, noSuchRequest } from './cast-vote.ts';
 import type { AccessRequestStore } from './stores/access-request.store.ts';
 import type { BreakGlassStore } from './stores/break-glass.store.ts';
-import type { NewRevocation } from './stores/ending.ts';
+import type { Ballot, NewRevocation } from './stores/new-rows.ts';
 
 interface BreakGlassOptions {
   readonly settings: Config['approvals']['breakGlass'];
@@ -19,32 +19,32 @@ interface BreakGlassOptions {
 
 export type BreakGlass = ReturnType<typeof createBreakGlass>;
 
-/** The way past the stages, for the few who may go it. Off unless the configuration says otherwise (ARAP-APV-04). */
+/** Emergency grants without the stages. Off unless configured (ARAP-APV-04). */
 export function createBreakGlass({ settings, store, people, log }: BreakGlassOptions) {
   const { enabled, approvalTtlSeconds, approvers } = settings;
   const electorate = { ...approvers, requesterManager: false };
-  /** Whether somebody may break glass at all; that they are no party to the request is looked at for each. */
+  /** Whether a person may break glass at all. The database checks for each request that they are no party to it. */
   const mayBreak = (approver: Approver): boolean =>
     enabled && belongsTo(electorate, approver, { asked: { requester: { subject: '' } }, people: people() });
   return {
     mayBreak,
 
-    /** Grants a request at once. `reason_missing`: nobody does so without saying why. */
+    /** Grants a request at once. `reason_missing`: the reason is required. */
     async grant(
       ballot: Pick<Ballot, 'requestId' | 'approver' | 'reason' | 'callDigest' | 'generation' | 'via' | 'chain'>,
     ) {
       const outcome = await decide(ballot);
       const facts = { accessRequest: ballot.requestId, via: ballot.via, outcome };
       if (outcome === 'counted')
-        log.error({ ...facts, alarm: 'break_glass' }, 'a request was granted past its approvers');
-      else log.warn(facts, 'a request was not granted past its approvers');
+        log.error({ ...facts, alarm: 'break_glass' }, 'a request was granted without its approvers');
+      else log.warn(facts, 'an emergency grant was refused');
       return outcome;
     },
   };
 
   async function decide(ballot: Parameters<BreakGlass['grant']>[0]): Promise<CastOutcome | 'reason_missing'> {
     if (!mayBreak(ballot.approver)) return 'not_eligible';
-    const reason = oneLine(ballot.reason);
+    const reason = singleLine(ballot.reason);
     if (reason === undefined) return 'reason_missing';
     const approver = named(ballot.approver, people());
     const vote = { ...ballot, approver, reason, verdict: 'approve', approvalId: `apr_${randomText(16)}` } as const;
@@ -52,7 +52,7 @@ export function createBreakGlass({ settings, store, people, log }: BreakGlassOpt
   }
 }
 
-/** What can be taken back: an open request, or the approval of one that was approved. */
+/** `cancel` ends an open request; `revoke` takes an approval back. */
 export const WITHDRAWALS = ['cancel', 'revoke'] as const;
 export type Withdrawal = (typeof WITHDRAWALS)[number];
 
@@ -67,8 +67,8 @@ interface WithdrawalOrder {
 export type Withdraw = (order: WithdrawalOrder) => Promise<void>;
 
 /**
- * Lets approvers take back: it only ever takes away, so whoever may give an approval may do it, also with a request of
- * their own, and one of them is enough. Throws a `Refusal` when nothing was taken back, now or before.
+ * Lets an approver cancel a request or revoke its approval. This only takes permission away, so one approver is enough, even for
+ * their own request. Throws a `Refusal` when there was nothing to withdraw.
  * @see ARAP-CAN-12, ARAP-REV-10
  */
 export function createWithdraw(deps: {
@@ -78,16 +78,17 @@ export function createWithdraw(deps: {
 }): Withdraw {
   const { store, people, log } = deps;
   return async ({ requestId, person, what, reason, via }) => {
-    if (!person.roles.includes(APPROVER_ROLE)) throw new Refusal(403, 'You are not an approver', 'Ask one of them.');
+    if (!person.roles.includes(APPROVER_ROLE))
+      throw new Refusal(403, 'You are not an approver', 'Ask an approver to do this.');
     const by = { issuer: person.issuer, subject: person.subject };
-    const said = oneLine(reason);
+    const said = singleLine(reason);
     const outcome =
       what === 'cancel'
         ? await store.cancel(requestId, {
             note: { by: named({ ...by, name: person.name }, people()), via, reason: said },
           })
         : await store.revoke({ requestId, by, reason: said, via });
-    log.info({ accessRequest: requestId, what, via, outcome }, 'somebody took a request or its approval back');
+    log.info({ accessRequest: requestId, what, via, outcome }, 'a request was cancelled or its approval revoked');
     if (outcome === 'not_found') throw noSuchRequest();
     if (outcome === 'final') throw final(what, requestId);
   };
@@ -97,5 +98,10 @@ function final(what: Withdrawal, requestId: string): Refusal {
   const link = { href: `/requests/${encodeURIComponent(requestId)}`, label: 'Open the request' };
   return what === 'cancel'
     ? new Refusal(409, 'This request has ended', 'Nothing was changed. An approval can be revoked instead.', link)
-    : new Refusal(409, 'There is no approval to revoke', 'Nothing was changed: none was given, or it is over.', link);
+    : new Refusal(
+        409,
+        'There is no approval to revoke',
+        'Nothing was changed: the request was not approved, or the approval has expired.',
+        link,
+      );
 }

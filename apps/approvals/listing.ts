@@ -2,14 +2,14 @@ import { ACCESS_REQUEST_STATUSES } from '../../workflows/domain/access-request/a
 import { OVERSEER_ROLE, type Reader, voicesOf } from '../../workflows/domain/access-request/eligibility.ts';
 import type { Directory } from '../shared/directory/directory.ts';
 
-/** What a list has of the requests that its reader may read: those with one of these statuses, or those they may decide now. */
+/** Filters of a list: a status, all ended requests, or those that the reader may decide now. */
 export const LIST_CHOICES = [...ACCESS_REQUEST_STATUSES, 'ended', 'yours'] as const;
 export type ListChoice = (typeof LIST_CHOICES)[number];
 
-/** A reader as the store knows them: the text of a JSON object, for the first parameter of a statement. */
+/** A reader for the database: a JSON object as text, the first parameter of a statement. */
 export type ReaderRow = string;
 
-/** What the directory says of a reader goes into the statement, since the database has no directory. */
+/** The database has no directory, so the statement carries the facts about its reader. */
 export function readerRow(
   reader: Reader & { readonly chain: readonly string[]; readonly actors: readonly string[] },
   people: Directory,

@@ -1,3 +1,5 @@
+import express, { type Express, type Router } from 'express';
+import type { Pool } from 'pg';
 import type { Logger } from 'pino';
 import { createAccessTokenVerifier } from '../shared/auth/access-token.ts';
 import { createClientDemand } from '../shared/auth/client-demand.ts';
@@ -7,38 +9,40 @@ import type { Config } from '../shared/config/config.ts';
 import { type Secrets, secretText } from '../shared/config/secrets.ts';
 import { createPool, ROLES } from '../shared/database/pool.ts';
 import { databaseProblems } from '../shared/database/readiness.ts';
-import { type DirectorySource, openDirectory } from '../shared/directory/directory.ts';
+import { openDirectory } from '../shared/directory/directory.ts';
 import { runDeployable } from '../shared/deployable.ts';
 import { openTo } from '../shared/http/address-limit.ts';
+import { healthRouter, traced } from '../shared/http/health.ts';
 import { listen } from '../shared/http/listen.ts';
+import { pageHeaders } from '../shared/http/page-headers.ts';
 import { isEntryScript, type Running } from '../shared/lifecycle.ts';
 import { limitsOf, type Timing } from '../shared/limits.ts';
 import { startForgetting } from '../shared/maintenance/rounds.ts';
 import { startOutbox } from '../shared/outbox.ts';
+import { assetsRouter } from '../shared/pages/assets.ts';
+import { nothingHere, refusalHandler } from '../shared/pages/refusal-page.tsx';
 import { createAccessRequests } from './access-requests/create.ts';
-import { accessRequestClients, type AccessRequestClient } from './access-requests/clients.ts';
+import { accessRequestClients } from './access-requests/clients.ts';
 import { statusEndpoint } from './access-requests/task.ts';
 import { createCallbackSender, createNotificationSender } from './callbacks/send-callback.ts';
 import { createBreakGlass, createWithdraw } from './break-glass.ts';
 import { createSignedPost } from './callbacks/signed-post.ts';
-import { type CastVote, createCastVote } from './cast-vote.ts';
-import { createApprovalsApp } from './http.ts';
+import { createCastVote } from './cast-vote.ts';
 import { inboxRouter } from './inbox/router.tsx';
 import { startAskingResolvers } from './jobs/ask-resolvers.ts';
 import { startCarryingOutDue } from './jobs/carry-out-due.ts';
-import { standIns, type StandIns } from './stand-ins.ts';
+import { standIns } from './stand-ins.ts';
 import { createDelegationStore } from './stores/delegation.store.ts';
-import { createBreakGlassStore, type BreakGlassStore } from './stores/break-glass.store.ts';
-import { createAccessRequestStore, type AccessRequestStore } from './stores/access-request.store.ts';
+import { createBreakGlassStore } from './stores/break-glass.store.ts';
+import { createAccessRequestStore } from './stores/access-request.store.ts';
 import { configuredResolvers, createConsult } from './resolvers/resolvers.ts';
-import { configuredTerms, type TermsOf } from './templates.ts';
+import { configuredTerms } from './templates.ts';
 import { configuredApprovers, decisionWebhookRouter } from './webhooks/decision-webhook.ts';
 
 const SITE = { name: 'approvals', cookieName: 'countersign_approvals' } as const;
 const RIGHTS_POOL = { max: 4, applicationName: 'countersign approvals rights', role: ROLES.approvals } as const;
 const MESSAGES_AT_ONCE = 8;
 
-/** The secrets that this part uses, and no others. */
 const SECRETS = [
   'accessRequestToken',
   'accessRequestSigningKey',
@@ -55,20 +59,9 @@ export interface ApprovalsDeps {
   readonly databaseUrl: string;
 }
 
-interface Parts extends Timing {
-  readonly store: AccessRequestStore;
-  readonly castVote: CastVote;
-  readonly people: DirectorySource;
-  readonly delegations: StandIns;
-  readonly brokenGlass: BreakGlassStore;
-  readonly termsOf: TermsOf;
-  readonly clients: readonly AccessRequestClient[];
-  readonly log: Logger;
-}
-
 /**
  * Starts the access request service with its inbox on `config.host` and `config.approvals.port`. Rejects with the listen error when the
- * port is taken, and with `ERR_CONFIG_INVALID` when the signing key is none.
+ * port is taken, and with `ERR_CONFIG_INVALID` for an unusable signing key.
  */
 export async function startApprovals(
   config: Config,
@@ -92,24 +85,20 @@ export async function startApprovals(
     await Promise.all([pool.end(), rightsPool.end()]);
   };
   try {
-    const parts = { ...createParts(pool, config, { log, ...time }), clients: await clientsOf(config, secrets) };
-    const app = createApprovalsApp({
-      ...(await createRouters(config, secrets, { ...parts, signIn })),
-      signIn: signIn.handlers,
-      url: config.urls.approvals,
-      problems: () => databaseProblems(pool),
-      log,
-      ...time,
-    });
+    const parts = await createParts(config, secrets, { pool, databaseUrl, log, ...time });
+    const app = await createApp(parts, secrets, signIn);
     const { urls, keyUrls } = config;
     const addresses = [urls.approvals, urls.accessRequests, keyUrls.approvals];
-    const own = { log, ...time };
-    const server = await listen(app, openTo(config, { port: config.approvals.port, urls: addresses }, own));
-    running.push({ name: 'http', stop: () => server.close() }, ...startSweeps(parts));
+    const server = await listen(app, openTo(config, { port: config.approvals.port, urls: addresses }, parts));
     const consult = createConsult({ ...parts, resolvers: await configuredResolvers(config, clock) });
-    running.push(await startMessages({ pool, databaseUrl, config, ...parts }));
-    // Stops first: it gives up at once what it asks, while a message may hold up the end of the process.
-    running.push(await startAskingResolvers({ pool, databaseUrl, consult, ...own }));
+    running.push(
+      { name: 'http', stop: () => server.close() },
+      startCarryingOutDue(parts),
+      startForgetting({ of: 'access requests', forget: (limit) => parts.store.forgetEnded(limit), clock, log }),
+    );
+    running.push(await startMessages(parts));
+    // Stops first: its requests abort at once, while sending a message may delay the shutdown.
+    running.push(await startAskingResolvers({ ...parts, consult }));
   } catch (error) {
     await stop();
     throw error;
@@ -118,106 +107,88 @@ export async function startApprovals(
   return { name: 'approvals', stop };
 }
 
-/** What is due by the clock alone. */
-const startSweeps = ({ store, clock, log }: Pick<Parts, 'store' | 'clock' | 'log'>): Running[] => [
-  startCarryingOutDue({ store, clock, log }),
-  startForgetting({ of: 'access requests', forget: (limit) => store.forgetEnded(limit), clock, log }),
-];
+interface Own extends Timing {
+  readonly pool: Pool;
+  readonly databaseUrl: string;
+  readonly log: Logger;
+}
 
-/** Throws `ERR_CONFIG_INVALID` where the directory makes nonsense of who may decide. */
-function createParts(
-  pool: Parameters<typeof createAccessRequestStore>[0],
-  config: Config,
-  own: Timing & { readonly log: Logger },
-) {
-  const { log } = own;
+/** Throws `ERR_CONFIG_INVALID` when a template names approvers that the directory rules out. */
+async function createParts(config: Config, secrets: ApprovalsSecrets, own: Own) {
+  const { pool, log } = own;
   const store = createAccessRequestStore(pool);
   const people = openDirectory(config.directory, own);
   return {
+    ...own,
+    config,
     store,
+    people,
     delegations: standIns(createDelegationStore(pool), { config, people }),
     brokenGlass: createBreakGlassStore(pool),
     castVote: createCastVote({ store, people, log }),
-    people,
     termsOf: configuredTerms(config, people()),
-    ...own,
+    clients: await accessRequestClients(config, secrets),
   };
 }
 
-/** Of the two secrets that the wire between the two sides has. */
-const clientsOf = (config: Config, secrets: ApprovalsSecrets) =>
-  accessRequestClients(config, {
-    accessRequestToken: secrets.accessRequestToken,
-    callbackSecret: secrets.callbackSecret,
-  });
+type Parts = Awaited<ReturnType<typeof createParts>>;
 
-async function createRouters(config: Config, secrets: ApprovalsSecrets, parts: Parts & { readonly signIn: SignIn }) {
-  const { store, castVote, people, delegations, brokenGlass, clock, limits, log } = parts;
-  const { urls, identity } = config;
+async function createApp(parts: Parts, secrets: ApprovalsSecrets, signIn: SignIn): Promise<Express> {
+  const { config, people, pool, log } = parts;
+  const app = express();
+  app.disable('x-powered-by');
+  app.disable('etag');
+  app.use(pageHeaders(config.urls.approvals), traced);
+  app.use(healthRouter(() => databaseProblems(pool), parts));
+  // Routes for programs come before the session, which they do not have.
+  app.use('/access/v1', await createAccessRequests(config, secrets.accessRequestSigningKey, parts));
+  const findApprover = configuredApprovers(config, people);
+  app.use(decisionWebhookRouter({ ...parts, findApprover, secret: secrets.decisionWebhookSecret }));
+  app.use(assetsRouter());
+  app.use(...signIn.handlers, createInbox(parts, signIn));
+  app.use(nothingHere);
+  app.use(refusalHandler({ section: 'Approvals', log }));
+  return app;
+}
+
+function createInbox(parts: Parts, { personOf }: SignIn): Router {
+  const { config, brokenGlass, clock, limits, log } = parts;
+  const { urls, identity, approvals } = config;
   const { rolesClaim } = identity;
   const { identityClaim } = config.gateway.coaz;
-  return {
-    accessRequests: await createAccessRequests(config, secrets.accessRequestSigningKey, parts),
-    decisions: decisionWebhookRouter({
-      store,
-      castVote,
-      findApprover: configuredApprovers(config, people),
-      secret: secrets.decisionWebhookSecret,
-      log,
+  return inboxRouter({
+    ...parts,
+    withdraw: createWithdraw(parts),
+    breakGlass: createBreakGlass({ ...parts, settings: approvals.breakGlass, store: brokenGlass }),
+    personOf,
+    verifyAccessToken: createAccessTokenVerifier({
+      ...{ issuer: urls.issuer, audience: urls.approvals, rolesClaim, identityClaim, clock, limits, log },
+      maxLifetimeSeconds: identity.maxTokenLifetimeSeconds,
+      maxAgeSeconds: identity.tokenMaxAgeSeconds,
     }),
-    inbox: inboxRouter({
-      store,
-      castVote,
-      people,
-      delegations,
-      withdraw: createWithdraw({ store, people, log }),
-      brokenGlass,
-      breakGlass: createBreakGlass({ settings: config.approvals.breakGlass, store: brokenGlass, people, log }),
-      clock,
-      log,
-      personOf: parts.signIn.personOf,
-      verifyAccessToken: createAccessTokenVerifier({
-        ...{ issuer: urls.issuer, audience: urls.approvals, rolesClaim, identityClaim, clock, limits, log },
-        maxLifetimeSeconds: identity.maxTokenLifetimeSeconds,
-        maxAgeSeconds: identity.tokenMaxAgeSeconds,
-      }),
-      hasClient: createClientDemand(identity, log),
-      scopes: config.approvals.scopes,
-      url: urls.approvals,
-    }),
-  };
+    hasClient: createClientDemand(identity, log),
+    scopes: approvals.scopes,
+    url: urls.approvals,
+  });
 }
 
-type MessageParts = Parts & {
-  readonly pool: Parameters<typeof startOutbox>[0]['pool'];
-  readonly databaseUrl: string;
-  readonly config: Config;
-};
-
-/** What the service tells: enforcement points and people. */
-async function startMessages(parts: MessageParts): Promise<Running> {
-  const { pool, databaseUrl, config, store, clients, clock, limits, log } = parts;
+/** Sends callbacks to enforcement points and notifications to people. */
+async function startMessages(parts: Parts): Promise<Running> {
+  const { pool, databaseUrl, config, clock, limits, log } = parts;
   return startOutbox({
-    pool,
+    ...{ pool, clock, limits, log },
     listenUrl: databaseUrl,
     schema: 'approvals',
     channel: 'approvals_outbox',
     handlers: {
-      callback: createCallbackSender({
-        store,
-        clients,
-        statusEndpointOf: (id) => statusEndpoint(id, config.urls),
-        ...{ clock, limits, log },
-      }),
+      callback: createCallbackSender({ ...parts, statusEndpointOf: (id) => statusEndpoint(id, config.urls) }),
       notification: createNotificationSender({
-        store,
+        ...parts,
         receiver: await notified(config.approvals.notifications, parts),
         inboxUrl: config.urls.approvals,
-        ...{ clock, log },
       }),
     },
     concurrency: MESSAGES_AT_ONCE,
-    ...{ clock, limits, log },
   });
 }
 

@@ -5,15 +5,15 @@ import type { DirectorySource } from '../shared/directory/directory.ts';
 import type { Delegation, DelegationStore } from './stores/delegation.store.ts';
 
 /**
- * Delegations of people who may still decide themselves. The issuer cannot be asked about a delegator, who has no session here. So it is the
- * directory that says whether they are still there and in which roles; in development, the people of the embedded issuer. Where
- * neither knows them, nothing could end what they gave, and it counts for nothing.
+ * Delegations that count: those of people who may still decide themselves. A delegator has no session here, so the issuer cannot be
+ * asked about them. The directory says whether they are active and which roles they have; in development, the embedded issuer's
+ * people do. Where neither knows the delegator, nothing could end the delegation, so it does not count.
  */
 export function standIns(
   store: DelegationStore,
   { config, people }: { readonly config: Pick<Config, 'mode' | 'identity'>; readonly people: DirectorySource },
 ): Omit<DelegationStore, 'add'> & {
-  /** `unlisted`: it could not be told later whether the delegator may still decide. */
+  /** `unlisted`: no source could say later whether the delegator may still decide. */
   add(delegation: Parameters<DelegationStore['add']>[0]): Promise<'delegated' | 'past' | 'unlisted'>;
 } {
   const rolesNow = (subject: string): readonly string[] | 'as before' | undefined => {
@@ -23,7 +23,7 @@ export function standIns(
     if (config.mode === 'development' && config.identity.issuer === undefined) {
       return config.identity.people.find(({ name }) => name === subject)?.roles;
     }
-    // A directory without any role keeps none: it says who is there.
+    // A directory without any roles only says who is active.
     return known && (directory.people.some(({ roles }) => roles.length > 0) ? known.roles : 'as before');
   };
   const still = (delegator: Approver): Approver | undefined => {

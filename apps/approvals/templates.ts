@@ -6,20 +6,20 @@ import type { Config } from '../shared/config/config.ts';
 import { formatPath } from '../shared/config/problems.ts';
 import type { Directory } from '../shared/directory/directory.ts';
 
-/** What a request is captured with: who has to agree, and for how long what holds. */
+/** The terms of a request: its stages and time limits. */
 export interface Terms {
   readonly stages: readonly Stage[];
   readonly separateStages: boolean;
   readonly requestTtlMs: number;
   readonly approvalTtlMs: number;
-  /** Whether somebody is told what becomes of the request. */
+  /** Whether notifications about the request are sent. */
   readonly isNotified: boolean;
 }
 
-/** The terms in force for a template that a PDP has signed, if it named one, and a resource. */
+/** The current terms for a resource and the template in the signed denial, if it names one. */
 export type TermsOf = (template: string | undefined, resource: string) => Terms;
 
-/** Terms as the configuration has them. Throws `ERR_CONFIG_INVALID` where the directory makes nonsense of them. */
+/** Throws `ERR_CONFIG_INVALID` when a template names approvers that the directory rules out. */
 export function configuredTerms({ approvals }: Pick<Config, 'approvals'>, directory: Directory): TermsOf {
   const problems = templateProblems(approvals, directory);
   if (problems.length > 0) {

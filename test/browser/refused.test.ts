@@ -76,7 +76,7 @@ describe('a refused form', () => {
     expect(notice).toMatch(/^This request has ended\./);
     expect(notice).toMatch(/Bob Builder \(bob\) denied this (just now|\d+ \w+ ago)\./);
     expect(notice).toContain('The call does not run.');
-    expect(await page.getByLabel('What you wrote, which was not recorded').inputValue()).toBe(TYPED);
+    expect(await page.getByLabel('Your text, which was not recorded').inputValue()).toBe(TYPED);
     expect(await page.getByRole('button', { name: 'Approve' }).count()).toBe(0);
   });
 
@@ -87,7 +87,7 @@ describe('a refused form', () => {
     await service.vote('bob', request, 'approve');
     expect(await press(page, 'Approve')).toBe(409);
     const notice = await told(page);
-    expect(notice).toMatch(/^The stage that you looked at is over\./);
+    expect(notice).toMatch(/^The stage that you looked at has ended\./);
     expect(notice).toMatch(/Bob Builder \(bob\) approved this/);
     expect(notice).toContain('It is still open: 1 more approval is needed in the stage “second”.');
     expect(await page.getByLabel('Reason', { exact: true }).inputValue()).toBe(TYPED);
@@ -101,14 +101,14 @@ describe('a refused form', () => {
     const [sam, alice] = [await look('sam', request), await look('alice', request)];
     await sam.getByText('Emergency').click();
     await sam.getByLabel('Why it cannot wait').fill(TYPED);
-    await alice.getByLabel('Reason for that').fill(TYPED);
+    await alice.getByLabel('Reason for cancelling').fill(TYPED);
     await service.vote('bob', request, 'approve');
     expect(await press(sam, 'Grant without the approvers')).toBe(409);
     expect(await told(sam)).toMatch(/Bob Builder \(bob\) approved this/);
-    expect(await sam.getByLabel('What you wrote, which was not recorded').inputValue()).toBe(TYPED);
+    expect(await sam.getByLabel('Your text, which was not recorded').inputValue()).toBe(TYPED);
     expect(await press(alice, 'Cancel request')).toBe(409);
     expect(await told(alice)).toMatch(/This request has ended/);
-    expect(await alice.getByLabel('Reason for that').inputValue()).toBe(TYPED);
+    expect(await alice.getByLabel('Reason for revoking').inputValue()).toBe(TYPED);
 
     const other = await open('either');
     const page = await look('alice', other);
@@ -124,14 +124,14 @@ describe('a refused form', () => {
     await page.getByLabel('Reason', { exact: true }).fill(lines);
     expect(await press(page, 'Approve')).toBe(303);
     const other = await look('alice', await open('either'));
-    await other.getByLabel('Reason for that').fill(lines);
+    await other.getByLabel('Reason for cancelling').fill(lines);
     expect(await press(other, 'Cancel request')).toBe(303);
     const granted = await look('sam', await open('either'));
     await granted.getByText('Emergency').click();
     await granted.getByLabel('Why it cannot wait').fill(lines);
     expect(await press(granted, 'Grant without the approvers')).toBe(303);
     const reviewed = await look('bob', { id: new URL(granted.url()).pathname.split('/').at(-1) ?? '' } as Opened);
-    await reviewed.getByLabel('What you found').fill(lines);
+    await reviewed.getByLabel('Your findings').fill(lines);
     expect(await press(reviewed, 'Mark as reviewed')).toBe(303);
   });
 

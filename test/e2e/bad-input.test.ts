@@ -199,11 +199,11 @@ describe('a decision by webhook', () => {
       ['was a denial when it was signed', {}, () => ({ signed: denial() }), '401 The signature is not valid'],
       ['is ten minutes old', {}, () => ({ at: ago(600) }), '401 The signature is not valid'],
       ['is dated ten minutes from now', {}, () => ({ at: ago(-600) }), '401 The signature is not valid'],
-      ['is about other arguments', { callDigest }, right, '409 This is not the call that was looked at'],
-      ['is about another generation', { generation: 2 }, right, '409 This is not the call that was looked at'],
+      ['is about other arguments', { callDigest }, right, '409 The decision is about another call'],
+      ['is about another generation', { generation: 2 }, right, '409 The decision is about another call'],
       ['is about a request that does not exist', { requestId: 'arq_none' }, right, '404 There is no such request'],
       ['names an unknown approver', { approver: { subject: 'mallory' } }, right, '403 This approver is not known'],
-      ['names the requester', { approver: { subject: 'bob' } }, right, '403 You asked for this yourself'],
+      ['names the requester', { approver: { subject: 'bob' } }, right, '403 You requested this yourself'],
       ['has an unknown verdict', { verdict: 'canary' }, right, '400 This is not a decision'],
     ])('because it %s leaves the call waiting', async (_case, changes, signing, expected) => {
       const before = await tracesIn(stack);

@@ -68,7 +68,7 @@ describe('a token of a party to a call', () => {
 
   it.each(OWN)('cannot approve it as %s [ARAP-APV-01] [ARAP-DLG-02]', async (_who, called, voted) => {
     const request = await open(called);
-    const refused = [403, 'You asked for this yourself'];
+    const refused = [403, 'You requested this yourself'];
     expect(await vote(request, voted)).toEqual(refused);
     expect(await vote(request, voted, 'approver-agent')).toEqual(refused);
     // Another approver has no part in it, and can decide.

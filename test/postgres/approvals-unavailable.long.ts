@@ -58,8 +58,8 @@ describe('the access request service without its database', () => {
     await postgres.crash();
     expect(await everyDoor()).toEqual(ALL_AWAY);
     expect((await service.status(request.id)).body).toEqual({
-      ...{ type: 'about:blank', status: 503, title: 'Not available at the moment; try again' },
-      detail: 'the records cannot be reached',
+      ...{ type: 'about:blank', status: 503, title: 'Temporarily unavailable; try again' },
+      detail: 'the database cannot be reached',
     });
     await postgres.startAsItIs();
     const back = await patiently(async () => {

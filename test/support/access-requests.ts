@@ -23,7 +23,7 @@ export const newAccessRequest = (changes: Partial<NewAccessRequest> = {}): NewAc
   idempotencyKey: randomUUID(),
   bodyDigest: 'sha-256:body',
   evaluationId: randomUUID(),
-  trace: undefined,
+  traceId: undefined,
   tokenId: randomUUID(),
   subject: '{"id":"agent","type":"identity"}',
   action: '{"name":"tools/call"}',

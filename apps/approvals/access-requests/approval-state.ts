@@ -7,16 +7,19 @@ import type { AccessRequestStore } from '../stores/access-request.store.ts';
 /** The signed proof that a PDP can verify by itself. @see ARAP, Completion Semantics (PRJ-05) */
 export type ApprovalStateOf = (request: AccessRequest) => Promise<string>;
 
-interface ApprovalStateOptions {
+interface Signing {
   readonly sign: SignClaims;
   /** Our submission URL. */
   readonly issuer: string;
+}
+
+interface ApprovalStateOptions extends Signing {
   /** Identifier of the PDP that verifies it. */
   readonly audience: string;
   readonly store: Pick<AccessRequestStore, 'keepApprovalState'>;
 }
 
-/** Signs the proof of an approval at the first read and answers the same text at every other, in every process. */
+/** Signs the proof of an approval at the first read. Every later read returns the same text, in every process. */
 export function createApprovalState({ sign, issuer, audience, store }: ApprovalStateOptions): ApprovalStateOf {
   return async (request) => {
     const { approval } = request;
@@ -29,7 +32,7 @@ export function createApprovalState({ sign, issuer, audience, store }: ApprovalS
       exp: wholeSeconds(approval.approvedUntil),
       jti: randomUUID(),
       approval_id: approval.id,
-      // The task that the client knows.
+      // A client knows an item by its bundle.
       task_id: request.bundle?.id ?? request.id,
       evaluation_id: request.evaluationId,
       ...(request.template !== undefined && { template: request.template }),
@@ -44,28 +47,25 @@ export function createApprovalState({ sign, issuer, audience, store }: ApprovalS
 
 const wholeSeconds = (instant: string) => Math.floor(Date.parse(instant) / 1_000);
 
-/** Media type, and `typ` of the token: it has the signer of approvals and must not be taken for one. */
+/** Media type and `typ`. The key also signs approvals, so the type keeps a list from passing for an approval. */
 export const REVOCATIONS_TYPE = 'application/revocations+jwt';
 const TYP = 'revocations+jwt';
-/** How long it may be believed. It is fetched for each re-evaluation, so this only stops an old one that is shown again. */
+/** How long a list is valid. It is fetched for each re-evaluation, so this only stops the replay of an old list. */
 const VALID_SECONDS = 30;
 
-interface RevocationListOptions {
-  readonly sign: SignClaims;
-  /** Our submission URL, the issuer of the approvals that are in the list. */
-  readonly issuer: string;
+interface RevocationListOptions extends Signing {
   readonly store: Pick<AccessRequestStore, 'revokedApprovals'>;
   readonly clock: Clock;
 }
 
 /**
- * The approvals that were taken back before their time, as they stand at the call, in a token (`revoked`). Their ids are
- * random and open nothing, so whoever asks may have it, and needs no secret of ours: the signature says that it is true.
+ * The currently revoked approvals, in a signed token (`revoked`). The ids are random and grant nothing, so the list is public, and
+ * the signature proves it without a shared secret.
  * @see ARAP-REV-10 (PRJ-38)
  */
 export function createRevocationList({ sign, issuer, store, clock }: RevocationListOptions): () => Promise<string> {
   return async () => {
-    // The clock is read first: what is revoked after this instant is in the next list.
+    // The clock is read first: an approval that is revoked after this instant is in the next list.
     const now = Math.floor(clock.now() / 1_000);
     const revoked = await store.revokedApprovals();
     return sign({ iss: issuer, iat: now, exp: now + VALID_SECONDS, revoked }, TYP);

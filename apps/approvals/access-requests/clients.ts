@@ -8,32 +8,32 @@ import { CLIENT_RIGHTS, type ClientRight } from '../../shared/config/access-requ
 import { CALLBACK_PATH, type Config } from '../../shared/config/config.ts';
 import { type Secrets, secretText } from '../../shared/config/secrets.ts';
 
-/** Who may use the access request service: one credential, and what it is good for. */
+/** A client of the access request service: one credential and its permissions. */
 export interface AccessRequestClient {
   readonly name: string;
   readonly token: string;
-  /** Whose tasks it has to do with: the requester that binding tokens name. Several credentials may act for one. */
+  /** The requester in binding tokens, whose tasks it can use. Several credentials may act for one requester. */
   readonly actsFor: string;
   readonly rights: ReadonlySet<ClientRight>;
-  /** Whether it may have to do with such a request at all (ARAP-SUB-21, ARAP-STS-14). */
+  /** Whether it may submit and read such a request (ARAP-SUB-21, ARAP-STS-14). */
   readonly covers: (request: { subject: Subject; action: Action; resource: Resource }) => boolean;
-  /** Issuers whose identities it verifies before it names them. */
+  /** Issuers whose identities the client verifies before it names them. */
   readonly issuers: ReadonlySet<string>;
   readonly callbacks?: CallbackTrust;
 }
 
-/** Where callbacks of a client may go, and what proves that they are ours. */
+/** The allowed endpoints for a client's callbacks, and the secret that signs them. */
 export interface CallbackTrust {
   readonly endpoints: ReadonlySet<string>;
   /** Standard Webhooks secret. */
   readonly secret: string;
-  /** Networks, as address and prefix length, that are not public and may be called all the same. */
+  /** Non-public networks that may be called, as address and prefix length. */
   readonly networks: readonly string[];
 }
 
 type Settings = Config['approvals']['clients'][string];
 
-/** Our own gateway first, then the clients that are configured. Throws `ERR_CONFIG_INVALID` for a secret that is none. */
+/** Our own gateway first, then the configured clients. Throws `ERR_CONFIG_INVALID` for an unusable secret. */
 export async function accessRequestClients(
   config: Config,
   secrets: Pick<Secrets, 'accessRequestToken' | 'callbackSecret'>,
@@ -53,7 +53,7 @@ function ownGateway({ urls }: Config, secrets: Pick<Secrets, 'accessRequestToken
     callbacks: {
       endpoints: new Set([`${urls.gateway}${CALLBACK_PATH}`]),
       secret: secrets.callbackSecret,
-      // The two sides may well be in one network of their own: whoever configures this service says where the gateway is.
+      // Both sides may share a private network. The operator, not the client, configures the gateway's address.
       networks: ['0.0.0.0/0', '::/0'],
     },
   } satisfies AccessRequestClient;
@@ -80,7 +80,7 @@ async function clientOf(name: string, settings: Settings): Promise<AccessRequest
   };
 }
 
-/** A pattern is an id, or the beginning of ids with `*` after it. No patterns leave it open. */
+/** A pattern is an id, or a prefix with `*`. Without patterns, every id matches. */
 export function matches(patterns: readonly string[] | undefined, id: string): boolean {
   if (patterns === undefined) return true;
   return patterns.some((one) => (one.endsWith('*') ? id.startsWith(one.slice(0, -1)) : id === one));

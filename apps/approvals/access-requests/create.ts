@@ -7,7 +7,7 @@ import type { Timing } from '../../shared/limits.ts';
 import { createRateLimit } from '../../shared/http/address-limit.ts';
 import type { DirectorySource } from '../../shared/directory/directory.ts';
 import { createSealedPages } from '../../shared/http/page-token.ts';
-import { catalogEndpoint, type Catalogs, createCatalogs } from '../catalogs/catalogs.ts';
+import { catalogEndpoint, createCatalogs } from '../catalogs/catalogs.ts';
 import type { AccessRequestStore } from '../stores/access-request.store.ts';
 import { createApprovalState, createRevocationList } from './approval-state.ts';
 import type { TermsOf } from '../templates.ts';
@@ -17,9 +17,9 @@ import { createRecordedDenials } from './denial-binding.ts';
 import { accessRequestRouter } from './router.ts';
 import { createSubmit } from './submit.ts';
 
-/** Room for the rest of a submission beside the largest arguments that the gateway accepts: the token copies some. */
+/** Room beside the largest arguments that the gateway accepts: the binding token copies parts of them. */
 const ENVELOPE_BYTES = 512 * 1024;
-/** As long as the PDP says that its keys may be kept. */
+/** The cache lifetime that the PDP gives for its keys. */
 const KEYS_KEPT_MS = 300_000;
 
 interface Parts extends Timing {
@@ -30,18 +30,24 @@ interface Parts extends Timing {
   readonly log: Logger;
 }
 
-/** The access request service over HTTP, as it is configured. Throws `ERR_CONFIG_INVALID` when the signing key is none. */
+/** The configured access request service over HTTP. Throws `ERR_CONFIG_INVALID` for an unusable signing key or catalog file. */
 export async function createAccessRequests(
   config: Config,
   key: JWK,
-  { store, clients, termsOf, people, log, ...time }: Parts,
+  { store, clients, termsOf, people, log, clock, limits }: Parts,
 ): Promise<Router> {
   const { urls, approvals, gateway } = config;
   const sign = await createSigner(key);
   const issuer = urls.accessRequests;
   const maxBodyBytes = gateway.maxBodyBytes + ENVELOPE_BYTES;
-  const trust = denialTrust(config, sign, time);
-  const catalogs = configuredCatalogs(config, key, { people, clock: time.clock, log });
+  const trust = denialTrust(config, sign, { clock, limits });
+  const catalogs =
+    Object.keys(approvals.catalogs).length === 0
+      ? undefined
+      : createCatalogs(approvals.catalogs, {
+          ...{ people, clock, log },
+          pages: createSealedPages(key.d ?? '', 'countersign catalog page'),
+        });
   return accessRequestRouter({
     store,
     submit: createSubmit({
@@ -53,7 +59,7 @@ export async function createAccessRequests(
     }),
     catalog: catalogs && catalogEndpoint({ catalogs, trust }),
     approvalState: createApprovalState({ sign, issuer, audience: urls.pdp, store }),
-    revocations: createRevocationList({ sign, issuer, store, clock: time.clock }),
+    revocations: createRevocationList({ sign, issuer, store, clock }),
     keys: { keys: [key, ...approvals.publishedKeys].map(publicKey) },
     urls,
     clients,
@@ -64,17 +70,7 @@ export async function createAccessRequests(
   });
 }
 
-/** Undefined where the configuration has none. Throws `ERR_CONFIG_INVALID` for a file that cannot be used. */
-function configuredCatalogs(
-  { approvals: { catalogs } }: Config,
-  key: JWK,
-  own: Pick<Parts, 'people' | 'clock' | 'log'>,
-): Catalogs | undefined {
-  if (Object.keys(catalogs).length === 0) return undefined;
-  return createCatalogs(catalogs, { ...own, pages: createSealedPages(key.d ?? '', 'countersign catalog page') });
-}
-
-/** Denials of the configured PDP count, and no others. For a key that is unknown its keys are read anew, at most twice a minute. */
+/** Trusts denials of the configured PDP only. An unknown key makes the service fetch the PDP's keys again, at most twice a minute. */
 function denialTrust({ urls, keyUrls }: Config, sign: SignClaims, time: Timing): DenialTrust {
   const { clock, limits } = time;
   const keys = createRemoteJWKSet(new URL(keyUrls.pdp), {

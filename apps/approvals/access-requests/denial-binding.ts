@@ -10,11 +10,11 @@ import { parseFaithful } from '../../shared/http/faithful-json.ts';
 import type { Timing } from '../../shared/limits.ts';
 import { sha256 } from '../../shared/crypto.ts';
 import { checkFreshness, type Claims, type DenialTrust, invalid, verifySigned } from './denial-token.ts';
-import { Problem } from './problem.ts';
+import { ApiProblem } from './problem.ts';
 import { type ShapedSubmission, type Submission, toolOf } from './submission.ts';
 
-/** What a genuine denial that covers the submission says. */
-interface VerifiedDenial {
+/** The contents of a genuine denial that covers the submission. */
+export interface VerifiedDenial {
   readonly evaluationId: string;
   readonly tokenId: string;
   readonly requester: string | undefined;
@@ -25,27 +25,27 @@ interface VerifiedDenial {
   readonly policies: readonly string[];
   readonly bindingHash: string;
   readonly bindingContextMembers: readonly string[];
-  /** Digest of what approvers look at: of the call where it is one, else of all that was submitted for evaluation. */
+  /** Digest of the content that approvers see: of the call, or of the whole evaluation request. */
   readonly callDigest: string;
 }
 
-/** A thing that was submitted, alone or in a bundle, with the denial that it was really given. */
+/** A submitted item, alone or in a bundle, with its verified denial. */
 export interface DeniedItem {
   readonly submission: Submission;
   readonly denial: VerifiedDenial;
 }
 
-/** A denial, and what was submitted with it: one thing, or the items of a bundle that it is about. */
+/** A denial and the items that were submitted with it: one, or all items of a bundle. */
 interface Proof {
   readonly denial: Submission['denial'];
   readonly items: readonly [Submission, ...Submission[]];
 }
 
 /**
- * Verifies that what was submitted belongs to genuine, fresh, requestable denials: signature, issuer and audience, then
- * the binding, then freshness, of all of them in turn, so that a forged denial is never reported as a stale one. A denial of a bundle
- * has to be about all items, no others, in their order. Answers each item with its own denial; the binding hash is of that item alone,
- * and so is an approval that is made from it (ARAP-SCP-06). Throws a `Problem`.
+ * Verifies that every item has a genuine, fresh, requestable denial. It checks signature, issuer and audience of all denials, then
+ * their binding, then their freshness, so that a forged denial is never reported as expired. A denial of a bundle has to cover exactly
+ * its items, in order. Returns each item with its denial. The binding hash covers that item alone, and so does its approval
+ * (ARAP-SCP-06). Throws an `ApiProblem`.
  * @see ARAP, Binding Token Integrity (PRJ-07, PRJ-09, PRJ-13)
  */
 export async function verifyDenials(
@@ -64,7 +64,7 @@ export async function verifyDenials(
 }
 
 function proofOf([first, ...rest]: readonly Submission[]): Proof {
-  if (first === undefined) throw new Error('a submission without items has the right shape');
+  if (first === undefined) throw new Error('a submission without items passed validation');
   return { denial: first.denial, items: [first, ...rest] };
 }
 
@@ -77,30 +77,30 @@ function denialOf(
     evaluationId,
     tokenId: claims.jti,
     requester: claims.requester,
-    // The echo in the denial is nobody's word: it may not choose what an approval is good for (ARAP-SUB-26).
+    // The unsigned echo in the submission must not choose the template (ARAP-SUB-26).
     template: claims.template,
     reason: claims.reason ?? submission.denial.reason,
     title: claims.display?.title,
     description: claims.display?.description,
     policies: claims.policies,
-    bindingHash: hashOf(boundParts(asQuestion(submission), members)),
+    bindingHash: hashOf(boundParts(asEvaluation(submission), members)),
     bindingContextMembers: members,
-    callDigest: digestOfWhatIsShown(submission, members),
+    callDigest: shownDigest(submission, members),
   };
 }
 
-const asQuestion = (submission: Submission) => submission as unknown as EvaluationRequest;
+const asEvaluation = (submission: Submission) => submission as unknown as EvaluationRequest;
 const hashOf = (parts: JsonObject) => createHash('sha256').update(canonicalJson(parts)).digest('base64url');
 
 /**
- * Hash and inline copies both have to hold where they occur, and one of them must (PRJ-04). A token about several things
- * names them in `items`, and is about no single one.
+ * The hash and the inline copies must match where the token has them, and it must have one of them (PRJ-04). A token about several
+ * items binds them in `items`, never separately.
  */
 function compareBinding({ items }: Proof, claims: Claims): void {
   const [first, ...others] = items;
   const members = claims.binding_context_members;
   const isAlone = others.length === 0;
-  const parts = isAlone ? boundParts(asQuestion(first), members) : boundBundle(items.map(asQuestion), members);
+  const parts = isAlone ? boundParts(asEvaluation(first), members) : boundBundle(items.map(asEvaluation), members);
   if (claims.binding_hash === undefined && !Object.keys(parts).every((part) => claims[part] !== undefined)) {
     throw invalid('the token binds nothing');
   }
@@ -111,14 +111,14 @@ function compareBinding({ items }: Proof, claims: Claims): void {
     (claims.binding_hash ?? hashOf(parts)) === hashOf(parts) &&
     inline.every((part) => isSameJson(claims[part] as Json, parts[part] ?? null));
   if (!holds)
-    throw invalid(`${isAlone ? 'subject, resource, action' : 'subject, items'} or context is not what was denied`);
+    throw invalid(`${isAlone ? 'subject, resource, action' : 'subject, items'} or context differs from the denial`);
 }
 
 /**
- * Approvers see the bytes that will run: arguments count only when the denial binds them, themselves or by the digest
- * of the call (PRJ-17). Answers what an approver's decision names.
+ * Approvers see the bytes that will run: the denial must bind the arguments, directly or by the digest of the call (PRJ-17). Returns
+ * the digest that an approver's decision names.
  */
-function digestOfWhatIsShown(submission: Submission, members: readonly string[]): string {
+function shownDigest(submission: Submission, members: readonly string[]): string {
   const { subject, action, resource, context } = submission;
   const { arguments: args, call_digest: digest } = context;
   if (args === undefined) {
@@ -138,15 +138,14 @@ const answerSchema = z.union([
 ]);
 
 interface RecordedDenialOptions extends Timing {
-  /** Address of the PDP. */
   readonly pdp: string;
   readonly serviceToken: () => Promise<string>;
 }
 
 /**
- * Looks up, at the PDP, the denial of an evaluation: answers its binding token, which is then checked like any other.
- * Undefined when the PDP has none on record, or shows none: evaluation ids then bind nothing (ARAP-BND-24). Throws a
- * `Problem`: `not_requestable` for an evaluation that no request could cure, 503 while the PDP does not answer.
+ * Asks the PDP for the binding token of an evaluation's denial, which is then verified like any other. Undefined when the PDP has no
+ * record or shows none: an evaluation id alone then binds nothing (ARAP-BND-24). Throws an `ApiProblem`: `not_requestable` for an
+ * evaluation that an approval cannot change, 503 while the PDP does not answer.
  * @see ARAP-SUB-13, ARAP-SUB-22, ARAP-BND-19
  */
 export function createRecordedDenials(of: RecordedDenialOptions) {
@@ -156,7 +155,7 @@ export function createRecordedDenials(of: RecordedDenialOptions) {
     const found = answer.status === 200 ? answerSchema.safeParse(answer.body).data : undefined;
     if (found === undefined) throw unavailable();
     if ('binding_token' in found) return found.binding_token as string;
-    throw new Problem('not_requestable', 'the evaluation was no denial that a request could cure');
+    throw new ApiProblem('not_requestable', 'the evaluation is not a denial that an approval can change');
   };
 }
 
@@ -176,4 +175,4 @@ async function ask(
   }
 }
 
-const unavailable = () => new Problem(503, 'the policy decision point does not say what it has on record');
+const unavailable = () => new ApiProblem(503, 'the policy decision point does not return its record of the denial');

@@ -2,10 +2,10 @@ import { decodeJwt, decodeProtectedHeader, errors, jwtVerify, type JWTPayload, t
 import * as z from 'zod';
 import type { EvaluationRequest } from '../../../workflows/domain/authzen/evaluation.ts';
 import { KEYS_UNREACHABLE, SIGNING_ALGORITHMS } from '../../shared/auth/signing-key.ts';
-import { Problem } from './problem.ts';
+import { ApiProblem } from './problem.ts';
 import type { Submission } from './submission.ts';
 
-/** How far the clocks of PDP and access request service may be apart (PRJ-13). */
+/** The accepted clock difference between the PDP and this service (PRJ-13). */
 const SKEW_MS = 30_000;
 const claimsSchema = z.looseObject({
   jti: z.string().min(1),
@@ -26,54 +26,54 @@ const claimsSchema = z.looseObject({
   items: z.unknown().optional(),
   context: z.unknown().optional(),
 });
-/** What a denial says in its binding token. */
 export type Claims = z.infer<typeof claimsSchema>;
 
 export interface DenialTrust {
-  /** PDP identifier → its keys. No other issuer is listened to (PRJ-06). */
+  /** PDP identifier → its keys. No other issuer is trusted (PRJ-06). */
   readonly issuers: ReadonlyMap<string, JWTVerifyGetKey>;
   /** Our submission URL: a token made for another service is refused. */
   readonly audience: string;
   /**
-   * The binding token of a denial that is only named by its evaluation, as the PDP has it on record. Undefined when it
-   * has none. Throws a `Problem`.
+   * The PDP's recorded binding token, for a denial that is only named by its evaluation. Undefined without a record. Throws an
+   * `ApiProblem`.
    */
   readonly recorded: (evaluationId: string) => Promise<string | undefined>;
   readonly now: () => number;
 }
 
-/** What the denial says, by the word of the PDP, and the evaluation that it came from. Its age is judged later. */
+/** The denial's claims, signed by the PDP, and its evaluation id. Freshness is checked later. */
 export async function verifySigned(denial: Submission['denial'], trust: DenialTrust) {
   const token = denial.binding_token ?? (await tokenOnRecord(denial.evaluation_id, trust));
   const claims = claimsSchema.safeParse(await verifyToken(token, trust)).data;
-  if (claims === undefined) throw invalid('the token says too little');
+  if (claims === undefined) throw invalid('the token lacks required claims');
   if (claims.iat !== undefined && claims.iat * 1_000 > trust.now() + SKEW_MS)
-    throw invalid('the token is from the future');
+    throw invalid('the token was issued in the future');
   const evaluationId = claims.evaluation_id ?? denial.evaluation_id;
   if (evaluationId === undefined || (denial.evaluation_id ?? evaluationId) !== evaluationId) {
-    throw invalid('denial.evaluation_id is not the one of the token');
+    throw invalid('denial.evaluation_id differs from the token');
   }
   return { claims, evaluationId };
 }
 
-const questionSchema = z.looseObject({
+const evaluationSchema = z.looseObject({
   subject: z.looseObject({ type: z.string(), id: z.string() }),
   action: z.looseObject({ name: z.string() }),
   resource: z.looseObject({ type: z.string(), id: z.string() }),
 });
 
 /**
- * What was asked and denied in this evaluation, as the PDP has it on record, and whom the denial was given to: what somebody may see
- * who could submit a request for it, and does not yet. Throws a `Problem`, as for a submission.
+ * The denied evaluation request on the PDP's record, with its requester, for a client that could submit a request for it but has not
+ * yet. Throws an `ApiProblem`, as for a submission.
  */
 export async function recallDenial(evaluationId: string, trust: DenialTrust) {
   const payload = await verifyToken(await tokenOnRecord(evaluationId, trust), trust);
   const claims = claimsSchema.safeParse(payload).data;
-  const question = questionSchema.safeParse(payload).data;
-  if (claims === undefined || question === undefined) throw invalid('the token does not say who asked for what');
-  if (claims.evaluation_id !== evaluationId) throw invalid('what is on record is of another evaluation');
+  const evaluation = evaluationSchema.safeParse(payload).data;
+  if (claims === undefined || evaluation === undefined)
+    throw invalid('the token does not contain the evaluation request');
+  if (claims.evaluation_id !== evaluationId) throw invalid('the recorded denial is for another evaluation');
   checkFreshness(undefined, claims, trust.now());
-  const { subject, action, resource } = question as Pick<EvaluationRequest, 'subject' | 'action' | 'resource'>;
+  const { subject, action, resource } = evaluation as Pick<EvaluationRequest, 'subject' | 'action' | 'resource'>;
   return { subject, action, resource, template: claims.template, requester: claims.requester };
 }
 
@@ -87,7 +87,7 @@ async function tokenOnRecord(evaluationId: string | undefined, { recorded }: Den
 async function verifyToken(token: string, { issuers, audience, now }: DenialTrust): Promise<JWTPayload> {
   const issuer = issuerOf(token) ?? '';
   const keys = issuers.get(issuer);
-  if (keys === undefined) throw invalid('the token is from an issuer that is not trusted here');
+  if (keys === undefined) throw invalid('the issuer of the token is not trusted here');
   const options = {
     algorithms: [...SIGNING_ALGORITHMS],
     audience,
@@ -98,14 +98,14 @@ async function verifyToken(token: string, { issuers, audience, now }: DenialTrus
   try {
     return (await jwtVerify(token, keys, options)).payload;
   } catch (error) {
-    // Everything but its age is in order; the age is judged last, after the binding.
+    // The rest of the token is valid. Its age is judged last, after the binding.
     if (error instanceof errors.JWTExpired) return error.payload;
     if (error instanceof errors.JOSEError && !KEYS_UNREACHABLE.has(error.code)) throw invalid('the token is not valid');
-    throw new Problem(503, 'the keys of the policy decision point cannot be read');
+    throw new ApiProblem(503, 'the keys of the policy decision point cannot be fetched');
   }
 }
 
-/** Whose token it says it is. Without the name of a key it is nobody's: a set of one key would stand for any (ARAP-BND-01). */
+/** The claimed issuer. A token without a key id has none: a set of one key would verify it under any name (ARAP-BND-01). */
 function issuerOf(token: string): string | undefined {
   try {
     return decodeProtectedHeader(token).kid === undefined ? undefined : decodeJwt(token).iss;
@@ -114,17 +114,17 @@ function issuerOf(token: string): string | undefined {
   }
 }
 
-/** The earliest of all deadlines holds; an echoed one has to be the one that was signed (ARAP-BND-15 to 17). */
+/** The earliest deadline holds. An echoed deadline must equal the signed one (ARAP-BND-15 to 17). */
 export function checkFreshness(denial: Submission['denial'] | undefined, claims: Claims, now: number): void {
-  // What the PDP has on record is what holds; the echo of it came through the enforcement point (ARAP-BND-19).
+  // The PDP's record replaces the echo, which came through the enforcement point (ARAP-BND-19).
   const echoed = denial?.binding_token === undefined ? undefined : denial.expires_at;
   const exp = claims.exp * 1_000;
   const signed = claims.denial_expires_at === undefined ? undefined : Date.parse(claims.denial_expires_at);
   const echo = echoed === undefined ? (signed ?? exp) : Date.parse(echoed);
   if (signed === undefined ? exp > echo : signed !== echo) {
-    throw invalid('denial.expires_at is not the one of the denial');
+    throw invalid('denial.expires_at differs from the denial');
   }
-  if (Math.min(echo, exp) + SKEW_MS <= now) throw new Problem('expired_denial', 'evaluate again for a fresh denial');
+  if (Math.min(echo, exp) + SKEW_MS <= now) throw new ApiProblem('expired_denial', 'evaluate again for a fresh denial');
 }
 
-export const invalid = (detail: string) => new Problem('invalid_denial_binding', detail);
+export const invalid = (detail: string) => new ApiProblem('invalid_denial_binding', detail);

@@ -18,7 +18,7 @@ import type { RateLimit } from '../../shared/http/address-limit.ts';
 import { CATALOGS_PATH } from '../catalogs/catalogs.ts';
 import type { AccessRequestStore } from '../stores/access-request.store.ts';
 import { type ApprovalStateOf, REVOCATIONS_TYPE } from './approval-state.ts';
-import { Problem, readCancellation, sendProblem } from './problem.ts';
+import { ApiProblem, readCancellation, sendProblem } from './problem.ts';
 import type { AccessRequestClient } from './clients.ts';
 import { type BundleLimits, readIdempotencyKey, readSubmission } from './submission.ts';
 import type { createSubmit } from './submit.ts';
@@ -30,21 +30,21 @@ export interface AccessRequestHttp {
   readonly approvalState: ApprovalStateOf;
   /** Public keys that verify what we sign. */
   readonly keys: JSONWebKeySet;
-  /** The signed list of approvals that were taken back. */
+  /** The signed list of revoked approvals. */
   readonly revocations: () => Promise<string>;
-  /** One page of a catalog; undefined where there are none. */
+  /** Undefined without catalogs. */
   readonly catalog: RequestHandler | undefined;
   readonly urls: TaskUrls;
   readonly clients: readonly AccessRequestClient[];
-  /** How many requests one client may make in a second. */
+  /** Limit for the requests of one client. */
   readonly rate: RateLimit;
   readonly maxBodyBytes: number;
-  /** Undefined where requests of several items are not taken. */
+  /** Undefined if submissions with several items are off. */
   readonly bundles: BundleLimits | undefined;
   readonly log: Logger;
 }
 
-/** Seconds before a client looks again at what is not decided: at least as long as anybody needs to decide. */
+/** `Retry-After` of a pending task: people need at least this long to decide. */
 const LOOK_AGAIN_SECONDS = 5;
 const MAX_CANCELLATION = '16kb';
 
@@ -71,12 +71,12 @@ export function accessRequestRouter(http: AccessRequestHttp): Router {
   router.delete(api.cancel, mayDo('cancel'), body(MAX_CANCELLATION), cancel(http));
   if (http.catalog) router.get(CATALOGS_PATH, mayDo('submit'), http.catalog).all(CATALOGS_PATH, wrongMethod);
   router.all([api.base, api.one, api.cancel, api.resolution], wrongMethod);
-  router.use((_request, _response, next) => next(new Problem(404)));
+  router.use((_request, _response, next) => next(new ApiProblem(404)));
   router.use(asProblem(http.log));
   return router;
 }
 
-const wrongMethod: RequestHandler = (_request, _response, next) => next(new Problem(405));
+const wrongMethod: RequestHandler = (_request, _response, next) => next(new ApiProblem(405));
 
 function submit(http: AccessRequestHttp) {
   return async (request: Request, response: Response) => {
@@ -95,14 +95,14 @@ function show(http: AccessRequestHttp) {
   };
 }
 
-/** Who resolved it, and how: what the enforcement point puts on its record. Nothing of it is in any status. */
+/** Who resolved a task and how, for the audit record of the enforcement point. Statuses never contain it. */
 function showResolution(http: AccessRequestHttp) {
   return async (request: Request, response: Response) => {
     const task = await ownTask(http, request, clientOf(response));
     const statements = await http.store.statementsOf(requestsOf(task).map(({ id }) => id));
     const [only] = statements;
-    // Forgotten since it was looked at.
-    if (only === undefined) throw new Problem('unknown_task');
+    // Deleted since it was read.
+    if (only === undefined) throw new ApiProblem('unknown_task');
     response.json('items' in task ? { id: task.id, items: statements } : only);
   };
 }
@@ -116,24 +116,24 @@ function cancel(http: AccessRequestHttp) {
     const by = { clientId: client.actsFor, note };
     const isBundle = 'items' in task;
     const outcome = isBundle ? await http.store.cancelBundle(task.id, by) : await http.store.cancel(task.id, by);
-    if (outcome === 'final') throw new Problem('invalid_task_state');
+    if (outcome === 'final') throw new ApiProblem('invalid_task_state');
     await sendStatus(http, response, await ownTask(http, request, client));
   };
 }
 
 const clientOf = (response: Response) => bearerHolderOf<AccessRequestClient>(response);
 
-/** Somebody else's task, one that the client may not have to do with, and no such task are the same answer. */
+/** Another client's task, one outside the client's scope and a missing one get the same answer. */
 async function ownTask(
   { store }: AccessRequestHttp,
   request: Request,
   { actsFor, covers }: AccessRequestClient,
 ): Promise<AccessRequest | Bundle> {
   const task = await store.findTask(String(request.params['id']));
-  if (task === undefined) throw new Problem('unknown_task');
+  if (task === undefined) throw new ApiProblem('unknown_task');
   const requests = requestsOf(task);
-  if (!requests.every((one) => one.clientId === actsFor && covers(one))) throw new Problem('unknown_task');
-  if (requests.every(({ pastRetention }) => pastRetention === true)) throw new Problem('task_expired');
+  if (!requests.every((one) => one.clientId === actsFor && covers(one))) throw new ApiProblem('unknown_task');
+  if (requests.every(({ pastRetention }) => pastRetention === true)) throw new ApiProblem('task_expired');
   return task;
 }
 
@@ -156,14 +156,16 @@ async function sendStatus(
 
 function authenticate({ clients, urls }: AccessRequestHttp): RequestHandler {
   return bearerAmong({ holders: clients, realm: urls.accessRequests }, (_why, _response, next) =>
-    next(new Problem(401)),
+    next(new ApiProblem(401)),
   );
 }
 
-/** Which operation it is decides, and no task: the answer is the same for every id, known or not. */
+/** Checks the operation before the task is read: the answer is the same for known and unknown ids. */
 function mayDo(right: ClientRight): RequestHandler {
   return (_request, response, next) => {
-    next(clientOf(response).rights.has(right) ? undefined : new Problem(403, `this client lacks the right “${right}”`));
+    next(
+      clientOf(response).rights.has(right) ? undefined : new ApiProblem(403, `this client lacks the right “${right}”`),
+    );
   };
 }
 
@@ -171,31 +173,34 @@ function limitRate({ rate }: AccessRequestHttp): RequestHandler {
   return async (_request, response, next) => {
     const waitMs = await rate.take(clientOf(response).name);
     if (waitMs === undefined) return next();
-    const problem = new Problem(429, 'this client asks too often');
+    const problem = new ApiProblem(429, 'this client sends too many requests');
     problem.retryAfter = Math.max(1, Math.ceil(waitMs / 1_000));
     next(problem);
   };
 }
 
-/** A request without a body needs no type for it: whether one is needed is for what reads it. */
+/** An empty body needs no content type; the handler decides whether it needs a body. */
 const requireJson: RequestHandler = (request, _response, next) => {
   const isEmpty = request.get('Content-Length') === '0' || request.is('*/*') === null;
-  next(isEmpty || request.is('application/json') ? undefined : new Problem(415));
+  next(isEmpty || request.is('application/json') ? undefined : new ApiProblem(415));
 };
 
-/** Where the title says it all there is no detail. */
-function problemOf({ kind, status, message }: BodyFault): Problem {
-  if (kind === 'malformed') return new Problem(400, message === NOT_JSON ? 'the body is not a JSON object' : message);
-  return status === 400 ? new Problem(400, message) : new Problem(status);
+function problemOf({ kind, status, message }: BodyFault): ApiProblem {
+  if (kind === 'malformed')
+    return new ApiProblem(400, message === NOT_JSON ? 'the body is not a JSON object' : message);
+  return status === 400 ? new ApiProblem(400, message) : new ApiProblem(status);
 }
 
 function asProblem(log: Logger): ErrorRequestHandler {
   return (error: unknown, _request, response, next) => {
     if (response.headersSent) return next(error);
-    if (error instanceof Problem) return sendProblem(response, error);
+    if (error instanceof ApiProblem) return sendProblem(response, error);
     const fault = bodyFaultOf(error);
     if (fault !== undefined) return sendProblem(response, problemOf(fault));
     log.error({ err: error }, 'an access request could not be served');
-    sendProblem(response, isDatabaseAway(error) ? new Problem(503, 'the records cannot be reached') : new Problem(500));
+    sendProblem(
+      response,
+      isDatabaseAway(error) ? new ApiProblem(503, 'the database cannot be reached') : new ApiProblem(500),
+    );
   };
 }

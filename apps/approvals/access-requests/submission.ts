@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import type { AccessRequestClient } from './clients.ts';
-import { Problem } from './problem.ts';
+import { ApiProblem } from './problem.ts';
 
 // eslint-disable-next-line no-control-regex -- it is what is looked for
 const CONTROL = /[\u0000-\u001f\u007f-\u009f]/;
@@ -15,7 +15,7 @@ const instant = z.iso.datetime({ offset: true });
 const properties = z.record(z.string(), z.unknown()).optional();
 const callDigest = z.string().regex(/^sha-256:[0-9a-f]{64}$/, 'sha-256: and 64 hex digits');
 
-/** One more hop of a delegation chain, in the form that tokens have. @see RFC 8693, section 4.1 */
+/** An actor in a delegation chain, as in tokens. @see RFC 8693, section 4.1 */
 interface Hop {
   readonly sub: string;
   readonly iss?: string | undefined;
@@ -29,7 +29,7 @@ const hop: z.ZodType<Hop> = z.looseObject({
   },
 });
 
-/** Statuses that a callback can be asked for. Only bundles are `partial`. */
+/** Statuses for which a client can request a callback. Only bundles are `partial`. */
 const EVENTS = ['approved', 'denied', 'expired', 'cancelled', 'failed', 'partial'] as const;
 
 const what = {
@@ -56,7 +56,7 @@ const common = {
     .looseObject({ arguments: z.record(z.string(), z.unknown()).optional(), call_digest: callDigest.optional() })
     .refine((context) => context.call_digest === undefined || context.arguments !== undefined, {
       path: ['arguments'],
-      message: 'missing, although their digest is there',
+      message: 'missing, although call_digest is present',
     })
     .default({}),
   requested_access: requestedAccess,
@@ -77,17 +77,17 @@ const common = {
 };
 
 /**
- * What a submission has to look like. Unknown members stay: they may be bound by the denial. A `context` that has the
- * arguments of a call in it has to have them whole.
+ * The shape of a submission. Unknown members are kept because the denial may bind them. A `context` with a call digest needs the
+ * complete arguments.
  * @see ARAP, Submission
  */
 const submissionSchema = z.looseObject({ ...common, ...what, denial });
 
 export type Submission = z.infer<typeof submissionSchema>;
 
-const INSTEAD = 'stands in each item instead';
+const INSTEAD = 'must be in each item instead';
 
-/** The same for several things: each in `items`, and one denial for all of them or one in each. Anything between would leave open which counts. */
+/** A submission of several items, with one denial for all or one in each. A mix would be ambiguous. */
 const bundleSchema = z
   .looseObject({
     ...common,
@@ -96,37 +96,36 @@ const bundleSchema = z
     denial: denial.optional(),
     items: z
       .array(z.looseObject({ ...what, requested_access: requestedAccess, denial: denial.optional() }))
-      .min(2, 'two at least; submit a single one without items'),
+      .min(2, 'at least two; submit a single item without items'),
   })
   .refine(({ items, denial: ofAll }) => items.every((item) => (item.denial === undefined) === (ofAll !== undefined)), {
     path: ['denial'],
-    message: 'is needed once for the whole bundle, or in each of its items and not beside them',
+    message: 'is required once for the whole bundle, or once in each item, but not both',
   });
 
 /**
- * The tool that will be called. Of a call that was asked about in other words than those of the protocol the resource is what it is
- * about; the tool stands beside, and is what the digest of the call says.
+ * The tool that will be called. In a mapped call, the resource is the object of the call, and the tool is in the context, covered by
+ * the call digest.
  */
 export const toolOf = ({ resource, context }: Pick<Submission, 'resource' | 'context'>): string =>
   context.call_digest !== undefined && typeof context['tool'] === 'string' ? context['tool'] : resource.id;
 
-/** A submission that has the right shape, beside the body exactly as it was parsed. */
+/** A validated submission, and its body exactly as parsed. */
 export interface ShapedSubmission {
-  /** What is asked for, each as if it had been submitted alone: one, or the items of a bundle. */
+  /** The items of a bundle, or the one submission, each as if it had been submitted alone. */
   readonly items: readonly Submission[];
-  /** Whether it was submitted in `items`, and then whether one denial is about all of them. */
+  /** Present for a bundle. `hasOneDenial`: one denial covers all items. */
   readonly bundle?: { readonly hasOneDenial: boolean };
   readonly body: JsonObject;
 }
 
-/** Which bundles are taken. */
 export interface BundleLimits {
   readonly maxItems: number;
-  /** Most characters that all items may have of what they share: it is kept with each, so a small body could become a large one. */
+  /** Maximum characters of the shared members times the items: they are stored with each item, so a small body could grow large. */
   readonly maxShared: number;
 }
 
-/** Throws a `Problem` (400) that names the members at fault, never their values. */
+/** Throws an `ApiProblem` (400) that names the invalid members, never their values. */
 export function readSubmission(
   body: unknown,
   { callbacks }: Pick<AccessRequestClient, 'callbacks'>,
@@ -134,25 +133,27 @@ export function readSubmission(
 ): ShapedSubmission {
   const isBundle = typeof body === 'object' && body !== null && Object.hasOwn(body, 'items');
   const shaped = isBundle ? shapedBundle(body, limits) : { items: [parse(submissionSchema, body)] };
-  // Only what was registered: a free address would let a submitter make this service call whatever it can reach.
+  // Only registered endpoints: a free address would let a submitter make this service call any host it can reach.
   const callback = shaped.items[0]?.callback;
   if (callback !== undefined && callbacks?.endpoints.has(callback.endpoint) !== true) {
-    throw new Problem(400, 'callback.endpoint: not registered for this client; submit again without a callback');
+    throw new ApiProblem(400, 'callback.endpoint: not registered for this client; submit again without a callback');
   }
   return { ...shaped, body: body as JsonObject };
 }
 
 function shapedBundle(body: unknown, limits: BundleLimits | undefined): Omit<ShapedSubmission, 'body'> {
-  if (limits === undefined) throw new Problem(400, 'items: bulk requests are not offered; submit each item by itself');
+  if (limits === undefined)
+    throw new ApiProblem(400, 'items: bulk requests are not offered; submit each item separately');
   const { items, denial: ofAll, ...rest } = parse(bundleSchema, body);
   const { maxItems, maxShared } = limits;
-  if (items.length > maxItems) throw new Problem(400, `items: more than ${maxItems}; submit them in several requests`);
+  if (items.length > maxItems)
+    throw new ApiProblem(400, `items: more than ${maxItems}; split them into several requests`);
   const shared = JSON.stringify([rest, { ...ofAll, binding_token: undefined }]).length;
   if (shared * items.length > maxShared)
-    throw new Problem(413, 'items: too many for what they share; submit fewer at once');
+    throw new ApiProblem(413, 'items: too many for the size of their shared members; submit fewer at once');
   const alone = items.map(({ resource, action, requested_access: own, denial: ofItem }): Submission => {
     const proof = ofItem ?? ofAll;
-    if (proof === undefined) throw new Error('an item without a denial has the right shape');
+    if (proof === undefined) throw new Error('an item without a denial passed validation');
     const wanted = own === undefined ? rest.requested_access : { ...rest.requested_access, ...own };
     return { ...rest, resource, action, requested_access: wanted, denial: proof };
   });
@@ -163,29 +164,29 @@ function parse<Shape extends z.ZodType>(schema: Shape, body: unknown): z.infer<S
   const parsed = schema.safeParse(body);
   if (parsed.success) return parsed.data;
   const faults = parsed.error.issues.map(({ path, message }) => `${path.join('.') || 'body'}: ${message}`);
-  throw new Problem(400, faults.slice(0, 10).join('; '));
+  throw new ApiProblem(400, faults.slice(0, 10).join('; '));
 }
 
-/** The key of a submission. Throws a `Problem` (400) when there is none or it cannot be one. */
+/** Throws an `ApiProblem` (400) for a missing or invalid key. */
 export function readIdempotencyKey(header: string | undefined): string {
   if (header === undefined || !/^[\x21-\x7e]{1,255}$/.test(header)) {
-    throw new Problem(400, 'Idempotency-Key: 1 to 255 visible ASCII characters are required');
+    throw new ApiProblem(400, 'Idempotency-Key: 1 to 255 visible ASCII characters are required');
   }
   return header;
 }
 
 type Actor = NonNullable<NonNullable<Submission['client']>['actor']>;
 
-/** Hops of a chain that are looked at. Whoever names more names more than anybody can answer for. */
+/** The longest accepted chain. A longer one is refused, because no client can vouch for all of it. */
 const MAX_HOPS = 8;
 
 /**
- * The agent that a request comes from: what the denial binds, else what a client that may vouch for it says. Undefined
- * when nobody says. Every identity in `client.actor` has to be proven, or the submission is refused with a `Problem`
- * (403): one that is only claimed may decide nothing, and nothing tells approvers that it is only claimed.
+ * The agent that a request comes from: the one that the denial binds, else one that the client can vouch for, else undefined. Every
+ * identity in `client.actor` must be proven: approvers could not tell a claimed identity from a proven one. An unproven identity is
+ * refused with an `ApiProblem` (403).
  *
- * The immediate actor is proven by the bound `context.agent`, which the PDP was asked about; it and every other hop by
- * an issuer whose identities the client verifies.
+ * The immediate actor is proven by the bound `context.agent`, which the PDP evaluated. That actor and every other hop can be proven
+ * by an issuer whose identities the client verifies.
  * @see ARAP, Delegation (ARAP-DLG-03, ARAP-DLG-04, ARAP-SUB-18)
  */
 export function verifiedAgent(
@@ -195,7 +196,7 @@ export function verifiedAgent(
   const agent = proof.members.includes('agent') && typeof context['agent'] === 'string' ? context['agent'] : undefined;
   const actor = client?.actor;
   if (actor === undefined) return agent;
-  if (agent !== undefined && actor.id !== agent) throw unproven('client.actor.id is not the agent of the denial');
+  if (agent !== undefined && actor.id !== agent) throw unproven('client.actor.id differs from the agent of the denial');
   const isIssued = (issuer: string | undefined) => issuer !== undefined && proof.issuers.has(issuer);
   if (!isIssued(actor.issuer) && (agent === undefined || actor.issuer !== undefined)) {
     throw unproven('client.actor: this client does not verify identities of its issuer');
@@ -216,4 +217,4 @@ function issuersOf(actor: Actor): (string | undefined)[] {
   return issuers;
 }
 
-const unproven = (detail: string) => new Problem(403, detail);
+const unproven = (detail: string) => new ApiProblem(403, detail);

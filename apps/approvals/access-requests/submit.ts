@@ -13,16 +13,16 @@ import { type ShapedSubmission, toolOf, verifiedAgent } from './submission.ts';
 import type { AccessRequestClient } from './clients.ts';
 import { type DeniedItem, verifyDenials } from './denial-binding.ts';
 import type { DenialTrust } from './denial-token.ts';
-import { Problem } from './problem.ts';
+import { ApiProblem } from './problem.ts';
 import type { JustOpened } from './task.ts';
 
 export interface SubmitOptions {
   readonly store: AccessRequestStore;
   readonly trust: DenialTrust;
   readonly termsOf: TermsOf;
-  /** Undefined where nothing is chosen from catalogs. */
+  /** Undefined without catalogs. */
   readonly catalogs: Pick<Catalogs, 'check'> | undefined;
-  /** How long a request can be read after its end. */
+  /** Retention period after the end of a request. */
   readonly keepMs: number;
 }
 
@@ -31,12 +31,11 @@ export interface AuthenticSubmission extends ShapedSubmission {
   readonly idempotencyKey: string;
 }
 
-/** A task as its client sees it. */
 type Opened = AccessRequest | JustOpened | Bundle;
 
 /**
- * Opens an access request, or a bundle of them, or finds what the same key and body opened before. A repeated submission never
- * fails for the age or the use of its denial (PRJ-09). Throws a `Problem`; nothing is opened then, and no item of a bundle.
+ * Opens an access request or a bundle, or returns the one that the same key and body opened before. A repeated submission never
+ * fails because its denial expired or was used (PRJ-09). Throws an `ApiProblem`, and then opens nothing, not even some items of a bundle.
  */
 export function createSubmit(options: SubmitOptions) {
   return async (submitted: AuthenticSubmission): Promise<Opened> => {
@@ -64,7 +63,7 @@ async function open(
     case 'repeated':
       return existing(store, created.id);
     case 'conflict':
-      throw new Problem('duplicate_request');
+      throw new ApiProblem('duplicate_request');
     case 'replayed':
       throw usedBefore();
   }
@@ -78,15 +77,14 @@ const justOpened = ({ id, stages }: NewAccessRequest, expiresAt: Date): JustOpen
   stage: 1,
 });
 
-/** What may be opened. */
 interface Verified extends DeniedItem {
-  /** The agent that it comes from, where that is known for certain. */
+  /** The proven agent that it comes from, if any. */
   readonly agent: string | undefined;
 }
 
 /**
- * The denials, then their first use, then who submits them, then what was chosen (PRJ-09). The first use is fenced by the rows
- * that are created.
+ * Checks the denials, their first use, the submitting client and the selected items, in this order (PRJ-09). The database enforces
+ * the first use when the rows are created.
  */
 async function verify(
   submitted: AuthenticSubmission,
@@ -106,20 +104,20 @@ async function verify(
   }
 }
 
-/** Throws a `Problem` (403) for a client that may not submit this. */
+/** Throws an `ApiProblem` (403) for a client that may not submit this. */
 function authorized({ submission, denial }: DeniedItem, client: AccessRequestClient): string | undefined {
   if (denial.requester !== undefined && denial.requester !== client.actsFor) {
-    throw new Problem(403, 'the denial was given to another client');
+    throw new ApiProblem(403, 'the denial was given to another client');
   }
   if (!client.covers(submission as unknown as EvaluationRequest)) {
-    throw new Problem(403, 'this client may not ask for this subject, action or resource');
+    throw new ApiProblem(403, 'this client may not ask for this subject, action or resource');
   }
   return verifiedAgent(submission, { members: denial.bindingContextMembers, issuers: client.issuers });
 }
 
-const usedBefore = () => new Problem('invalid_denial_binding', 'the denial was used before');
+const usedBefore = () => new ApiProblem('invalid_denial_binding', 'the denial was used before');
 
-/** What the same key opened before; `otherwise` is thrown when it opened nothing. */
+/** The task that the same key opened before. Throws `otherwise` if there is none. */
 async function repeated(
   store: AccessRequestStore,
   { client, idempotencyKey, bodyDigest }: AuthenticSubmission & { bodyDigest: string },
@@ -127,22 +125,23 @@ async function repeated(
 ): Promise<Opened> {
   const known = await store.findByKey(client.actsFor, idempotencyKey);
   if (known === undefined) throw otherwise;
-  if (known.bodyDigest !== bodyDigest) throw new Problem('duplicate_request');
+  if (known.bodyDigest !== bodyDigest) throw new ApiProblem('duplicate_request');
   return existing(store, known.id);
 }
 
 async function existing(store: AccessRequestStore, id: string): Promise<Opened> {
   const task = await store.findTask(id);
-  if (task === undefined) throw new Error(`access request ${id} was opened and is gone`);
+  if (task === undefined) throw new Error(`access request ${id} was opened but no longer exists`);
   return task;
 }
 
-/** Equal for equal bodies, whatever their white space and member order. Throws a `Problem` for one with no canonical form. */
+/** Equal for equal bodies: white space and member order do not count. Throws an `ApiProblem` for a body without a canonical form. */
 function digestOf(body: JsonObject): string {
   try {
     return sha256(canonicalJson(body));
   } catch (error) {
-    if (error instanceof RangeError) throw new Problem(400, 'the body is nested too deeply or has an invalid string');
+    if (error instanceof RangeError)
+      throw new ApiProblem(400, 'the body is nested too deeply or has an invalid string');
     throw error;
   }
 }
@@ -161,7 +160,7 @@ function newRequest(
     id: `arq_${randomText(16)}`,
     clientId: submitter.actsFor,
     submittedBy: submitter.name,
-    trace: logScope().trace,
+    traceId: logScope().trace,
     idempotencyKey,
     bodyDigest,
     keepMs,

@@ -4,9 +4,9 @@ import { openStage } from '../../../workflows/domain/access-request/stages.ts';
 import { RESOLUTION_LINK } from '../../../workflows/domain/authzen/evaluation.ts';
 
 export interface TaskUrls {
-  /** The submission URL; the status of a task is below it. */
+  /** The submission URL. The status endpoints of tasks are below it. */
   readonly accessRequests: string;
-  /** Where approvers and requesters look with a browser. */
+  /** The inbox for approvers and requesters. */
   readonly approvals: string;
 }
 
@@ -14,32 +14,31 @@ const TITLES = {
   pending: 'Waiting for an approver',
   approved: 'Approved',
   denied: 'Denied',
-  expired: 'Nobody decided in time',
+  expired: 'Expired before a decision',
   cancelled: 'Cancelled',
   failed: 'Could not be decided',
   partial: 'Decided differently for its items',
 } as const satisfies Record<BundleStatus, string>;
 
-/** What of an access request its task shows. */
+/** The part of an access request that its task shows. */
 export type TaskFacts = Pick<AccessRequest, 'id' | 'status' | 'expiresAt' | 'stages' | 'stage' | 'approval'>;
 
-/** An access request of which nobody but its submitter can know yet. */
+/** A new access request. Only its submitter can know its id. */
 export type JustOpened = TaskFacts & { readonly status: 'pending' };
 
-/** The access requests that a task is about. */
+/** The access requests of a task. */
 export const requestsOf = <T extends object>(task: T | Bundle): readonly (T | AccessRequest)[] =>
   'items' in task ? task.items : [task];
 
-/** How a task stands: as its request does, or as the items of its bundle do together. */
+/** The status of a request, or the joint status of a bundle's items. */
 export const statusOf = (task: Pick<TaskFacts, 'status'> | Bundle): BundleStatus =>
   'items' in task ? bundleStatus(task.items.map((item) => item.status)) : task.status;
 
-/** What else a client may do, so that it is told where. */
 type MayFollow = Pick<Entitled, 'mayCancel' | 'mayReadResolution'>;
 
 /**
- * The task handle as the enforcement point may see it: no approver, no reason, no argument,
- * and nothing about whom it waits for (`awaiting`). @see ARAP, Response (ARAP-TSK-07, ARAP-TSK-08)
+ * The task as the enforcement point may see it: without approvers, reasons, arguments, and pending people (`awaiting`).
+ * @see ARAP, Response (ARAP-TSK-07, ARAP-TSK-08)
  */
 export function taskOf(request: TaskFacts, may: MayFollow, urls: TaskUrls) {
   const endpoint = statusEndpoint(request.id, urls);
@@ -70,16 +69,16 @@ export function statusEndpoint(id: string, urls: Pick<TaskUrls, 'accessRequests'
   return `${urls.accessRequests}/${id}`;
 }
 
-/** What of an answer depends on who asks: the signed proofs, by the id of the request, and what else they could do. */
+/** What depends on the client: the signed proofs, by request id, and the operations it may use. */
 export interface Entitled {
   readonly states: ReadonlyMap<string, string>;
   readonly mayCancel: boolean;
   readonly mayReadResolution: boolean;
 }
 
-/** Body of every answer about a task; with the approval for whoever is entitled to it. @see ARAP, Completed Task */
+/** Body of every answer about a task, with the approval for an entitled client. @see ARAP, Completed Task */
 export function statusBody(task: TaskFacts | Bundle, { states, ...may }: Entitled, urls: TaskUrls) {
-  // Nothing beside the task of a bundle could be taken for an approval of all (ARAP-BLK-08).
+  // A bundle has no `result` beside its task, which could pass for an approval of all items (ARAP-BLK-08).
   if ('items' in task) return { task: bundleTaskOf(task, { states, ...may }, urls) };
   return { task: taskOf(task, may, urls), ...resultOf(task, states) };
 }
@@ -91,7 +90,7 @@ function resultOf({ id: requestId, approval }: Pick<TaskFacts, 'id' | 'approval'
   return { result: { mode: 'reevaluate', approval: { id, approved_at, approved_until, state } } };
 }
 
-/** The same for a bundle: each item as it was submitted, with how it stands and with its own approval. @see ARAP, Response (ARAP-BLK-05) */
+/** The task of a bundle: each submitted item with its status and its own approval. @see ARAP, Response (ARAP-BLK-05) */
 function bundleTaskOf(bundle: Bundle, { states, ...may }: Entitled, urls: TaskUrls) {
   const { id, items } = bundle;
   const endpoint = statusEndpoint(id, urls);

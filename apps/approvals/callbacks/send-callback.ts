@@ -4,8 +4,7 @@ import type { Timing } from '../../shared/limits.ts';
 import type { OutboxHandler } from '../../shared/outbox.ts';
 import type { AccessRequestClient } from '../access-requests/clients.ts';
 import type { AccessRequestStore } from '../stores/access-request.store.ts';
-import type { Notice } from '../stores/callbacks.ts';
-import { createSignedPost, isTaken, type SignedPost } from './signed-post.ts';
+import { createSignedPost, isAccepted, type SignedPost } from './signed-post.ts';
 
 interface CallbackOptions extends Timing {
   readonly store: Pick<AccessRequestStore, 'callbackOf'>;
@@ -15,8 +14,8 @@ interface CallbackOptions extends Timing {
 }
 
 /**
- * Tells the enforcement point that a request has ended. Id and body depend on the request alone, so that a repeated
- * callback is recognised as the same. Throws when the receiver did not take it; the outbox then tries again.
+ * Tells the enforcement point that a request has ended. Id and body depend on the request alone, so that the receiver recognizes a
+ * repeated callback. Throws when the receiver did not accept it; the outbox then tries again.
  * @see ARAP, Callback Completion
  */
 export function createCallbackSender(options: CallbackOptions) {
@@ -37,14 +36,14 @@ export function createCallbackSender(options: CallbackOptions) {
     const task = { id: requestId, status, status_endpoint: statusEndpointOf(requestId) };
     const body = JSON.stringify({ ...(state !== undefined && { state }), task });
     const posted = sender.post(address, { id: `msg_${requestId}`, body });
-    if (await isTaken(posted, { since: endedAt, what: `the callback of ${requestId}`, clock })) return;
-    log.warn({ accessRequest: requestId }, 'a callback was given up; its receiver has to look by itself');
+    if (await isAccepted(posted, { since: endedAt, what: `the callback of ${requestId}`, clock })) return;
+    log.warn({ accessRequest: requestId }, 'a callback was given up; its receiver has to poll');
   };
 }
 
 /**
- * Where a client takes callbacks now. The address was registered when the request was submitted, and requests wait for weeks: a client
- * that has moved meanwhile, and has one address, is told there. An address that is not registered any more gets nothing.
+ * The client's current callback address. Requests wait for weeks, so the client may have moved since it submitted one: if it now has
+ * exactly one address, the callback goes there. An address that is no longer registered gets nothing.
  */
 function addressNow(registered: ReadonlySet<string> = new Set(), endpoint: string): string | undefined {
   if (registered.has(endpoint)) return endpoint;
@@ -52,19 +51,18 @@ function addressNow(registered: ReadonlySet<string> = new Set(), endpoint: strin
 }
 
 interface NotificationOptions {
-  readonly store: { noticeOf(noticeId: string): Promise<Notice | undefined> };
-  /** Who is told; absent when nobody is any more. */
+  readonly store: Pick<AccessRequestStore, 'noticeOf'>;
+  /** Undefined if notifications are no longer configured. */
   readonly receiver: { readonly url: string; readonly post: SignedPost } | undefined;
-  /** Where the inbox is. */
   readonly inboxUrl: string;
   readonly clock: Clock;
   readonly log: Logger;
 }
 
 /**
- * Tells what there is to tell of a request: what it is about and where to look, and nothing of the call's arguments, since
- * whoever is told may be no approver. Id and body depend on the notice alone, so that a repetition is recognised. Throws
- * when the receiver did not take it; the outbox then tries again.
+ * Sends a notification about a request: its tool and its page, but no arguments of the call, because the recipient may not be an
+ * approver. Id and body depend on the notice alone, so that the receiver recognizes a repetition. Throws when the receiver did not
+ * accept it; the outbox then tries again.
  */
 export function createNotificationSender(options: NotificationOptions): OutboxHandler {
   const { store, receiver, inboxUrl, clock, log } = options;
@@ -84,7 +82,7 @@ export function createNotificationSender(options: NotificationOptions): OutboxHa
     });
     const id = `msg_${notice.id}_${notice.step}_${event}_${number}`;
     const posted = receiver.post(receiver.url, { id, body });
-    if (await isTaken(posted, { since: at, what: `the notification ${id}`, clock })) return;
+    if (await isAccepted(posted, { since: at, what: `the notification ${id}`, clock })) return;
     log.warn({ noticeId, accessRequest: notice.id }, 'a notification was given up');
   };
 }

@@ -13,18 +13,18 @@ interface Message {
 interface Sender {
   /** Standard Webhooks. */
   readonly secret: string;
-  /** What is not public and may be called all the same. */
+  /** Non-public networks that may be called. */
   readonly networks: readonly string[];
 }
 
 interface QuestionLimits {
-  /** For the whole answer. */
+  /** For the complete answer. */
   readonly timeoutMs: number;
   readonly maxAnswerBytes: number;
   readonly clock: Clock;
 }
 
-/** Posts a JSON message once, signed, follows no redirect, and answers the status. Rejects when there is none. */
+/** Posts a signed JSON message once, without following redirects, and returns the status. Rejects without a response. */
 export type SignedPost = (endpoint: string, message: Message) => Promise<number>;
 
 export function createSignedPost(sender: Sender, { clock, limits }: Timing): SignedPost {
@@ -37,8 +37,8 @@ export function createSignedPost(sender: Sender, { clock, limits }: Timing): Sig
 }
 
 /**
- * As `createSignedPost`, and answers the text as well. Rejects when it is not there, whole, in time, or is longer than is said; and
- * when `stopping` aborts.
+ * Like `createSignedPost`, but also returns the text. Rejects when the answer is late, incomplete or too long, and when `stopping`
+ * aborts.
  */
 export function createSignedQuestion(sender: Sender, limits: QuestionLimits) {
   const send = createSend(sender, limits);
@@ -68,21 +68,21 @@ function createSend({ secret, networks }: Sender, limits: Pick<QuestionLimits, '
   };
 }
 
-/** A message only makes its receiver look earlier. After a day it has looked by itself, or it no longer helps. */
+/** A message only makes its receiver poll earlier. After a day it no longer helps. */
 const GIVE_UP_MS = 24 * 3_600_000;
 
-/** Whether a message, due since that instant, is done with: it was taken, or is given up. Throws when it has to be sent again. */
-export async function isTaken(
+/** Whether the receiver accepted a message that is due since `since`; false if it is given up. Throws when it has to be sent again. */
+export async function isAccepted(
   posted: Promise<number>,
   { since, what, clock }: { since: string; what: string; clock: Clock },
 ): Promise<boolean> {
   const answer = await posted.catch((error: unknown) => error);
   if (typeof answer === 'number' && answer >= 200 && answer < 300) return true;
   if (answer === 410 || clock.now() - Date.parse(since) > GIVE_UP_MS) return false;
-  throw new Error(`the receiver did not take ${what}`, { cause: answer });
+  throw new Error(`the receiver did not accept ${what}`, { cause: answer });
 }
 
-/** Networks of IPv4 that nobody on the internet can mean. @see IANA IPv4 Special-Purpose Address Registry */
+/** IPv4 networks without public addresses. @see IANA IPv4 Special-Purpose Address Registry */
 const INTERNAL_IPV4 = [
   '0.0.0.0/8',
   '10.0.0.0/8',
@@ -99,7 +99,7 @@ const INTERNAL_IPV4 = [
   '203.0.113.0/24',
   '224.0.0.0/3',
 ];
-/** The one network of IPv6 that has public addresses, and what in it is none: translated and documented ones. */
+/** The IPv6 network with public addresses, and its exceptions: translation and documentation ranges. */
 const GLOBAL_IPV6 = ['2000::/3'];
 const NOT_GLOBAL_IPV6 = ['2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20'];
 
@@ -118,22 +118,22 @@ const internalIpv4 = blockList(INTERNAL_IPV4);
 const globalIpv6 = blockList(GLOBAL_IPV6);
 const notGlobalIpv6 = blockList(NOT_GLOBAL_IPV6);
 
-/** Whether it is an address of the public internet. What is no address at all is not. */
+/** Whether a text is an address of the public internet. */
 export function isPublic(address: string): boolean {
   if (isIP(address) === 4) return !internalIpv4.check(address);
   return isIP(address) === 6 && globalIpv6.check(address, 'ipv6') && !notGlobalIpv6.check(address, 'ipv6');
 }
 
-/** Connections that only go to public addresses and to the networks that are allowed. */
+/** Connects only to public addresses and to allowed networks. */
 interface GuardedAgent {
   readonly agent: Agent;
-  /** Throws for an address that is written out in the URL and must not be called. Names are checked when they are resolved. */
+  /** Throws for a forbidden IP address in the URL. Host names are checked when they are resolved. */
   check(url: string): void;
 }
 
 /**
- * What is checked is the address that is connected to, so a name that resolves to another one at the next time gains
- * nothing. An answer longer than `maxAnswerBytes`, where that is given, breaks off. `lookup` is for tests.
+ * Checks the address of each connection, so that a name cannot bypass the check by resolving differently the next time (DNS
+ * rebinding). Aborts an answer longer than `maxAnswerBytes`. `lookup` is for tests.
  * @see ARAP-CB-03
  */
 export function createGuardedAgent(
@@ -155,7 +155,7 @@ export function createGuardedAgent(
   return {
     agent: new Agent({ connect: { lookup: guarded }, ...(maxAnswerBytes && { maxResponseSize: maxAnswerBytes }) }),
     check(url) {
-      // The parser has made 127.0.0.1 of 0x7f.1, 2130706433 and whatever else it can be written as.
+      // The URL parser has normalized other spellings of 127.0.0.1, such as 0x7f.1 and 2130706433.
       const host = new URL(url).hostname.replace(/^\[|\]$/g, '');
       if (isIP(host) !== 0 && !mayCall(host)) throw refused(host);
     },
@@ -164,5 +164,5 @@ export function createGuardedAgent(
 
 const refused = (host: string) =>
   new Error(
-    `${host} is no public address; if it is the right one, name its network in callbackNetworks of the client, or in networks of the notifications or the resolver`,
+    `${host} is not a public address; if it is correct, add its network to the client's callbackNetworks, or to networks of the notifications or the resolver`,
   );

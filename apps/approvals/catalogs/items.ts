@@ -10,7 +10,7 @@ import { matches } from '../access-requests/clients.ts';
 const MAX_SHOWN = 200;
 const MAX_DESCRIPTION = 500;
 
-/** A text that a form shows as it is written: nothing hidden in it, and no address. */
+/** A text that a form can show unchanged: without hidden characters and addresses. */
 const shown = z
   .string()
   .min(1)
@@ -26,11 +26,11 @@ const item = z.strictObject({
   description: z.string().max(MAX_DESCRIPTION).optional(),
   risk_level: z.string().min(1).max(100).optional(),
   owner: z.string().min(1).max(MAX_SHOWN).optional(),
-  /** `false` takes it out of use: nobody sees it, and nobody can ask for it. */
+  /** `false` retires the item: it is not shown and cannot be requested. */
   requestable: z.boolean().default(true),
-  /** It exists only where every one of these parameters has this value. */
+  /** The item exists only where all these parameters have these values. */
   scope: z.record(z.string().min(1), z.string().min(1)).default({}),
-  /** For whom and for what it can be seen, by ids, or their beginnings and then `*`. What is not named is not restricted. */
+  /** Who can see it for what, by ids or prefixes with `*`. An absent member restricts nothing. */
   visible: z
     .strictObject({
       subjects: patterns,
@@ -41,24 +41,23 @@ const item = z.strictObject({
     .prefault({}),
 });
 
-/** One thing that can be chosen. @see ARAP, Catalog Response */
+/** One selectable item. @see ARAP, Catalog Response */
 export type CatalogItem = z.infer<typeof item>;
 
-/** The question that was denied: for it, items are visible or not. */
-export interface DeniedQuestion {
+/** The denied evaluation, which decides the visibility of items. */
+export interface DeniedEvaluation {
   readonly subject: Subject;
   readonly action: Action;
   readonly resource: Resource;
 }
 
-/** Where something is looked for in a catalog. */
-export interface Look {
-  readonly asked: DeniedQuestion;
-  /** Value of a scope parameter; undefined while it has none. */
+export interface ItemQuery {
+  readonly asked: DeniedEvaluation;
+  /** Value of a scope parameter, if it has one yet. */
   readonly scope: (parameter: string) => string | undefined;
 }
 
-/** Reads a catalog file. Throws `ERR_CONFIG_INVALID`, with everything that is wrong with it. */
+/** Reads a catalog file. Throws `ERR_CONFIG_INVALID` with the first ten faults. */
 export function readItems(text: string, file: string): readonly CatalogItem[] {
   const items = z.array(item).safeParse(parse(text, file));
   if (!items.success) {
@@ -68,46 +67,46 @@ export function readItems(text: string, file: string): readonly CatalogItem[] {
   const known = new Set<string>();
   for (const { value, scope } of items.data) {
     const key = canonicalJson([value, scope]);
-    if (known.has(key)) throw invalid(`${file}: ${JSON.stringify(value)} is there twice for one scope; remove one`);
+    if (known.has(key)) throw invalid(`${file}: ${JSON.stringify(value)} appears twice for one scope; remove one`);
     known.add(key);
   }
-  return items.data.sort((a, b) => (placeOf(a) < placeOf(b) ? -1 : 1));
+  return items.data.sort((a, b) => (sortKeyOf(a) < sortKeyOf(b) ? -1 : 1));
 }
 
 function parse(text: string, file: string): unknown {
   try {
     return JSON.parse(text);
   } catch (cause) {
-    throw invalid(`${file}: it is no JSON`, cause);
+    throw invalid(`${file}: not valid JSON`, cause);
   }
 }
 
 const invalid = (message: string, cause?: unknown) => new CountersignError('ERR_CONFIG_INVALID', message, { cause });
 
-/** Where an item stands in the order of its catalog, whatever comes and goes around it. */
-export const placeOf = ({ label, value }: CatalogItem): string => `${label}\u0000${value}`;
+/** The sort key of an item. It does not depend on the other items. */
+export const sortKeyOf = ({ label, value }: CatalogItem): string => `${label}\u0000${value}`;
 
 /**
- * What can be asked for there, by value: the only rule of visibility. What an item names has to hold, and what is not known does not.
+ * The requestable items, by value: the only rule of visibility. Every restriction of an item must be met; an unknown value meets none.
  * @see ARAP, ARS Rules (ARAP-CAT-08, ARAP-CAT-09)
  */
 export function visibleItems(
   items: readonly CatalogItem[],
-  look: Look,
+  query: ItemQuery,
   directory: Directory,
 ): Map<string, CatalogItem> {
   const found = new Map<string, CatalogItem>();
   for (const one of items) {
-    if (!found.has(one.value) && isVisible(one, look, directory)) found.set(one.value, one);
+    if (!found.has(one.value) && isVisible(one, query, directory)) found.set(one.value, one);
   }
   return found;
 }
 
-function isVisible({ requestable, scope, visible }: CatalogItem, look: Look, directory: Directory): boolean {
-  const { subject, action, resource } = look.asked;
+function isVisible({ requestable, scope, visible }: CatalogItem, query: ItemQuery, directory: Directory): boolean {
+  const { subject, action, resource } = query.asked;
   return (
     requestable &&
-    Object.entries(scope).every(([parameter, value]) => look.scope(parameter) === value) &&
+    Object.entries(scope).every(([parameter, value]) => query.scope(parameter) === value) &&
     matches(visible.resources, resource.id) &&
     matches(visible.actions, action.name) &&
     isForSubject(visible, subject.id, directory)

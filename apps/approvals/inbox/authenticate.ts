@@ -10,40 +10,37 @@ import type { Directory } from '../../shared/directory/directory.ts';
 import { bearerTokenOf, challenge, demandScopes } from '../../shared/http/bearer.ts';
 import { Refusal } from '../../shared/http/csrf.ts';
 
-/** Who reads and decides, and through which door: an approver, or a supervising agent. */
+/** An approver or a supervising agent who reads and decides, and the channel they use. */
 export interface Voter extends Approver {
   readonly name: string;
   readonly via: Extract<VoteChannel, 'inbox' | 'api' | 'agent'>;
-  /** What stands behind them beside their subject (`behind`): nothing is decided in which any name of it has a part. */
+  /** Names behind them beside their subject (`behind`). They cannot decide a request in which one of these has a part. */
   readonly chain: readonly string[];
-  /** Subjects that act for them by their token: each has one voice with them. */
+  /** Subjects that act for them by their token: together they have one vote. */
   readonly actors: readonly string[];
 }
 
-/** A person, who may do everything else in the inbox as well. */
+/** A person, who can use the rest of the inbox as well. */
 export interface Visitor extends Voter {
   readonly via: Extract<VoteChannel, 'inbox' | 'api'>;
 }
 
-/** Answers undefined for a token that is not good. */
-export type VerifyAccessToken = (token: string) => Promise<AccessToken | undefined>;
-
-/** What says who a visitor is, and whether they are still there. */
+/** Identifies a visitor and says whether their account is still active. */
 export interface Doors {
   readonly personOf: PersonOf;
-  readonly verifyAccessToken: VerifyAccessToken;
+  /** Returns undefined for an invalid token. */
+  readonly verifyAccessToken: (token: string) => Promise<AccessToken | undefined>;
   readonly hasClient: ClientDemand;
   readonly people: () => Directory;
-  /** Scopes that an access token needs. */
   readonly scopes: readonly string[];
-  /** Public address, which is also the audience of approvers' tokens. */
+  /** Public address, and the audience of approvers' tokens. */
   readonly url: string;
 }
 
 /**
- * Lets approvers through, by bearer token or else by session: a request with a token never uses the session; and supervising
- * agents by token. What follows and is for people alone asks for `visitorOf`. The directory is asked at each request, and the
- * issuer as often as `identity.recheckSeconds` says: a person who was dismissed neither reads nor decides.
+ * Lets approvers through by bearer token or by session, and supervising agents by token. A request with a token never uses the
+ * session. The directory is checked at each request and the issuer every `identity.recheckSeconds`, so that a dismissed person
+ * neither reads nor decides.
  */
 export function votersOnly({ personOf, verifyAccessToken, hasClient, people, scopes, url }: Doors): RequestHandler {
   const byToken = async (request: Request, response: Response): Promise<Voter> => {
@@ -51,7 +48,7 @@ export function votersOnly({ personOf, verifyAccessToken, hasClient, people, sco
     const verified = token === undefined ? undefined : await verifyAccessToken(token);
     if (verified === undefined) {
       challenge(response, url, 'invalid_token');
-      throw new Refusal(401, 'The bearer token is not valid', `It may have expired, or not be meant for ${url}.`);
+      throw new Refusal(401, 'The bearer token is not valid', `It may have expired, or its audience is not ${url}.`);
     }
     if (!hasClient(verified.principal)) {
       challenge(response, url, 'invalid_token');
@@ -67,27 +64,31 @@ export function votersOnly({ personOf, verifyAccessToken, hasClient, people, sco
     if (!isProgram && person === undefined) return askToSignIn(request, response, pageOf(request));
     const voter = person === undefined ? await byToken(request, response) : voterFor(person);
     refuseInactive(voter, people());
-    setVoter(response, voter);
+    response.locals['voter'] = voter;
     next();
   };
 }
 
-/** The page on which the form of a request stands. */
+/** The page that contains the submitted form. */
 const pageOf = ({ originalUrl }: Request): string =>
   /^\/requests\/[\w-]+(?=\/)/.exec(originalUrl)?.[0] ?? (originalUrl.startsWith('/delegations') ? '/delegations' : '/');
 
 function refuseInactive({ subject, chain }: Voter, people: Directory): void {
   if ([subject, ...chain].every((one) => people.find(one)?.isActive !== false)) return;
-  throw new Refusal(403, 'This account is not active', 'The directory says so. Ask the people who keep it.');
+  throw new Refusal(
+    403,
+    'This account is not active',
+    'The directory marks it as inactive. Ask the administrators of the directory.',
+  );
 }
 
 function voterFor(person: Person): Voter {
   const { issuer, subject, name, roles } = person;
   if (roles.includes(AGENT_ROLE)) throw peopleOnly();
-  // The client here is our own pages, through which no call is made.
+  // A session has no client beside the inbox itself, which makes no calls.
   if (roles.includes(APPROVER_ROLE)) return { issuer, subject, name, roles, via: 'inbox', ...standing(person) };
-  const nextStep = `You are signed in as ${name}, who does not have the role “${APPROVER_ROLE}”. Ask the people who give out roles, or sign in as another person.`;
-  throw new Refusal(403, 'This is not for you', nextStep);
+  const nextStep = `You are signed in as ${name}, who does not have the role “${APPROVER_ROLE}”. Ask an administrator for the role, or sign in as another person.`;
+  throw new Refusal(403, 'You are not an approver', nextStep);
 }
 
 const standing = (of: Parameters<typeof behind>[0]) => ({
@@ -96,11 +97,11 @@ const standing = (of: Parameters<typeof behind>[0]) => ({
 });
 
 /** Lets people through who passed `votersOnly`. */
-export const approversOnly: RequestHandler = (request, response, next) => {
-  next(voterOf(request, response).via === 'agent' ? peopleOnly() : undefined);
+export const approversOnly: RequestHandler = (_request, response, next) => {
+  next(voterOf(response).via === 'agent' ? peopleOnly() : undefined);
 };
 
-/** Whoever is an agent is none of the approvers too: what is for these needs a person, however the issuer gives out roles. */
+/** An agent never counts as an approver, even where the issuer gives it both roles: approvals need a person. */
 function voterFrom({ principal, roles, claims }: AccessToken): Voter {
   const { issuer, subject } = principal;
   const name = typeof claims['name'] === 'string' ? claims['name'] : subject;
@@ -112,31 +113,27 @@ function voterFrom({ principal, roles, claims }: AccessToken): Voter {
   throw new Refusal(
     403,
     'You are not an approver',
-    `The token lacks the role “${APPROVER_ROLE}”, and that of agents which decide: “${AGENT_ROLE}”.`,
+    `The token has neither the role “${APPROVER_ROLE}” nor the role of supervising agents, “${AGENT_ROLE}”.`,
   );
 }
 
 const peopleOnly = () =>
   new Refusal(
     403,
-    'This is for people',
-    `An agent, with the role “${AGENT_ROLE}”, can list, read and decide by token.`,
+    'Only people can do this',
+    `An agent (role “${AGENT_ROLE}”) can list, read and decide requests by token.`,
   );
 
-function setVoter(response: Response, voter: Voter): void {
-  response.locals['voter'] = voter;
-}
-
-/** Who passed `votersOnly`. Throws when nobody did: such a request never gets this far. */
-export function voterOf(_request: Request, response: Response): Voter {
+/** The voter that `votersOnly` let through. */
+export function voterOf(response: Response): Voter {
   const voter = response.locals['voter'] as Voter | undefined;
   if (voter === undefined) throw new Error('a request without a voter reached the inbox');
   return voter;
 }
 
-/** The person who passed `votersOnly` and `approversOnly`. Throws when nobody did. */
-export function visitorOf(request: Request, response: Response): Visitor {
-  const { via, ...voter } = voterOf(request, response);
-  if (via === 'agent') throw new Error('an agent reached what is for people');
+/** The person that `votersOnly` and `approversOnly` let through. */
+export function visitorOf(response: Response): Visitor {
+  const { via, ...voter } = voterOf(response);
+  if (via === 'agent') throw new Error('an agent reached a handler for people');
   return { ...voter, via };
 }

@@ -2,72 +2,58 @@ import { isEnded, type AccessRequest, type Vote } from '../../../workflows/domai
 import { resolutionOf, type Tallied, tally } from '../../../workflows/domain/access-request/quorum.ts';
 import { openStage } from '../../../workflows/domain/access-request/stages.ts';
 import { Time, usePageTime } from '../../shared/pages/layout.tsx';
-import type { Directory } from '../../shared/directory/directory.ts';
 import { visiblePieces } from '../../shared/pages/visible-text.ts';
 import { Visible } from '../../shared/pages/visible.tsx';
-import type { BrokenGlass } from '../stores/break-glass.store.ts';
-import { Decided, RefusedNotice, textFor, type Refused } from './refused.tsx';
-import { canBreakGlass, capacitiesOf, type Capacity, type Obstacle, obstacleTo, ownVote, type Seat } from './seat.ts';
-import { LONGEST_TEXT } from './typed-text.ts';
+import { Decided, LONGEST_TEXT, RefusedNotice, textFor, type Refused } from './refused.tsx';
+import {
+  canBreakGlass,
+  capacitiesOf,
+  type Capacity,
+  type Obstacle,
+  obstacleTo,
+  ownVote,
+  type Reading,
+} from './seat.ts';
 import { withdrawalOf } from './withdrawal.tsx';
 import { DECIDED, endOf, wordsOf } from './view.tsx';
 
-interface SeatedProps {
-  readonly request: AccessRequest;
-  readonly seat: Seat;
-  /** What the visitor wanted to do here and was refused. */
+interface SeatedProps extends Pick<Reading, 'request' | 'seat'> {
+  /** The visitor's last form, if it was refused. */
   readonly refused: Refused | undefined;
 }
 
-interface StandingProps extends SeatedProps {
-  readonly broken: BrokenGlass | undefined;
-}
-
 /**
- * What stands between the visitor and a decision, if anything does: theirs, an end, or that they may not. It comes from
- * the stored request alone, never from the address.
+ * Says why the visitor has no decision to make: they decided, the request ended, or they are not eligible. It is read from the
+ * stored request alone, never from the address.
  */
-export function Standing({ request, seat, broken, refused }: StandingProps) {
+export function Standing({ request, seat, broken, refused }: SeatedProps & Pick<Reading, 'broken'>) {
   const now = usePageTime();
   const decided = { request, broken, people: seat.people };
   if (refused !== undefined) {
-    return (
-      <RefusedNotice
-        {...decided}
-        {...{ refused, outcome: outcome(request) }}
-        isKept={isKept(refused, { request, seat, now })}
-      />
-    );
+    // Whether the page still shows the form that was refused.
+    const isKept = {
+      vote: obstacleTo(seat, request) === undefined,
+      withdrawal: withdrawalOf(request, now) !== undefined,
+      'break-glass': canBreakGlass(seat, request),
+      review: false,
+    }[refused.typed.form];
+    return <RefusedNotice {...decided} refused={refused} outcome={outcome(request)} isKept={isKept} />;
   }
   const vote = ownVote(seat, request);
   if (vote !== undefined) return <Confirmation request={request} vote={vote} subject={seat.visitor.subject} />;
   const obstacle = obstacleTo(seat, request);
   if (obstacle === undefined) return null;
-  return obstacle === 'final' || obstacle === 'already_voted' ? (
-    <Ended {...decided} />
-  ) : (
-    <NotYours obstacle={obstacle} />
+  const isOver = obstacle === 'final' || obstacle === 'already_voted';
+  return (
+    <div class="notice info" role="status">
+      <strong>{isOver ? 'This request has ended.' : 'You cannot decide this request.'}</strong>
+      {isOver && <Decided {...decided} />}
+      <p>{isOver ? outcome(request) : OBSTACLES[obstacle]}</p>
+    </div>
   );
 }
 
-/** Whether the page still has the form that was refused. */
-function isKept(
-  { typed }: Refused,
-  { request, seat, now }: { request: AccessRequest; seat: Seat; now: Date },
-): boolean {
-  switch (typed.form) {
-    case 'vote':
-      return obstacleTo(seat, request) === undefined;
-    case 'withdrawal':
-      return withdrawalOf(request, now) !== undefined;
-    case 'break-glass':
-      return canBreakGlass(seat, request);
-    case 'review':
-      return false;
-  }
-}
-
-/** The form with which the visitor decides; nothing when they cannot. */
+/** The form with which the visitor decides, if they can. */
 export function DecisionForm({ request, seat, csrfToken, refused }: SeatedProps & { readonly csrfToken: string }) {
   const capacities = obstacleTo(seat, request) === undefined ? capacitiesOf(seat, request) : [];
   const [first] = capacities;
@@ -103,7 +89,7 @@ export function DecisionForm({ request, seat, csrfToken, refused }: SeatedProps 
           </button>
         </div>
         <p class="hint" data-unread hidden>
-          Scroll to the end of what is asked for to approve it.
+          To approve, first scroll to the end of the request.
         </p>
         <p class="hint">{consequence(request, first)}</p>
       </form>
@@ -111,12 +97,12 @@ export function DecisionForm({ request, seat, csrfToken, refused }: SeatedProps 
   );
 }
 
-/** Where there is a choice, or the name is not the visitor's own, it is said in whose name the vote counts. */
+/** Says in whose name the vote counts, unless the visitor's own is the only choice. */
 function InWhoseName({ capacities, chosen }: { capacities: readonly Capacity[]; chosen: string | undefined }) {
   if (capacities.every(({ standIn }) => standIn === undefined)) return null;
   return (
     <div>
-      <label for="on-behalf-of">Your decision counts as that of</label>
+      <label for="on-behalf-of">Decide as</label>
       <select id="on-behalf-of" name="onBehalfOf">
         {capacities.map(({ approver, standIn }) => (
           <option
@@ -125,16 +111,18 @@ function InWhoseName({ capacities, chosen }: { capacities: readonly Capacity[]; 
             selected={standIn !== undefined && approver.subject === chosen}
           >
             {plainText(approver.subject)}
-            {standIn === undefined ? ' (yourself)' : ', for whom you stand in'}
+            {standIn === undefined ? ' (yourself)' : ' (you stand in for them)'}
           </option>
         ))}
       </select>
-      <p class="hint">One decision: whoever decides for somebody else does not decide for themselves as well.</p>
+      <p class="hint">
+        You have one decision. If you decide for another approver, you cannot also decide for yourself.
+      </p>
     </div>
   );
 }
 
-/** An option holds text alone. */
+/** An `<option>` can only hold text. */
 const plainText = (text: string) =>
   visiblePieces(text)
     .map((piece) => piece.text)
@@ -145,11 +133,11 @@ function consequence(request: AccessRequest, { approver }: Capacity): string {
   const after = { ...request, votes: [...request.votes, mine] };
   const next = resolutionOf(after);
   if (next === 'granted') {
-    return `${wordsOf(request).onceGranted} Neither answer can be taken back.`;
+    return `${wordsOf(request).onceGranted} You cannot change either decision later.`;
   }
   const denial = openStage(request).veto
     ? 'A denial ends the request.'
-    : 'A denial ends it once too few could approve.';
+    : 'A denial ends it once too few approvers are left to approve it.';
   if (typeof next === 'number') {
     return `If you approve, others decide next: “${openStage({ ...request, stage: next }).name}”. ${denial}`;
   }
@@ -161,7 +149,6 @@ function moreApprovals(request: Tallied): string {
   return `${missing} more ${missing === 1 ? 'approval is' : 'approvals are'}`;
 }
 
-/** Who said it, as the visitor reads it. */
 function Confirmation({ request, vote, subject }: { request: AccessRequest; vote: Vote; subject: string }) {
   const { approver, castBy, verdict, at } = vote;
   const isOwn = approver.subject === subject;
@@ -193,26 +180,7 @@ function outcome(request: AccessRequest): string {
 }
 
 const OBSTACLES = {
-  own_request: 'You asked for this yourself, or your agent did, so somebody else has to decide it.',
-  delegate_of_requester: 'You stand in for somebody who asked for this, so somebody else has to decide it.',
-  not_eligible: 'Others decide it; who, is said under “Who decides”.',
+  own_request: 'You or your agent requested this, so another approver has to decide it.',
+  delegate_of_requester: 'You stand in for a person who requested this, so another approver has to decide it.',
+  not_eligible: '“Who decides” lists the approvers who can.',
 } as const satisfies Record<Exclude<Obstacle, 'final' | 'already_voted'>, string>;
-
-function NotYours({ obstacle }: { obstacle: keyof typeof OBSTACLES }) {
-  return (
-    <div class="notice info" role="status">
-      <strong>You cannot decide this request.</strong>
-      <p>{OBSTACLES[obstacle]}</p>
-    </div>
-  );
-}
-
-function Ended(decided: { request: AccessRequest; broken: BrokenGlass | undefined; people: Directory }) {
-  return (
-    <div class="notice info" role="status">
-      <strong>This request has ended.</strong>
-      <Decided {...decided} />
-      <p>{outcome(decided.request)}</p>
-    </div>
-  );
-}

@@ -15,27 +15,25 @@ import { visitorOf } from './authenticate.ts';
 import { cursorParameter, cursorsOf, given, InboxTabs, PageLinks } from './paging.tsx';
 
 interface DelegationsProps {
-  /** Those that the visitor made and that are in force, the latest first. */
+  /** Delegations that the visitor made and that are in force, newest first. */
   readonly made: Page<Delegation>;
-  /** Those by which the visitor may speak for somebody now. */
+  /** Delegations that let the visitor decide for others now. */
   readonly received: Page<Delegation>;
-  /** Those that the visitor made and that are over. */
+  /** Delegations that the visitor made and that have ended. */
   readonly over: Page<Delegation>;
-  /** Of the address of this page. */
   readonly parameters: Parameters;
   readonly person: SignedIn;
 }
 
 type Parameters = Readonly<Record<string, string | undefined>>;
 
-/** The parameter of the address that says where a list goes on. */
+/** The query parameter with the cursor of each list. */
 const CURSORS = {
   made: 'madeCursor',
   received: 'receivedCursor',
   over: 'overCursor',
 } as const satisfies Record<DelegationList, string>;
 
-/** Who decides while the visitor is away, and for whom they decide. */
 function DelegationsPage({ made, received, over, parameters, person }: DelegationsProps) {
   return (
     <Frame title="Out of office" section="Approvals" person={person}>
@@ -47,7 +45,7 @@ function DelegationsPage({ made, received, over, parameters, person }: Delegatio
         <section class="card" aria-labelledby="made">
           <h2 id="made">Who decides for you</h2>
           {made.rows.length === 0 ? (
-            <p class="soft">Nobody, at present.</p>
+            <p class="soft">No stand-in at the moment.</p>
           ) : (
             <ul class="votes">
               {made.rows.map((one) => (
@@ -55,12 +53,12 @@ function DelegationsPage({ made, received, over, parameters, person }: Delegatio
               ))}
             </ul>
           )}
-          <Pages page={made} list="made" of="those who decide for you" parameters={parameters} />
+          <Pages page={made} list="made" of="your stand-ins" parameters={parameters} />
           <NewDelegation csrfToken={person.csrfToken} />
         </section>
         {received.rows.length > 0 && (
           <section class="card" aria-labelledby="received">
-            <h2 id="received">For whom you decide</h2>
+            <h2 id="received">People you decide for</h2>
             <ul class="votes">
               {received.rows.map((one) => (
                 <li key={one.id}>
@@ -71,7 +69,7 @@ function DelegationsPage({ made, received, over, parameters, person }: Delegatio
                 </li>
               ))}
             </ul>
-            <Pages page={received} list="received" of="those for whom you decide" parameters={parameters} />
+            <Pages page={received} list="received" of="people you decide for" parameters={parameters} />
           </section>
         )}
         {over.rows.length > 0 && <Over delegations={over} parameters={parameters} />}
@@ -116,14 +114,15 @@ function NewDelegation({ csrfToken }: { csrfToken: string }) {
         <label for="delegate">Stand-in</label>
         <input type="text" id="delegate" name="delegate" required maxLength={255} aria-describedby="delegate-hint" />
         <p class="hint" id="delegate-hint">
-          The identifier with which they sign in. What they decide for you counts as yours; they cannot hand it on.
+          The identifier they sign in with. Their decisions for you count as yours. They cannot delegate further.
         </p>
       </div>
       <div>
         <label for="until">Last day</label>
         <input type="date" id="until" name="until" required aria-describedby="until-hint" />
         <p class="hint" id="until-hint">
-          It ends with that day, at midnight UTC; 90 days from now at most. You can revoke it earlier.
+          The delegation ends at the end of that day (midnight UTC), 90 days from now at most. You can revoke it
+          earlier.
         </p>
       </div>
       <div>
@@ -136,7 +135,7 @@ function NewDelegation({ csrfToken }: { csrfToken: string }) {
 function Over({ delegations, parameters }: { delegations: Page<Delegation>; parameters: Parameters }) {
   return (
     <section class="card" aria-labelledby="over">
-      <h2 id="over">What is over</h2>
+      <h2 id="over">Past delegations</h2>
       <ul class="votes">
         {delegations.rows.map(({ id, delegate, createdAt, until, revokedAt }) => (
           <li key={id}>
@@ -145,19 +144,18 @@ function Over({ delegations, parameters }: { delegations: Page<Delegation>; para
           </li>
         ))}
       </ul>
-      <Pages page={delegations} list="over" of="what is over" parameters={parameters} />
+      <Pages page={delegations} list="over" of="past delegations" parameters={parameters} />
     </section>
   );
 }
 
 const DAY_MS = 86_400_000;
-/** A day less than what the database takes at most, so that the last day is in it whole. */
+/** One day less than the database allows, so that the whole last day fits. */
 const LONGEST_DAYS = 91;
-/** Delegations on one page of each list. */
 const LIST_LIMIT = 50;
 const LINK = { href: '/delegations', label: 'To your delegations' };
 const UNLISTED =
-  'The directory does not list you, so it could not end the delegation when you leave. Ask the people who keep it to add you.';
+  'The directory does not list you, so it could not end the delegation when you leave. Ask its administrators to add you.';
 
 interface DelegationsHttp {
   readonly delegations: StandIns;
@@ -166,7 +164,7 @@ interface DelegationsHttp {
   readonly log: Logger;
 }
 
-/** `/delegations`: who decides for the visitor while they are away. Needs the visitor, parsed bodies and the CSRF check before it. */
+/** `/delegations`: who decides for the visitor while they are away. Expects the visitor, parsed bodies and the CSRF check before it. */
 export function delegationsRouter(http: DelegationsHttp): Router {
   const router = express.Router();
   router.get('/', show(http));
@@ -183,7 +181,7 @@ const listQuery = z.object({
 
 function show({ delegations }: DelegationsHttp) {
   return async (request: Request, response: Response) => {
-    const visitor = visitorOf(request, response);
+    const visitor = visitorOf(response);
     const query = listQuery.safeParse(request.query);
     if (!query.success) throw new Refusal(400, 'There is no such page', 'Start again without a cursor.', LINK);
     const page = (which: DelegationList) =>
@@ -200,14 +198,14 @@ function show({ delegations }: DelegationsHttp) {
     const emptied = Object.entries({ made, received, over }).find(
       ([which, { rows }]) => rows.length === 0 && query.data[CURSORS[which as DelegationList]] !== undefined,
     );
-    // What was on this page is over meanwhile.
+    // The delegations on this page have ended meanwhile.
     if (emptied !== undefined) return response.redirect(303, '/delegations');
     const person = { name: visitor.name, csrfToken: csrfTokenOf(request) };
     response.send(renderPage(<DelegationsPage {...{ made, received, over, parameters, person }} />));
   };
 }
 
-/** A day means its end, by UTC. */
+/** A day means the end of that day in UTC. */
 const until = z.union([
   z.iso.date().transform((day) => new Date(Date.parse(day) + DAY_MS).toISOString()),
   z.iso.datetime({ offset: true }),
@@ -216,40 +214,44 @@ const newDelegation = z.object({ delegate: z.string().trim().min(1).max(255), un
 
 function add({ delegations, people, clock, log }: DelegationsHttp) {
   return async (request: Request, response: Response) => {
-    const visitor = visitorOf(request, response);
+    const visitor = visitorOf(response);
     const body = newDelegation.safeParse(request.body);
     if (!body.success) {
-      throw new Refusal(400, 'This is no delegation', 'Say who stands in, and until which day or instant.', LINK);
+      throw new Refusal(400, 'The delegation is incomplete', 'Name the stand-in and the last day or instant.', LINK);
     }
     const { delegate, until: end } = body.data;
     refuseUnfit(visitor.subject, delegate, people());
     if (Date.parse(end) > clock.now() + LONGEST_DAYS * DAY_MS) {
-      throw new Refusal(400, 'That is too long', 'A delegation lasts 90 days at most. Make another one then.', LINK);
+      throw new Refusal(
+        400,
+        'The delegation is too long',
+        'It can last 90 days at most. Create another one when it ends.',
+        LINK,
+      );
     }
     const id = `dlg_${randomText(16)}`;
     const { issuer, subject, roles, chain } = visitor;
     const outcome = await delegations.add({ id, delegator: { issuer, subject, roles }, chain, delegate, until: end });
-    if (outcome === 'past')
-      throw new Refusal(400, 'That is over already', 'Choose a day that is not in the past.', LINK);
+    if (outcome === 'past') throw new Refusal(400, 'That day is in the past', 'Choose today or a later day.', LINK);
     if (outcome === 'unlisted') throw new Refusal(409, 'You cannot let another person decide for you', UNLISTED, LINK);
-    log.info({ delegationId: id, until: end }, 'somebody lets another decide for them');
+    log.info({ delegationId: id, until: end }, 'an approver delegated their decisions');
     if (wantsPage(request)) return response.redirect(303, '/delegations');
     response.status(201).json({ id, delegate, until: end });
   };
 }
 
 function refuseUnfit(delegator: string, delegate: string, directory: Directory): void {
-  if (delegate === delegator) throw new Refusal(400, 'That is you', 'Name somebody else.', LINK);
+  if (delegate === delegator) throw new Refusal(400, 'You cannot stand in for yourself', 'Name another person.', LINK);
   if (directory.people.length === 0 || directory.find(delegate)?.isActive === true) return;
-  throw new Refusal(400, 'There is nobody of that name', 'Use the identifier with which they sign in.', LINK);
+  throw new Refusal(400, 'There is no such person', 'Use the identifier they sign in with.', LINK);
 }
 
 function revoke({ delegations, log }: DelegationsHttp) {
   return async (request: Request, response: Response) => {
-    const { subject } = visitorOf(request, response);
+    const { subject } = visitorOf(response);
     const id = String(request.params['id']);
     if (!/^dlg_[A-Za-z0-9_-]{1,64}$/.test(id) || (await delegations.revoke(id, subject)) !== 'revoked') {
-      throw new Refusal(404, 'You made no such delegation', 'Look at the list of your own.', LINK);
+      throw new Refusal(404, 'You have no such delegation', 'Open the list of your delegations.', LINK);
     }
     log.info({ delegationId: id }, 'a delegation was revoked');
     if (wantsPage(request)) return response.redirect(303, '/delegations');

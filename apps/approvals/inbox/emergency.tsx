@@ -1,19 +1,11 @@
-import type { AccessRequest } from '../../../workflows/domain/access-request/access-request.ts';
 import { Time } from '../../shared/pages/layout.tsx';
 import { Code, Visible } from '../../shared/pages/visible.tsx';
 import type { Page } from '../stores/lists.ts';
 import { PageLinks } from './paging.tsx';
-import { LONGEST_TEXT } from './typed-text.ts';
+import { type FormProps, LONGEST_TEXT } from './refused.tsx';
 import type { BrokenGlass } from '../stores/break-glass.store.ts';
 
-interface FormProps {
-  readonly request: AccessRequest;
-  readonly csrfToken: string;
-  /** What was typed when it was refused. */
-  readonly typed: string | undefined;
-}
-
-/** For those who may: the way past the stages, folded away, so that nobody takes it for the ordinary one. */
+/** Grants without the stages, for the people who may. It is collapsed, so that it is not mistaken for the usual form. */
 export function BreakGlassForm({ request, csrfToken, typed }: FormProps) {
   return (
     <section class="card" aria-labelledby="emergency">
@@ -26,7 +18,8 @@ export function BreakGlassForm({ request, csrfToken, typed }: FormProps) {
           <input type="hidden" name="callDigest" value={request.callDigest} />
           <input type="hidden" name="generation" value={String(request.generation)} />
           <p>
-            You may grant this alone and at once. An alarm goes off, all approvers see it, and somebody else reviews it.
+            You can grant this alone and immediately. It raises an alarm, all approvers see it, and another one reviews
+            it.
           </p>
           <div>
             <label for="emergency-reason">Why it cannot wait</label>
@@ -50,13 +43,13 @@ interface EmergencyProps {
   readonly typed: string | undefined;
 }
 
-/** That a request was granted in an emergency, why, and whether somebody looked at that; and the form to say that one did. */
+/** Shows an emergency grant with its reason and its review, or the form for that review. */
 export function EmergencyNotice({ broken, csrfToken, typed }: EmergencyProps) {
   const { grantedBy, reason, at, review } = broken;
   return (
     <div class={`notice ${review === undefined ? 'bad' : 'warn'}`} role="status">
       <strong>
-        Granted in an emergency by <Visible text={grantedBy} /> <Time at={at} />, past its approvers.
+        Granted in an emergency by <Visible text={grantedBy} /> <Time at={at} />, without its approvers.
       </strong>
       <p>
         “<Visible text={reason} />”
@@ -71,12 +64,12 @@ export function EmergencyNotice({ broken, csrfToken, typed }: EmergencyProps) {
           )}
         </p>
       )}
-      {review === undefined && csrfToken === undefined && <p>Somebody else has to review it.</p>}
+      {review === undefined && csrfToken === undefined && <p>Another approver has to review it.</p>}
       {review === undefined && csrfToken !== undefined && (
         <form class="decision" method="post" action={`/requests/${broken.requestId}/review`}>
           <input type="hidden" name="csrfToken" value={csrfToken} />
           <div>
-            <label for="note">What you found</label>
+            <label for="note">Your findings</label>
             <textarea id="note" name="note" maxLength={LONGEST_TEXT} value={typed} />
           </div>
           <div>
@@ -90,17 +83,16 @@ export function EmergencyNotice({ broken, csrfToken, typed }: EmergencyProps) {
 
 interface UnreviewedProps {
   readonly unreviewed: Page<BrokenGlass> & { readonly count: number };
-  /** Of the address of the list below. */
   readonly parameters: Readonly<Record<string, string | undefined>>;
 }
 
-/** What was granted in an emergency and is still to be reviewed: above every list. */
+/** Emergency grants without a review, shown above every list. */
 export function Unreviewed({ unreviewed, parameters }: UnreviewedProps) {
   const { rows, count } = unreviewed;
   if (rows.length === 0) return null;
   return (
     <section class="notice bad" aria-labelledby="unreviewed">
-      <strong id="unreviewed">Granted in an emergency, and not reviewed yet: {count.toLocaleString('en')}</strong>
+      <strong id="unreviewed">Emergency grants that need a review: {count.toLocaleString('en')}</strong>
       <ul>
         {rows.map(({ requestId, tool, grantedBy, at }) => (
           <li key={requestId}>

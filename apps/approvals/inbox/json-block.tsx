@@ -2,7 +2,7 @@ import { DEEPEST_LEVEL } from '../../shared/pages/assets.ts';
 import { type Findings, findingsOf, isSuspect, visiblePieces } from '../../shared/pages/visible-text.ts';
 import { Pieces, Visible } from '../../shared/pages/visible.tsx';
 
-/** A piece of laid out JSON. `text` pieces are strings in the content, the rest is structure. */
+/** A piece of formatted JSON. `text` pieces are string values; the others are structure. */
 interface JsonPiece {
   readonly kind: 'key' | 'text' | 'other' | 'layout';
   readonly text: string;
@@ -11,8 +11,8 @@ interface JsonPiece {
 const INDENT = '  ';
 
 /**
- * Lays out RFC 8785 text for reading. Only blanks and line breaks are added, and only between tokens: with the
- * `layout` pieces left out, the pieces joined are the text that was given, character for character.
+ * Formats RFC 8785 text for reading. It adds only blanks and line breaks between tokens: without the `layout` pieces, the
+ * joined pieces are the given text, character for character.
  */
 export function layOutJson(canonical: string): JsonPiece[] {
   const pieces: JsonPiece[] = [];
@@ -40,7 +40,7 @@ function kindOf(token: string, next: string | undefined): JsonPiece['kind'] {
   return 'other';
 }
 
-/** Where the token that begins at `at` ends. Scans by hand: a pattern would need memory for each character of a string. */
+/** Where the token at `at` ends. Scans by hand: a pattern would need memory for each character of a string. */
 function endOfToken(json: string, at: number): number {
   const first = json[at] ?? '';
   if ('{}[],:'.includes(first)) return at + 1;
@@ -53,15 +53,14 @@ function endOfToken(json: string, at: number): number {
   return end + 1;
 }
 
-/** A line as it is drawn, where it is wide enough. */
 interface JsonLine {
   readonly depth: number;
   readonly pieces: readonly JsonPiece[];
 }
 
 /**
- * Laid out JSON by lines. A line ends where the layout ends one, and behind each `\n` of a text: what follows it
- * begins a line of its own, as its author wrote it.
+ * Splits formatted JSON into lines. A line also ends after each `\n` in a string, so that the page shows the lines that the author
+ * of the string wrote.
  */
 export function linesOf(pieces: readonly JsonPiece[]): JsonLine[] {
   const lines: { depth: number; pieces: JsonPiece[] }[] = [{ depth: 0, pieces: [] }];
@@ -79,7 +78,7 @@ export function linesOf(pieces: readonly JsonPiece[]): JsonLine[] {
   return lines;
 }
 
-/** A text in JSON, cut behind each line break that is written in it. Scans by hand, as texts may have megabytes. */
+/** A JSON string, split after each escaped line break. Scans by hand because strings can have megabytes. */
 function writtenLines(json: string): string[] {
   const lines: string[] = [];
   let from = 0;
@@ -93,9 +92,9 @@ function writtenLines(json: string): string[] {
 }
 
 const CLASSES = { key: 'k', text: 's', other: 'o', layout: '' } as const satisfies Record<JsonPiece['kind'], string>;
-/** From how many characters on tokens are not kept together: there would be a million of them. */
+/** From this length on, lines may break inside tokens: there could be a million tokens. */
 const DENSE_FROM = 100_000;
-/** How many findings of a kind are named. All of them are marked. */
+/** How many findings of a kind the warning names. The text marks all of them. */
 const NAMED = 8;
 
 interface JsonBlockProps {
@@ -105,8 +104,8 @@ interface JsonBlockProps {
 }
 
 /**
- * RFC 8785 text, laid out and complete, however long it is: it scrolls and is never cut. What would not show, or would
- * mislead, stands there as its escape; what looks like something else has its code points beside it.
+ * Shows RFC 8785 text formatted and complete, however long it is: it scrolls and is never cut. Invisible and misleading
+ * characters appear as escapes; characters that look like others have their code points beside them.
  */
 export function JsonBlock({ canonical, label, isDense = canonical.length > DENSE_FROM }: JsonBlockProps) {
   const bytes = new TextEncoder().encode(canonical).length;
@@ -121,15 +120,14 @@ export function JsonBlock({ canonical, label, isDense = canonical.length > DENSE
         ))}
       </pre>
       <p class="under">
-        Complete and exact: {bytes.toLocaleString('en')} {bytes === 1 ? 'byte' : 'bytes'} of JSON, laid out for reading.
-        A bar at the left stands beside lines that had to be broken{isDense && ', which is done anywhere'}.
-        {findings.calm.length > 0 && ' Dots are under what is written in other letters or signs than those of ASCII.'}
+        Complete and exact: {bytes.toLocaleString('en')} {bytes === 1 ? 'byte' : 'bytes'} of JSON, formatted for
+        reading. A bar on the left marks wrapped lines{isDense && ', which can break anywhere'}.
+        {findings.calm.length > 0 && ' Dots mark characters outside ASCII.'}
       </p>
     </>
   );
 }
 
-/** A line with what is drawn of its texts. */
 const drawnLine = ({ depth, pieces }: JsonLine) => ({
   depth,
   parts: pieces.map((piece) => ({ ...piece, shown: isText(piece) ? visiblePieces(piece.text, 'json') : [] })),
@@ -154,12 +152,13 @@ function Line({ line: { depth, parts }, isDense }: { line: ReturnType<typeof dra
   );
 }
 
-/** What to look at, in words: each thing that was found, so that a person need not find it among many lines. */
+/** Names each finding, so that an approver need not search many lines for it. */
 function Misleading({ findings: { hidden, alike, blanks } }: { findings: Findings }) {
   return (
     <div class="notice warn" role="note">
       <p>
-        <strong>Look closely.</strong> These arguments have characters that do not show, or that look like others.
+        <strong>Look closely.</strong> These arguments contain invisible characters, or characters that look like
+        others.
       </p>
       <ul class="findings">
         {hidden.length > 0 && (
@@ -169,10 +168,10 @@ function Misleading({ findings: { hidden, alike, blanks } }: { findings: Finding
         )}
         {alike.length > 0 && (
           <li>
-            Not what they look like, with their code points beside them: <Named texts={alike} />
+            Characters that look like others, with their code points beside them: <Named texts={alike} />
           </li>
         )}
-        {blanks > 0 && <li>{blanks.toLocaleString('en')} blanks in a row, each drawn as a dot</li>}
+        {blanks > 0 && <li>{blanks.toLocaleString('en')} blanks in a row, each shown as a dot</li>}
       </ul>
     </div>
   );

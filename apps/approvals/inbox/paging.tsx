@@ -10,7 +10,6 @@ const TABS = [
   ['delegations', '/delegations', 'Out of office'],
 ] as const;
 
-/** Where one is in the inbox, and where else one can go. */
 export function InboxTabs({ current }: { current: (typeof TABS)[number][0] }) {
   return (
     <nav class="tabs" aria-label="Parts of the inbox">
@@ -23,19 +22,19 @@ export function InboxTabs({ current }: { current: (typeof TABS)[number][0] }) {
   );
 }
 
-/** The parameter of an address that says where a list goes on. */
+/** A query parameter with a list cursor. */
 export const cursorParameter = z
   .string()
   .transform((text, context) => {
     const cursor = readCursor(text);
-    if (cursor === undefined) context.addIssue({ code: 'custom', message: 'is none that this service gave out' });
+    if (cursor === undefined) context.addIssue({ code: 'custom', message: 'is not a cursor of this service' });
     return cursor ?? z.NEVER;
   })
   .optional();
 
 type Neighbours = Pick<Page<unknown>, 'next' | 'previous'>;
 
-/** The cursors of a page for programs: `nextCursor` and `previousCursor`, or with the name of the list between the words. */
+/** The cursors of a page in JSON: `nextCursor` and `previousCursor`, or with the list's name, `nextMadeCursor`. */
 export function cursorsOf({ next, previous }: Neighbours, list = ''): Record<string, string> {
   return {
     ...(next && { [`next${list}Cursor`]: writeCursor(next) }),
@@ -45,16 +44,16 @@ export function cursorsOf({ next, previous }: Neighbours, list = ''): Record<str
 
 interface PageLinksProps {
   readonly page: Neighbours;
-  /** What is in the list, for those who hear the page. */
+  /** Names the list for screen readers. */
   readonly of: string;
   readonly path: string;
-  /** Every parameter of the address. */
+  /** All query parameters of the page. */
   readonly parameters: Readonly<Record<string, string | undefined>>;
-  /** The one that says where this list goes on. */
+  /** The query parameter with this list's cursor. */
   readonly name: string;
 }
 
-/** The ways to the pages beside this one; nothing when there are none. */
+/** Links to the previous and the next page, if there are any. */
 export function PageLinks({ page: { next, previous }, of, path, parameters, name }: PageLinksProps) {
   if (next === undefined && previous === undefined) return null;
   const to = (cursor: NonNullable<typeof next>) => addressOf(path, { ...parameters, [name]: writeCursor(cursor) });
@@ -74,14 +73,14 @@ export function PageLinks({ page: { next, previous }, of, path, parameters, name
   );
 }
 
-/** Those of the named parameters that an address has, once they were read: each is one text. */
+/** The named query parameters. Expects a query that was validated: each is one string. */
 export const given = (
   { query }: Pick<Request, 'query'>,
   names: readonly string[],
 ): Record<string, string | undefined> =>
   Object.fromEntries(names.map((name) => [name, query[name] as string | undefined]));
 
-/** A local address with those parameters that have a value. */
+/** A local address with the parameters that have a value. */
 export function addressOf(path: string, parameters: Readonly<Record<string, string | undefined>>): string {
   const given = Object.entries(parameters).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]]));
   return given.length === 0 ? path : `${path}?${new URLSearchParams(given).toString()}`;

@@ -5,15 +5,18 @@ import { Visible } from '../../shared/pages/visible.tsx';
 import type { BrokenGlass } from '../stores/break-glass.store.ts';
 import { DECIDED } from './view.tsx';
 
-/** What a visitor wrote into a form that was refused. */
+/** The most characters of a text field, as browsers count them. */
+export const LONGEST_TEXT = 2_000;
+
+/** The text of a form that was refused. */
 export interface Typed {
   readonly form: 'vote' | 'break-glass' | 'review' | 'withdrawal';
   readonly text: string | undefined;
-  /** In whose place they wanted to decide. */
+  /** The approver for whom the visitor wanted to decide. */
   readonly onBehalfOf?: string | undefined;
 }
 
-/** Why a form was refused, and what was in it. */
+/** A refused form: the reason, and its text. */
 export interface Refused {
   readonly title: string;
   readonly nextStep: string;
@@ -26,11 +29,19 @@ interface DecidedProps {
   readonly people: Directory;
 }
 
-/** What was typed, for the form that it was typed into. */
+/** The props of the forms without a verdict. */
+export interface FormProps {
+  readonly request: AccessRequest;
+  readonly csrfToken: string;
+  /** The text of a refused attempt. */
+  readonly typed: string | undefined;
+}
+
+/** The refused text, for the form that it came from. */
 export const textFor = (form: Typed['form'], refused: Refused | undefined): string | undefined =>
   refused?.typed.form === form ? refused.typed.text : undefined;
 
-/** Says at the top of the page what was refused and who was first. What was typed stands here when no form has it any more. */
+/** Says at the top of the page why the form was refused and who decided first. It keeps the typed text when the form is gone. */
 export function RefusedNotice({ refused, outcome, isKept, ...decided }: DecidedProps & RefusedNoticeProps) {
   const { title, nextStep, typed } = refused;
   return (
@@ -41,7 +52,7 @@ export function RefusedNotice({ refused, outcome, isKept, ...decided }: DecidedP
       <p>{outcome}</p>
       {!isKept && typed.text !== undefined && typed.text.trim() !== '' && (
         <div>
-          <label for="typed">What you wrote, which was not recorded</label>
+          <label for="typed">Your text, which was not recorded</label>
           <textarea id="typed" readOnly value={typed.text} />
         </div>
       )}
@@ -51,13 +62,13 @@ export function RefusedNotice({ refused, outcome, isKept, ...decided }: DecidedP
 
 interface RefusedNoticeProps {
   readonly refused: Refused;
-  /** How the request stands now. */
+  /** The current state of the request. */
   readonly outcome: string;
-  /** Whether the form still has what was typed. */
+  /** Whether the form is still on the page and shows the typed text. */
   readonly isKept: boolean;
 }
 
-/** Who decided last, or ended the request, by the name that the directory has for them, and when; nothing where no person did. */
+/** Names the person who decided last or ended the request, and when; empty if no person did. */
 export function Decided({ request, broken, people }: DecidedProps) {
   const last = lastAct(request, broken);
   if (last === undefined) return null;
@@ -69,7 +80,7 @@ export function Decided({ request, broken, people }: DecidedProps) {
       </strong>
       {inPlaceOf !== undefined && (
         <>
-          {', in the place of '}
+          {', on behalf of '}
           <Visible text={nameOf(people, inPlaceOf)} />,
         </>
       )}{' '}
@@ -78,7 +89,7 @@ export function Decided({ request, broken, people }: DecidedProps) {
   );
 }
 
-/** The name that the directory has for a person, with the subject by which the page knows them otherwise. */
+/** A person's name in the directory, followed by the subject that the rest of the page shows. */
 function nameOf(people: Directory, subject: string): string {
   const name = people.find(subject)?.displayName;
   return name === undefined || name === subject ? subject : `${name} (${subject})`;

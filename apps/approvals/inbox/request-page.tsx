@@ -5,24 +5,19 @@ import { Code, Visible } from '../../shared/pages/visible.tsx';
 import { Credentials, Fact, WhoDecides } from './who-decides.tsx';
 import { DecisionForm, Standing } from './decision.tsx';
 import { JsonBlock } from './json-block.tsx';
-import type { BrokenGlass } from '../stores/break-glass.store.ts';
 import { BreakGlassForm, EmergencyNotice } from './emergency.tsx';
 import { textFor, type Refused } from './refused.tsx';
-import { canBreakGlass, canReview, type Seat } from './seat.ts';
+import { canBreakGlass, canReview, type Reading } from './seat.ts';
 import { callOf, StatusBadge, wordsOf } from './view.tsx';
 import { WithdrawalForm } from './withdrawal.tsx';
 
-export interface RequestPageProps {
-  readonly request: AccessRequest;
-  readonly seat: Seat;
-  /** How it was granted, when that was in an emergency. */
-  readonly broken: BrokenGlass | undefined;
+interface RequestPageProps extends Reading {
   readonly person: SignedIn;
-  /** What the visitor wanted to do here and was refused. */
+  /** The visitor's last form, if it was refused. */
   readonly refused?: Refused | undefined;
 }
 
-/** A call that is asked about in other words than these has a mapping. */
+/** The policy evaluates a call under another action if a mapping says so. */
 const TOOLS_CALL = 'tools/call';
 
 /** Everything an approver needs to decide one request, the complete call first. */
@@ -61,7 +56,7 @@ export function RequestPage({ request, seat, broken, person, refused }: RequestP
   );
 }
 
-/** What would be done, complete. */
+/** The requested call or access, complete. */
 function Asked({ request }: { request: AccessRequest }) {
   const { action, resource } = request;
   const call = callOf(request);
@@ -76,13 +71,13 @@ function Asked({ request }: { request: AccessRequest }) {
       />
       {call.bound !== undefined && (
         <>
-          <h3>Also part of the question to policy</h3>
+          <h3>Also evaluated by policy</h3>
           <JsonBlock canonical={call.bound} label="Other context" />
         </>
       )}
       {call.said !== undefined && (
         <>
-          <h3>What the requester says, unverified</h3>
+          <h3>Stated by the requester, unverified</h3>
           <JsonBlock canonical={call.said} label="Input of the requester" />
         </>
       )}
@@ -90,7 +85,7 @@ function Asked({ request }: { request: AccessRequest }) {
   );
 }
 
-/** Who wants what for whom, in one sentence. */
+/** One sentence: the agent, the request, and the person it acts for. */
 function Lead({ request }: { request: AccessRequest }) {
   const { subject, clientId } = request.requester;
   return (
@@ -111,7 +106,7 @@ function Facts({ request }: { request: AccessRequest }) {
   const { requester, action, resource } = request;
   return (
     <section class="card" aria-labelledby="facts">
-      <h2 id="facts">Who asks, and why</h2>
+      <h2 id="facts">Requester and reason</h2>
       <dl class="facts">
         <Fact name="On behalf of">
           <Visible text={requester.subject} />
@@ -126,24 +121,24 @@ function Facts({ request }: { request: AccessRequest }) {
           <Instant at={request.endedAt ?? request.expiresAt} />
         </Fact>
         {request.approval && (
-          <Fact name="Approval holds until">
+          <Fact name="Approval valid until">
             <Instant at={request.approval.approvedUntil} />
           </Fact>
         )}
         <Why request={request} />
         {request.bundle !== undefined && (
           <Fact name="Submitted together">
-            Item {request.bundle.position} of {request.bundle.size} of <Code text={request.bundle.id} />. Each is
-            decided by itself.
+            Item {request.bundle.position} of {request.bundle.size} in <Code text={request.bundle.id} />. Each item is
+            decided separately.
           </Fact>
         )}
         {action.name !== TOOLS_CALL && (
-          <Fact name="Put to policy as">
+          <Fact name="Evaluated by policy as">
             <Code text={`${action.name}, on ${resource.type} ${resource.id}`} />
           </Fact>
         )}
         {resource.properties !== undefined && (
-          <Fact name="What the tool says of itself, unverified">
+          <Fact name="Stated by the tool, unverified">
             <Code text={canonicalJson(resource.properties)} />
           </Fact>
         )}
@@ -155,7 +150,7 @@ function Facts({ request }: { request: AccessRequest }) {
   );
 }
 
-/** What the policy decision point said of its reasons, if it said anything. */
+/** The reasons that the policy decision point gave, if any. */
 function Why({ request: { title, description, reason, policies, template } }: { request: AccessRequest }) {
   if (policies.length === 0 && (title ?? description ?? reason ?? template) === undefined) return null;
   return (

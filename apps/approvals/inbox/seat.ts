@@ -10,16 +10,17 @@ import { partIn } from '../../../workflows/domain/access-request/parties.ts';
 import { earlierVote } from '../../../workflows/domain/access-request/quorum.ts';
 import type { Clock } from '../../shared/clock.ts';
 import type { Directory } from '../../shared/directory/directory.ts';
-import type { BreakGlass } from '../break-glass.ts';
-import { noSuchRequest } from '../cast-vote.ts';
+import type { BreakGlass, Withdraw } from '../break-glass.ts';
+import { type CastVote, noSuchRequest } from '../cast-vote.ts';
 import { readerRow, type ReaderRow } from '../listing.ts';
 import type { AccessRequestSummary } from '../stores/access-request.row.ts';
 import type { AccessRequestStore } from '../stores/access-request.store.ts';
 import type { BreakGlassStore, BrokenGlass } from '../stores/break-glass.store.ts';
-import type { Delegation, DelegationStore } from '../stores/delegation.store.ts';
-import type { Voter } from './authenticate.ts';
+import type { StandIns } from '../stand-ins.ts';
+import type { Delegation } from '../stores/delegation.store.ts';
+import type { Doors, Voter } from './authenticate.ts';
 
-/** Who looks at the inbox, for whom they may speak beside themselves, and what the directory says. */
+/** The visitor, the approvers they stand in for, and the directory. */
 export interface Seat {
   readonly visitor: Voter;
   readonly delegations: readonly Delegation[];
@@ -28,21 +29,20 @@ export interface Seat {
   readonly mayBreakGlass: boolean;
 }
 
-/** In whose name a vote counts. Without a delegation it is the visitor's own. */
+/** The approver for whom a vote counts. Without a delegation it is the visitor. */
 export interface Capacity {
   readonly approver: Approver;
   readonly standIn?: { readonly subject: string; readonly name: string; readonly delegationId: string };
 }
 
-/** Why a visitor cannot decide a request. */
 export type Obstacle = Ineligibility | 'final' | 'already_voted';
 
-/** The vote in which the visitor spoke or was spoken for, which keeps them from voting in the stage that is open. */
+/** The vote that the visitor cast, or that was cast for them, which keeps them from voting in the open stage. */
 export function ownVote({ visitor }: Pick<Seat, 'visitor'>, request: AccessRequestSummary) {
   return earlierVote(request, visitor, request.stage);
 }
 
-/** What is in the way of this visitor's vote, in their own name and in that of everybody else; undefined when nothing is. */
+/** Why the visitor cannot vote, for themselves or for another approver; undefined when they can. */
 export function obstacleTo(seat: Seat, request: AccessRequestSummary): Obstacle | undefined {
   const own = ineligibilityOf(seat.visitor, request, seat.people);
   if (isEnded(request.status)) return own === undefined || own === 'not_eligible' ? 'final' : own;
@@ -50,7 +50,7 @@ export function obstacleTo(seat: Seat, request: AccessRequestSummary): Obstacle 
   return capacitiesOf(seat, request).length > 0 ? undefined : (own ?? 'already_voted');
 }
 
-/** Every name in which the visitor could vote now, their own first. */
+/** All capacities in which the visitor could vote now, their own first. */
 export function capacitiesOf(seat: Seat, request: AccessRequestSummary): Capacity[] {
   if (isEnded(request.status)) return [];
   const { subject } = seat.visitor;
@@ -68,7 +68,7 @@ export function canBreakGlass({ visitor, mayBreakGlass }: Seat, request: AccessR
   return mayBreakGlass && !isEnded(request.status) && partIn(request, namesOf(visitor)) === undefined;
 }
 
-/** Whether the visitor may review an emergency grant: neither who granted it, nor who asked, nor who stands in for these. */
+/** Whether the visitor may review an emergency grant. The granter, the requester and their stand-ins may not. */
 export function canReview({ visitor, delegations }: Seat, request: AccessRequestSummary, broken: BrokenGlass): boolean {
   const standsInForGranter = delegations.some(({ delegator }) => delegator.subject === broken.grantedBy);
   const involved = {
@@ -78,10 +78,9 @@ export function canReview({ visitor, delegations }: Seat, request: AccessRequest
   return broken.review === undefined && partIn(involved, namesOf(visitor)) === undefined && !standsInForGranter;
 }
 
-/** Every name by which the visitor may have a part in a request. */
+/** All names by which the visitor can be a party to a request. */
 export const namesOf = ({ subject, chain }: Pick<Voter, 'subject' | 'chain'>): string[] => [subject, ...chain];
 
-/** The capacity that a delegation gives to its delegate. */
 export function standingIn(
   { id, delegator }: Delegation,
   { subject, name }: Pick<Voter, 'subject' | 'name'>,
@@ -89,27 +88,27 @@ export function standingIn(
   return { approver: delegator, standIn: { subject, name, delegationId: id } };
 }
 
-/** What it takes to know who may read which request. */
-export interface ReadingHttp {
-  readonly store: Pick<AccessRequestStore, 'find'>;
-  readonly people: () => Directory;
-  readonly delegations: Pick<DelegationStore, 'activeTo'>;
-  readonly breakGlass: Pick<BreakGlass, 'mayBreak'>;
-  readonly brokenGlass: Pick<BreakGlassStore, 'find'>;
+export interface InboxHttp extends Doors {
+  readonly store: Pick<AccessRequestStore, 'find' | 'list'>;
+  readonly castVote: CastVote;
+  readonly delegations: StandIns;
+  readonly withdraw: Withdraw;
+  readonly breakGlass: BreakGlass;
+  readonly brokenGlass: BreakGlassStore;
   readonly clock: Clock;
   readonly log: Logger;
 }
 
-/** A request before the eyes of a visitor who may read it. */
-interface Reading {
+/** A request that the visitor may read. */
+export interface Reading {
   readonly request: AccessRequest;
   readonly seat: Seat;
-  /** How it was granted, when that was in an emergency. */
+  /** The emergency grant, if there was one. */
   readonly broken: BrokenGlass | undefined;
 }
 
-/** An agent speaks for no other and grants nothing alone, though an approver delegated to it. */
-export async function seatOf({ people, delegations, breakGlass }: ReadingHttp, visitor: Voter): Promise<Seat> {
+/** An agent never stands in for an approver and never breaks glass, even if an approver delegated to it. */
+export async function seatOf({ people, delegations, breakGlass }: InboxHttp, visitor: Voter): Promise<Seat> {
   const seat = { visitor, people: people() };
   if (visitor.via === 'agent') return { ...seat, mayBreakGlass: false, delegations: [] };
   const mayBreakGlass = breakGlass.mayBreak(visitor);
@@ -117,21 +116,20 @@ export async function seatOf({ people, delegations, breakGlass }: ReadingHttp, v
 }
 
 /**
- * The request, for those who may read it. Throws the same `Refusal` (404) for a request that is for others and for one that does
- * not exist: a guessed or forwarded id tells nothing.
+ * The request, for a visitor who may read it. Throws the same `Refusal` (404) for an unreadable and for a missing request: a
+ * guessed or forwarded id reveals nothing.
  */
-export async function findReadable(http: ReadingHttp, visitor: Voter, id: string): Promise<Reading> {
+export async function findReadable(http: InboxHttp, visitor: Voter, id: string): Promise<Reading> {
   const [request, seat] = await Promise.all([http.store.find(id), seatOf(http, visitor)]);
   if (request === undefined) throw noSuchRequest();
   const broken = await http.brokenGlass.find(id);
   if (!mayRead(readerOf(seat), { ...request, emergency: broken }, seat.people)) {
-    http.log.warn({ accessRequest: id, via: visitor.via }, 'a request was kept from a visitor who may not read it');
+    http.log.warn({ accessRequest: id, via: visitor.via }, 'a visitor asked for a request that they may not read');
     throw noSuchRequest();
   }
   return { request, seat, broken };
 }
 
-/** The reader as the store filters by it. */
 export const readerRowOf = (seat: Seat): ReaderRow =>
   readerRow({ ...readerOf(seat), chain: seat.visitor.chain, actors: seat.visitor.actors }, seat.people);
 

@@ -11,7 +11,7 @@ import type { AccessRequestSummary } from '../stores/access-request.row.ts';
 import type { BrokenGlass } from '../stores/break-glass.store.ts';
 import { canBreakGlass, capacitiesOf, obstacleTo, type Seat } from './seat.ts';
 
-/** The stage that is open, or was at the end: how far it is, and who may decide it, by the names of what they belong to. */
+/** The open or last stage: its progress, and the groups and roles that may decide it. People are only counted. */
 export function stageView(request: AccessRequestSummary) {
   const { name, quorum, veto, approvers, automatic } = openStage(request);
   const { people, groups, roles, owners, requesterManager } = approvers;
@@ -34,35 +34,27 @@ export function stageView(request: AccessRequestSummary) {
   };
 }
 
-/** RFC 8785 texts of what a request is about. */
-interface ShownCall {
-  /** What will run; undefined where no call of a tool is asked for. */
-  readonly arguments: string | undefined;
-  /** Whatever else policy was asked about, and the denial binds. */
-  readonly bound: string | undefined;
-  /** What was added to the request and is bound to nothing: the requester's own words. */
-  readonly said: string | undefined;
-}
-
-/** Whether a call of a tool is asked for. */
 const isToolCall = ({ context }: Pick<AccessRequest, 'context'>): boolean =>
   Object.hasOwn(JSON.parse(context) as JsonObject, 'arguments');
 
-/** The call in a request, and what stands beside it. */
-export function callOf(request: Pick<AccessRequest, 'context' | 'bindingContextMembers'>): ShownCall {
+/** The contents of a request, as RFC 8785 texts. */
+export function callOf(request: Pick<AccessRequest, 'context' | 'bindingContextMembers'>) {
   const { arguments: args, call_digest: _digest, agent: _agent, ...rest } = JSON.parse(request.context) as JsonObject;
   const members = (areBound: boolean) => {
     const chosen = Object.entries(rest).filter(([name]) => request.bindingContextMembers.includes(name) === areBound);
     return chosen.length === 0 ? undefined : canonicalJson(Object.fromEntries(chosen));
   };
   return {
+    /** The arguments of the call; undefined if the request is not for a tool call. */
     arguments: args === undefined ? undefined : canonicalJson(args),
+    /** The rest of the evaluated context, which the denial binds. */
     bound: members(true),
+    /** Context that the requester added and the denial does not bind. */
     said: members(false),
   };
 }
 
-/** A request as the API lists it. */
+/** A request in API lists. */
 export function summaryView(request: AccessRequestSummary) {
   const { id, status, tool, title, subject, requester, template, policies, reason } = request;
   const { generation, callDigest } = request;
@@ -92,7 +84,7 @@ export function summaryView(request: AccessRequestSummary) {
   };
 }
 
-/** Everything that an approver sees of the call in a request. */
+/** Everything that an approver sees of the call. */
 export function callView(request: AccessRequest) {
   const { arguments: args = 'null', said } = callOf(request);
   return {
@@ -100,15 +92,15 @@ export function callView(request: AccessRequest) {
     action: request.action,
     resource: request.resource,
     arguments: JSON.parse(args) as unknown,
-    /** RFC 8785 text: the digest is made of this. */
+    /** RFC 8785 text, which the digest covers. */
     argumentsText: args,
     context: JSON.parse(request.context) as unknown,
-    /** Bound to nothing: what the requester was asked for, or said. */
+    /** The requester's own input, which the denial does not bind. */
     requesterInput: said === undefined ? undefined : (JSON.parse(said) as unknown),
   };
 }
 
-/** A request in full: the complete call, the votes, and whether the visitor may vote. */
+/** A request with the complete call, the votes, and what the visitor may do. */
 export function detailView(request: AccessRequest, seat: Seat, broken?: BrokenGlass) {
   return {
     ...summaryView(request),
@@ -117,12 +109,12 @@ export function detailView(request: AccessRequest, seat: Seat, broken?: BrokenGl
       approver: { issuer, subject },
       ...vote,
     })),
-    /** What automatic resolvers answered, also where it is no vote. */
+    /** All answers of automatic resolvers, including those that are not votes. */
     answers: request.answers,
     breakGlass: broken,
     mayBreakGlass: canBreakGlass(seat, request),
     obstacle: obstacleTo(seat, request),
-    /** Subjects in whose place the visitor may vote. */
+    /** Subjects for whom the visitor may vote. */
     onBehalfOf: capacitiesOf(seat, request).flatMap(({ approver, standIn }) => (standIn ? [approver.subject] : [])),
   };
 }
@@ -143,25 +135,24 @@ export function StatusBadge({ status }: { status: AccessRequestStatus }) {
 
 export const DECIDED = { approve: 'approved', deny: 'denied' } as const satisfies Record<Verdict, string>;
 
-/** What decided, where it was no person. */
+/** Channels that do not belong to a person. */
 const NO_PERSON: Partial<Record<VoteChannel, string>> = { agent: 'agent', automatic: 'automatic' };
 
-/** Says beside a name that it is no person's; nothing beside the name of one. */
+/** Marks a name that does not belong to a person. */
 export function NoPerson({ via }: { via: VoteChannel }) {
   const word = NO_PERSON[via];
   return word === undefined ? null : <span class="badge info">{word}</span>;
 }
 
-/** How an ended request came to its end, in one sentence. */
 const ENDED = {
   approved: 'It was approved.',
   denied: 'It was denied.',
-  expired: 'Nobody decided in time.',
+  expired: 'It expired before it was decided.',
   cancelled: 'It was cancelled.',
   failed: 'It could not be decided.',
 } as const satisfies Record<Exclude<AccessRequestStatus, 'pending'>, string>;
 
-/** What to say of a call of a tool, which runs once. */
+/** Words for a tool call, which runs once. */
 const CALL = {
   heading: { open: 'What will run', ended: 'The call' },
   label: 'Arguments of the call',
@@ -169,27 +160,25 @@ const CALL = {
   onceGranted: 'If you approve, exactly this call runs, once, as soon as policy confirms it.',
   granted: 'The call runs if policy still allows it.',
   notGranted: 'The call does not run.',
-  cancelled: 'Nobody decides it then, and the call does not run.',
-  revoked: 'A call that has not begun does not run on it. What has begun goes on.',
+  cancelled: 'Approvers can no longer decide it, and the call does not run.',
+  revoked: 'A call that has not started does not run on this approval. A call that has started goes on.',
 } as const;
 
-/** The same of anything else that policy was asked about: whoever asked may do it for as long as the approval holds. */
+/** Words for any other access: the requester may use it for as long as the approval is valid. */
 const ACCESS = {
-  heading: { open: 'What is asked for', ended: 'What was asked for' },
+  heading: { open: 'The requested access', ended: 'The requested access' },
   label: 'Action and resource',
   asked: 'asked for this',
-  onceGranted:
-    'If you approve, exactly this is allowed for as long as the approval holds, unless policy says otherwise.',
-  granted: 'It is allowed for as long as the approval holds, unless policy says otherwise.',
+  onceGranted: 'If you approve, exactly this is allowed for as long as the approval is valid, unless policy denies it.',
+  granted: 'It is allowed for as long as the approval is valid, unless policy denies it.',
   notGranted: 'It is not allowed.',
-  cancelled: 'Nobody decides it then, and it is not allowed.',
-  revoked: 'It is not allowed any more. What has begun goes on.',
+  cancelled: 'Approvers can no longer decide it, and it is not allowed.',
+  revoked: 'It is no longer allowed. Work that has started goes on.',
 } as const;
 
-/** The words for what is asked for. */
 export const wordsOf = (request: Pick<AccessRequest, 'context'>) => (isToolCall(request) ? CALL : ACCESS);
 
-/** What became of an ended request, and what follows from it. */
+/** How a request ended, and what follows. */
 export function endOf(request: AccessRequest & { readonly status: keyof typeof ENDED }): string {
   const { granted, notGranted } = wordsOf(request);
   return `${ENDED[request.status]} ${request.status === 'approved' ? granted : notGranted}`;

@@ -6,7 +6,7 @@ import { ActingFor, Visible } from '../../shared/pages/visible.tsx';
 import { Instant, Time } from '../../shared/pages/layout.tsx';
 import { DECIDED, NoPerson, stageView } from './view.tsx';
 
-/** The stage that is open, who may decide it, how far it is, and what was said in it and before. */
+/** The open stage, who may decide it, its progress, and all decisions so far. */
 export function WhoDecides({ request }: { request: AccessRequest }) {
   const stage = stageView(request);
   return (
@@ -23,18 +23,29 @@ export function WhoDecides({ request }: { request: AccessRequest }) {
           {stage.approvals} of {stage.quorum}
         </Fact>
         {request.endedAt === undefined && stage.endsAt !== undefined && (
-          <Fact name="The stage ends">
+          <Fact name="Stage ends">
             <Instant at={stage.endsAt} />
           </Fact>
         )}
       </dl>
-      {request.votes.length > 0 && <Votes request={request} />}
+      {request.votes.length > 0 && (
+        <>
+          <h3>Decisions</h3>
+          <ul class="votes">
+            {request.votes.map((vote) => (
+              <li key={`${vote.stage} ${vote.approver.subject}`}>
+                <VoteLine {...vote} name={stage.of > 1 ? request.stages[vote.stage - 1]?.name : undefined} />
+              </li>
+            ))}
+          </ul>
+        </>
+      )}
       <NoVotes answers={request.answers} />
     </section>
   );
 }
 
-/** Names of groups and roles, and how many people are named beside them; never who all those people are. */
+/** Names roles and groups and counts the named people; it never lists people. */
 function electorateWords(approvers: ReturnType<typeof stageView>['approvers']): string {
   const { people, groups, roles, resourceOwner, requesterManager, automatic } = approvers;
   const words = [
@@ -48,24 +59,9 @@ function electorateWords(approvers: ReturnType<typeof stageView>['approvers']): 
   return words.join(', or ');
 }
 
-function Votes({ request: { votes, stages } }: { request: AccessRequest }) {
-  return (
-    <>
-      <h3>Decisions</h3>
-      <ul class="votes">
-        {votes.map((vote) => (
-          <li key={`${vote.stage} ${vote.approver.subject}`}>
-            <VoteLine vote={vote} stage={stages.length > 1 ? stages[vote.stage - 1]?.name : undefined} />
-          </li>
-        ))}
-      </ul>
-    </>
-  );
-}
-
 const GAVE_NO_VOTE = { abstain: 'left it to people', failed: 'gave no answer' } as const;
 
-/** Resolvers whose answer was no vote. */
+/** Resolvers whose answer was not a vote. */
 function NoVotes({ answers }: Pick<AccessRequest, 'answers'>) {
   return answers.map(({ stage, resolver, verdict, reason, at }) =>
     verdict === 'approve' || verdict === 'deny' ? null : (
@@ -84,13 +80,8 @@ function NoVotes({ answers }: Pick<AccessRequest, 'answers'>) {
   );
 }
 
-function VoteLine({
-  vote: { approver, castBy, actors, verdict, reason, via, at },
-  stage,
-}: {
-  vote: Vote;
-  stage: string | undefined;
-}) {
+function VoteLine(vote: Vote & { readonly name: string | undefined }) {
+  const { approver, castBy, actors, verdict, reason, via, at, name } = vote;
   return (
     <>
       <strong>
@@ -108,10 +99,10 @@ function VoteLine({
         </>
       )}
       {DECIDED[verdict]} <Time at={at} />
-      {stage !== undefined && (
+      {name !== undefined && (
         <>
           {' · '}
-          <Visible text={stage} />
+          <Visible text={name} />
         </>
       )}
       {reason !== undefined && (
@@ -124,13 +115,13 @@ function VoteLine({
 }
 
 // cspell:ignore AKIA ASIA opsur glpat abprs
-/** How credentials begin whose makers mark them: keys in PEM, and tokens of clouds, code hosts, chats, payment services, and JWTs. */
+/** Credentials with a recognizable form: PEM keys, JWTs, and tokens of clouds, code hosts, chats and payment services. */
 const MARKED =
   /-----BEGIN [A-Z ]*PRIVATE KEY-----|\b(?:(?:AKIA|ASIA)[A-Z0-9]{16}|gh[opsur]_\w{20}|github_pat_\w{20}|glpat-[\w-]{20}|xox[abprs]-[\w-]{10}|sk_live_\w{10}|eyJ[\w-]{10,}\.eyJ[\w-]{10,}\.)|\b(?:Bearer|Basic) [\w.~+/=-]{16}|:\/\/[^\s/:@]+:[^\s/@]+@/;
 
 /**
- * Where in the arguments of a call there may be credentials: by the names of members whose values are texts, and by how texts look. A hint
- * for people, who see the arguments whole: it decides nothing, and what it does not know it does not name.
+ * Paths in the arguments where credentials may be: by the names of members with string values, and by the form of strings. It is a
+ * hint for approvers, who see all arguments: it decides nothing, and it misses forms that it does not know.
  */
 function credentialsIn(value: Json, at = ''): string[] {
   if (typeof value === 'string') return MARKED.test(value) ? [at] : [];
@@ -139,32 +130,31 @@ function credentialsIn(value: Json, at = ''): string[] {
     return (value as readonly Json[]).flatMap((element, index) => credentialsIn(element, `${at}[${index}]`));
   }
   return Object.entries(value).flatMap(([name, member]) => {
-    const place = at === '' ? name : `${at}.${name}`;
+    const path = at === '' ? name : `${at}.${name}`;
     const isNamed = typeof member === 'string' && member !== '' && speaksOfSecret(name);
-    return isNamed ? [place] : credentialsIn(member, place);
+    return isNamed ? [path] : credentialsIn(member, path);
   });
 }
 
-/** So many places are named; who reads on sees the others. */
-const NAMED_PLACES = 5;
+const NAMED_PATHS = 5;
 
-/** Tells approvers where to look. Nothing where no credentials are seen. */
+/** Tells approvers where the call may contain credentials. */
 export function Credentials({ canonical }: { canonical: string }) {
-  const places = credentialsIn(JSON.parse(canonical) as Json);
-  if (places.length === 0) return null;
+  const paths = credentialsIn(JSON.parse(canonical) as Json);
+  if (paths.length === 0) return null;
   return (
     <div class="notice warn" role="note">
       <p>
-        <strong>There may be credentials in this call,</strong> which the tool gets, and which everybody sees who may
-        read this request: <Visible text={places.slice(0, NAMED_PLACES).join(', ')} />
-        {places.length > NAMED_PLACES && ` and ${places.length - NAMED_PLACES} more`}. Ask whether they belong there,
-        and have them replaced if they do not.
+        <strong>This call may contain credentials.</strong> The tool gets them, and everyone who can read this request
+        sees them: <Visible text={paths.slice(0, NAMED_PATHS).join(', ')} />
+        {paths.length > NAMED_PATHS && ` and ${paths.length - NAMED_PATHS} more`}. Ask whether they belong there. If
+        not, have them replaced.
       </p>
     </div>
   );
 }
 
-/** One line of a list of facts (`dl.facts`). */
+/** One entry of `dl.facts`. */
 export function Fact({ name, children }: { name: string; children: ComponentChildren }) {
   return (
     <div>

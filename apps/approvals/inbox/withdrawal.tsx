@@ -1,46 +1,40 @@
 import type { AccessRequest } from '../../../workflows/domain/access-request/access-request.ts';
 import { Time, usePageTime } from '../../shared/pages/layout.tsx';
 import { Visible } from '../../shared/pages/visible.tsx';
+import { type FormProps, LONGEST_TEXT } from './refused.tsx';
 import type { Withdrawal } from '../break-glass.ts';
 import { wordsOf } from './view.tsx';
-import { LONGEST_TEXT } from './typed-text.ts';
 
 const WORDS = {
   cancel: {
     title: 'Cancel this request',
     button: 'Cancel request',
+    reason: 'Reason for cancelling',
     hint: 'cancelled',
   },
   revoke: {
     title: 'Revoke this approval',
     button: 'Revoke approval',
+    reason: 'Reason for revoking',
     hint: 'revoked',
   },
 } as const satisfies Record<Withdrawal, object>;
 
-/** The form that takes back what can be taken back, or who did it. */
-export function WithdrawalForm({
-  request,
-  csrfToken,
-  typed,
-}: {
-  readonly request: AccessRequest;
-  readonly csrfToken: string;
-  readonly typed: string | undefined;
-}) {
+/** The form that cancels the request or revokes its approval, or who revoked it. */
+export function WithdrawalForm({ request, csrfToken, typed }: FormProps) {
   const now = usePageTime();
   const revoked = request.approval?.revoked;
   if (revoked !== undefined) return <Revoked {...revoked} />;
   const what = withdrawalOf(request, now);
   if (what === undefined) return null;
-  const { title, button, hint } = WORDS[what];
+  const { title, button, reason, hint } = WORDS[what];
   return (
     <section class="card" aria-labelledby="withdraw">
       <h2 id="withdraw">{title}</h2>
       <form class="decision" method="post" action={`/requests/${request.id}/${what}`}>
         <input type="hidden" name="csrfToken" value={csrfToken} />
         <div>
-          <label for="withdraw-reason">Reason for that</label>
+          <label for="withdraw-reason">{reason}</label>
           <textarea id="withdraw-reason" name="reason" maxLength={LONGEST_TEXT} value={typed} />
         </div>
         <div class="decision-buttons">
@@ -54,7 +48,7 @@ export function WithdrawalForm({
   );
 }
 
-/** What of a request can be taken back now. */
+/** What a withdrawal would do to the request now. */
 export function withdrawalOf({ status, approval }: AccessRequest, now: Date): Withdrawal | undefined {
   if (status === 'pending') return 'cancel';
   return approval !== undefined && Date.parse(approval.approvedUntil) > now.getTime() ? 'revoke' : undefined;

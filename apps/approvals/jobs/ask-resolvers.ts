@@ -15,8 +15,8 @@ export interface AskResolversOptions extends Timing {
 }
 
 /**
- * Has automatic resolvers asked: one row for each question, written with the stage that opens. A question that a process died with, or
- * whose answer could not be kept, is asked again. A resolver that does not answer has failed, and is not.
+ * Asks automatic resolvers: the opening of a stage writes one outbox row for its question. A question is repeated after a crash, or when
+ * its answer could not be stored. A resolver that does not answer has failed and is not asked again.
  */
 export function startAskingResolvers({ databaseUrl, consult, ...own }: AskResolversOptions): Promise<Running> {
   const question: OutboxHandler = (subject, stopping) => {

@@ -14,16 +14,19 @@ export interface CarryOutDueOptions {
 }
 
 /**
- * Does what is due by the clock alone: ends requests and stages past their deadline, and notes reminders. A deadline does not depend on
- * it: a request past it is ended whenever it is read or voted on. Any number of processes may do this at once.
+ * Ends requests and stages past their deadlines and records due reminders. Deadlines also hold without this job: reading or voting on a
+ * request ends it first if it is overdue. Any number of processes may run it at once.
  */
 export function startCarryingOutDue({ store, clock, log }: CarryOutDueOptions): Running {
-  /** One batch. Answers how many were carried out. What failed is due again in the next round. */
+  /** Returns how many requests of one batch succeeded. Failed requests are due again in the next round. */
   const carryOut = async () => {
     const due = await store.carryOutDue(BATCH);
     const failed = due.filter(({ failure }) => failure !== null);
     for (const { id, failure } of failed)
-      log.warn({ accessRequest: id, why: failure }, 'what is due of a request could not be carried out; trying again');
+      log.warn(
+        { accessRequest: id, why: failure },
+        'a deadline or reminder of a request could not be carried out; trying again',
+      );
     return due.length - failed.length;
   };
   return startRounds({

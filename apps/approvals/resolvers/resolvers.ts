@@ -13,13 +13,13 @@ import type { Clock } from '../../shared/clock.ts';
 import type { Config } from '../../shared/config/config.ts';
 import { secretText } from '../../shared/config/secrets.ts';
 import { randomText } from '../../shared/crypto.ts';
-import { oneLine } from '../access-requests/problem.ts';
+import { singleLine } from '../access-requests/problem.ts';
 import { createSignedQuestion } from '../callbacks/signed-post.ts';
 import { factsOf } from '../cast-vote.ts';
 import { callView } from '../inbox/view.tsx';
 import type { AccessRequestStore } from '../stores/access-request.store.ts';
 
-/** A verdict and a reason of 2,000 characters, each perhaps as an escape of twelve bytes, have room in it. */
+/** Room for a verdict and a reason of 2,000 characters, each as an escape of up to twelve bytes. */
 const MAX_ANSWER_BYTES = 32 * 1024;
 
 const answerSchema = z.strictObject({
@@ -27,45 +27,43 @@ const answerSchema = z.strictObject({
   reason: z.string().max(2_000).optional(),
 });
 
-/** What a resolver says; `failed` with what was wrong in its place. */
+/** A resolver's answer. For `failed`, `reason` says what was wrong. */
 interface Said {
   readonly verdict: ResolverAnswer['verdict'];
   readonly reason: string | undefined;
-  /** For the log: why there is no answer. */
+  /** For the log: the error behind a failure. */
   readonly cause?: unknown;
 }
 
 /**
- * Asks one resolver, once. What is no answer is a failure, and no failure is an approval. Rejects when `stopping` aborts before there is
- * an answer, and for no other reason.
+ * Asks one resolver, once. A missing or invalid answer counts as a failure, never as an approval. Rejects only when `stopping` aborts
+ * before the answer.
  */
 export type AskResolver = (question: { id: string; body: string }, stopping: AbortSignal) => Promise<Said>;
 
-/** The resolvers of the configuration. Throws `ERR_CONFIG_INVALID` for a secret that is none. */
+/** The configured resolvers. Throws `ERR_CONFIG_INVALID` for an unusable secret. */
 export async function configuredResolvers(
   { approvals }: Pick<Config, 'approvals'>,
   clock: Clock,
 ): Promise<Map<string, AskResolver>> {
-  const entries = Object.entries(approvals.resolvers).map(
-    async ([name, { url, networks, timeoutSeconds, ...rest }]) => {
-      const secret = await secretText(rest.secret, `approvals.resolvers.${name}.secret`);
-      const limits = { timeoutMs: timeoutSeconds * 1_000, maxAnswerBytes: MAX_ANSWER_BYTES, clock };
-      const post = createSignedQuestion({ secret, networks }, limits);
-      const ask: AskResolver = async (question, stopping) => {
-        try {
-          return readAnswer(await post(url, question, stopping));
-        } catch (cause) {
-          stopping.throwIfAborted();
-          return failed('it did not answer', cause);
-        }
-      };
-      return [name, ask] as const;
-    },
-  );
-  return new Map(await Promise.all(entries));
+  const resolvers = new Map<string, AskResolver>();
+  for (const [name, { url, networks, timeoutSeconds, secret }] of Object.entries(approvals.resolvers)) {
+    const sender = { secret: await secretText(secret, `approvals.resolvers.${name}.secret`), networks };
+    const limits = { timeoutMs: timeoutSeconds * 1_000, maxAnswerBytes: MAX_ANSWER_BYTES, clock };
+    const post = createSignedQuestion(sender, limits);
+    resolvers.set(name, async (question, stopping) => {
+      try {
+        return readAnswer(await post(url, question, stopping));
+      } catch (cause) {
+        stopping.throwIfAborted();
+        return failed('it did not answer', cause);
+      }
+    });
+  }
+  return resolvers;
 }
 
-/** A resolver that is not configured any more, while requests still wait for it. */
+/** Requests may still wait for a resolver that is no longer configured. */
 const NOT_CONFIGURED: Said = { verdict: 'failed', reason: 'it is not configured' };
 
 function readAnswer({ status, ...answer }: { status: number; type: string | undefined; text: string }): Said {
@@ -74,15 +72,15 @@ function readAnswer({ status, ...answer }: { status: number; type: string | unde
     const { verdict, reason } = answerSchema.parse(jsonOf(answer));
     return { verdict, reason };
   } catch (cause) {
-    return failed('its answer is not one', cause);
+    return failed('its answer is not valid', cause);
   }
 }
 
 const failed = (reason: string, cause?: unknown): Said => ({ verdict: 'failed', reason, cause });
 
 /**
- * What the resolver of the open stage is asked: everything of the call that an approver sees. Id and text depend on the request
- * and its stage alone, so that a resolver recognises what it was asked before.
+ * The question for the resolver of the open stage: everything that an approver sees of the call. Id and body depend on the request
+ * and its stage alone, so that a resolver recognizes a repeated question.
  */
 function questionOf(request: AccessRequest): { readonly id: string; readonly body: string } {
   const { id, tool, generation, callDigest, stage, createdAt, expiresAt } = request;
@@ -108,7 +106,7 @@ interface ConsultOptions {
   readonly log: Logger;
 }
 
-/** What a resolver is asked about: a request, and a stage of it, from 1. */
+/** A request and one of its stages, from 1. */
 interface Question {
   readonly requestId: string;
   readonly stage: number;
@@ -117,9 +115,9 @@ interface Question {
 export type Consult = (question: Question, stopping: AbortSignal) => Promise<void>;
 
 /**
- * Asks the resolver of a stage, if that is open and without an answer, and keeps what it says: an approval or a denial is its vote, and
- * everything else leaves the stage to its people. May be repeated: there is one answer for each stage. Rejects when the answer could not
- * be kept, or `stopping` aborted before it came: then it has to be asked again.
+ * Asks the resolver of a stage, if the stage is open and has no answer, and stores the answer. An approval or a denial is its vote; any
+ * other answer leaves the stage to people. A repetition does no harm: a stage has one answer. Rejects when the answer could not be stored
+ * or `stopping` aborted first; then the resolver has to be asked again.
  */
 export function createConsult({ store, resolvers, people, log }: ConsultOptions): Consult {
   return async ({ requestId, stage }, stopping) => {
@@ -127,7 +125,7 @@ export function createConsult({ store, resolvers, people, log }: ConsultOptions)
     const resolver = asked?.stage === stage ? toBeAsked(asked) : undefined;
     if (asked === undefined || resolver === undefined) return;
     const said = await (resolvers.get(resolver)?.(questionOf(asked), stopping) ?? NOT_CONFIGURED);
-    // Others may have voted meanwhile: what the directory says is said of the request as it is now.
+    // Others may have voted meanwhile, so the directory facts are taken for the request as it is now.
     const now = (await store.find(requestId)) ?? asked;
     const outcome = await store.answerResolver(answerTo(asked, { resolver, said, now, people: people() }));
     const facts = { accessRequest: requestId, resolver, verdict: said.verdict, via: 'automatic', outcome };
@@ -138,7 +136,7 @@ export function createConsult({ store, resolvers, people, log }: ConsultOptions)
   };
 }
 
-/** The resolver that has not answered for the open stage, if that has one. */
+/** The resolver of the open stage, if it has one that has not answered. */
 function toBeAsked(request: AccessRequest): string | undefined {
   const hasAnswered = request.answers.some(({ stage }) => stage === request.stage);
   return isEnded(request.status) || hasAnswered ? undefined : openStage(request).automatic;
@@ -151,7 +149,7 @@ interface Answered {
   readonly people: People;
 }
 
-/** Bound to what the resolver was asked about: that call, that generation, that stage. */
+/** Bound to the call, generation and stage that the resolver was asked about. */
 function answerTo(asked: AccessRequest, { resolver, said, now, people }: Answered) {
   const { id: requestId, callDigest, generation, stage } = asked;
   const answered = { stage, resolver, verdict: said.verdict, at: now.createdAt };
@@ -159,7 +157,7 @@ function answerTo(asked: AccessRequest, { resolver, said, now, people }: Answere
     ...{ requestId, callDigest, generation, stage, judgedStage: stage, resolver },
     approver: automaticVoter(resolver),
     verdict: said.verdict,
-    reason: oneLine(said.reason),
+    reason: singleLine(said.reason),
     via: 'automatic',
     approvalId: `apr_${randomText(16)}`,
     facts: factsOf({ ...now, answers: [...now.answers, answered] }, people),

@@ -1,84 +1,50 @@
-import type * as tables from '../../../prisma/generated/client.ts';
-import type {
-  AccessRequest,
-  AccessRequestStatus,
-  Verdict,
-  Vote,
-  VoteChannel,
-} from '../../../workflows/domain/access-request/access-request.ts';
-import type { ResolverAnswer } from '../../../workflows/domain/access-request/automatic.ts';
-import type { Stage } from '../../../workflows/domain/access-request/stages.ts';
-import type { RowOf } from '../../shared/database/row-of.ts';
-import type { EndNote } from './ending.ts';
-import type { Action, Resource, Subject } from '../../../workflows/domain/authzen/evaluation.ts';
+import type { AccessRequest } from '../../../workflows/domain/access-request/access-request.ts';
+import type { EndNote } from './new-rows.ts';
+import { camelCased, atInUtc } from './query.ts';
 
-/** Columns that no reader of this file needs. */
-type Unread =
-  | 'submitted_by'
-  | 'idempotency_key'
-  | 'body_digest'
-  | 'trace_id'
-  | 'token_jti'
-  | 'denial_part'
-  | 'claimed'
-  | 'approval_ms'
-  | 'stage_opened_at'
-  | 'remind_at'
-  | 'notified'
-  | 'requested_until'
-  | 'callback_endpoint'
-  | 'callback_state'
-  | 'callback_events'
-  | 'keep_ms';
-type Columns = Omit<RowOf<tables.AccessRequest>, Unread | 'status' | 'stages' | 'end_note'>;
-
-export interface AccessRequestRow extends Columns {
-  readonly status: AccessRequestStatus;
-  readonly stages: readonly Stage[];
-  readonly end_note: Partial<EndNote> | null;
-  /** How many items its bundle has. */
-  readonly bundle_size: number;
-  readonly delegates: string[];
-  readonly reminded_at: Date | null;
-  readonly revoked_at: Date | null;
-  readonly revoked_by: string | null;
-  readonly revoked_because: string | null;
-  /** It ended so long ago that its task is shown to no client any more. */
-  readonly past_retention: boolean;
-  /** Pending although its deadline, or that of its stage, has passed by the database's clock. */
+export interface AccessRequestRow {
+  readonly id: string;
+  /** Pending although its deadline, or its stage's, has passed by the database's clock. */
   readonly overdue: boolean;
-  readonly votes: readonly {
-    readonly issuer: string;
-    readonly subject: string;
-    readonly roles: string[];
-    readonly cast_by: string;
-    readonly actors: string[];
-    readonly stage: number;
-    readonly verdict: Verdict;
-    readonly reason: string | null;
-    readonly via: VoteChannel;
-    readonly at: string;
-  }[];
-  readonly answers: readonly (Omit<ResolverAnswer, 'reason'> & { readonly reason: string | null })[];
 }
 
-/** `context` is the expression for the context: it can be megabytes, which a list does without. */
+type Approval = NonNullable<AccessRequest['approval']>;
+
+/** The columns in camel case: the members of the domain's type, with the nested ones still flat. */
+interface FlatRequest extends Omit<AccessRequest, 'bundle' | 'requester' | 'cancelled' | 'approval'>, AccessRequestRow {
+  readonly bundleId?: string;
+  readonly position: number;
+  readonly bundleSize: number;
+  readonly requesterIssuer?: string;
+  readonly requesterSubject: string;
+  readonly requesterClient?: string;
+  readonly endNote?: Partial<EndNote>;
+  readonly approvalId?: string;
+  readonly approvedAt?: string;
+  readonly approvedUntil?: string;
+  readonly approvalState?: string;
+  readonly revoked?: NonNullable<Approval['revoked']>;
+}
+
+/** `context` is the expression for the context. Lists leave it out: it can have megabytes. */
 const columns = (context: string) => `r.id, r.client_id, r.bundle_id, r.position,
-    (SELECT count(*)::int FROM approvals.access_request i WHERE i.bundle_id = r.bundle_id) AS bundle_size, r.status, r.evaluation_id, r.subject, r.action, r.resource, ${context} AS context, r.tool,
+    (SELECT count(*)::int FROM approvals.access_request i WHERE i.bundle_id = r.bundle_id) AS bundle_size, r.status, r.evaluation_id,
+    r.subject::json AS subject, r.action::json AS action, r.resource::json AS resource, ${context} AS context, r.tool,
     r.template, r.policies, r.reason, r.title, r.description, r.requester_issuer, r.requester_subject, r.requester_client, r.generation,
     r.call_digest, r.binding_hash, r.binding_context_members, r.parties, approvals.delegates_of(r.parties, r.created_at) AS delegates, r.stages, r.stage, r.stage_ends_at,
     (SELECT max(n.at) FROM approvals.notice n WHERE n.access_request_id = r.id AND n.stage = r.stage AND n.event = 'reminder')
       AS reminded_at,
     r.separate_stages, r.created_at, r.expires_at, r.ended_at, r.end_note, r.approval_id, r.approved_at, r.approved_until, r.approval_state,
-    o.at AS revoked_at, o.by_subject AS revoked_by, o.reason AS revoked_because,
-    r.ended_at IS NOT NULL AND approvals.readable_until(r) <= clock_timestamp() AS past_retention,
+    CASE WHEN o.at IS NOT NULL THEN json_strip_nulls(json_build_object('at', o.at, 'by', o.by_subject, 'reason', o.reason)) END AS revoked,
+    CASE WHEN r.ended_at IS NOT NULL AND approvals.readable_until(r) <= clock_timestamp() THEN true END AS past_retention,
     r.status = 'pending' AND least(r.expires_at, r.stage_ends_at) <= clock_timestamp() AS overdue, coalesce((
-      SELECT json_agg(json_build_object('issuer', v.approver_issuer, 'subject', v.approver_subject, 'roles', v.approver_roles, 'cast_by', v.cast_by, 'actors', v.actors,
-        'stage', v.stage,
-        'verdict', v.verdict, 'reason', v.reason, 'via', v.via, 'at', v.at) ORDER BY v.at)
+      SELECT json_agg(json_strip_nulls(json_build_object(
+        'approver', json_build_object('issuer', v.approver_issuer, 'subject', v.approver_subject, 'roles', v.approver_roles),
+        'castBy', CASE WHEN v.cast_by <> v.approver_subject THEN v.cast_by END, 'actors', CASE WHEN v.actors <> '{}' THEN v.actors END,
+        'stage', v.stage, 'verdict', v.verdict, 'reason', v.reason, 'via', v.via, 'at', v.at)) ORDER BY v.at)
       FROM approvals.vote v WHERE v.access_request_id = r.id), '[]') AS votes, coalesce((
-      SELECT json_agg(json_build_object('stage', a.stage, 'resolver', a.resolver, 'verdict', a.verdict, 'reason', a.reason, 'at', a.at)
-        ORDER BY a.stage)
+      SELECT json_agg(json_strip_nulls(json_build_object('stage', a.stage, 'resolver', a.resolver, 'verdict', a.verdict, 'reason', a.reason,
+        'at', a.at)) ORDER BY a.stage)
       FROM approvals.resolver_answer a WHERE a.access_request_id = r.id), '[]') AS answers`;
 
 export const FROM_ACCESS_REQUESTS =
@@ -95,91 +61,35 @@ export function summaryFrom(row: AccessRequestRow): AccessRequestSummary {
 }
 
 export function accessRequestFrom(row: AccessRequestRow): AccessRequest {
+  const { bundleId, position, bundleSize, requesterIssuer, requesterSubject, requesterClient, ...more } = camelCased(
+    row,
+  ) as FlatRequest;
+  const { endNote, approvalId, approvedAt, approvedUntil, approvalState, revoked, overdue: _overdue, ...rest } = more;
   return {
-    id: row.id,
-    clientId: row.client_id,
-    ...(row.bundle_id !== null && { bundle: { id: row.bundle_id, position: row.position, size: row.bundle_size } }),
-    status: row.status,
-    evaluationId: row.evaluation_id,
-    subject: JSON.parse(row.subject) as Subject,
-    action: JSON.parse(row.action) as Action,
-    resource: JSON.parse(row.resource) as Resource,
-    context: row.context,
-    tool: row.tool,
-    ...(row.template !== null && { template: row.template }),
-    policies: row.policies,
-    ...(row.reason !== null && { reason: row.reason }),
-    ...(row.title !== null && { title: row.title }),
-    ...(row.description !== null && { description: row.description }),
+    ...rest,
+    ...(bundleId !== undefined && { bundle: { id: bundleId, position, size: bundleSize } }),
     requester: {
-      subject: row.requester_subject,
-      ...(row.requester_issuer !== null && { issuer: row.requester_issuer }),
-      ...(row.requester_client !== null && { clientId: row.requester_client }),
+      subject: requesterSubject,
+      ...(requesterIssuer !== undefined && { issuer: requesterIssuer }),
+      ...(requesterClient !== undefined && { clientId: requesterClient }),
     },
-    generation: row.generation,
-    callDigest: row.call_digest,
-    bindingHash: row.binding_hash,
-    bindingContextMembers: row.binding_context_members,
-    parties: row.parties,
-    delegates: row.delegates,
-    stages: row.stages,
-    stage: row.stage,
-    ...(row.stage_ends_at !== null && { stageEndsAt: row.stage_ends_at.toISOString() }),
-    ...(row.reminded_at !== null && { remindedAt: row.reminded_at.toISOString() }),
-    separateStages: row.separate_stages,
-    votes: row.votes.map(voteFrom),
-    answers: row.answers.map(({ reason, at, ...answer }) => ({
-      ...answer,
-      ...(reason !== null && { reason }),
-      at: new Date(at).toISOString(),
-    })),
-    createdAt: row.created_at.toISOString(),
-    expiresAt: row.expires_at.toISOString(),
-    ...(row.ended_at !== null && { endedAt: row.ended_at.toISOString() }),
-    ...cancelledFrom(row.end_note),
-    ...(row.past_retention && { pastRetention: true }),
-    ...approvalFrom(row),
+    votes: rest.votes.map(atInUtc),
+    answers: rest.answers.map(atInUtc),
+    ...cancelledFrom(endNote),
+    ...(approvalId !== undefined &&
+      approvedAt !== undefined &&
+      approvedUntil !== undefined && {
+        approval: {
+          ...{ id: approvalId, approvedAt, approvedUntil },
+          ...(approvalState !== undefined && { state: approvalState }),
+          ...(revoked && { revoked: atInUtc(revoked) }),
+        },
+      }),
   };
 }
 
-function voteFrom({ at, reason, ...vote }: AccessRequestRow['votes'][number]): Vote {
-  const { issuer, subject, roles, cast_by, actors, stage, verdict, via } = vote;
-  const approver = { issuer, subject, roles };
-  return {
-    approver,
-    ...(cast_by !== subject && { castBy: cast_by }),
-    ...(actors.length > 0 && { actors }),
-    stage,
-    verdict,
-    ...(reason !== null && { reason }),
-    via,
-    at: new Date(at).toISOString(),
-  };
-}
-
-function cancelledFrom(note: Partial<EndNote> | null): Pick<AccessRequest, 'cancelled'> {
-  if (note?.by === undefined) return {};
-  const { by, reason } = note;
+function cancelledFrom({ by, reason }: Partial<EndNote> = {}): Pick<AccessRequest, 'cancelled'> {
+  if (by === undefined) return {};
   const who = 'client' in by ? { client: by.client } : { subject: by.subject };
   return { cancelled: { ...who, ...(reason !== undefined && { reason }) } };
-}
-
-function approvalFrom(row: AccessRequestRow): Pick<AccessRequest, 'approval'> {
-  const { approval_id, approved_at, approved_until, approval_state } = row;
-  if (approval_id === null || approved_at === null || approved_until === null) return {};
-  return {
-    approval: {
-      id: approval_id,
-      approvedAt: approved_at.toISOString(),
-      approvedUntil: approved_until.toISOString(),
-      ...(approval_state !== null && { state: approval_state }),
-      ...revocationFrom(row),
-    },
-  };
-}
-
-function revocationFrom({ revoked_at, revoked_by, revoked_because }: AccessRequestRow) {
-  if (revoked_at === null || revoked_by === null) return {};
-  const reason = revoked_because ?? undefined;
-  return { revoked: { at: revoked_at.toISOString(), by: revoked_by, ...(reason !== undefined && { reason }) } };
 }

@@ -1,14 +1,21 @@
 import type { Pool } from 'pg';
 import type { AccessRequest } from '../../../workflows/domain/access-request/access-request.ts';
-import { type Bundle, BUNDLE_PREFIX } from '../../../workflows/domain/access-request/statement.ts';
 import type { Ineligibility } from '../../../workflows/domain/access-request/eligibility.ts';
+import { type Bundle, BUNDLE_PREFIX } from '../../../workflows/domain/access-request/statement.ts';
 import { functionCall } from '../../shared/database/function-call.ts';
 import { accessRequestFrom, SELECT_WHOLE, type AccessRequestRow } from './access-request.row.ts';
-import { bundles } from './bundles.ts';
 import { callbacks, notices } from './callbacks.ts';
-import { ending } from './ending.ts';
 import { lists } from './lists.ts';
-import { newRow, voteRow, type NewAccessRequest, type NewAnswer, type NewVote } from './new-rows.ts';
+import {
+  type EndNote,
+  newRow,
+  type NewAccessRequest,
+  type NewAnswer,
+  type NewRevocation,
+  type NewVote,
+  submissionColumns,
+  voteRow,
+} from './new-rows.ts';
 import { one, outcomeOf, queryOf, type Query } from './query.ts';
 import { statements } from './statements.ts';
 
@@ -23,58 +30,78 @@ export type VoteOutcome =
   | Ineligibility
   | 'not_found';
 
+type CancelOutcome = 'cancelled' | 'final' | 'not_found';
+
 type Created =
   | { readonly outcome: 'created'; readonly expires_at: Date }
   | { readonly outcome: 'repeated' | 'conflict'; readonly id: string }
   | { readonly outcome: 'replayed' };
 
+type BundleCreated =
+  { readonly outcome: 'created' | 'repeated' | 'conflict'; readonly id: string } | { readonly outcome: 'replayed' };
+
+interface NewBundle {
+  readonly id: string;
+  /** Whether one denial covers all items, in this order. Otherwise each item has a denial of its own. */
+  readonly hasOneDenial: boolean;
+}
+
 export type AccessRequestStore = ReturnType<typeof createAccessRequestStore>;
 
-/** Access requests and votes. The database decides every change, under the lock of the request's row. */
+/** Access requests and votes. The database decides every change, holding the lock of the request's row. */
 export function createAccessRequestStore(pool: Pool) {
   const query = queryOf(pool);
-  const { findBundle, ...bundling } = bundles(query);
-  const { find, ...read } = reading(query);
+  const read = reading(query);
   return {
-    ...{
-      ...read,
-      ...lists(query),
-      ...changing(query),
-      ...ending(query),
-      ...proving(query),
-      ...notices(query),
-      ...bundling,
-    },
-    ...callbacks(query, findBundle),
+    ...read,
+    ...lists(query),
+    ...opening(query),
+    ...voting(query),
+    ...ending(query),
+    ...sweeping(query),
+    ...notices(query),
+    ...callbacks(query, read.findBundle),
     ...statements(query),
-    find,
+  };
+}
 
-    /** What a client knows by this id: a bundle, or a request that is in none. */
+/** An id from a URL may contain anything, even characters that a text column rejects. */
+const ID = new RegExp(`^(arq_|${BUNDLE_PREFIX})[A-Za-z0-9_-]{1,64}$`);
+
+function reading(query: Query) {
+  const expire = (id: string) => query('expire', 'SELECT approvals.expire_access_request($1)', [id]);
+  /** Expires the request or its stage first if a deadline has passed: a reader never sees it pending past its deadline. */
+  const find = async (id: string): Promise<AccessRequest | undefined> => {
+    if (!ID.test(id)) return undefined;
+    const [row] = await query<AccessRequestRow>('find', `${SELECT_WHOLE} WHERE r.id = $1`, [id]);
+    if (row === undefined || !row.overdue) return row && accessRequestFrom(row);
+    await expire(id);
+    return find(id);
+  };
+  /** As `find`, for all items of a bundle. */
+  const findBundle = async (id: string): Promise<Bundle | undefined> => {
+    const text = `${SELECT_WHOLE} WHERE r.bundle_id = $1 ORDER BY r.position`;
+    const rows = await query<AccessRequestRow>('find-bundle', text, [id]);
+    if (rows.length === 0) return undefined;
+    const overdue = rows.filter((row) => row.overdue);
+    if (overdue.length === 0) return { id, items: rows.map(accessRequestFrom) };
+    // One at a time: each commits before the next is locked.
+    for (const row of overdue) await expire(row.id);
+    return findBundle(id);
+  };
+  return {
+    find,
+    findBundle,
+
+    /** The task with this id: a bundle, or a request outside a bundle. */
     async findTask(id: string): Promise<AccessRequest | Bundle | undefined> {
       if (!ID.test(id)) return undefined;
       if (id.startsWith(BUNDLE_PREFIX)) return findBundle(id);
       const request = await find(id);
       return request?.bundle === undefined ? request : undefined;
     },
-  };
-}
 
-/** What comes out of an address may hold anything, even what no text column can. */
-const ID = new RegExp(`^(arq_|${BUNDLE_PREFIX})[A-Za-z0-9_-]{1,64}$`);
-
-function reading(query: Query) {
-  /** The request, never pending past its deadline or that of its stage: these are carried out before it is shown. */
-  const find = async (id: string): Promise<AccessRequest | undefined> => {
-    if (!ID.test(id)) return undefined;
-    const [row] = await query<AccessRequestRow>('find', `${SELECT_WHOLE} WHERE r.id = $1`, [id]);
-    if (row === undefined || !row.overdue) return row && accessRequestFrom(row);
-    await query('expire', 'SELECT approvals.expire_access_request($1)', [id]);
-    return find(id);
-  };
-  return {
-    find,
-
-    /** The task that the key of a client opened. */
+    /** The task that a client opened with this idempotency key. */
     async findByKey(clientId: string, idempotencyKey: string) {
       const [row] = await query<{ id: string; body_digest: string }>(
         'find-by-key',
@@ -84,7 +111,7 @@ function reading(query: Query) {
       return row && { id: row.id, bodyDigest: row.body_digest };
     },
 
-    /** Whether a request was opened with this denial. */
+    /** Whether this denial has already opened a request. */
     async isUsed({ tokenId, evaluationId }: Pick<NewAccessRequest, 'tokenId' | 'evaluationId'>): Promise<boolean> {
       const text = 'SELECT FROM approvals.access_request WHERE token_jti = $1 OR evaluation_id = $2 LIMIT 1';
       return (await query('used', text, [tokenId, evaluationId])).length > 0;
@@ -92,22 +119,38 @@ function reading(query: Query) {
   };
 }
 
-function changing(query: Query) {
+function opening(query: Query) {
   return {
     create: (request: NewAccessRequest) => {
-      const row = newRow(request);
-      const parameters = { ...row, stages: JSON.stringify(row.stages) };
+      const parameters = { ...newRow(request), stages: JSON.stringify(request.stages) };
       const { text, values } = functionCall('approvals.create_access_request', parameters);
       return one(query<Created>('create', `SELECT * FROM ${text}`, values));
     },
 
-    castVote: (vote: NewVote) =>
-      outcomeOf<VoteOutcome>(query, {
-        name: 'cast-vote',
-        ...functionCall('approvals.cast_vote', voteRow(vote)),
-      }),
+    createBundle: (bundle: NewBundle, requests: readonly NewAccessRequest[]) => {
+      const { text, values } = functionCall('approvals.create_bundle', bundleRow(bundle, requests));
+      return one(query<BundleCreated>('create-bundle', `SELECT * FROM ${text}`, values));
+    },
+  };
+}
 
-    /** Counts the vote in a signed message, once for each message. `conflict`: the id was used for another message. */
+/** The first item has the idempotency key, whose uniqueness prevents a second bundle. The bundle has the callback. */
+function bundleRow({ id, hasOneDenial }: NewBundle, requests: readonly NewAccessRequest[]) {
+  const [first] = requests;
+  if (first === undefined) throw new RangeError('a bundle has items');
+  const items = requests.map((request, at) => {
+    const alone = { ...request, callback: undefined, idempotencyKey: at === 0 ? request.idempotencyKey : undefined };
+    return { ...newRow(alone), position: at + 1, denial_part: hasOneDenial ? at + 1 : 1 };
+  });
+  return { ...submissionColumns(first), id, items: JSON.stringify(items) };
+}
+
+function voting(query: Query) {
+  return {
+    castVote: (vote: NewVote) =>
+      outcomeOf<VoteOutcome>(query, { name: 'cast-vote', ...functionCall('approvals.cast_vote', voteRow(vote)) }),
+
+    /** Counts the vote in a signed message once. `conflict`: the message id was used for another message. */
     acceptDecision: (message: { source: string; webhookId: string; bodyDigest: string }, vote: NewVote) => {
       const { source, webhookId: webhook_id, bodyDigest: body_digest } = message;
       const parameters = { source, webhook_id, body_digest, ...voteRow(vote) };
@@ -117,30 +160,14 @@ function changing(query: Query) {
       });
     },
 
-    /** Takes what a resolver answered, once for each stage. `noted`: it was no vote. */
+    /** Records a resolver's answer, once for each stage. `noted`: the answer was not a vote. */
     answerResolver: (answer: NewAnswer) =>
       outcomeOf<VoteOutcome | 'noted'>(query, {
         name: 'answer-resolver',
         ...functionCall('approvals.answer_resolver', { ...voteRow(answer), resolver: answer.resolver }),
       }),
 
-    /**
-     * Carries out the deadlines of requests and their stages that have passed, and notes the reminders that are due: of at most so
-     * many requests. Leaves to other processes what they are at. One that fails stays as it was, and holds up no other.
-     */
-    carryOutDue: (limit: number) =>
-      query<{ readonly id: string; readonly failure: string | null }>(
-        'sweep',
-        'SELECT request_id AS id, failure FROM approvals.carry_out_due($1)',
-        [limit],
-      ),
-  };
-}
-
-/** What approvals are proved with. */
-function proving(query: Query) {
-  return {
-    /** Keeps the first signed proof of an approval and answers the one that is kept. */
+    /** Keeps the first signed proof of an approval and returns the kept one. */
     async keepApprovalState(id: string, state: string): Promise<string> {
       const [first] = await query<{ kept: string }>(
         'keep-state',
@@ -149,9 +176,67 @@ function proving(query: Query) {
         [id, state],
       );
       if (first !== undefined) return first.kept;
-      // Another reader signed at the same time, and was first.
+      // Another process signed at the same time and was first.
       const kept = 'SELECT approval_state AS kept FROM approvals.access_request WHERE id = $1';
       return (await one(query<{ kept: string }>('kept-state', kept, [id]))).kept;
     },
+  };
+}
+
+function ending(query: Query) {
+  return {
+    /** `clientId`: the client that cancels its own request. Absent when an approver cancels. */
+    cancel: (id: string, { note, clientId }: { note: EndNote; clientId?: string }) =>
+      outcomeOf<CancelOutcome>(query, {
+        name: 'cancel',
+        text: 'approvals.cancel_access_request($1, $2, $3)',
+        values: [id, clientId ?? null, JSON.stringify(note)],
+      }),
+
+    /** Cancels the open items. `final`: no item was open. */
+    cancelBundle: (id: string, { note, clientId }: { note: EndNote; clientId: string }) =>
+      outcomeOf<CancelOutcome>(query, {
+        name: 'cancel-bundle',
+        text: 'approvals.cancel_bundle($1, $2, $3)',
+        values: [id, clientId, JSON.stringify(note)],
+      }),
+
+    revoke: ({ requestId: request_id, by, reason, via }: NewRevocation) => {
+      const parameters = { request_id, by_issuer: by.issuer, by_subject: by.subject, reason, via };
+      return outcomeOf<'revoked' | 'repeated' | 'final' | 'not_found'>(query, {
+        name: 'revoke',
+        ...functionCall('approvals.revoke_approval', parameters),
+      });
+    },
+
+    /** Ids of revoked approvals, until five minutes after they expire, because the caller's clock may be slow. */
+    revokedApprovals: async () => {
+      const revoked = await query<{ id: string }>(
+        'revoked',
+        `SELECT r.approval_id AS id FROM approvals.revocation v JOIN approvals.access_request r ON r.id = v.access_request_id
+         WHERE r.approved_until > clock_timestamp() - interval '5 minutes' ORDER BY v.at`,
+      );
+      return revoked.map(({ id }) => id);
+    },
+  };
+}
+
+/** The periodic work on all requests. */
+function sweeping(query: Query) {
+  return {
+    /**
+     * Ends requests and stages past their deadlines and records due reminders, for at most `limit` requests. Skips requests that
+     * another process has locked. A request that fails stays unchanged and does not block the others.
+     */
+    carryOutDue: (limit: number) =>
+      query<{ readonly id: string; readonly failure: string | null }>(
+        'sweep',
+        'SELECT request_id AS id, failure FROM approvals.carry_out_due($1)',
+        [limit],
+      ),
+
+    /** Deletes at most `limit` keys and `limit` requests past their retention period, and returns the number. */
+    forgetEnded: async (limit: number) =>
+      (await one(query<{ count: number }>('forget', 'SELECT approvals.forget_ended($1) AS count', [limit]))).count,
   };
 }

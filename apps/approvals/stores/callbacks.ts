@@ -5,60 +5,42 @@ import {
   bundleStatus,
   type BundleStatus,
 } from '../../../workflows/domain/access-request/statement.ts';
-import type { Query } from './query.ts';
+import { camelCased, type Query } from './query.ts';
 
-/** What the callback of an ended task says, and where it goes. */
+/** The callback of an ended task. */
 interface PendingCallback {
   readonly endpoint: string;
-  readonly state: string | undefined;
+  readonly state?: string;
   readonly status: BundleStatus;
   readonly endedAt: string;
-  /** Name of the credential that asked for it. */
-  readonly client: string;
-}
-
-interface CallbackRow {
-  readonly endpoint: string;
-  readonly state: string | null;
+  /** Name of the credential that registered it. */
   readonly client: string;
 }
 
 const COLUMNS = 'callback_endpoint AS endpoint, callback_state AS state, submitted_by AS client';
 
-/** Who is told when a task has ended, and what. */
 export function callbacks(query: Query, findBundle: (id: string) => Promise<Bundle | undefined>) {
   const ofRequest = async (id: string): Promise<PendingCallback | undefined> => {
-    const [row] = await query<CallbackRow & { status: AccessRequestStatus; ended_at: Date }>(
-      'callback',
-      `SELECT ${COLUMNS}, status, ended_at FROM approvals.access_request
-       WHERE id = $1 AND callback_endpoint IS NOT NULL AND ended_at IS NOT NULL`,
-      [id],
-    );
-    return row && callbackFrom(row, { status: row.status, endedAt: row.ended_at.toISOString() });
+    const text = `SELECT ${COLUMNS}, status, ended_at FROM approvals.access_request
+       WHERE id = $1 AND callback_endpoint IS NOT NULL AND ended_at IS NOT NULL`;
+    const [row] = await query('callback', text, [id]);
+    return row && (camelCased(row) as PendingCallback);
   };
   const ofBundle = async (id: string): Promise<PendingCallback | undefined> => {
-    const [row] = await query<CallbackRow & { events: string[] | null }>(
-      'bundle-callback',
-      `SELECT ${COLUMNS}, callback_events AS events FROM approvals.bundle
-       WHERE id = $1 AND callback_endpoint IS NOT NULL`,
-      [id],
-    );
+    const text = `SELECT ${COLUMNS}, callback_events AS events FROM approvals.bundle
+       WHERE id = $1 AND callback_endpoint IS NOT NULL`;
+    const [row] = await query('bundle-callback', text, [id]);
     const end = row && endOf(await findBundle(id));
     if (row === undefined || end === undefined) return undefined;
-    const isAskedFor = row.events === null || row.events.includes(end.status);
-    return isAskedFor ? callbackFrom(row, end) : undefined;
+    const { events, ...callback } = camelCased(row) as PendingCallback & { readonly events?: readonly string[] };
+    return events === undefined || events.includes(end.status) ? { ...callback, ...end } : undefined;
   };
   return {
-    /** The callback of a request or a bundle. Undefined when there is none, nobody to tell, or nothing to tell yet. */
+    /** The callback of a request or a bundle. Undefined when it has not ended, has no callback, or did not ask for this event. */
     callbackOf: (id: string): Promise<PendingCallback | undefined> =>
       id.startsWith(BUNDLE_PREFIX) ? ofBundle(id) : ofRequest(id),
   };
 }
-
-const callbackFrom = (
-  { endpoint, state, client }: CallbackRow,
-  end: Pick<PendingCallback, 'status' | 'endedAt'>,
-): PendingCallback => ({ endpoint, state: state ?? undefined, client, ...end });
 
 /** A bundle has ended with the last of its items. */
 function endOf(bundle: Bundle | undefined): Pick<PendingCallback, 'status' | 'endedAt'> | undefined {
@@ -71,49 +53,35 @@ function endOf(bundle: Bundle | undefined): Pick<PendingCallback, 'status' | 'en
   return status === 'pending' || endedAt === undefined ? undefined : { status, endedAt };
 }
 
-/** What there is to tell of a request. Holds nothing that its call consists of, but the name of the tool. */
-export interface Notice {
-  /** Of the request. */
+/** The content of a notification. Of the call it has the tool's name and nothing else. */
+interface Notice {
+  /** Id of the request. */
   readonly id: string;
   readonly event: 'opened' | 'escalated' | 'reminder' | 'ended';
   readonly tool: string;
-  readonly template: string | undefined;
-  /** Name and place (from 1) of the stage that was open. */
+  readonly template?: string;
+  /** Name and position (from 1) of the stage that was open. */
   readonly stage: string;
   readonly step: number;
-  /** How the request ended; only where that is what is told. */
-  readonly status: AccessRequestStatus | undefined;
-  /** Which reminder of its stage it is, from 1. */
+  /** How the request ended; for the event `ended` only. */
+  readonly status?: AccessRequestStatus;
+  /** Number of the reminder in its stage, from 1. */
   readonly number: number;
   readonly at: string;
 }
 
-interface NoticeRow extends Omit<Notice, 'template' | 'status' | 'at'> {
-  readonly template: string | null;
-  readonly status: AccessRequestStatus;
-  readonly at: Date;
-}
-
-/** What is to be told of requests. */
 export function notices(query: Query) {
   return {
-    /** Undefined when it was forgotten with its request. */
+    /** Undefined when its request was deleted after the retention period. */
     async noticeOf(noticeId: string): Promise<Notice | undefined> {
-      const [row] = await query<NoticeRow>(
+      const [row] = await query(
         'notice',
-        `SELECT r.id, n.event, r.tool, r.template, r.stages -> n.stage - 1 ->> 'name' AS stage, n.stage AS step, r.status,
-           n.number, n.at
+        `SELECT r.id, n.event, r.tool, r.template, r.stages -> n.stage - 1 ->> 'name' AS stage, n.stage AS step,
+           CASE WHEN n.event = 'ended' THEN r.status END AS status, n.number, n.at
          FROM approvals.notice n JOIN approvals.access_request r ON r.id = n.access_request_id WHERE n.id = $1`,
         [noticeId],
       );
-      if (row === undefined) return undefined;
-      const { template, status, at, ...rest } = row;
-      return {
-        ...rest,
-        template: template ?? undefined,
-        status: row.event === 'ended' ? status : undefined,
-        at: at.toISOString(),
-      };
+      return row && (camelCased(row) as Notice);
     },
   };
 }

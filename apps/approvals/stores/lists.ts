@@ -11,7 +11,6 @@ import {
 } from './access-request.row.ts';
 import { one, type Query } from './query.ts';
 
-/** Which requests are listed, to whom, and which of them first. */
 interface RequestListing {
   readonly choice: ListChoice;
   readonly order: Order;
@@ -20,7 +19,7 @@ interface RequestListing {
 
 const isOpen = (choice: ListChoice) => choice === 'pending' || choice === 'yours';
 
-/** Lists of access requests: open ones by when they were opened, ended ones by when they ended. */
+/** Lists of access requests: open requests by creation time, ended requests by end time. */
 export function lists(query: Query) {
   const listingOf = ({ choice, order, reader }: RequestListing): Listing => ({
     name: `list-${choice}`,
@@ -32,7 +31,7 @@ export function lists(query: Query) {
     values: [reader],
   });
   return {
-    /** A page of the list; of open requests also how many there are. Deadlines that have passed are carried out before. */
+    /** A page of the list, with the total for open requests. Requests past their deadline are ended first. */
     async list(listing: RequestListing, page: PageRequest): Promise<RequestPage> {
       await query('carry-out-due', 'SELECT count(*) FROM approvals.carry_out_due(1000)');
       const listed = listingOf(listing);
@@ -51,14 +50,14 @@ const READER = `jsonb_to_record($1::jsonb) AS me (subject text, persons text[], 
 const VOICES = `(SELECT ARRAY[subject] AS subjects, voice.* FROM jsonb_to_recordset(me.voices)
   AS voice (subject text, roles text[], groups text[], reports text[])) AS voice`;
 
-/** Whether the voice, or one of them, belongs to those who decide a stage. @see belongsTo */
+/** Whether one voice, or any of them, is in the electorate of a stage. @see belongsTo */
 const decides = (stage: string, voice: 'voice' | 'everyone') => `(
   ${stage} #> '{approvers,people}' ?| ${voice}.subjects OR ${stage} #> '{approvers,owners,people}' ?| ${voice}.subjects
   OR ${stage} #> '{approvers,roles}' ?| ${voice}.roles
   OR ${stage} #> '{approvers,groups}' ?| ${voice}.groups OR ${stage} #> '{approvers,owners,groups}' ?| ${voice}.groups
   OR ${stage} #> '{approvers,requesterManager}' = 'true' AND r.requester_subject = ANY (${voice}.reports))`;
 
-/** For `r`, `me` and `everyone`: whether the reader may read the request. Prisma's client cannot express it. @see mayRead */
+/** Whether the reader (`me`, `everyone`) may read the request (`r`). Prisma's client cannot express it. @see mayRead */
 const READABLE = `me.reads AND (
   me.oversees
   OR me.is_person AND r.requester_subject = me.subject
@@ -70,7 +69,7 @@ const READABLE = `me.reads AND (
   OR me.is_person AND EXISTS (SELECT FROM approvals.break_glass g WHERE g.access_request_id = r.id
     AND (g.reviewed_by IS NULL OR me.subject IN (g.granted_by, g.reviewed_by))))`;
 
-/** The same: whether the reader may vote now, in their own name or in that of another. @see ineligibilityOf, earlierVote */
+/** Whether the reader may vote on it now, for themselves or for another approver. @see ineligibilityOf, earlierVote */
 const DECIDABLE = `me.decides AND r.status = 'pending' AND ${decides('(r.stages -> r.stage - 1)', 'everyone')}
   AND EXISTS (SELECT FROM ${VOICES}
   WHERE ${decides('(r.stages -> r.stage - 1)', 'voice')}
@@ -81,20 +80,19 @@ const DECIDABLE = `me.decides AND r.status = 'pending' AND ${decides('(r.stages 
 
 const ENDED = 'r.ended_at IS NOT NULL';
 
-/** The reader (first parameter) and the condition, for a statement that reads requests as `r`. */
+/** Joins the reader (first parameter) and filters the requests `r` of a statement. */
 function whereListed(choice: ListChoice): string {
   if (choice === 'yours') return `, ${READER} WHERE ${DECIDABLE}`;
   if (choice === 'pending') return whereReadable("r.status = 'pending'");
-  // The database has an index of all that have ended, and sees that this is the one only where that is said.
+  // Repeats the predicate of the partial index for ended requests, so that the planner uses it.
   return whereReadable(choice === 'ended' ? ENDED : `${ENDED} AND r.status = '${choice}'`);
 }
 
-/** The same for those of a condition that the reader may read. */
 export const whereReadable = (condition: string): string => `, ${READER} WHERE ${condition} AND ${READABLE}`;
 
-/** A list of rows that are sorted by an instant and then by id. */
+/** A list of rows, sorted by an instant and then by id. */
 export interface Listing {
-  /** Tells its statements from those of other lists. */
+  /** Name of its prepared statements. */
   readonly name: string;
   readonly columns: string;
   /** `FROM … WHERE …`: the rows of the list. */
@@ -103,18 +101,16 @@ export interface Listing {
   readonly at: string;
   readonly id: string;
   readonly order: Order;
-  /** Of the parameters in `columns` and `from`. */
+  /** Values for the parameters in `columns` and `from`. */
   readonly values: readonly unknown[];
 }
 
-/** Which part of a list is asked for. */
 export interface PageRequest {
   readonly cursor?: Cursor | undefined;
-  /** The most rows. */
   readonly limit: number;
 }
 
-/** Rows in the order of their list. A cursor is there when there are rows on its side. */
+/** Rows in the order of their list. A cursor is present when there are rows on its side. */
 export interface Page<Row> {
   readonly rows: readonly Row[];
   readonly next?: Cursor;
@@ -132,8 +128,8 @@ const SORT = {
 } as const;
 
 /**
- * Reads a page by its neighbour and not by a number of rows, so that rows that come and go meanwhile neither hide nor repeat
- * others. A page that is empty by now has no neighbours: its reader starts again without a cursor.
+ * Reads a page from a row and not from an offset, so that concurrent inserts and deletes neither hide nor repeat rows. An empty page
+ * has no cursors: its reader starts again without one.
  */
 export async function readPage<Row extends QueryResultRow>(
   query: Query,
@@ -142,17 +138,17 @@ export async function readPage<Row extends QueryResultRow>(
 ): Promise<Page<Row>> {
   const isBackward = cursor?.towards === 'previous';
   const order = isBackward ? SORT[listing.order].reversed : listing.order;
-  // One row more than asked for tells whether there is another page.
+  // One extra row tells whether there is another page.
   const found = await beyond<Row & Place>(query, { ...listing, order }, { from: cursor, limit: limit + 1 });
   const rows = found.slice(0, limit);
   const isMore = found.length > limit;
   if (isBackward) rows.reverse();
   const [first, last] = [rows.at(0), rows.at(-1)];
-  if (first === undefined || last === undefined) return { rows };
+  if (first === undefined || last === undefined) return { rows: [] };
   const isBehind = cursor !== undefined && (await isFollowed(query, listing, isBackward ? last : first, isBackward));
   const [hasPrevious, hasNext] = isBackward ? [isMore, isBehind] : [isBehind, isMore];
   return {
-    rows,
+    rows: rows.map(({ placed_at: _at, placed_id: _id, ...row }) => row as unknown as Row),
     ...(hasPrevious && { previous: { towards: 'previous', ...positionOf(first) } }),
     ...(hasNext && { next: { towards: 'next', ...positionOf(last) } }),
   };
@@ -160,7 +156,7 @@ export async function readPage<Row extends QueryResultRow>(
 
 const positionOf = ({ placed_at: at, placed_id: id }: Place): Position => ({ at, id });
 
-/** Whether there are rows behind this one: in the order of the list (`inOrder`), or before it. */
+/** Whether there are rows after this one (`inOrder`) or before it. */
 async function isFollowed(query: Query, listing: Listing, row: Place, inOrder: boolean): Promise<boolean> {
   const order = inOrder ? listing.order : SORT[listing.order].reversed;
   return (await beyond(query, { ...listing, columns: 'NULL', order }, { from: positionOf(row), limit: 1 })).length > 0;
@@ -181,7 +177,6 @@ function beyond<Row extends QueryResultRow>(
   );
 }
 
-/** How many rows the list has. */
 export async function countRows(query: Query, { name, from, values }: Listing): Promise<number> {
   const text = `SELECT count(*)::int AS count ${from}`;
   return (await one(query<{ count: number }>(`${name}-count`, text, [...values]))).count;

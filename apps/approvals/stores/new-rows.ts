@@ -1,21 +1,21 @@
 import type { Approver, Verdict, VoteChannel } from '../../../workflows/domain/access-request/access-request.ts';
 import type { ResolverAnswer } from '../../../workflows/domain/access-request/automatic.ts';
 import type { DirectoryFacts } from '../../../workflows/domain/access-request/quorum.ts';
-import type { Stage } from '../../../workflows/domain/access-request/stages.ts';
+import type { VerifiedDenial } from '../access-requests/denial-binding.ts';
+import type { Terms } from '../templates.ts';
+import { snakeCased } from './query.ts';
 
-/** A verified submission: everything that is fixed when an access request is opened. Texts are RFC 8785 where JSON. */
-export interface NewAccessRequest {
+/** A verified submission: everything that is fixed when a request is opened. JSON is RFC 8785 text. */
+export interface NewAccessRequest extends Terms, Omit<VerifiedDenial, 'requester'> {
   readonly id: string;
   readonly clientId: string;
-  /** Name of the credential that it came with. */
+  /** Name of the submitting credential. */
   readonly submittedBy: string;
-  /** Undefined for all items of a bundle but the first, which has its key. */
+  /** In a bundle, only the first item has it. */
   readonly idempotencyKey: string | undefined;
   readonly bodyDigest: string;
-  readonly evaluationId: string;
-  /** W3C trace id that the submission named, if any. */
-  readonly trace: string | undefined;
-  readonly tokenId: string;
+  /** W3C trace id of the submission, if any. */
+  readonly traceId: string | undefined;
   readonly subject: string;
   readonly action: string;
   readonly resource: string;
@@ -23,138 +23,114 @@ export interface NewAccessRequest {
   /** The rest of the submission. */
   readonly claimed: string;
   readonly tool: string;
-  readonly template: string | undefined;
-  readonly policies: readonly string[];
-  readonly reason: string | undefined;
-  readonly title: string | undefined;
-  readonly description: string | undefined;
-  readonly requester: {
-    readonly issuer: string | undefined;
-    readonly subject: string;
-    readonly clientId: string | undefined;
-  };
+  readonly requester: Readonly<Record<'issuer' | 'clientId', string | undefined>> & { readonly subject: string };
   readonly generation: number;
-  readonly callDigest: string;
-  readonly bindingHash: string;
-  readonly bindingContextMembers: readonly string[];
   /** Subjects that may not decide. */
   readonly parties: readonly string[];
-  readonly stages: readonly Stage[];
-  readonly separateStages: boolean;
-  readonly requestTtlMs: number;
-  readonly approvalTtlMs: number;
   readonly keepMs: number;
-  /** Whether somebody is told what becomes of it. */
-  readonly isNotified: boolean;
   readonly requestedUntil: string | undefined;
   readonly callback:
     | { readonly endpoint: string; readonly state: string | undefined; readonly events: readonly string[] | undefined }
     | undefined;
 }
 
-/** One approver's verdict with what they saw. */
-export interface NewVote {
+/** A verdict, the approver who gave it, and the call and stage they saw. */
+export interface Ballot {
   readonly requestId: string;
-  /** Absent: the generation the request has, whichever that is. */
-  readonly generation: number | undefined;
-  readonly callDigest: string;
   readonly approver: Approver;
-  /** Who speaks in the approver's place, and by which delegation. */
+  /** The person who votes for the approver, and their delegation. */
   readonly standIn?: { readonly subject: string; readonly name?: string; readonly delegationId: string } | undefined;
-  /** What stands behind the vote beside these. */
+  /** Names behind the voter beside these (`behind`). None may have a part in the request. */
   readonly chain?: readonly string[] | undefined;
-  /** Subjects that act for who speaks. */
+  /** Subjects that act for the voter, by their token. */
   readonly actors?: readonly string[] | undefined;
-  /** The stage that was looked at; absent: the one that is open. Counted from 1. */
-  readonly stage?: number | undefined;
-  /** The stage for which the approver was found eligible. */
-  readonly judgedStage: number;
-  readonly facts?: DirectoryFacts;
   readonly verdict: Verdict;
   readonly reason: string | undefined;
+  readonly callDigest: string;
+  /** Absent: the generation of the request. */
+  readonly generation: number | undefined;
+  /** The stage that the voter looked at, from 1. Absent: the open one. */
+  readonly stage?: number | undefined;
   readonly via: VoteChannel;
-  /** Spent only when this vote settles the request. */
+}
+
+export interface NewVote extends Ballot {
+  /** The stage for which the approver was checked as eligible. */
+  readonly judgedStage: number;
+  readonly facts?: DirectoryFacts;
+  /** Used only when this vote approves the request. */
   readonly approvalId: string;
 }
 
-/** What a resolver answered for the stage that it was asked about. */
+/** A resolver's answer for the stage that it was asked about. */
 export interface NewAnswer extends Omit<NewVote, 'verdict'> {
   readonly resolver: string;
   readonly stage: number;
   readonly verdict: ResolverAnswer['verdict'];
 }
 
-/** What is said of a submission, be it of one request or of a bundle. */
-export function submissionColumns(request: NewAccessRequest) {
-  return {
-    client_id: request.clientId,
-    submitted_by: request.submittedBy,
-    idempotency_key: request.idempotencyKey,
-    body_digest: request.bodyDigest,
-    callback_endpoint: request.callback?.endpoint,
-    callback_state: request.callback?.state,
-    callback_events: request.callback?.events,
-  };
+/** Who cancelled a request, and why: a client, by its credential, or a person. */
+export interface EndNote {
+  readonly by:
+    | { readonly client: string }
+    // With the display name of that time.
+    | { readonly issuer: string; readonly subject: string; readonly name?: string };
+  /** The channel that a person used. */
+  readonly via?: NewRevocation['via'];
+  readonly reason?: string | undefined;
+  readonly comment?: string | undefined;
 }
 
-/** Names of columns and values, as the SQL functions take them. */
+export interface NewRevocation {
+  readonly requestId: string;
+  readonly by: { readonly issuer: string; readonly subject: string };
+  readonly reason: string | undefined;
+  readonly via: Extract<VoteChannel, 'inbox' | 'api'>;
+}
+
+/** Columns that requests and bundles share. */
+export const submissionColumns = ({
+  clientId,
+  submittedBy,
+  idempotencyKey,
+  bodyDigest,
+  callback,
+}: NewAccessRequest) => ({
+  ...snakeCased({ clientId, submittedBy, idempotencyKey, bodyDigest }),
+  callback_endpoint: callback?.endpoint,
+  callback_state: callback?.state,
+  callback_events: callback?.events,
+});
+
 export function newRow(request: NewAccessRequest) {
+  const { callback: _callback, requester, tokenId, requestTtlMs, approvalTtlMs, isNotified, ...same } = request;
   return {
+    ...snakeCased(same),
     ...submissionColumns(request),
-    id: request.id,
-    evaluation_id: request.evaluationId,
-    trace_id: request.trace,
-    token_jti: request.tokenId,
-    subject: request.subject,
-    action: request.action,
-    resource: request.resource,
-    context: request.context,
-    claimed: request.claimed,
-    tool: request.tool,
-    template: request.template,
-    policies: request.policies,
-    reason: request.reason,
-    title: request.title,
-    description: request.description,
-    requester_issuer: request.requester.issuer,
-    requester_subject: request.requester.subject,
-    requester_client: request.requester.clientId,
-    generation: request.generation,
-    call_digest: request.callDigest,
-    binding_hash: request.bindingHash,
-    binding_context_members: request.bindingContextMembers,
-    parties: request.parties,
-    stages: request.stages,
-    separate_stages: request.separateStages,
-    approval_ms: request.approvalTtlMs,
-    requested_until: request.requestedUntil,
-    ttl_ms: request.requestTtlMs,
-    keep_ms: request.keepMs,
-    notified: request.isNotified,
+    requester_issuer: requester.issuer,
+    requester_subject: requester.subject,
+    requester_client: requester.clientId,
+    token_jti: tokenId,
+    ttl_ms: requestTtlMs,
+    approval_ms: approvalTtlMs,
+    notified: isNotified,
   };
 }
 
 export function voteRow(vote: Omit<NewVote, 'verdict'> & { readonly verdict: ResolverAnswer['verdict'] }) {
+  const { requestId, generation, callDigest, chain, actors, stage, judgedStage, verdict, reason, via } = vote;
+  const { approver, standIn, facts, approvalId } = vote;
   return {
-    request_id: vote.requestId,
-    generation: vote.generation,
-    call_digest: vote.callDigest,
-    approver_issuer: vote.approver.issuer,
-    approver_subject: vote.approver.subject,
-    approver_name: vote.approver.name,
-    approver_roles: vote.approver.roles,
-    cast_by: vote.standIn?.subject,
-    cast_by_name: vote.standIn?.name,
-    chain: vote.chain,
-    actors: vote.actors,
-    delegation_id: vote.standIn?.delegationId,
-    stage: vote.stage,
-    judged_stage: vote.judgedStage,
-    lapsed: vote.facts?.lapsed,
-    electorate: vote.facts?.electorate && [...vote.facts.electorate],
-    verdict: vote.verdict,
-    reason: vote.reason,
-    via: vote.via,
-    approval_id: vote.approvalId,
+    ...snakeCased({ requestId, generation, callDigest, chain, actors, stage, judgedStage, verdict, reason, via }),
+    approver_issuer: approver.issuer,
+    approver_subject: approver.subject,
+    approver_name: approver.name,
+    approver_roles: approver.roles,
+    cast_by: standIn?.subject,
+    cast_by_name: standIn?.name,
+    delegation_id: standIn?.delegationId,
+    lapsed: facts?.lapsed,
+    electorate: facts?.electorate && [...facts.electorate],
+    approval_id: approvalId,
   };
 }

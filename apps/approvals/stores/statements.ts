@@ -4,18 +4,18 @@ import type {
   VoteChannel,
 } from '../../../workflows/domain/access-request/access-request.ts';
 import type { Stage } from '../../../workflows/domain/access-request/stages.ts';
-import type { EndNote } from './ending.ts';
-import type { Query } from './query.ts';
+import type { EndNote } from './new-rows.ts';
+import { atInUtc, type Query } from './query.ts';
 
-/** Somebody who decided, as the wire has it. */
+/** A person in a statement. */
 interface Person {
   readonly issuer?: string;
   readonly subject: string;
-  /** How they were displayed then. */
+  /** Their display name at that time. */
   readonly name?: string;
 }
 
-/** Who resolved a request, and how, as this service states it to the enforcement point that submitted it. */
+/** Who resolved a request and how, for the enforcement point that submitted it. */
 export interface Statement {
   readonly id: string;
   readonly status: AccessRequestStatus;
@@ -24,13 +24,13 @@ export interface Statement {
   readonly votes: readonly {
     readonly approver: Person;
     readonly cast_by?: Person;
-    /** Subjects that acted for them by the `act` chain of their token, the last first. */
+    /** Subjects that acted for them, from the `act` chain of their token, the last first. */
     readonly actors?: readonly string[];
     readonly verdict: Verdict;
     readonly reason?: string;
     readonly via: VoteChannel;
     readonly stage: number;
-    /** It did not count any more when the stage was settled. */
+    /** It no longer counted when the stage was settled. */
     readonly lapsed?: true;
     readonly at: string;
   }[];
@@ -50,7 +50,7 @@ interface Row extends Pick<Statement, 'id' | 'status' | 'votes' | 'break_glass'>
   readonly ended_at: Date | null;
 }
 
-// Null members are left out: a name that nobody knew, a reason that was not given.
+// Null members (no name known, no reason given) are left out.
 const SELECT = `
   SELECT r.id, r.status, r.template, r.stages, r.end_note, r.ended_at,
     (SELECT coalesce(json_agg(json_strip_nulls(json_build_object(
@@ -67,10 +67,9 @@ const SELECT = `
       FROM approvals.break_glass b WHERE b.access_request_id = r.id) AS break_glass
   FROM approvals.access_request r WHERE r.id = ANY ($1) ORDER BY array_position($1, r.id)`;
 
-/** What is stated about requests. */
 export function statements(query: Query) {
   return {
-    /** One statement for each request, in the order of their ids here. */
+    /** One statement for each request, in the order of `ids`. */
     statementsOf: async (ids: readonly string[]): Promise<readonly Statement[]> =>
       (await query<Row>('statements', SELECT, [ids])).map(statementFrom),
   };
@@ -82,8 +81,8 @@ function statementFrom(found: Row): Statement {
     ...row,
     ...(template !== null && { template }),
     stages: stages.map(({ name, quorum }) => ({ name, quorum })),
-    votes: votes.map((vote) => ({ ...vote, at: inUtc(vote.at) })),
-    ...(broken && { break_glass: { ...broken, at: inUtc(broken.at) } }),
+    votes: votes.map(atInUtc),
+    ...(broken && { break_glass: atInUtc(broken) }),
     ...(note && { cancelled: cancelledFrom(note, endedAt) }),
   };
 }
@@ -100,6 +99,3 @@ function cancelledFrom(
     ...(endedAt && { at: endedAt.toISOString() }),
   };
 }
-
-/** The database writes instants in a time zone of its own. */
-const inUtc = (at: string): string => new Date(at).toISOString();

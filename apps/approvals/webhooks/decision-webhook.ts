@@ -13,11 +13,11 @@ import { sha256 } from '../../shared/crypto.ts';
 import { type CastVote, refuseUncounted } from '../cast-vote.ts';
 import type { AccessRequestStore } from '../stores/access-request.store.ts';
 
-/** The one sender of signed decisions. Ids of messages are its own. */
+/** The only sender of signed decisions. Message ids are unique for it. */
 const SOURCE = 'decisions';
 const MAX_BODY = '64kb';
 
-/** The signed body says everything that a vote rests on; nothing is taken from elsewhere. */
+/** The signed body contains every fact of the vote; headers and address add nothing. */
 const decisionSchema = z.strictObject({
   requestId: z.string().min(1).max(100),
   generation: z.int32().min(1),
@@ -37,8 +37,8 @@ interface DecisionWebhook {
 }
 
 /**
- * Takes decisions that an approver made elsewhere: `POST /webhooks/decisions`, signed. Each message counts once for
- * ever; who asked cannot decide here either. Needs no body parser before it: the raw bytes are what was signed.
+ * `POST /webhooks/decisions`: signed decisions that approvers made in another system. Each message counts once, forever. The requester
+ * cannot decide here either. Must come before any body parser, because the signature covers the raw bytes.
  */
 export function decisionWebhookRouter({ store, castVote, findApprover, secret, log }: DecisionWebhook): Router {
   const webhook = new Webhook(secret);
@@ -50,12 +50,13 @@ export function decisionWebhookRouter({ store, castVote, findApprover, secret, l
       const message = readSignedMessage(webhook, request.body, request.headers);
       if (message === undefined) {
         log.warn('a decision without a valid signature was refused');
-        throw new Refusal(401, 'The signature is not valid', 'Sign the raw body anew, as Standard Webhooks describes.');
+        throw new Refusal(401, 'The signature is not valid', 'Sign the raw body as Standard Webhooks describes.');
       }
       const decision = readDecision(message.text);
       const { requestId, approver } = decision;
       const known = findApprover({ issuer: approver.issuer, subject: approver.subject });
-      if (known === undefined) throw new Refusal(403, 'This approver is not known', 'Name one who has the role.');
+      if (known === undefined)
+        throw new Refusal(403, 'This approver is not known', 'Name a person with the approver role.');
       const bodyDigest = sha256(message.text);
       const outcome = await castVote({
         ...decision,
@@ -64,7 +65,8 @@ export function decisionWebhookRouter({ store, castVote, findApprover, secret, l
         via: 'webhook',
         message: { source: SOURCE, webhookId: message.webhookId, bodyDigest },
       });
-      if (outcome === 'conflict') log.error({ webhookId: message.webhookId }, 'one message id came with two bodies');
+      if (outcome === 'conflict')
+        log.error({ webhookId: message.webhookId }, 'two messages with different bodies have the same id');
       refuseUncounted(outcome, requestId);
       response.json({ outcome, request: { id: requestId, status: (await store.find(requestId))?.status } });
     },
@@ -82,19 +84,18 @@ function readDecision(text: string): z.infer<typeof decisionSchema> {
     throw new Refusal(
       400,
       'This is not a decision',
-      faults.join('; ') || `Send JSON that is read as it is written: ${fault?.message}.`,
+      faults.join('; ') || `Send valid, unambiguous JSON: ${fault?.message}.`,
     );
   }
 }
 
-/** Who a signed message may speak for. Undefined for somebody nobody knows: a signature does not make an approver. */
+/** The approver for whom a signed message may decide. Undefined for an unknown one: a signature does not make an approver. */
 type FindApprover = (named: { issuer: string | undefined; subject: string }) => Approver | undefined;
 
 /**
- * Approvers as the configuration names them, themselves or by groups and roles of the directory as it is now, all of them at the
- * configured issuer. Nobody signs in here, so their roles are those that the directory has, and whoever is named has the one that
- * opens the inbox. Which requests they may decide is judged as for everybody else. The people of the embedded identity
- * provider count in development only: in production that provider does not exist, and its example people must not.
+ * Approvers that the configuration names, directly or by current groups and roles of the directory, all at the configured issuer.
+ * There is no sign-in here, so their roles come from the directory, and a named person also has the approver role. Each vote is still
+ * checked as usual. The embedded identity provider's example people count in development only: they must not exist in production.
  */
 export function configuredApprovers(
   { mode, urls, identity, approvals }: Config,
@@ -107,7 +108,7 @@ export function configuredApprovers(
     const people = directory();
     const known = people.find(subject);
     const example = examples.find(({ name }) => name === subject)?.roles ?? [];
-    // Who was named and is not in the directory any more has left.
+    // A named person who is no longer in the directory has left.
     if (people.people.length > 0 && known === undefined && example.length === 0) return undefined;
     const approver = { issuer, subject, roles: [...example, ...(known?.roles ?? [])] };
     const isNamed = belongsTo(electorate, approver, { asked: { requester: { subject: '' } }, people });

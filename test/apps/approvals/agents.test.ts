@@ -79,7 +79,7 @@ describe('a supervising agent', () => {
     const said = JSON.stringify({ reason: 'at once', callDigest: request.callDigest });
     for (const what of ['break-glass', 'review', 'cancel', 'revoke']) {
       const answer = await service.asPerson('both', `/requests/${request.id}/${what}`, { method: 'POST', body: said });
-      expect([what, answer.status, answer.body.title]).toEqual([what, 403, 'This is for people']);
+      expect([what, answer.status, answer.body.title]).toEqual([what, 403, 'Only people can do this']);
     }
     expect((await service.asPerson('overseer', '/delegations')).status).toBe(403);
     expect((await service.status(request.id)).body.task.status).toBe('pending');
@@ -88,7 +88,7 @@ describe('a supervising agent', () => {
   it('cannot sign in to a session', async () => {
     const browser = await service.signIn('both');
     const page = await browser.go('/requests');
-    expect([page.status, await page.text()]).toEqual([403, expect.stringContaining('This is for people')]);
+    expect([page.status, await page.text()]).toEqual([403, expect.stringContaining('Only people can do this')]);
   });
 
   describe('cannot decide a request in which it has a part', () => {
@@ -109,7 +109,7 @@ describe('a supervising agent', () => {
     it.each(Object.entries(tokens))('%s [ARAP-APV-02]', async (_name, claims) => {
       for (const who of [{ subject: 'overseer' }, { subject: 'rita', agent: 'overseer' }]) {
         const answer = await vote(claims, await open('byRole', who));
-        expect([answer.status, answer.body.title]).toEqual([403, 'You asked for this yourself']);
+        expect([answer.status, answer.body.title]).toEqual([403, 'You requested this yourself']);
       }
       expect((await vote(claims, await open('byRole'))).status).toBe(200);
     });
@@ -119,7 +119,7 @@ describe('a supervising agent', () => {
       const claims = { sub: 'alice', roles: ['approver'], act: { sub: 'bot' } };
       const emergency = (act: string) => vote({ ...claims, sub: 'dora', act: { sub: act } }, request, 'break-glass');
       for (const { status, body } of [await vote(claims, request), await emergency('bot')]) {
-        expect([status, body.title]).toEqual([403, 'You asked for this yourself']);
+        expect([status, body.title]).toEqual([403, 'You requested this yourself']);
       }
       expect((await emergency('another')).status).toBe(200);
     });

@@ -175,7 +175,7 @@ describe('an automatic resolver', () => {
     const { id } = await open('guarded', { verdict: 'approve' });
     expect(await answered(id)).toMatchObject({ verdict: 'failed', resolver: 'guarded' });
     expect(engine.asked(id)).toEqual([]);
-    expect(service.log).toContain('in networks of the notifications or the resolver');
+    expect(service.log).toContain('to networks of the notifications or the resolver');
   });
 
   it('is asked again in the same words when the service stops before the answer', async () => {

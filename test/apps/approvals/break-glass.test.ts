@@ -74,10 +74,10 @@ describe('break-glass', () => {
     expect((await shown('alice', request)).mayBreakGlass).toBe(false);
     expect((await breakGlass('alice', request)).status).toBe(403);
     const own = await open('sam');
-    expect((await breakGlass('sam', own)).body.title).toBe('You asked for this yourself');
+    expect((await breakGlass('sam', own)).body.title).toBe('You requested this yourself');
     const until = new Date(Date.now() + 3_600_000).toISOString();
     expect((await post('sam', '/delegations', { delegate: 'sue', until })).status).toBe(201);
-    expect((await breakGlass('sue', own)).body.title).toBe('You stand in for somebody who asked for this');
+    expect((await breakGlass('sue', own)).body.title).toBe('You stand in for a person who requested this');
     for (const one of [request, own]) expect(await statusOf(one)).toBe('pending');
     // Their delegate cannot review it either.
     expect((await breakGlass('sam', request)).status).toBe(200);
@@ -128,7 +128,7 @@ describe('break-glass', () => {
     expect(after).toContain('Granted in an emergency by');
     expect(after).not.toContain('Mark as reviewed');
     const bob = await service.signIn('bob');
-    expect(await (await bob.go('/requests?status=yours')).text()).toContain('not reviewed yet');
+    expect(await (await bob.go('/requests?status=yours')).text()).toContain('need a review');
     const bobs = await (await bob.go(`/requests/${request.id}`)).text();
     expect((await bob.go(`/requests/${request.id}/review`, { note: '', csrfToken: csrfTokenIn(bobs) })).status).toBe(
       303,

@@ -184,9 +184,9 @@ describe('a bundle', () => {
     const bundle = await open(3);
     const browser = await service.signIn('alice');
     const page = await (await browser.go(`/requests/${bundle.items[1]?.id ?? ''}`)).text();
-    expect(page).toMatch(new RegExp(`Item 2 of 3 of <code><bdi[^>]*><span[^>]*>${bundle.id}`));
+    expect(page).toMatch(new RegExp(`Item 2 of 3 in <code><bdi[^>]*><span[^>]*>${bundle.id}`));
     const list = await (await browser.go('/requests')).text();
-    expect(list).toMatch(new RegExp(`item 2 of 3 of <code><bdi[^>]*><span[^>]*>${bundle.id}`));
+    expect(list).toMatch(new RegExp(`item 2 of 3 in <code><bdi[^>]*><span[^>]*>${bundle.id}`));
     const { body } = await service.asPerson('alice', `/requests/${bundle.items[1]?.id ?? ''}`);
     expect(body.request.bundle).toEqual({ id: bundle.id, position: 2, size: 3 });
     const single = await service.open();
@@ -235,7 +235,7 @@ describe('requests with several items', () => {
     for (const sent of [body, { ...(await service.submission()), items: body.items }, { ...body, items: null }]) {
       const { status, body: problem } = await service.submit(sent);
       expect([status, problem.type]).toEqual([400, 'about:blank']);
-      expect(problem.detail).toBe('items: bulk requests are not offered; submit each item by itself');
+      expect(problem.detail).toBe('items: bulk requests are not offered; submit each item separately');
     }
     expect((await service.submit(await service.submission())).status).toBe(202);
     expect((await service.database.pool.query('SELECT FROM approvals.access_request')).rowCount).toBe(1);

@@ -164,7 +164,10 @@ describe('a submission of a form with catalogs', () => {
     ['that is one of two', { cost_center: ['cc-7', 'cc-6'] }, {}],
   ])('is refused with a value %s, and the refusal names the field [ARAP-CAT-17]', async (_case, said, changes) => {
     const { status, body } = await submit(said, changes);
-    expect([status, body.detail]).toEqual([400, expect.stringMatching(/^context\.cost_center: .*choose another$/)]);
+    expect([status, body.detail]).toEqual([
+      400,
+      expect.stringMatching(/^context\.cost_center: .*choose another value$/),
+    ]);
   });
 
   it.each<[string, object, SubmissionChanges]>([

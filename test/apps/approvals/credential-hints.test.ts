@@ -23,8 +23,8 @@ describe('the page of a request', () => {
     ['file', { file: '-----BEGIN RSA PRIVATE KEY-----' }],
   ])('warns approvers of possible credentials in %s', async (place, args) => {
     const page = await text(alice, `/requests/${(await service.open({ arguments: args })).id}`);
-    expect(page).toContain('There may be credentials in this call');
-    expect(page.split('There may be credentials')[1]).toContain(place);
+    expect(page).toContain('This call may contain credentials');
+    expect(page.split('This call may contain credentials')[1]).toContain(place);
   });
 
   it.each<JsonObject>([
@@ -33,6 +33,6 @@ describe('the page of a request', () => {
     {},
   ])('does not warn of credentials where it finds no sign of them: %j', async (args) => {
     const page = await text(alice, `/requests/${(await service.open({ arguments: args })).id}`);
-    expect(page).not.toContain('There may be credentials');
+    expect(page).not.toContain('This call may contain credentials');
   });
 });

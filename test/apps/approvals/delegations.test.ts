@@ -59,7 +59,7 @@ describe('delegation', () => {
     const refused = await standIn('dora', later, 'alice');
     expect([refused.status, refused.body.title]).toEqual([404, 'There is no such request']);
     const shared = await standIn('dora', await service.open(), 'alice');
-    expect([shared.status, shared.body.title]).toEqual([403, 'You do not stand in for them']);
+    expect([shared.status, shared.body.title]).toEqual([403, 'You do not stand in for this approver']);
     expect(await statusOf(later.id)).toBe('pending');
   });
 
@@ -105,8 +105,8 @@ describe('delegation', () => {
     const request = await open('of_two', 'rita');
     const id = await delegate('rita', 'bob');
     const refused = await service.vote('bob', request, 'approve');
-    expect([refused.status, refused.body.title]).toEqual([403, 'You stand in for somebody who asked for this']);
-    expect((await standIn('bob', request, 'rita')).body.title).toBe('You asked for this yourself');
+    expect([refused.status, refused.body.title]).toEqual([403, 'You stand in for a person who requested this']);
+    expect((await standIn('bob', request, 'rita')).body.title).toBe('You requested this yourself');
     await revoke('rita', id);
     expect((await service.vote('bob', request, 'approve')).status).toBe(403);
     const store = createAccessRequestStore(service.database.pool);
@@ -118,25 +118,25 @@ describe('delegation', () => {
   it('keeps the requester from voting in the name of a delegator', async () => {
     const id = await delegate('alice', 'rita');
     const request = await open('of_alice', 'rita');
-    expect((await standIn('rita', request, 'alice')).body.title).toBe('You asked for this yourself');
+    expect((await standIn('rita', request, 'alice')).body.title).toBe('You requested this yourself');
     await revoke('alice', id);
   });
 
   it('carries the roles of the absent person', async () => {
     const id = await delegate('oscar', 'dora');
     const request = await open('of_role');
-    expect((await service.vote('dora', request, 'approve')).body.title).toBe('This is for others to decide');
+    expect((await service.vote('dora', request, 'approve')).body.title).toBe('You cannot decide this request');
     expect((await standIn('dora', request, 'oscar')).status).toBe(200);
     expect(await statusOf(request.id)).toBe('approved');
     await revoke('oscar', id);
   });
 
   it.each([
-    [{ delegate: 'alice', until: '2999-01-01' }, 'That is you'],
-    [{ delegate: 'bob', until: '2999-01-01' }, 'That is too long'],
-    [{ delegate: 'bob', until: '2020-01-01' }, 'That is over already'],
-    [{ delegate: 'bob' }, 'This is no delegation'],
-    [{ delegate: '', until: '2999-01-01' }, 'This is no delegation'],
+    [{ delegate: 'alice', until: '2999-01-01' }, 'You cannot stand in for yourself'],
+    [{ delegate: 'bob', until: '2999-01-01' }, 'The delegation is too long'],
+    [{ delegate: 'bob', until: '2020-01-01' }, 'That day is in the past'],
+    [{ delegate: 'bob' }, 'The delegation is incomplete'],
+    [{ delegate: '', until: '2999-01-01' }, 'The delegation is incomplete'],
   ])('is refused for %j: %s', async (body, title) => {
     const answer = await post('alice', '/delegations', body);
     expect([answer.status, answer.body.title]).toEqual([400, title]);
@@ -176,7 +176,7 @@ describe('delegation', () => {
     const request = await open('of_alice');
     const dora = await service.signIn('dora');
     const shown = await (await dora.go(`/requests/${request.id}`)).text();
-    expect(shown).toContain('<option value="alice">alice, for whom you stand in</option>');
+    expect(shown).toContain('<option value="alice">alice (you stand in for them)</option>');
     const vote = { verdict: 'approve', callDigest: request.callDigest, stage: '1', onBehalfOf: 'alice' };
     const sent = { ...vote, csrfToken: csrfTokenIn(shown) };
     expect((await dora.go(`/requests/${request.id}/votes`, sent)).status).toBe(303);

@@ -50,7 +50,7 @@ describe('a guarded agent', () => {
     ],
     ...['http://good.example@10.0.0.1/', 'http://①②⑦.0.0.1/', 'http://127.0.0.1./'],
   ])('refuses an address of %s before it connects [ARAP-CB-03]', (url) => {
-    expect(() => createGuardedAgent([]).check(url)).toThrow('is no public address');
+    expect(() => createGuardedAgent([]).check(url)).toThrow('is not a public address');
   });
 
   /** A resolver that an attacker controls: returns these addresses, one after the other. */
@@ -79,7 +79,7 @@ describe('a guarded agent', () => {
     async (address) => {
       const before = served;
       await expect(post(createGuardedAgent([], { lookup: resolving(address) }))).rejects.toThrow(
-        'is no public address',
+        'is not a public address',
       );
       expect(served).toBe(before);
     },
@@ -89,13 +89,13 @@ describe('a guarded agent', () => {
     const guard = createGuardedAgent(['127.0.0.1/32'], { lookup: resolving('127.0.0.1', '127.0.0.2') });
     const before = served;
     expect(await post(guard)).toBe(302);
-    await expect(post(guard)).rejects.toThrow('is no public address');
+    await expect(post(guard)).rejects.toThrow('is not a public address');
     expect(served).toBe(before + 1);
   });
 
   it('connects to a configured private network, and to no other one', async () => {
     const guard = createGuardedAgent(['10.0.0.0/8', 'fd00::/8']);
     for (const url of ['http://10.9.8.7/', 'http://[fd00::1]/']) expect(() => guard.check(url)).not.toThrow();
-    expect(() => guard.check('http://192.168.0.1/')).toThrow('name its network in callbackNetworks');
+    expect(() => guard.check('http://192.168.0.1/')).toThrow("add its network to the client's callbackNetworks");
   });
 });

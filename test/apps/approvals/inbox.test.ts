@@ -108,7 +108,7 @@ describe('inbox', () => {
       const refused = await alice.go(`/requests/${request.id}/votes`, mismatch);
       expect([refused.status, await refused.text()]).toEqual([
         409,
-        expect.stringContaining('This is not the call that was looked at.'),
+        expect.stringContaining('The decision is about another call.'),
       ]);
       expect(await statusOf(request.id)).toBe('pending');
       expect((await alice.go('/nowhere')).status).toBe(404);

@@ -18,5 +18,5 @@ it('a call with a mapping is shown in full, under its tool and beside the mapped
   const page = await (await alice.go(`/requests/${id}`)).text();
   expect(page).toMatch(/<h1>.*bank__wire_transfer.*<\/h1>/);
   expect(page).toContain('not mapped');
-  expect(wordsOf(page)).toMatch(/Put to policy as.*wire_transfer, on account acct-991/);
+  expect(wordsOf(page)).toMatch(/Evaluated by policy as.*wire_transfer, on account acct-991/);
 });

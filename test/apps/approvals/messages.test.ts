@@ -65,7 +65,7 @@ describe('signed messages', () => {
       const answer = await post(other, headersFor(other, { id: headers['webhook-id'] }));
       expect(answer.status).toBe(409);
       expect(await statusOf(request.id)).toBe('denied');
-      expect(service.log).toContain('one message id came with two bodies');
+      expect(service.log).toContain('two messages with different bodies have the same id');
     });
 
     it('refuses a message with any changed byte', async () => {

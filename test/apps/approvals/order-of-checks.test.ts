@@ -44,7 +44,7 @@ describe('the order of the checks of a submission', () => {
     {
       name: 'binding',
       changes: () => ({ body: { resource: { type: 'tool', id: 'files__delete' } } }),
-      answer: [400, `${URN}invalid_denial_binding`, 'subject, resource, action or context is not what was denied'],
+      answer: [400, `${URN}invalid_denial_binding`, 'subject, resource, action or context differs from the denial'],
     },
     {
       name: 'freshness',

@@ -13,12 +13,12 @@ it('a request that is not a tool call shows the question to policy, and does not
   const browser = await service.signIn('alice');
   const page = async () => (await browser.go(path)).text();
   const open = await page();
-  for (const said of ['What is asked for', 'wire_transfer', item.resource.id, 'exactly this is allowed']) {
+  for (const said of ['The requested access', 'wire_transfer', item.resource.id, 'exactly this is allowed']) {
     expect(open).toContain(said);
   }
   const { request } = (await service.asPerson('alice', path)).body;
   expect((await service.vote('alice', request, 'approve')).status).toBe(200);
   const ended = await page();
-  expect(ended).toContain('It is allowed for as long as the approval holds, unless policy says otherwise.');
+  expect(ended).toContain('It is allowed for as long as the approval is valid, unless policy denies it.');
   for (const text of [open, ended]) expect(text).not.toMatch(/\bnull\b|call runs|What will run|Needs approval because/);
 });

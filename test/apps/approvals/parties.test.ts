@@ -4,7 +4,7 @@ import { ApprovalsUnderTest } from '../../support/approvals.ts';
 import { csrfTokenIn } from '../../support/pages.ts';
 
 const IN_AN_HOUR = new Date(Date.now() + 3_600_000).toISOString();
-const OWN = [403, 'You asked for this yourself'];
+const OWN = [403, 'You requested this yourself'];
 type Opened = Awaited<ReturnType<ApprovalsUnderTest['open']>>;
 
 describe('a party to a request', () => {
@@ -72,7 +72,7 @@ describe('a party to a request', () => {
       expect(await vote(request, { ...who, roles: ['approver', 'approver-agent'] })).toEqual(OWN);
       expect(await grant(request, who)).toEqual(OWN);
       expect((await grant(request, { sub: 'u-2' }))[0]).toBe(200);
-      const refused = [403, 'This is for others to review'];
+      const refused = [403, 'You cannot review this grant'];
       expect(await post(`/requests/${request.id}/review`, who)).toEqual(refused);
       expect((await post(`/requests/${request.id}/review`, { sub: 'u-3', client_id: 'other' }))[0]).toBe(200);
     });
@@ -84,7 +84,7 @@ describe('a party to a request', () => {
       expect((await delegate({ sub: absent }, 'u-1'))[0]).toBe(201);
       expect(await vote(request, who, absent)).toEqual(OWN);
       expect((await delegate(who, delegate_))[0]).toBe(201);
-      expect(await vote(request, { sub: delegate_ })).toEqual([403, 'You stand in for somebody who asked for this']);
+      expect(await vote(request, { sub: delegate_ })).toEqual([403, 'You stand in for a person who requested this']);
       expect((await vote(request, { sub: absent }))[0]).toBe(200);
     });
   });
@@ -112,7 +112,7 @@ describe('a party to a request', () => {
     ] as const) {
       const request = await two();
       expect((await vote(request, first))[0]).toBe(200);
-      expect(await vote(request, second)).toEqual([409, 'You have decided this already']);
+      expect(await vote(request, second)).toEqual([409, 'You have already decided this']);
       expect(
         (await service.fetch(`/requests/${request.id}`, { headers: await asApprover() })).body.request.status,
       ).toBe('pending');
@@ -128,7 +128,7 @@ describe('a party to a request', () => {
     for (const who of asked) {
       const request = await service.open({ ...who, agent: 'shop-bot' });
       const page = await (await bob.go(`/requests/${request.id}`)).text();
-      expect(page).toContain('You asked for this yourself');
+      expect(page).toContain('You or your agent requested this');
       const csrfToken = csrfTokenIn(page);
       const ballot = { verdict: 'approve', callDigest: request.callDigest, stage: '1' };
       expect((await bob.go(`/requests/${request.id}/votes`, { ...ballot, csrfToken })).status).toBe(403);

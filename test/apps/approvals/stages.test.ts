@@ -99,11 +99,11 @@ describe('approval templates', () => {
     const request = await open('two_of_three');
     const refused = await service.vote('dave', request, 'approve');
     expect([refused.status, refused.body.title]).toEqual([404, 'There is no such request']);
-    expect(service.log).toContain('a request was kept from a visitor who may not read it');
+    expect(service.log).toContain('a visitor asked for a request that they may not read');
     const overseen = await service.vote('olga', request, 'approve');
-    expect([overseen.status, overseen.body.title]).toEqual([403, 'This is for others to decide']);
+    expect([overseen.status, overseen.body.title]).toEqual([403, 'You cannot decide this request']);
     expect((await service.voteByWebhook('dave', request, 'approve')).status).toBe(403);
-    expect((await service.vote('rita', request, 'approve')).body.title).toBe('You asked for this yourself');
+    expect((await service.vote('rita', request, 'approve')).body.title).toBe('You requested this yourself');
     expect(service.log).toContain('"outcome":"not_eligible"');
     expect((await service.asPerson('alice', `/requests/${request.id}`)).body.request.votes).toEqual([]);
   });
@@ -203,7 +203,7 @@ describe('approval templates', () => {
     const { task: opened } = (await service.submit(emergency)).body;
     expect(opened.progress).toMatchObject({ step_name: 'manager', total_steps: 2 });
     const vote = { id: opened.id, callDigest: emergency.context.call_digest };
-    expect((await service.vote('mia', vote, 'approve')).body.title).toBe('You asked for this yourself');
+    expect((await service.vote('mia', vote, 'approve')).body.title).toBe('You requested this yourself');
   });
 
   it('list a request as yours when you may decide it, and list others that you may read', async () => {

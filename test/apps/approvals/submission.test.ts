@@ -45,8 +45,8 @@ describe('the submission of an access request [ARAP-BND-01, ARAP-BND-04, ARAP-BN
     const path = `/requests/${answer.task.id}`;
     expect((await service.asPerson('alice', path)).body.request.requesterInput).toEqual(said);
     const page = await (await (await service.signIn('alice')).go(path)).text();
-    const [bound = '', unbound = ''] = page.split('What the requester says, unverified');
-    expect(bound).toMatch(/Also part of the question to policy.*region-of-the-call/s);
+    const [bound = '', unbound = ''] = page.split('Stated by the requester, unverified');
+    expect(bound).toMatch(/Also evaluated by policy.*region-of-the-call/s);
     expect(wordsOf(unbound)).toContain('Invoice &lt;b>88&lt;/b>');
     expect([bound.includes('Invoice'), unbound.includes('region-of-the-call')]).toEqual([false, false]);
   });

@@ -46,7 +46,7 @@ describe('votes', () => {
     ]);
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
     const changed = await service.vote('alice', request, 'deny');
-    expect([changed.status, changed.body.title]).toEqual([409, 'You have decided this already']);
+    expect([changed.status, changed.body.title]).toEqual([409, 'You have already decided this']);
     const { rows } = await service.database.pool.query(
       'SELECT count(*)::int AS n FROM approvals.vote WHERE access_request_id = $1',
       [request.id],
@@ -67,7 +67,7 @@ describe('votes', () => {
     const agents = await service.open({ subject: 'requester', agent: 'bob' });
     for (const request of [own, agents]) {
       const byApi = await service.vote('bob', request, 'approve');
-      expect([byApi.status, byApi.body.title]).toEqual([403, 'You asked for this yourself']);
+      expect([byApi.status, byApi.body.title]).toEqual([403, 'You requested this yourself']);
       expect((await service.voteByWebhook('bob', request, 'approve')).status).toBe(403);
       const browser = await service.signIn('bob');
       const csrfToken =

@@ -78,7 +78,7 @@ describe('countersign policy check', () => {
     writeFileSync(join(aDesk({}, config).folder, 'people.json'), directoryText(aGroup('g', ['zoe'])));
     const { code, out } = await desk.run(['policy', 'check']);
     expect(code).toBe(1);
-    expect(out).toMatch(/^error {4}people\.json: directory: g has a member zoe that is not there/);
+    expect(out).toMatch(/^error {4}people\.json: directory: g has a member zoe that is missing from the list/);
     writeFileSync(join(desk.folder, 'people.json'), directoryText(aUser('alice')));
     expect((await desk.run(['policy', 'check'])).out).toMatch(/people {11}1$/);
   });

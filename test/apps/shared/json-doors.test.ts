@@ -142,13 +142,13 @@ const DOORS: readonly Door[] = [
   },
   ...(['break-glass', 'review'] as const).map((what) => ({
     name: `approvals: ${what}`,
-    opened: `approvals/inbox/emergency-router.tsx router.post("/requests/:id/${what}"`,
+    opened: `approvals/inbox/router.tsx router.post("/requests/:id/${what}"`,
     knock: asApprover(() => `/requests/${request.id}/${what}`),
     good: () => JSON.stringify({ reason: 'fire', callDigest: request.callDigest, note: 'seen' }),
   })),
   ...(['cancel', 'revoke'] as const).map((what) => ({
     name: `approvals: ${what}`,
-    opened: 'approvals/inbox/withdrawal-router.tsx router.post(`/requests/:id/${what}`',
+    opened: 'approvals/inbox/router.tsx router.post(`/requests/:id/${what}`',
     knock: asApprover(() => `/requests/${request.id}/${what}`),
     good: () => '{"reason":"over"}',
   })),
@@ -171,8 +171,6 @@ const OTHERS = [
   'approvals/access-requests/router.ts router.all([api.base, api.one, api.cancel, api.resolution]',
   // Only says to use another method.
   'approvals/access-requests/router.ts router.get(CATALOGS_PATH, mayDo("submit"), http.catalog).all(CATALOGS_PATH',
-  // Only parses for the routes behind it.
-  'approvals/inbox/router.tsx router.post(["/requests/:id/break-glass", "/requests/:id/review"]',
 ];
 
 const APPS = packagePath('apps');

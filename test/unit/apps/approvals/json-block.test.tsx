@@ -24,7 +24,7 @@ describe('a block of arguments', () => {
   it('lists lookalikes, and blanks that push text out of sight', () => {
     const { notice } = drawn({ to: '\u0441\u043e\u0441\u043e.com', run: `ls${' '.repeat(40)}; rm` });
     expect(wordsOf(notice)).toMatch(
-      /Not what they look like.*\u0441\u043e\u0441\u043e.*U\+0441 043E 0441 043E.*40 blanks/,
+      /Characters that look like others, with.*\u0441\u043e\u0441\u043e.*U\+0441 043E 0441 043E.*40 blanks/,
     );
   });
 

@@ -43,7 +43,7 @@ describe('a catalog file', () => {
 
   it('may have a value once for each scope', () => {
     expect(read({ ...item, scope: { app: 'a' } }, { ...item, scope: { app: 'b' } })).toHaveLength(2);
-    expect(() => read(item, item)).toThrow('centers.json: "cc-1" is there twice for one scope');
+    expect(() => read(item, item)).toThrow('centers.json: "cc-1" appears twice for one scope');
   });
 
   it.each<[string, object]>([
@@ -56,6 +56,6 @@ describe('a catalog file', () => {
   });
 
   it('is refused when it is not JSON', () => {
-    expect(() => readItems('[', 'centers.json')).toThrow('it is no JSON');
+    expect(() => readItems('[', 'centers.json')).toThrow('not valid JSON');
   });
 });

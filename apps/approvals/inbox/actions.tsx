@@ -1,0 +1,163 @@
+import type { Request, Response } from 'express';
+import * as z from 'zod';
+import { VERDICTS } from '../../../workflows/domain/access-request/access-request.ts';
+import { csrfTokenOf, Refusal } from '../../shared/http/csrf.ts';
+import { renderPage } from '../../shared/pages/layout.tsx';
+import { wantsPage } from '../../shared/pages/refusal-page.tsx';
+import { singleLine } from '../access-requests/problem.ts';
+import type { Withdrawal } from '../break-glass.ts';
+import { refuseUncounted } from '../cast-vote.ts';
+import { visitorOf, type Voter, voterOf } from './authenticate.ts';
+import { LONGEST_TEXT, type Typed } from './refused.tsx';
+import { RequestPage } from './request-page.tsx';
+import { type Capacity, findReadable, type InboxHttp, type Seat, standingIn } from './seat.ts';
+import { detailView } from './view.tsx';
+
+/** Text of a form field. Browsers count a line break as one character but send two. */
+const typedText = z
+  .string()
+  .transform((text) => text.replaceAll('\r\n', '\n'))
+  .pipe(z.string().max(LONGEST_TEXT));
+const digest = z.string().regex(/^sha-256:[0-9a-f]{64}$/);
+const ordinal = z.coerce.number().pipe(z.int32().min(1)).optional();
+
+interface Exchange {
+  readonly requestId: string;
+  readonly response: Response;
+  readonly visitor: Voter;
+  /** Link of a refusal. */
+  readonly back: { readonly href: string; readonly label: string };
+}
+
+/** One form of the request page. */
+interface Action<Body extends z.ZodType> {
+  readonly body: Body;
+  /** Title and next step for an invalid body. */
+  readonly invalid: readonly [title: string, nextStep: string];
+  readonly typed: (body: z.infer<Body>) => Typed;
+  /** Throws a `Refusal`, or returns the answer for programs. */
+  readonly act: (body: z.infer<Body>, exchange: Exchange) => Promise<() => object | Promise<object>>;
+}
+
+/**
+ * Handles a form of the request page. After a refusal, a person gets the page again with the request as it is now and the text they
+ * typed; a program gets the refusal.
+ */
+function handle<Body extends z.ZodType>(http: InboxHttp, { body, invalid, typed, act }: Action<Body>) {
+  return async (request: Request, response: Response) => {
+    const visitor = voterOf(response);
+    const requestId = String(request.params['id']);
+    const back = { href: `/requests/${encodeURIComponent(requestId)}`, label: 'Open the request' };
+    const parsed = body.safeParse(request.body ?? {});
+    if (!parsed.success) throw new Refusal(400, ...invalid, back);
+    try {
+      const answer = await act(parsed.data, { requestId, response, visitor, back });
+      // The page is read again from the database: it never confirms a vote that does not count yet.
+      if (wantsPage(request)) response.redirect(303, back.href);
+      else response.json(await answer());
+    } catch (refusal) {
+      if (!(refusal instanceof Refusal) || !wantsPage(request)) throw refusal;
+      const reading = await findReadable(http, visitor, requestId).catch(() => {
+        throw refusal;
+      });
+      const person = { name: visitor.name, csrfToken: csrfTokenOf(request) };
+      const refused = { title: refusal.message, nextStep: refusal.nextStep, typed: typed(parsed.data) };
+      const page = <RequestPage {...reading} person={person} refused={refused} />;
+      response.status(refusal.status).send(renderPage(page, http.clock.now()));
+    }
+  };
+}
+
+export const vote = (http: InboxHttp) =>
+  handle(http, {
+    body: z.object({
+      verdict: z.enum(VERDICTS),
+      reason: typedText.optional(),
+      callDigest: digest,
+      generation: ordinal,
+      /** The subject for whom the visitor votes. Absent or empty: for themselves. */
+      onBehalfOf: z.string().max(1_024).optional(),
+      /** The stage that the visitor looked at. */
+      stage: ordinal,
+    }),
+    invalid: ['This is not a decision', 'Send verdict (approve or deny), callDigest and, optionally, reason.'],
+    typed: ({ reason, onBehalfOf }) => ({ form: 'vote', text: reason, onBehalfOf }),
+    async act({ onBehalfOf, reason, generation, ...ballot }, { requestId, visitor }) {
+      const { seat } = await findReadable(http, visitor, requestId);
+      const capacity = capacityOf(seat, onBehalfOf);
+      const { via, chain, actors } = visitor;
+      const cast = { requestId, ...ballot, reason, generation, via, chain, actors };
+      refuseUncounted(capacity ? await http.castVote({ ...cast, ...capacity }) : 'delegation_over', requestId);
+      return async () => {
+        const found = await http.store.find(requestId);
+        return { request: found && detailView(found, seat) };
+      };
+    },
+  });
+
+/** The capacity in which the visitor votes; undefined when they do not stand in for that approver. */
+function capacityOf({ visitor, delegations }: Seat, onBehalfOf: string | undefined): Capacity | undefined {
+  const { issuer, subject, name, roles } = visitor;
+  if (onBehalfOf === undefined || onBehalfOf === '') return { approver: { issuer, subject, name, roles } };
+  const delegation = delegations.find(({ delegator }) => delegator.subject === onBehalfOf);
+  return delegation && standingIn(delegation, visitor);
+}
+
+export const breakGlass = (http: InboxHttp) =>
+  handle(http, {
+    body: z.object({ reason: typedText, callDigest: digest, generation: ordinal }),
+    invalid: ['The emergency grant is incomplete', 'Send reason and callDigest.'],
+    typed: ({ reason }) => ({ form: 'break-glass', text: reason }),
+    async act({ reason, callDigest, generation }, { requestId, response, back }) {
+      const visitor = visitorOf(response);
+      const { issuer, subject, name, roles, via, chain } = visitor;
+      // People who may break glass can read every open request. One that ended meanwhile gets its own refusal below.
+      if (!http.breakGlass.mayBreak(visitor)) await findReadable(http, visitor, requestId);
+      const approver = { issuer, subject, name, roles };
+      const outcome = await http.breakGlass.grant({ requestId, approver, reason, callDigest, generation, via, chain });
+      if (outcome === 'reason_missing')
+        throw new Refusal(400, 'The reason is missing', 'Say why it cannot wait.', back);
+      refuseUncounted(outcome, requestId);
+      return () => ({ id: requestId });
+    },
+  });
+
+const REVIEW_REFUSALS = {
+  not_found: [404, 'There is nothing to review', 'This request was not granted in an emergency.'],
+  own_request: [
+    403,
+    'You cannot review this grant',
+    'You granted or requested it, or stand in for a person who did. Another approver has to review it.',
+  ],
+  already_reviewed: [409, 'It was already reviewed', 'Open the request to see who reviewed it.'],
+} as const;
+
+export const review = (http: InboxHttp) =>
+  handle(http, {
+    body: z.object({ note: typedText.optional() }),
+    invalid: ['The note is not valid', `Send a text of at most ${LONGEST_TEXT} characters.`],
+    typed: ({ note }) => ({ form: 'review', text: note }),
+    async act({ note }, { requestId, visitor, back }) {
+      await findReadable(http, visitor, requestId);
+      const outcome = await http.brokenGlass.review(requestId, visitor, singleLine(note));
+      if (outcome !== 'reviewed') {
+        const [status, title, nextStep] = REVIEW_REFUSALS[outcome];
+        throw new Refusal(status, title, nextStep, back);
+      }
+      http.log.info({ accessRequest: requestId }, 'an emergency grant was reviewed');
+      return () => ({ id: requestId });
+    },
+  });
+
+export const withdrawal = (what: Withdrawal, http: InboxHttp) =>
+  handle(http, {
+    body: z.object({ reason: typedText.optional() }),
+    invalid: ['The reason is not valid', `Send a text of at most ${LONGEST_TEXT} characters.`],
+    typed: ({ reason }) => ({ form: 'withdrawal', text: reason }),
+    async act({ reason }, { requestId, response }) {
+      const person = visitorOf(response);
+      await findReadable(http, person, requestId);
+      await http.withdraw({ requestId, person, what, reason, via: person.via });
+      return () => ({ outcome: what === 'cancel' ? 'cancelled' : 'revoked', request: { id: requestId } });
+    },
+  });
