@@ -9,12 +9,17 @@ export class BadRequest extends Error {
   override readonly name = 'BadRequest';
 }
 
+/** For each semantic of a batch: whether the batch ends with this decision. */
+const IS_LAST = {
+  execute_all: () => false,
+  deny_on_first_deny: (decision: boolean) => !decision,
+  permit_on_first_permit: (decision: boolean) => decision,
+};
 const SEMANTICS = ['execute_all', 'deny_on_first_deny', 'permit_on_first_permit'] as const;
-export type Semantic = (typeof SEMANTICS)[number];
 
 /** A batch. Each entry has the defaults filled in and is not checked yet. */
 export interface Batch {
-  readonly semantic: Semantic;
+  readonly semantic: (typeof SEMANTICS)[number];
   readonly entries: readonly unknown[];
 }
 
@@ -78,13 +83,6 @@ function withDefaults(entry: unknown, defaults: Record<string, unknown>): unknow
   const names = ['subject', 'action', 'resource', 'context'];
   return Object.fromEntries(names.map((name) => [name, own[name] ?? defaults[name]]));
 }
-
-/** Whether a batch ends with this decision. */
-const IS_LAST = {
-  execute_all: () => false,
-  deny_on_first_deny: (decision) => !decision,
-  permit_on_first_permit: (decision) => decision,
-} as const satisfies Record<Semantic, (decision: boolean) => boolean>;
 
 /** Evaluations block the process. After so many, other requests get their turn. */
 const ENTRIES_AT_A_TIME = 32;

@@ -5,14 +5,7 @@ import { asUnavailable } from '../../../workflows/domain/errors.ts';
 import type { BoundDenial, SignedDenial } from '../offer/binding-token.ts';
 
 /** The records of requestable denials, which are written before the answers. */
-export interface EvaluationStore {
-  /** Throws if the row is not durable. The denial may then not offer an access request (ARAP-DEN-08). */
-  record(denial: BoundDenial): Promise<void>;
-  /** The denial of this evaluation, if there is one. Throws `ERR_DATABASE_UNAVAILABLE` if a later attempt may succeed. */
-  find(evaluationId: string): Promise<SignedDenial | undefined>;
-  /** Deletes denials older than `keepMs`, at most `limit`, and none that can still be used. Returns how many. */
-  forget(keepMs: number, limit: number): Promise<number>;
-}
+export type EvaluationStore = ReturnType<typeof createEvaluationStore>;
 
 interface EvaluationRow extends Pick<EvaluationRequest, 'subject' | 'action' | 'resource'> {
   readonly token_id: string;
@@ -36,13 +29,15 @@ const INSERT = `
     binding_context_members, binding_hash, template, reason, policies, policy_version, evaluated_at, expires_at)
   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`;
 
-export function createEvaluationStore(pool: Pool): EvaluationStore {
+export function createEvaluationStore(pool: Pool) {
   return {
-    async record(denial) {
+    /** Throws if the row is not durable. The denial may then not offer an access request (ARAP-DEN-08). */
+    async record(denial: BoundDenial): Promise<void> {
       await pool.query({ name: 'pdp-record-evaluation', text: INSERT, values: valuesOf(denial) });
     },
 
-    async find(evaluationId) {
+    /** The denial of this evaluation, if there is one. Throws `ERR_DATABASE_UNAVAILABLE` if a later attempt may succeed. */
+    async find(evaluationId: string): Promise<SignedDenial | undefined> {
       // The id comes from an address, so it may have characters that no text column can store.
       if (!/^[\w-]{1,64}$/.test(evaluationId)) return undefined;
       const query = { name: 'pdp-find-evaluation', text: SELECT, values: [evaluationId] };
@@ -53,7 +48,8 @@ export function createEvaluationStore(pool: Pool): EvaluationStore {
       return row && denialFrom(evaluationId, row);
     },
 
-    async forget(keepMs, limit) {
+    /** Deletes denials older than `keepMs`, at most `limit`, and none that can still be used. Returns how many. */
+    async forget(keepMs: number, limit: number): Promise<number> {
       const text = 'SELECT pdp.forget_evaluations($1, $2) AS count';
       const { rows } = await pool.query<{ count: number }>({ name: 'pdp-forget', text, values: [keepMs, limit] });
       return rows[0]?.count ?? 0;
