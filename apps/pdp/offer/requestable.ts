@@ -1,6 +1,5 @@
 import type { EvaluationRequest } from '../../../workflows/domain/authzen/evaluation.ts';
-import type { CedarAnswer } from '../engine/cedar/decision-cache.ts';
-import type { Evaluator, Ready } from '../engine/cedar/evaluator.ts';
+import type { CedarAnswer, Evaluator, Ready } from '../engine/cedar/evaluator.ts';
 import type { Policy } from '../engine/cedar/policies.ts';
 import type { ApprovalFacts, PolicyAnswer, Requestable } from '../engine/policy-engine.ts';
 import { demandedBy } from '../obligations.ts';

@@ -114,7 +114,7 @@ export class CedarEngine implements PolicyEngine {
     this.#queue = this.#queue.then(work).catch((err: unknown) => {
       this.#of.log.error(
         { err, alarm: 'policies_unread' },
-        'the policies could not be looked at; they stay as they are',
+        'the policy files could not be checked; the version in force stays',
       );
     });
     return this.#queue;

@@ -8,6 +8,7 @@ import {
 import * as z from 'zod';
 import type { Directory, DirectoryPerson } from '../../../shared/directory/directory.ts';
 import type { Candidates } from '../policy-engine.ts';
+import { groupBy, portions } from './lists.ts';
 import { cedarProblems, InvalidPolicies, placeOfSyntaxError } from './problems.ts';
 import { isObject, type EntityShape, type SchemaShape } from './schema.ts';
 
@@ -85,8 +86,8 @@ export async function readEntities(
     people.push(merged);
     known.set(keyOf(facts.uid), merged);
   }
-  for (let first = 0; first < people.length; first += CHECKED_PER_STEP) {
-    check(people.slice(first, first + CHECKED_PER_STEP), schema.text);
+  for (const some of portions(people, CHECKED_PER_STEP)) {
+    check(some, schema.text);
     await setImmediate();
   }
   return {
@@ -187,19 +188,16 @@ function reachableFrom(start: readonly TypeAndId[], known: ReadonlyMap<string, E
 }
 
 /** Candidates for searches: the entities that the PDP knows, and the actions of its schema. */
-export function candidatesOf(uids: Iterable<TypeAndId>, actions: Iterable<string>): Candidates {
-  const ids = { Subject: new Map<string, string[]>(), Resource: new Map<string, string[]>() };
-  for (const { type: kind, id: uid } of uids) {
-    const name = parseEntityId(uid);
-    if (!name || (kind !== 'Subject' && kind !== 'Resource')) continue;
-    const known = ids[kind].get(name.type);
-    if (known) known.push(name.id);
-    else ids[kind].set(name.type, [name.id]);
-  }
-  for (const byType of Object.values(ids)) for (const list of byType.values()) list.sort();
+export function candidatesOf(uids: readonly TypeAndId[], actions: Iterable<string>): Candidates {
+  const idsOf = (kind: 'Subject' | 'Resource') => {
+    const named = [...uids].flatMap(({ type, id }) => (type === kind && parseEntityId(id)) || []);
+    const groups = [...groupBy(named, ({ type }) => [type])];
+    return new Map(groups.map(([type, group]) => [type, group.map(({ id }) => id).sort()]));
+  };
+  const [subjects, resources] = [idsOf('Subject'), idsOf('Resource')];
   return {
-    subjects: (type) => ids.Subject.get(type) ?? [],
-    resources: (type) => ids.Resource.get(type) ?? [],
+    subjects: (type) => subjects.get(type) ?? [],
+    resources: (type) => resources.get(type) ?? [],
     actions: [...actions].sort(),
   };
 }
