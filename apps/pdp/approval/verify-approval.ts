@@ -19,7 +19,7 @@ export type ApprovalVerdict =
   /** The signer's keys, or its revocations, cannot be fetched now. */
   | { readonly kind: 'undecided' };
 
-export interface Presented {
+interface Presented {
   /** The value of `context.approval`. */
   readonly approval: unknown;
   /** The request it came with, without it. */

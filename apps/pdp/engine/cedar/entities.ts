@@ -13,14 +13,7 @@ import { cedarProblems, InvalidPolicies, placeOfSyntaxError } from './problems.t
 import { isObject, type EntityShape, type SchemaShape } from './schema.ts';
 
 /** What the PDP itself knows. Attributes that give power come from here alone. What a request says is kept apart. */
-export interface OwnEntities {
-  /** What the PDP holds for an entity. Empty if it knows none. */
-  about(uid: TypeAndId): Omit<EntityJson, 'uid'>;
-  /** The known ones of these, and every entity that can be reached from them through parents, attributes and tags. */
-  from(uids: readonly TypeAndId[]): readonly EntityJson[];
-  /** Every entity that is known by name. */
-  readonly uids: readonly TypeAndId[];
-}
+export type OwnEntities = Awaited<ReturnType<typeof readEntities>>;
 
 /** An entity whose uid is in the short form. */
 type KnownEntity = EntityJson & { uid: TypeAndId };
@@ -61,14 +54,13 @@ const fileSchema = z.array(
 const ENTITIES_FILE = 'entities.json';
 /** Attributes of subjects and resources that the host fills in, so entities.json may not. */
 const HOST_ATTRIBUTES = ['type', 'id', 'properties'] as const;
-const NOTHING: Omit<EntityJson, 'uid'> = { attrs: {}, parents: [] };
 const CHECKED_PER_STEP = 500;
 
 /** Reads entities.json, adds what the directory knows, and checks both against the schema. Throws `InvalidPolicies`. */
 export async function readEntities(
   files: { text: string; directory?: Directory | undefined },
   schema: { text: string; shape: SchemaShape },
-): Promise<OwnEntities> {
+) {
   const known = new Map<string, KnownEntity>();
   for (const entity of parseFile(files.text)) {
     const key = keyOf(entity.uid);
@@ -91,8 +83,10 @@ export async function readEntities(
     await setImmediate();
   }
   return {
-    about: (uid) => known.get(keyOf(uid)) ?? NOTHING,
-    from: (uids) => reachableFrom(uids, known),
+    /** What the PDP holds for an entity. Empty if it knows none. */
+    about: (uid: TypeAndId): Omit<EntityJson, 'uid'> => known.get(keyOf(uid)) ?? { attrs: {}, parents: [] },
+    /** The known ones of these, and every entity that can be reached from them through parents, attributes and tags. */
+    from: (uids: readonly TypeAndId[]) => reachableFrom(uids, known),
     uids: [...known.values()].map(({ uid }) => uid),
   };
 }
