@@ -35,18 +35,16 @@ import { createEvaluationStore } from './stores/evaluation.store.ts';
 export { describeProblem, type PolicyProblem } from './engine/cedar/problems.ts';
 export type { PolicyPlaces } from './engine/cedar/policy-folder.ts';
 export { shortVersion } from './engine/policy-engine.ts';
-export { checkPolicies, type PolicyCheck } from './tools/test-policies.ts';
 export { explainRequest, type Explanation } from './tools/explain.ts';
 export { replayCalls, type ChangedCall, type ReplayCounts } from './tools/replay.ts';
 export { surveyTools, type ToolSurvey } from './tools/survey.ts';
-export { testPolicies, type PolicyTest } from './tools/test-policies.ts';
+export { checkPolicies, type PolicyCheck, testPolicies, type PolicyTest } from './tools/test-policies.ts';
 
 /** Room for the rest of an evaluation beside the largest arguments that the gateway accepts. */
 const ENVELOPE_BYTES = 256 * 1024;
-/** Everything secret that this part may know: no other key or token of either side. */
+/** The secrets that the PDP holds: no other key or token of either side. */
 const SECRETS = ['pdpToken', 'pdpSigningKey'] as const;
-
-/** As long as the access request service allows to cache its keys. */
+/** The access request service allows callers to cache its keys for so long. */
 const KEYS_CACHED_MS = 300_000;
 
 type PdpSecrets = Pick<Secrets, (typeof SECRETS)[number]>;

@@ -13,7 +13,7 @@ import { onFreePorts } from '../support/config.ts';
 import { waitFor } from '../support/wait-for.ts';
 import type { Load, Target, Work } from './load.ts';
 
-const PATIENCE = { timeoutMs: 120_000, everyMs: 100 };
+const UNTIL_STARTED = { timeoutMs: 120_000, everyMs: 100 };
 /** At its default level, Cerbos logs each request and ours does not. At this level neither does. */
 const LOG_LEVEL = 'warn';
 /** The benchmark measures how fast it is, not its rate limit. */
@@ -100,7 +100,7 @@ async function contender(
       ({ ok }) => ok,
       () => false,
     );
-  }, PATIENCE);
+  }, UNTIL_STARTED);
   return { origin, credentials, stop: () => ending(child) };
 }
 

@@ -135,7 +135,7 @@ function isApplicable(claims: Claims, { request, requester, visible }: Presented
   }
 }
 
-/** No older list is believed, however it got here. */
+/** The PDP believes no older list, however it arrived. */
 const MAX_LIST_AGE_SECONDS = 30;
 
 const revocationsSchema = z.looseObject({ revoked: z.array(z.string()) });

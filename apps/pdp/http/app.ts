@@ -127,7 +127,9 @@ function sendRecordedDenial(
 function createApi(http: PdpHttp): express.Router {
   const { engine, decide, search, rates } = http;
   const guarded = [
-    authenticate(http),
+    bearerAmong({ holders: http.enforcementPoints, realm: http.url }, (why, response) =>
+      sendError(response, 401, why === 'missing' ? 'a bearer token is required' : 'the bearer token is not valid'),
+    ),
     rates.admit,
     requireJson,
     express.json({ limit: http.maxBodyBytes, strict: false, verify: refuseUnfaithfulOfService }),
@@ -163,12 +165,6 @@ const identify: RequestHandler = (request, response, next) => {
   response.set('X-Request-ID', request.get('X-Request-ID') ?? randomUUID());
   next();
 };
-
-function authenticate({ enforcementPoints, url }: PdpHttp): RequestHandler {
-  return bearerAmong({ holders: enforcementPoints, realm: url }, (why, response) => {
-    sendError(response, 401, why === 'missing' ? 'a bearer token is required' : 'the bearer token is not valid');
-  });
-}
 
 /** The certification scenario demands 400, not 415, for another content type (AZ-TR-03). */
 const requireJson: RequestHandler = (request, _response, next) => {

@@ -123,7 +123,7 @@ async function* linesOf(file: string): AsyncGenerator<{ readonly number: number;
 
 function fromLine(line: string): Omit<RecordedCall, 'name'> {
   const decision = decisionLine.safeParse(parsed(line));
-  if (!decision.success) throw new BadRequest('it is no line of a decision log');
+  if (!decision.success) throw new BadRequest('it is not a line of a decision log');
   return { request: requestFrom(decision.data.request), approvedFor: decision.data.approval?.template };
 }
 

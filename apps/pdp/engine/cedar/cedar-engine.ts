@@ -159,7 +159,7 @@ export class CedarEngine implements PolicyEngine {
     for (const warning of evaluator.warnings)
       log.warn({ warning: describeProblem(warning) }, 'a policy has a likely mistake');
     const facts = { policyVersion: shortVersion(id), policies: evaluator.policies.size, people };
-    // As loud as the alarm that it ends: operators have been waiting for it.
+    // At the level of the alarm that it ends, since operators wait for it.
     if (isCorrection) log.warn(facts, `the corrected policies are in force (version ${facts.policyVersion})`);
     else log.info(facts, 'these policies are in force');
     return { version, since: new Date(this.#of.clock.now()), users: 0 };
@@ -172,7 +172,7 @@ export class CedarEngine implements PolicyEngine {
     const policyVersion = shortVersion(this.#current.version.id);
     this.#of.log.warn(
       { policyVersion },
-      `the policies are as they were: version ${policyVersion}, which has been in force all the time`,
+      `the policy files are again those of version ${policyVersion}, which has stayed in force`,
     );
   }
 

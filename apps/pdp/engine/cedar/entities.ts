@@ -67,7 +67,7 @@ export async function readEntities(
     if (known.has(key)) throw invalid(`${key} is there twice. Join the two entries.`);
     known.set(key, withHostAttributes(entity as KnownEntity, schema.shape));
   }
-  // All of the file at once, since groups may be in groups, and none may be in itself.
+  // The whole file at once, since groups may be in groups, and no group may contain itself.
   check([...known.values()], schema.text);
   await setImmediate();
   const people: KnownEntity[] = [];

@@ -63,7 +63,10 @@ export type EvaluatorFiles = Omit<PolicyFiles, 'requestSchemas' | 'obligations'>
  * `InvalidPolicies` with the places of the mistakes.
  */
 export async function createEvaluator(files: EvaluatorFiles) {
-  keepWasmCallsOutOfLine();
+  // Keeps V8 from inlining calls into WebAssembly, for the whole process. Node 20 aborts with "unreachable code" when it discards an
+  // optimized function while an inlined WebAssembly call runs in it and returns an object, as Cedar's calls do. The flag has to be
+  // set before such functions get hot. Nothing else can catch this.
+  setFlagsFromString('--no-turbo-inline-js-wasm-calls');
   const shape = readSchema(files.schema);
   const { policies, warnings } = await readPolicies(files.policies);
   const obligations = readObligations(files.obligations ?? [], policies);
@@ -95,15 +98,6 @@ export async function createEvaluator(files: EvaluatorFiles) {
     slot.release();
     throw error;
   }
-}
-
-/**
- * Keeps V8 from inlining calls into WebAssembly, for the whole process. Node 20 aborts with "unreachable code" when it discards
- * an optimized function while an inlined WebAssembly call runs in it and returns an object, as Cedar's calls do. The flag has
- * to be set before such functions get hot. Nothing else can catch this.
- */
-function keepWasmCallsOutOfLine(): void {
-  setFlagsFromString('--no-turbo-inline-js-wasm-calls');
 }
 
 interface Loaded {
