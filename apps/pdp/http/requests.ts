@@ -118,14 +118,12 @@ const MAX_DEPTH = 128;
 
 /** Refuses bodies nested so deep that walking them would exhaust the stack. Throws `BadRequest`. */
 export function checkDepth(body: unknown): void {
-  if (isDeeperThan(body, MAX_DEPTH)) throw new BadRequest(`the body is nested deeper than ${MAX_DEPTH} levels`);
+  if (!isNestedWithin(body, MAX_DEPTH)) throw new BadRequest(`the body is nested deeper than ${MAX_DEPTH} levels`);
 }
 
-function isDeeperThan(value: unknown, levels: number): boolean {
-  if (typeof value !== 'object' || value === null) return false;
-  if (levels === 0) return true;
-  for (const member of Object.values(value)) if (isDeeperThan(member, levels - 1)) return true;
-  return false;
+function isNestedWithin(value: unknown, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return true;
+  return levels > 0 && Object.values(value).every((member) => isNestedWithin(member, levels - 1));
 }
 
 /** Throws a `BadRequest` that names the wrong member. */

@@ -7,21 +7,13 @@ import type { BoundDenial, SignedDenial } from '../offer/binding-token.ts';
 /** The records of requestable denials, which are written before the answers. */
 export type EvaluationStore = ReturnType<typeof createEvaluationStore>;
 
-interface EvaluationRow extends Pick<EvaluationRequest, 'subject' | 'action' | 'resource'> {
-  readonly token_id: string;
-  readonly requester: string;
-  readonly binding_context_members: string[];
-  readonly binding_hash: string;
-  readonly template: string;
-  readonly reason: string;
-  readonly policies: string[];
-  readonly evaluated_at: Date;
-  readonly expires_at: Date;
-}
+type EvaluationRow = Omit<SignedDenial, 'inline' | 'offer'> &
+  Pick<EvaluationRequest, 'subject' | 'action' | 'resource'> &
+  Pick<SignedDenial['offer'], 'template' | 'reason' | 'policies'>;
 
 const SELECT = `
-  SELECT token_id, requester, subject, action, resource, binding_context_members, binding_hash, template, reason, policies, evaluated_at,
-    expires_at
+  SELECT evaluation_id AS "evaluationId", token_id AS "tokenId", requester, subject, action, resource, binding_context_members AS members,
+    binding_hash AS "bindingHash", template, reason, policies, evaluated_at AS "evaluatedAt", expires_at AS "expiresAt"
   FROM pdp.evaluation WHERE evaluation_id = $1`;
 
 const INSERT = `
@@ -45,7 +37,7 @@ export function createEvaluationStore(pool: Pool) {
         throw asUnavailable(error);
       });
       const [row] = rows;
-      return row && denialFrom(evaluationId, row);
+      return row && denialFrom(row);
     },
 
     /** Deletes denials older than `keepMs`, at most `limit`, and none that can still be used. Returns how many. */
@@ -75,18 +67,7 @@ const valuesOf = ({ request: { subject, action, resource }, offer, ...denial }: 
   denial.expiresAt,
 ];
 
-function denialFrom(evaluationId: string, row: EvaluationRow): SignedDenial {
-  const { template, reason, policies } = row;
-  const { context: _none, ...inline } = boundParts({ ...row, context: {} }, []);
-  return {
-    evaluationId,
-    tokenId: row.token_id,
-    requester: row.requester,
-    members: row.binding_context_members,
-    bindingHash: row.binding_hash,
-    inline,
-    offer: { kind: 'requestable', template, reason, policies },
-    evaluatedAt: row.evaluated_at,
-    expiresAt: row.expires_at,
-  };
+function denialFrom({ subject, action, resource, template, reason, policies, ...denial }: EvaluationRow): SignedDenial {
+  const { context: _none, ...inline } = boundParts({ subject, action, resource, context: {} }, []);
+  return { ...denial, inline, offer: { kind: 'requestable', template, reason, policies } };
 }

@@ -1,5 +1,4 @@
 import type { Logger } from 'pino';
-import type { createOpenCalls } from '../../../activities/stores/due-calls.ts';
 import { type GatedCallState, isTerminal, workerCanProceed } from '../../../workflows/domain/gated-call/gated-call.ts';
 import { gatedCallWorkflowId } from '../../../workflows/messages.ts';
 import type { Clock } from '../../shared/clock.ts';
@@ -15,8 +14,16 @@ export interface StartedCall {
   readonly deadlineMs: number;
 }
 
+/** `due` is the deadline to the microsecond, for the order of pages. */
+type OpenCall = StartedCall & { readonly due: string };
+
 interface RestartLostOptions {
-  readonly calls: ReturnType<typeof createOpenCalls>;
+  readonly calls: {
+    /** Open calls after this one, in the order of their deadlines. */
+    after(last: OpenCall | undefined, limit: number): Promise<readonly OpenCall[]>;
+    /** Which of these calls the outbox is about to start or signal. */
+    queued(ids: readonly string[]): Promise<ReadonlySet<string>>;
+  };
   readonly workflows: GatedCallWorkflows;
   readonly progress: (gatedCallId: string) => Promise<{ state: GatedCallState; invocation: object | undefined }>;
   /** Reports that the call's workflow has ended although the call is open: the database lost the end of the call. */

@@ -1,6 +1,4 @@
 import type { Logger } from 'pino';
-import type { RestoreWatch } from '../../../activities/step.ts';
-import type { createFence } from '../../../activities/stores/fence.ts';
 import {
   AFTER_A_RESTORE,
   FINDINGS,
@@ -8,12 +6,15 @@ import {
   type FenceState,
 } from '../../../workflows/domain/gated-call/fence.ts';
 import type { Clock } from '../../shared/clock.ts';
-import type { Running } from '../../shared/lifecycle.ts';
 import { startRounds } from '../../shared/maintenance/rounds.ts';
 import type { EngineMemory } from '../../shared/temporal/fence-mark.ts';
 
 interface WatchRestoresOptions {
-  readonly fence: ReturnType<typeof createFence>;
+  readonly fence: {
+    read(): Promise<{ state: FenceState; installation: string }>;
+    holdAgainst(mark: FenceMark | undefined): Promise<FenceMark & { readonly state: FenceState }>;
+    suspend(): Promise<void>;
+  };
   readonly engine: EngineMemory;
   readonly intervalMs?: number;
   readonly clock: Clock;
@@ -31,7 +32,7 @@ const REPEAT_ALARM_AFTER_MS = 600_000;
  * Compares the database with what the engine remembers of it: at the start, after an outage of the database, and every few
  * seconds. The worker claims no call before the first comparison, nor while the database is frozen.
  */
-export function startWatchRestores(options: WatchRestoresOptions): Running & RestoreWatch {
+export function startWatchRestores(options: WatchRestoresOptions) {
   const { fence, engine, intervalMs = INTERVAL_MS, clock, log } = options;
   const raiseAlarm = createAlarm(log, clock);
   const writeMark = createMarkWriter(engine, clock);
@@ -68,8 +69,8 @@ export function startWatchRestores(options: WatchRestoresOptions): Running & Res
   return {
     ...rounds,
     isCompared: () => isCompared,
-    contradicts: (gatedCallId) => engine.wentFurther(gatedCallId),
-    async report(gatedCallId) {
+    contradicts: (gatedCallId: string) => engine.wentFurther(gatedCallId),
+    async report(gatedCallId: string): Promise<void> {
       if (isCompared) log.error({ gatedCall: gatedCallId }, FINDINGS.call_ran);
       isCompared = false;
       await fence.suspend();
