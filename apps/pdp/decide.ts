@@ -64,15 +64,14 @@ export function createDecide(deps: DecideWith): Decide {
     const { approval, [SUPPORTED_MEMBER]: declared, ...context } = request.context;
     const supported = (declared ?? undefined) as readonly string[] | undefined;
     const asked = { policies, request: { ...request, context }, requester, supported };
-    // A member that is null counts as left out (AZ-TR-14).
-    if (approval === undefined || approval === null) {
-      const answer = await answerOf(deps, asked);
-      return stamped(await answerFirst(deps, answer, asked), answer, asked);
-    }
     const visible = policies.contextOf(request.action.name);
-    const verdict = await deps.verifyApproval({ approval, request: asked.request, requester, visible });
+    // A member that is null counts as left out (AZ-TR-14).
+    const isFirst = approval === undefined || approval === null;
+    const presented = { approval, request: asked.request, requester, visible };
+    const verdict = isFirst ? undefined : await deps.verifyApproval(presented);
     const answer = await answerOf(deps, asked, verdict);
-    return stamped(await answerAgain(deps, { answer, verdict }, asked), answer, asked);
+    const body = verdict ? answerAgain(deps, { answer, verdict }, asked) : answerFirst(deps, answer, asked);
+    return stamped(await body, answer, asked);
   };
 }
 
@@ -155,7 +154,7 @@ async function answerAgain(
   return deny(UNAVAILABLE, { next_action: 'retry', retry_after: RETRY_AFTER_SECONDS });
 }
 
-/** Signs and records what makes a denial requestable. Undefined if either fails: then it is a plain denial (ARAP-DEN-08). */
+/** Signs and records what makes a denial requestable. Undefined if either fails: then the denial offers nothing (ARAP-DEN-08). */
 async function makeOffer(
   deps: DecideWith,
   answer: Requestable,
@@ -183,7 +182,10 @@ async function makeOffer(
     };
   } catch (err) {
     const facts = { ...versionOf(asked), alarm: 'denial_not_recorded', err };
-    deps.log.error(facts, 'a requestable denial was answered as a plain one');
+    deps.log.error(
+      facts,
+      'a denial could not be signed or recorded, so it offers no access request and the caller has to retry: check the database',
+    );
     return undefined;
   }
 }

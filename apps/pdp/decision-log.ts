@@ -18,13 +18,7 @@ export interface Decided {
 }
 
 /** A file that gets one line of JSON for every decision, so that changed policies can be tried on real calls. */
-export interface DecisionLog {
-  /** Writes soon. Leaves out what cannot be written. Neither throws nor waits, so that the log never affects an answer. */
-  note(policyVersion: string, decided: Decided): void;
-  /** Continues in a new file of the same name, after the old one was moved away. */
-  reopen(): void;
-  close(): Promise<void>;
-}
+export type DecisionLog = ReturnType<typeof openDecisionLog>;
 
 /** One line. Its request may have arguments of calls, so only the owner can read the file. */
 export const decisionLine = z.object({
@@ -49,21 +43,21 @@ const MAX_WAITING_BYTES = 8 * 1024 * 1024;
 const OWNER_ONLY = 0o600;
 
 /** Throws `ERR_CONFIG_INVALID` if the file cannot be written at the start. */
-export function openDecisionLog(file: string, { clock, log }: { clock: Clock; log: Logger }): DecisionLog {
+export function openDecisionLog(file: string, { clock, log }: { clock: Clock; log: Logger }) {
   claim(file);
   // With `minLength` 0, the stream would never write again once `maxLength` is reached.
   const stream = destination({ dest: file, sync: false, mode: OWNER_ONLY, minLength: 1, maxLength: MAX_WAITING_BYTES });
   let lost = 0;
-  const tell = (err?: unknown) => {
+  const reportLoss = (err?: unknown) => {
     if (lost++ > 0) return;
     log.error(
       { err, alarm: 'decision_log_incomplete', file },
       'decisions are missing in the decision log: make room on the disk',
     );
   };
-  stream.on('error', tell);
+  stream.on('error', reportLoss);
   stream.on('drop', () => {
-    tell();
+    reportLoss();
     stream.flush();
   });
   stream.on('write', () => {
@@ -71,12 +65,14 @@ export function openDecisionLog(file: string, { clock, log }: { clock: Clock; lo
     lost = 0;
   });
   return {
-    note(policyVersion, decided) {
+    /** Writes soon. Leaves out what cannot be written. Neither throws nor waits, so that the log never affects an answer. */
+    note(policyVersion: string, decided: Decided): void {
       const line = lineOf(policyVersion, decided, new Date(clock.now()));
       stream.write(`${JSON.stringify(line)}\n`);
     },
+    /** Continues in a new file of the same name, after the old one was moved away. */
     reopen: () => stream.reopen(),
-    close: async () => {
+    async close(): Promise<void> {
       await new Promise<void>((resolve) => {
         stream.once('close', resolve);
         // What cannot be written now never will be.
@@ -116,7 +112,7 @@ function claim(file: string): void {
   } catch (cause) {
     throw new CountersignError(
       'ERR_CONFIG_INVALID',
-      `The decision log ${file} cannot be written. Make its folder, or mend pdp.decisionLog.`,
+      `The decision log ${file} cannot be written. Create its folder, or correct pdp.decisionLog.`,
       { cause },
     );
   }

@@ -1,4 +1,4 @@
-import { createRemoteJWKSet, type JWTVerifyGetKey } from 'jose';
+import { createRemoteJWKSet } from 'jose';
 import type { Logger } from 'pino';
 import { connectForeignPdp } from '../../activities/clients/pdp/foreign-pdp.ts';
 import { type Clock, systemClock } from '../shared/clock.ts';
@@ -35,90 +35,58 @@ import { createEvaluationStore } from './stores/evaluation.store.ts';
 export { describeProblem, type PolicyProblem } from './engine/cedar/problems.ts';
 export type { PolicyPlaces } from './engine/cedar/policy-folder.ts';
 export { shortVersion } from './engine/policy-engine.ts';
-export { checkPolicies, type PolicyCheck } from './tools/test-policies.ts';
 export { explainRequest, type Explanation } from './tools/explain.ts';
 export { replayCalls, type ChangedCall, type ReplayCounts } from './tools/replay.ts';
 export { surveyTools, type ToolSurvey } from './tools/survey.ts';
-export { testPolicies, type PolicyTest } from './tools/test-policies.ts';
+export { checkPolicies, type PolicyCheck, testPolicies, type PolicyTest } from './tools/test-policies.ts';
 
 /** Room for the rest of an evaluation beside the largest arguments that the gateway accepts. */
 const ENVELOPE_BYTES = 256 * 1024;
-/** Everything secret that this part may know: no other key or token of either side. */
+/** The secrets that the PDP holds: no other key or token of either side. */
 const SECRETS = ['pdpToken', 'pdpSigningKey'] as const;
-
-/** As long as the access request service allows to cache its keys. */
+/** The access request service allows callers to cache its keys for so long. */
 const KEYS_CACHED_MS = 300_000;
 
-/** The keys that sign approvals. An unknown key makes the PDP fetch them anew, at most twice a minute (ARAP-DIS-09). */
-const approvalKeys = ({ approvals }: Config['keyUrls'], { approvalKeysMs }: Timing['limits']) =>
-  createRemoteJWKSet(new URL(approvals), { timeoutDuration: approvalKeysMs, cacheMaxAge: KEYS_CACHED_MS });
-
-/** An approval counts if the access request service has signed it and has not revoked it. */
-function approvalVerifier({ urls, pdp }: Config, keys: JWTVerifyGetKey, time: Timing) {
-  const issuer = urls.accessRequests;
-  const revoked = createRevokedApprovals({ url: `${urls.approvals}/access/v1/revocations`, issuer, keys, ...time });
-  return createApprovalVerifier({
-    issuers: new Map([[issuer, keys]]),
-    audience: urls.pdp,
-    clock: time.clock,
-    revoked: pdp.checkRevocations ? revoked : () => Promise.resolve(new Set()),
-  });
-}
-
-/** The decision point, and a way to read again everything that can change while it runs. */
-export interface RunningPdp extends Running {
-  /** Reads policies and directory now, and continues in a new decision log if the old one was moved away. */
-  reload(): Promise<void>;
-}
-
 type PdpSecrets = Pick<Secrets, (typeof SECRETS)[number]>;
+type Own = Timing & { readonly log: Logger };
 
-interface Serving extends Timing {
-  readonly parts: Parts;
-  readonly log: Logger;
-}
-
-async function createApp(config: Config, secrets: PdpSecrets, { parts, log, ...time }: Serving) {
-  const { clock } = time;
+async function createApp(config: Config, secrets: PdpSecrets, parts: Parts, own: Own) {
   const { urls, pdp } = config;
   const { pdpSigningKey: key, pdpToken } = secrets;
-  const { engine, decisionLog, evaluations } = parts;
-  const ownKeys = [publicKey(key), ...pdp.publishedKeys.map(publicKey)];
-  const signed = { issuer: urls.pdp, audience: urls.accessRequests };
-  const signBindingToken = await createBindingTokenSigner({ key, ...signed });
-  const remoteKeys = approvalKeys(config.keyUrls, time.limits);
-  const reader = { issuer: urls.accessRequests, keys: remoteKeys, clock };
+  const { clock, limits, log } = own;
+  const { engine, decisionLog, evaluations, problems } = parts;
+  const signBindingToken = await createBindingTokenSigner({ key, issuer: urls.pdp, audience: urls.accessRequests });
+  // An unknown key makes the PDP fetch the keys anew, at most twice a minute (ARAP-DIS-09).
+  const keys = createRemoteJWKSet(new URL(config.keyUrls.approvals), {
+    timeoutDuration: limits.approvalKeysMs,
+    cacheMaxAge: KEYS_CACHED_MS,
+  });
+  const accessRequestService = { issuer: urls.accessRequests, keys, clock };
+  const revocationsUrl = `${urls.approvals}/access/v1/revocations`;
+  const revoked = createRevokedApprovals({ ...accessRequestService, url: revocationsUrl, limits });
   const rates = createLimits(pdp);
   const catalogs = requestCatalogs(config.approvals.catalogs, urls);
   const metadata = pdpMetadata(urls, { canSearch: engine.canSearch });
   const decide = createDecide({
-    verifyApproval: approvalVerifier(config, remoteKeys, time),
-    signBindingToken,
-    evaluations,
-    url: urls.pdp,
-    accessRequests: urls.accessRequests,
+    verifyApproval: createApprovalVerifier({
+      ...accessRequestService,
+      audience: urls.pdp,
+      revoked: pdp.checkRevocations ? revoked : () => Promise.resolve(new Set()),
+    }),
     requestCatalogsUrl: (template, evaluationId) => catalogs.urlFor(template, evaluationId),
     denialTtlSeconds: pdp.denialTtlSeconds,
-    clock,
-    decisionLog,
-    log,
+    ...{ signBindingToken, evaluations, url: urls.pdp, accessRequests: urls.accessRequests, clock, decisionLog, log },
   });
   return createPdpApp({
-    engine,
-    decide,
     search: createSearch({ secret: key.d, charge: rates.charge }),
-    problems: parts.problems,
     metadata: pdp.signMetadata ? await withSignature(metadata, key, clock) : metadata,
-    keys: () => publishedKeys(ownKeys, remoteKeys),
+    keys: () => publishedKeys([key, ...pdp.publishedKeys].map(publicKey), keys),
     requestCatalogs: catalogs,
-    recordedDenials: { evaluations, signBindingToken, reader },
-    url: urls.pdp,
+    recordedDenials: { evaluations, signBindingToken, reader: accessRequestService },
     enforcementPoints: await enforcementPoints(config, pdpToken),
-    rates,
-    ...time,
     maxBatchEntries: pdp.maxBatchEntries,
     maxBodyBytes: config.gateway.maxBodyBytes + ENVELOPE_BYTES,
-    log,
+    ...{ engine, decide, problems, url: urls.pdp, rates, clock, limits, log },
   });
 }
 
@@ -129,21 +97,22 @@ export interface PdpDeps {
 }
 
 /**
- * Starts the policy decision point on `config.host` and `config.pdp.port`. Throws `ERR_CONFIG_INVALID` if the policies
- * cannot be used, and the listen error if the port is taken.
+ * Starts the policy decision point on `config.host` and `config.pdp.port`. `reload` reads everything again that can change while
+ * it runs: policies and directory. It also continues in a new decision log if the old one was moved away.
+ *
+ * Throws `ERR_CONFIG_INVALID` if the policies cannot be used, and the listen error if the port is taken.
  */
 export async function startPdp(
   config: Config,
   secrets: PdpSecrets,
   { clock, log, databaseUrl }: PdpDeps,
-): Promise<RunningPdp> {
-  const time: Timing = { clock, limits: limitsOf(config) };
-  const parts = await openParts(config, { log, databaseUrl, ...time });
+): Promise<Running & { reload(): Promise<void> }> {
+  const own: Own = { clock, log, limits: limitsOf(config) };
+  const parts = await openParts(config, databaseUrl, own);
   try {
-    const app = await createApp(config, secrets, { parts, log, ...time });
-    const addresses = [config.urls.pdp, config.keyUrls.pdp];
-    const own = { log, ...time };
-    const server = await listen(app, openTo(config, { port: config.pdp.port, urls: addresses }, own));
+    const app = await createApp(config, secrets, parts, own);
+    const urls = [config.urls.pdp, config.keyUrls.pdp];
+    const server = await listen(app, openTo(config, { port: config.pdp.port, urls }, own));
     log.info({ url: config.urls.pdp }, 'the policy decision point is listening');
     const reload = async () => {
       parts.decisionLog?.reopen();
@@ -159,17 +128,16 @@ export async function startPdp(
 type Parts = Awaited<ReturnType<typeof openParts>>;
 
 /** The embedded Cedar, or another PDP if one is configured. Throws `ERR_CONFIG_INVALID` if the policies cannot be used. */
-async function openEngine({ pdp, directory, approvals }: Config, own: Timing & { log: Logger }): Promise<PolicyEngine> {
-  const { policies: folder, engine } = pdp;
-  const { catalogs } = approvals;
-  if (engine === undefined) return await openCedarEngine({ folder, directory, catalogs }, own);
-  const { authzen } = engine;
+async function openEngine({ pdp, directory, approvals }: Config, own: Own): Promise<PolicyEngine> {
+  if (pdp.engine === undefined)
+    return await openCedarEngine({ folder: pdp.policies, directory, catalogs: approvals.catalogs }, own);
+  const { authzen } = pdp.engine;
   own.log.info({ url: authzen.url }, 'another policy decision point decides');
   return foreignEngine({ ...authzen, ask: connectForeignPdp(authzen, own) });
 }
 
-/** What has to be closed again. */
-async function openParts(config: Config, { databaseUrl, ...own }: PdpDeps & Timing) {
+/** Opens what has to be closed again. */
+async function openParts(config: Config, databaseUrl: string, own: Own) {
   const { clock, limits, log } = own;
   const { decisionLog: file } = config.pdp;
   const decisionLog = file === undefined ? undefined : openDecisionLog(file, { clock, log });

@@ -48,7 +48,7 @@ export function readObligations(files: PolicyFiles['obligations'], policies: Pol
   const written = new Set(files.map(({ id }) => id));
   for (const { id: policy, obligations, file, line, column } of policies.values()) {
     for (const id of obligations.filter((one) => !written.has(one))) {
-      const message = `@obligation of "${policy}" names "${id}". Write ${id}.obligation.json beside it, or mend the name.`;
+      const message = `@obligation of "${policy}" names "${id}". Write ${id}.obligation.json beside it, or correct the name.`;
       problems.push({ file, line, column, message });
     }
   }

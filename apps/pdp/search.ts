@@ -11,18 +11,6 @@ import { action, BadRequest, checkShape, entity, members, text } from './http/re
 export const SEARCH_KINDS = ['subject', 'resource', 'action'] as const;
 export type SearchKind = (typeof SEARCH_KINDS)[number];
 
-/** A checked search request. */
-export interface SearchRequest {
-  readonly kind: SearchKind;
-  /** AuthZEN type of the entities to find. Absent for actions. */
-  readonly type: string | undefined;
-  /** The evaluation request that a result stands for: this one with the id, or the action, filled in. */
-  evaluationOf(candidate: string): EvaluationRequest;
-  readonly page: { readonly token?: string; readonly limit?: number } | undefined;
-  /** Digest of everything that has to stay the same from page to page. The limit is checked apart. */
-  readonly digest: string;
-}
-
 /** Body of a search response. `page` comes first, since it has to be written first (AZ-SR-17). */
 export interface SearchBody {
   readonly page?: { readonly next_token: string; readonly count: number };
@@ -47,18 +35,20 @@ const schemas = {
 
 type Given = Omit<EvaluationRequest, 'action'> & Partial<EvaluationRequest>;
 
+type SearchRequest = ReturnType<typeof readSearch>;
+
 /** Checks a search request. Throws `BadRequest`. */
-export function readSearch(kind: SearchKind, body: unknown): SearchRequest {
+export function readSearch(kind: SearchKind, body: unknown) {
   const checked = checkShape<{ page?: z.infer<typeof page> }>(body, schemas[kind]);
   const given = body as JsonObject & Given;
-  const { token, limit } = checked.page ?? {};
   return {
     kind,
+    /** AuthZEN type of the entities to find. Undefined for actions. */
     type: kind === 'action' ? undefined : given[kind].type,
-    evaluationOf: (candidate) => fillIn(kind, given, candidate),
-    page: checked.page
-      ? { ...(typeof token === 'string' && { token }), ...(typeof limit === 'number' && { limit }) }
-      : undefined,
+    /** The evaluation request that a result stands for: this one with the id, or the action, filled in. */
+    evaluationOf: (candidate: string) => fillIn(kind, given, candidate),
+    page: checked.page ? { token: checked.page.token ?? undefined, limit: checked.page.limit ?? undefined } : undefined,
+    /** Digest of everything that has to stay the same from page to page. The limit is checked apart. */
     digest: digestOf(kind, given),
   };
 }
@@ -87,29 +77,26 @@ function digestOf(kind: SearchKind, body: JsonObject): string {
   }
 }
 
-/** Answers one page of a search. Throws `BadRequest` for the token of another search, and if the engine cannot be searched. */
-export type Search = (policies: PolicyVersion, request: SearchRequest, requester: string) => Promise<SearchBody>;
-
-export interface SearchWith {
-  /** Secret that seals page tokens: the private part of the PDP's signing key. */
-  readonly secret: string;
-  /** Counts this many evaluations for the requester, or throws. */
-  readonly charge: (requester: string, evaluations: number) => Promise<void>;
-}
-
 /** What one page may cost. A page that reaches it ends early, and the next continues there. */
 const MAX_EVALUATIONS = 1_000;
 /** Evaluations block the process. After so many, other requests get their turn. */
 const EVALUATIONS_AT_A_TIME = 32;
 
 /**
- * Searches by evaluating every candidate, so each result would be permitted. Does not find entities that the PDP does not know,
- * even if a policy permits all.
+ * Answers one page of a search by evaluating every candidate, so each result would be permitted. Does not find entities that the
+ * PDP does not know, even if a policy permits all. Throws `BadRequest` for the token of another search, and if the engine cannot
+ * be searched.
  * @see AuthZEN Authorization API 1.0, Search APIs
+ *
+ * @param of.secret Seals page tokens: the private part of the PDP's signing key.
+ * @param of.charge Counts this many evaluations for the requester, or throws.
  */
-export function createSearch({ secret, charge }: SearchWith): Search {
-  const pages = createSealedPages(secret, 'countersign pdp search page');
-  return async ({ searchable }, request, requester) => {
+export function createSearch(of: {
+  readonly secret: string;
+  readonly charge: (requester: string, evaluations: number) => Promise<void>;
+}) {
+  const pages = createSealedPages(of.secret, 'countersign pdp search page');
+  return async ({ searchable }: PolicyVersion, request: SearchRequest, requester: string): Promise<SearchBody> => {
     if (searchable === undefined) throw new BadRequest('the policy engine behind this endpoint cannot be searched');
     const scope = { requester, digest: request.digest };
     const { after, limit } = await positionOf(request, (token) => pages.open(token, scope));
@@ -117,7 +104,7 @@ export function createSearch({ secret, charge }: SearchWith): Search {
     const from = after === undefined ? 0 : firstBehind(ids, after);
     const looked = ids.slice(from, from + MAX_EVALUATIONS);
     // The request itself pays for one evaluation.
-    await charge(requester, looked.length - 1);
+    await of.charge(requester, looked.length - 1);
     const found: string[] = [];
     let next = 0;
     for (; next < looked.length && found.length < (limit ?? Infinity); next += 1) {

@@ -1,4 +1,3 @@
-import type { Pool } from 'pg';
 import type { Logger } from 'pino';
 import { createActivities } from '../../activities/index.ts';
 import { createPollResolution } from '../../activities/read-resolution.ts';
@@ -9,21 +8,14 @@ import { createUpstreams } from '../../activities/clients/upstream/pool.ts';
 import { missingSealingKeys, rewrapDataKeys } from '../../activities/stores/key-ring.ts';
 import { readDatabaseClock } from '../../activities/stores/query.ts';
 import { createDueCalls, createDuePolls, createOpenCalls } from '../../activities/stores/due-calls.ts';
-import { createLifecycleStore, type LifecycleStore } from '../../activities/stores/lifecycle.store.ts';
+import { createLifecycleStore } from '../../activities/stores/lifecycle.store.ts';
 import { createFence } from '../../activities/stores/fence.ts';
 import { createSeals } from '../../activities/stores/seals.ts';
 import { createAccepted } from '../../activities/stores/pins.ts';
 import { createEnsureSubmitted } from '../../activities/submit-access-request.ts';
 import { CountersignError } from '../../workflows/domain/errors.ts';
-import type {
-  AccessRequestService,
-  EnsureSubmitted,
-  PolicyDecisionPoint,
-  RequestForms,
-} from '../../workflows/domain/ports.ts';
+import type { EnsureSubmitted } from '../../workflows/domain/ports.ts';
 import type { Upstreams } from '../../workflows/domain/upstream-ports.ts';
-import type { RequirementChecks } from '../../workflows/domain/tools/requirements.ts';
-import type { AcceptedTools } from '../../workflows/domain/tools/accepted-descriptions.ts';
 import { createResultCheck } from '../shared/schemas/schema-check.ts';
 import { type Clock, systemClock } from '../shared/clock.ts';
 import { CALLBACK_PATH, type Config } from '../shared/config/config.ts';
@@ -31,20 +23,20 @@ import type { Secrets } from '../shared/config/secrets.ts';
 import { createPool, ROLES } from '../shared/database/pool.ts';
 import { given, runDeployable } from '../shared/deployable.ts';
 import { isEntryScript, type Running, stopAll } from '../shared/lifecycle.ts';
-import { limitsOf, type Limits } from '../shared/limits.ts';
+import { limitsOf } from '../shared/limits.ts';
 import { startOutbox } from '../shared/outbox.ts';
 import { createTemporalClient } from '../shared/temporal/connection.ts';
-import { createEngineMemory, type EngineMemory } from '../shared/temporal/fence-mark.ts';
-import { createGatedCallWorkflows, type GatedCallWorkflows } from '../shared/temporal/gated-call-workflows.ts';
-import { startWatchClocks, type OtherClocks } from './jobs/watch-clocks.ts';
-import { obligationHandlers, outboxHandlers } from './jobs/deliver-outbox.ts';
+import { createEngineMemory } from '../shared/temporal/fence-mark.ts';
+import { createGatedCallWorkflows } from '../shared/temporal/gated-call-workflows.ts';
+import { startWatchClocks } from './jobs/watch-clocks.ts';
+import { outboxHandlers } from './jobs/deliver-outbox.ts';
 import { startRestartLost } from './jobs/restart-lost.ts';
 import { startWatchRestores } from './jobs/watch-restores.ts';
 import { startPollResolutions } from './jobs/poll-resolutions.ts';
 import { startExpiry } from '../shared/maintenance/expire.ts';
 import { runWorker } from '../shared/temporal/worker.ts';
 
-/** As many as the engine takes at little cost: it writes together what comes together. */
+/** The engine writes entries that arrive together in one batch, so this many cost little. */
 const OUTBOX_CONCURRENCY = 16;
 
 /** The secrets that the worker holds. */
@@ -65,38 +57,19 @@ export interface WorkerDeps {
   readonly log: Logger;
 }
 
-/** What the worker reaches the world through. Whoever makes them closes them; the upstreams are not theirs to close. */
-export interface WorkerConnections extends WorkerDeps {
-  readonly limits: Limits;
-  readonly pool: Pool;
-  readonly store: LifecycleStore;
-  readonly dueCalls: ReturnType<typeof createDueCalls> & { rewrap(limit: number): Promise<number> };
-  readonly duePolls: ReturnType<typeof createDuePolls>;
-  /** Names of the sealing keys there are. */
-  readonly sealingKeyIds: readonly string[];
-  readonly pdp: Pick<PolicyDecisionPoint, 'evaluate'>;
-  /** Sends what policy obliges to, where that was queued. */
-  readonly deliverObligation: (id: string) => Promise<void>;
-  readonly accessRequests: AccessRequestService;
-  readonly requestForms: RequestForms;
-  readonly acceptedTools: AcceptedTools;
-  readonly requirements: RequirementChecks;
-  readonly clocks: OtherClocks;
-  readonly workflows: GatedCallWorkflows;
-  readonly engineMemory: EngineMemory;
-  close(): Promise<void>;
-}
+/** The worker's connections, which `close` closes. The upstreams are not among them: the caller closes those. */
+export type WorkerConnections = ReturnType<typeof connectWorker>;
 
 /**
- * The worker: runs the workflows and activities of gated calls, hands out the outbox and carries deadlines out. Any
- * number may run at once.
+ * The worker runs the workflows and activities of gated calls, delivers the outbox, and enforces deadlines. Any number of
+ * workers may run at once.
  */
 export function startWorker(config: Config, secrets: WorkerSecrets, deps: WorkerDeps): Promise<Running> {
   return startWorkerOn(config, connectWorker(config, secrets, deps));
 }
 
-/** The real parts behind the worker. Nothing is contacted before it is needed. */
-export function connectWorker(config: Config, secrets: WorkerSecrets, deps: WorkerDeps): WorkerConnections {
+/** Makes the connections of the worker. Contacts nothing before it is needed. */
+export function connectWorker(config: Config, secrets: WorkerSecrets, deps: WorkerDeps) {
   const own = { log: deps.log, clock: deps.clock, limits: limitsOf(config) };
   const pool = createPool(deps.databaseUrl, {
     applicationName: 'countersign worker',
@@ -120,7 +93,7 @@ export function connectWorker(config: Config, secrets: WorkerSecrets, deps: Work
       retentionMs: config.gateway.resultRetentionSeconds * 1_000,
       approvalUseMs: config.worker.approvalUseSeconds * 1_000,
     }),
-    dueCalls: { ...createDueCalls(pool), rewrap: (limit) => rewrapDataKeys(pool, seals, limit) },
+    dueCalls: { ...createDueCalls(pool), rewrap: (limit: number) => rewrapDataKeys(pool, seals, limit) },
     duePolls: createDuePolls(pool, {
       minMs: config.worker.resolutionPollMinSeconds * 1_000,
       maxMs: config.worker.resolutionPollMaxSeconds * 1_000,
@@ -131,10 +104,7 @@ export function connectWorker(config: Config, secrets: WorkerSecrets, deps: Work
     clocks: { database: () => readDatabaseClock(pool), accessRequests: authority.accessRequestsClock },
     acceptedTools: createAccepted(pool),
     requirements: createRequirementChecks(config.requirements, own),
-    workflows: createGatedCallWorkflows(engine.client, {
-      taskQueue: config.temporal.taskQueue,
-      ...own,
-    }),
+    workflows: createGatedCallWorkflows(engine.client, { taskQueue: config.temporal.taskQueue, ...own }),
     engineMemory: createEngineMemory(engine.client, own),
     close: () =>
       stopAll([
@@ -144,7 +114,7 @@ export function connectWorker(config: Config, secrets: WorkerSecrets, deps: Work
   };
 }
 
-/** Starts the worker on these connections, and closes them when it stops or does not start. */
+/** Starts the worker on these connections. Closes them when it stops or cannot start. */
 export async function startWorkerOn(config: Config, connections: WorkerConnections): Promise<Running> {
   const { pool, store, accessRequests, workflows, clock, limits, log } = connections;
   const ensureSubmitted = createEnsureSubmitted(connections);
@@ -156,14 +126,20 @@ export async function startWorkerOn(config: Config, connections: WorkerConnectio
     parts.push(clocks, restores, ...startMaintenance(config, { ...connections, ensureSubmitted, restores }));
     const activities = createActivities({
       ...{ ...connections, ensureSubmitted, clocksAgree: clocks.agree, restores },
-      settings: activitySettings(config),
+      settings: {
+        executionTimeoutMs: executionTimeoutMs(config),
+        callbackUrl: `${config.urls.gateway}${CALLBACK_PATH}`,
+        maxGenerations: config.worker.maxGenerations,
+        outcomeProbes: config.outcomeProbes,
+      },
     });
     const temporal = { ...config.temporal, address: connections.temporalAddress };
     const { taskQueue } = temporal;
     parts.push(await runWorker({ temporal, taskQueue, activities, graceMs: executionTimeoutMs(config), log }));
     const handlers = {
       ...outboxHandlers({ workflows, calls: store, accessRequests, log }),
-      ...obligationHandlers(connections),
+      // A denial's obligation may have no gated call.
+      deliver_obligation: connections.deliverObligation,
     };
     parts.push(
       await startOutbox({
@@ -176,13 +152,13 @@ export async function startWorkerOn(config: Config, connections: WorkerConnectio
     throw error;
   }
   log.info('the worker is running');
-  // A tool that answers after the process has gone leaves an unknown outcome.
+  // If the process ends before a tool answers, the outcome of the call is unknown.
   return { name: 'worker', stopMs: executionTimeoutMs(config) + limits.stopMs, stop: () => stopAll(parts) };
 }
 
 const executionTimeoutMs = ({ gateway }: Config) => gateway.executionTimeoutSeconds * 1_000;
 
-/** What goes its rounds beside the workflows. None of it needs the engine to start. */
+/** The periodic jobs beside the workflows. They start without the engine. */
 function startMaintenance(
   { worker }: Config,
   parts: WorkerConnections & { ensureSubmitted: EnsureSubmitted; restores: { report(id: string): Promise<void> } },
@@ -197,19 +173,16 @@ function startMaintenance(
     }),
     startPollResolutions({ polls: { ...duePolls, poll: createPollResolution(parts) }, clock, log }),
     startRestartLost({
-      ...{
-        workflows,
-        calls: createOpenCalls(pool),
-        progress: store.progress,
-        report: (id) => parts.restores.report(id),
-        ...{ clock, log },
-      },
+      calls: createOpenCalls(pool),
+      progress: store.progress,
+      report: (id) => parts.restores.report(id),
       intervalMs: worker.reconcileIntervalSeconds * 1_000,
+      ...{ workflows, clock, log },
     }),
   ];
 }
 
-/** Says aloud which keys are missing. Calls that are sealed under them wait; all others go on. */
+/** Raises an alarm for each missing sealing key. Calls that are sealed under it wait, and all others go on. */
 async function reportMissingKeys({ pool, sealingKeyIds, log }: WorkerConnections): Promise<void> {
   try {
     for (const missing of await missingSealingKeys(pool, sealingKeyIds)) {
@@ -218,19 +191,9 @@ async function reportMissingKeys({ pool, sealingKeyIds, log }: WorkerConnections
     }
   } catch (error) {
     if (!(error instanceof CountersignError) || !error.retryable) throw error;
-    // It may come later: then each call that waits raises the alarm.
-    log.warn({ err: error }, 'the sealing keys cannot be held against the database yet');
+    // If a key is missing, each call that waits for it raises the alarm later.
+    log.warn({ err: error }, 'the sealing keys cannot be compared with the database yet');
   }
-}
-
-function activitySettings(config: Config) {
-  const { worker, urls, outcomeProbes } = config;
-  return {
-    executionTimeoutMs: executionTimeoutMs(config),
-    callbackUrl: `${urls.gateway}${CALLBACK_PATH}`,
-    maxGenerations: worker.maxGenerations,
-    outcomeProbes,
-  };
 }
 
 if (isEntryScript(import.meta.url)) {

@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { pino } from 'pino';
 import { startOutbox } from '../../apps/shared/outbox.ts';
-import { obligationHandlers } from '../../apps/worker/jobs/deliver-outbox.ts';
 import { obligingPdp } from '../support/obligation-world.ts';
 import { notify, ownObligations, permit, QUESTION, REFUSED, stepUp } from '../support/own-obligations.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -143,7 +142,7 @@ describe('a denial with obligations', () => {
     const outbox = await startOutbox({
       ...systemTime,
       ...{ pool: own.db.pool, listenUrl: own.db.url, schema: 'gateway', channel: 'gateway_outbox', concurrency: 4 },
-      handlers: obligationHandlers(own.oblige),
+      handlers: { deliver_obligation: own.oblige.deliverObligation },
       log: pino({ level: 'silent' }),
     });
     try {

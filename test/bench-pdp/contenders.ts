@@ -13,10 +13,8 @@ import { onFreePorts } from '../support/config.ts';
 import { waitFor } from '../support/wait-for.ts';
 import type { Load, Target, Work } from './load.ts';
 
-const PATIENCE = { timeoutMs: 120_000, everyMs: 100 };
-/**
- * At its default level, Cerbos logs each request and our decision point does not. At this level neither logs requests.
- */
+const UNTIL_STARTED = { timeoutMs: 120_000, everyMs: 100 };
+/** At its default level, Cerbos logs each request and ours does not. At this level neither does. */
 const LOG_LEVEL = 'warn';
 /** The benchmark measures the speed of the decision point, not its rate limit. */
 const NO_LIMIT = 1_000_000_000;
@@ -102,7 +100,7 @@ async function contender(
       ({ ok }) => ok,
       () => false,
     );
-  }, PATIENCE);
+  }, UNTIL_STARTED);
   return { origin, credentials, stop: () => ending(child) };
 }
 

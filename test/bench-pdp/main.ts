@@ -54,15 +54,15 @@ const say = (line: string) => process.stderr.write(`${line} …\n`);
 const ms = (value: number) => `${value.toFixed(3)} ms`;
 
 type Round = Readonly<Record<'ours' | 'cerbos', Sample>>;
-interface Beside {
+interface Compared {
   readonly policies: number;
   readonly loader: Loader;
   readonly ours: Contender;
   readonly cerbos: Contender;
 }
 
-/** Throws if the two do not decide alike: then their policies differ, and the comparison has no meaning. */
-async function mustAgree({ policies, loader, ours, cerbos }: Beside, kind: Kind): Promise<void> {
+/** Throws if the two do not decide alike: then their policies differ, and there is nothing to compare. */
+async function mustAgree({ policies, loader, ours, cerbos }: Compared, kind: Kind): Promise<void> {
   let permitted = 0;
   for (let from = 0; from < SAMPLE; from += 1) {
     const work = { kind, policies, from, count: 1, callers: 1 };
@@ -77,7 +77,7 @@ async function mustAgree({ policies, loader, ours, cerbos }: Beside, kind: Kind)
   say(`both decide ${SAMPLE} ${kind} requests alike, ${permitted} permitted`);
 }
 
-async function roundsOf({ policies, loader, ours, cerbos }: Beside, kind: Kind, callers: Callers): Promise<Round[]> {
+async function roundsOf({ policies, loader, ours, cerbos }: Compared, kind: Kind, callers: Callers): Promise<Round[]> {
   const count = scaled(callers === 1 ? 800 : 3_000);
   const rounds: Round[] = [];
   for (let round = 0; round < ROUNDS; round += 1) {
@@ -94,7 +94,7 @@ async function roundsOf({ policies, loader, ours, cerbos }: Beside, kind: Kind, 
   return rounds;
 }
 
-function besideFigures(rounds: readonly Round[], who: string): Figure[] {
+function comparedFigures(rounds: readonly Round[], who: string): Figure[] {
   const figure = (name: 'p50' | 'p99'): Figure => {
     const ratio = ({ ours, cerbos }: Round) => ours[name] / cerbos[name];
     const middle = middleOf(rounds, ratio);
@@ -136,14 +136,14 @@ async function inProcess(folder: string, policies: number): Promise<Figure[]> {
   ];
 }
 
-async function warmUp({ policies, loader, ours, cerbos }: Beside, kind: Kind): Promise<void> {
+async function warmUp({ policies, loader, ours, cerbos }: Compared, kind: Kind): Promise<void> {
   const work = { kind, policies, from: SAMPLE, count: WARM_UP, callers: 16 };
   await loader.load(ours, work);
   await loader.load(cerbos, work);
 }
 
-/** The decision point signs and records a requestable denial before it answers. */
-async function denialFigures({ loader, ours, policies }: Beside): Promise<Figure[]> {
+/** A requestable denial is signed and recorded before it is answered. */
+async function denialFigures({ loader, ours, policies }: Compared): Promise<Figure[]> {
   const figures: Figure[] = [];
   const work = { kind: 'curable', policies, from: 0, count: scaled(2_000) } as const;
   await loader.load(ours, { ...work, callers: 16 });
@@ -174,20 +174,20 @@ async function figuresFor(policies: number, at: At): Promise<{ figures: Figure[]
   say(`${of}: starting both`);
   const ours = await startOurs({ folder, policies: folders.cedar, databaseUrl: at.databaseUrl });
   const cerbos = await startCerbos({ policies: folders.cerbos });
-  const beside = { policies, loader: at.loader, ours, cerbos };
+  const compared = { policies, loader: at.loader, ours, cerbos };
   try {
     let p50 = Number.NaN;
     for (const kind of KINDS) {
-      await mustAgree(beside, kind);
-      await warmUp(beside, kind);
+      await mustAgree(compared, kind);
+      await warmUp(compared, kind);
       for (const callers of CALLERS) {
         say(`${of}, ${kind}: ${callersOf(callers)}`);
-        const rounds = await roundsOf(beside, kind, callers);
+        const rounds = await roundsOf(compared, kind, callers);
         if (kind === 'new' && callers === 1) ({ p50 } = middleOf(rounds, (round) => round.ours.p50).ours);
-        figures.push(...besideFigures(rounds, `${of}, ${kind}, ${callersOf(callers)}`));
+        figures.push(...comparedFigures(rounds, `${of}, ${kind}, ${callersOf(callers)}`));
       }
     }
-    if (policies === 100) figures.push(...(await denialFigures(beside)));
+    if (policies === 100) figures.push(...(await denialFigures(compared)));
     return { figures, p50 };
   } finally {
     await ours.stop();

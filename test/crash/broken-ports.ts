@@ -57,7 +57,7 @@ export function breakableWorker(
       ...store,
       claim: (claim) => store.claim({ ...claim, ...executionTimeoutIn(folder) }),
     },
-    pdp: { evaluate: (...args) => through('E2', () => pdp.evaluate(...args), fails.pdp) },
+    pdp: { ...real.pdp, evaluate: (...args) => through('E2', () => pdp.evaluate(...args), fails.pdp) },
     accessRequests: {
       submit: (submission) => through('G2', () => accessRequests.submit(submission), fails.accessRequests),
       read: (handle) => through('R3', () => accessRequests.read(handle), fails.accessRequests),

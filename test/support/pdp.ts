@@ -130,7 +130,8 @@ export async function startTestPdp(
     ...systemTime,
     verifyApproval: createApprovalVerifier({
       ...systemTime,
-      issuers: new Map([[ACCESS_REQUESTS, keys]]),
+      issuer: ACCESS_REQUESTS,
+      keys,
       audience: url,
       revoked: () => Promise.resolve(new Set()),
       ...of.approvals,

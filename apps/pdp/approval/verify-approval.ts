@@ -19,7 +19,7 @@ export type ApprovalVerdict =
   /** The signer's keys, or its revocations, cannot be fetched now. */
   | { readonly kind: 'undecided' };
 
-export interface Presented {
+interface Presented {
   /** The value of `context.approval`. */
   readonly approval: unknown;
   /** The request it came with, without it. */
@@ -48,8 +48,9 @@ type Claims = z.infer<typeof claimsSchema>;
 const SKEW_SECONDS = 30;
 
 export interface ApprovalTrust {
-  /** Verification keys by issuer. A token's header cannot add an issuer (PRJ-06). */
-  readonly issuers: ReadonlyMap<string, JWTVerifyGetKey>;
+  /** The access request service and its keys. A token's header cannot add another issuer (PRJ-06). */
+  readonly issuer: string;
+  readonly keys: JWTVerifyGetKey;
   /** The PDP's identifier. An approval for another PDP is worth nothing here. */
   readonly audience: string;
   /** Ids of revoked approvals. */
@@ -85,12 +86,10 @@ type Checked =
   { readonly claims: unknown; readonly expired: boolean } | { readonly kind: 'unverifiable' | 'undecided' };
 
 async function checkSignature(state: string, of: ApprovalTrust): Promise<Checked> {
-  const issuer = claimedIssuer(state);
-  const keys = issuer === undefined ? undefined : of.issuers.get(issuer);
-  if (issuer === undefined || !keys) return { kind: 'unverifiable' };
+  if (claimedIssuer(state) !== of.issuer) return { kind: 'unverifiable' };
   try {
-    const { payload } = await jwtVerify(state, keys, {
-      issuer,
+    const { payload } = await jwtVerify(state, of.keys, {
+      issuer: of.issuer,
       audience: of.audience,
       algorithms: [...SIGNING_ALGORITHMS],
       clockTolerance: SKEW_SECONDS,
@@ -111,7 +110,7 @@ async function checkSignature(state: string, of: ApprovalTrust): Promise<Checked
   }
 }
 
-/** Only says where to look for keys. The signature check shows whether it is true. A state that names no key has no issuer. */
+/** Says whether the keys are worth a look. The signature check shows whether it is true. A state that names no key has no issuer. */
 function claimedIssuer(state: string): string | undefined {
   try {
     return decodeProtectedHeader(state).kid === undefined ? undefined : decodeJwt(state).iss;
@@ -136,27 +135,24 @@ function isApplicable(claims: Claims, { request, requester, visible }: Presented
   }
 }
 
-/** No older list is believed, however it got here. */
+/** The PDP believes no older list, however it arrived. */
 const MAX_LIST_AGE_SECONDS = 30;
 
 const revocationsSchema = z.looseObject({ revoked: z.array(z.string()) });
 
-interface RevocationsSource extends Timing {
-  /** Address of the list. */
-  readonly url: string;
-  readonly issuer: string;
-  readonly keys: JWTVerifyGetKey;
-}
-
 /** Ids of approvals that were revoked before they ended. Throws if that cannot be known. */
-export type RevokedApprovals = () => Promise<ReadonlySet<string>>;
+type RevokedApprovals = () => Promise<ReadonlySet<string>>;
 
 /**
  * Fetches the signed list of the access request service, anew for each re-evaluation. So a revocation counts from the next
  * re-evaluation on, wherever the two services run.
  * @see ARAP-REV-10 (PRJ-38)
+ *
+ * @param of.url Address of the list.
  */
-export function createRevokedApprovals(of: RevocationsSource): RevokedApprovals {
+export function createRevokedApprovals(
+  of: Timing & Pick<ApprovalTrust, 'issuer' | 'keys'> & { readonly url: string },
+): RevokedApprovals {
   const { clock, limits } = of;
   return async () => {
     const response = await httpRequest(of.url, { signal: clock.signalAfter(limits.revocationsMs) });

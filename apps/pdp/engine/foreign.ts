@@ -3,29 +3,16 @@ import { isSameJson } from '../../../workflows/domain/authzen/denial-binding.ts'
 import type { EvaluationRequest } from '../../../workflows/domain/authzen/evaluation.ts';
 import { canonicalJson, type Json, type JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
+import type { Config } from '../../shared/config/config.ts';
 import { sha256 } from '../../shared/crypto.ts';
 import { obligationsIn } from '../obligations.ts';
 import type { PolicyAnswer, PolicyEngine, PolicyVersion, Requestable, VerifiedApproval } from './policy-engine.ts';
 
-/** Which denial of the other PDP stands for "ask for an approval", as agreed with the authors of its policies. */
-export interface Hint {
-  /** The denial's `context.reason`. */
-  readonly reason?: string | undefined;
-  /** What a rule of Cerbos outputs: this value, or an object that has these members. */
-  readonly output?: Json | undefined;
-  /** Template of the access request that would cure the denial. */
-  readonly template: string;
-  readonly title?: string | undefined;
-  readonly description?: string | undefined;
-}
+type Settings = NonNullable<Config['pdp']['engine']>['authzen'];
 
-export interface ForeignPdp {
-  readonly url: string;
+export interface ForeignPdp extends Pick<Settings, 'url' | 'dialect' | 'requestable'> {
   /** Sends an evaluation request to the PDP and returns the body of the response. Throws `ERR_PDP_UNAVAILABLE`. */
   readonly ask: (request: object) => Promise<unknown>;
-  /** `cerbos`: its policies cannot see the context of a request, so the facts about an approval go with the subject. */
-  readonly dialect: 'authzen' | 'cerbos';
-  readonly requestable: readonly Hint[];
 }
 
 /**
@@ -93,7 +80,10 @@ const UNREADABLE_OBLIGATION: PolicyAnswer = {
 /** Member with the facts about an approval. What a caller sends there never reaches policies (PRJ-27). */
 const APPROVAL = 'approval';
 
-/** Has no members but those of AuthZEN, and always a context: some PDPs refuse anything else (PRJ-30). */
+/**
+ * Has no members but those of AuthZEN, and always a context: some PDPs refuse anything else (PRJ-30). Policies of Cerbos cannot
+ * see the context, so the facts about an approval go with the subject.
+ */
 function toForeignRequest(
   { subject, action, resource, context }: EvaluationRequest,
   approval: VerifiedApproval | undefined,
@@ -141,7 +131,7 @@ function reasonOf(context: unknown): string | undefined {
 }
 
 /** What a denial with this context offers, by the first hint that fits it. Undefined without such a hint. */
-function offerOf(context: unknown, hints: readonly Hint[]): Requestable | undefined {
+function offerOf(context: unknown, hints: Settings['requestable']): Requestable | undefined {
   const outputs = outputsOf(context);
   const reason = reasonOf(context);
   const hint = hints.find((one) =>

@@ -24,7 +24,7 @@ export type PolicyAnswer = {
   | { readonly kind: 'permit'; readonly policies: readonly string[] }
   | { readonly kind: 'deny'; readonly reason: string; readonly policies: readonly string[] }
   | Requestable
-  /** The request could not be evaluated. It is denied, no access request cures the denial, and an operator has to look. */
+  /** The request could not be evaluated. It is denied, no access request cures the denial, and an operator has to act. */
   | { readonly kind: 'failed'; readonly reason: string; readonly cause: string }
 );
 

@@ -20,7 +20,7 @@ import type { Decide } from '../decide.ts';
 import type { PolicyEngine } from '../engine/policy-engine.ts';
 import type { SignBindingToken } from '../offer/binding-token.ts';
 import { REQUEST_CATALOGS_PATH, REQUEST_SCHEMAS_PATH, type RequestCatalogs } from '../offer/request-documents.ts';
-import { readSearch, SEARCH_KINDS, type Search } from '../search.ts';
+import { type createSearch, readSearch, SEARCH_KINDS } from '../search.ts';
 import type { EvaluationStore } from '../stores/evaluation.store.ts';
 import {
   basePath,
@@ -29,7 +29,7 @@ import {
   EVALUATIONS_PATH,
   JWKS_PATH,
   metadataPath,
-  type RequestRates,
+  type createLimits,
   SEARCH_PATHS,
   TooMany,
 } from './metadata.ts';
@@ -39,7 +39,7 @@ export interface PdpHttp extends Timing {
   /** Every HTTP request is answered by one version of the policies. */
   readonly engine: Pick<PolicyEngine, 'use' | 'findRequestSchema' | 'status'>;
   readonly decide: Decide;
-  readonly search: Search;
+  readonly search: ReturnType<typeof createSearch>;
   /** What keeps the PDP from working. Default: nothing does. */
   readonly problems?: Problems;
   readonly metadata: Readonly<Record<string, unknown>>;
@@ -50,7 +50,7 @@ export interface PdpHttp extends Timing {
   /** The PDP's identifier, which is also the realm of its credentials. */
   readonly url: string;
   readonly enforcementPoints: readonly EnforcementPoint[];
-  readonly rates: RequestRates;
+  readonly rates: ReturnType<typeof createLimits>;
   readonly maxBatchEntries: number;
   readonly maxBodyBytes: number;
   readonly log: Logger;
@@ -127,7 +127,9 @@ function sendRecordedDenial(
 function createApi(http: PdpHttp): express.Router {
   const { engine, decide, search, rates } = http;
   const guarded = [
-    authenticate(http),
+    bearerAmong({ holders: http.enforcementPoints, realm: http.url }, (why, response) =>
+      sendError(response, 401, why === 'missing' ? 'a bearer token is required' : 'the bearer token is not valid'),
+    ),
     rates.admit,
     requireJson,
     express.json({ limit: http.maxBodyBytes, strict: false, verify: refuseUnfaithfulOfService }),
@@ -163,12 +165,6 @@ const identify: RequestHandler = (request, response, next) => {
   response.set('X-Request-ID', request.get('X-Request-ID') ?? randomUUID());
   next();
 };
-
-function authenticate({ enforcementPoints, url }: PdpHttp): RequestHandler {
-  return bearerAmong({ holders: enforcementPoints, realm: url }, (why, response) => {
-    sendError(response, 401, why === 'missing' ? 'a bearer token is required' : 'the bearer token is not valid');
-  });
-}
 
 /** The certification scenario demands 400, not 415, for another content type (AZ-TR-03). */
 const requireJson: RequestHandler = (request, _response, next) => {

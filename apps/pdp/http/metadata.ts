@@ -1,5 +1,5 @@
 import type { RequestHandler } from 'express';
-import type { JSONWebKeySet, JWK } from 'jose';
+import type { createRemoteJWKSet, JSONWebKeySet, JWK } from 'jose';
 import { PEP_CLIENT_ID } from '../../../workflows/domain/authzen/evaluation.ts';
 import { OBLIGATION_TYPES } from '../../../workflows/domain/authzen/obligation.ts';
 import { createSigner, publicKeys } from '../../shared/auth/signing-key.ts';
@@ -64,19 +64,14 @@ export function basePath(pdpUrl: string): string {
   return new URL(pdpUrl).pathname.replace(/\/+$/, '');
 }
 
-/** Keys of another signer, as its own endpoint publishes them: what `createRemoteJWKSet` of jose returns. */
-interface RemoteKeys {
-  readonly fresh: boolean;
-  readonly coolingDown: boolean;
-  reload(): Promise<void>;
-  jwks(): JSONWebKeySet | undefined;
-}
-
 /**
  * The published set: keys that verify our binding tokens, the signing key first, and keys that verify approvals (ARAP-DIS-06).
  * While the access request service cannot be reached, the set has the keys that were last fetched from it.
  */
-export async function publishedKeys(own: readonly JWK[], remote: RemoteKeys): Promise<JSONWebKeySet> {
+export async function publishedKeys(
+  own: readonly JWK[],
+  remote: ReturnType<typeof createRemoteJWKSet>,
+): Promise<JSONWebKeySet> {
   if (!remote.fresh && !remote.coolingDown) await remote.reload().catch(() => undefined);
   const known = new Set(own.map(({ kid }) => kid));
   const others = publicKeys(remote.jwks()?.keys ?? []);
@@ -110,15 +105,8 @@ export class TooMany extends Error {
   }
 }
 
-export interface RequestRates {
-  /** Before the body is read: limits the requests at work at a time, and counts one evaluation. */
-  readonly admit: RequestHandler;
-  /** Counts the evaluations of a request after its first. Throws `TooMany`. */
-  readonly charge: (requester: string, evaluations: number) => Promise<void>;
-}
-
 /** Limits of this process: one enforcement point cannot take what the others need. @see AuthZEN, Availability and DoS */
-export function createLimits(of: { maxEvaluationsPerSecond: number; maxConcurrentRequests: number }): RequestRates {
+export function createLimits(of: { maxEvaluationsPerSecond: number; maxConcurrentRequests: number }) {
   const rate = createRateLimit({ count: of.maxEvaluationsPerSecond, seconds: 1 });
   let working = 0;
 
@@ -127,15 +115,18 @@ export function createLimits(of: { maxEvaluationsPerSecond: number; maxConcurren
     if (waitMs !== undefined) throw new TooMany('too many evaluations in a second: ask again later', waitMs);
   }
 
+  /** Before the body is read: limits the requests at work at a time, and counts one evaluation. */
+  const admit: RequestHandler = async (_request, response, next) => {
+    if (working >= of.maxConcurrentRequests) throw new TooMany('too many requests at a time: ask again later', 0);
+    working += 1;
+    response.once('close', () => (working -= 1));
+    await take(bearerHolderOf<EnforcementPoint>(response).name, 1);
+    next();
+  };
   return {
-    admit: async (_request, response, next) => {
-      if (working >= of.maxConcurrentRequests) throw new TooMany('too many requests at a time: ask again later', 0);
-      working += 1;
-      response.once('close', () => (working -= 1));
-      await take(bearerHolderOf<EnforcementPoint>(response).name, 1);
-      next();
-    },
-    charge: async (requester, evaluations) => {
+    admit,
+    /** Counts the evaluations of a request after its first. Throws `TooMany`. */
+    charge: async (requester: string, evaluations: number): Promise<void> => {
       if (evaluations > 0) await take(requester, evaluations);
     },
   };

@@ -9,12 +9,17 @@ export class BadRequest extends Error {
   override readonly name = 'BadRequest';
 }
 
+/** For each semantic of a batch: whether the batch ends with this decision. */
+const IS_LAST = {
+  execute_all: () => false,
+  deny_on_first_deny: (decision: boolean) => !decision,
+  permit_on_first_permit: (decision: boolean) => decision,
+};
 const SEMANTICS = ['execute_all', 'deny_on_first_deny', 'permit_on_first_permit'] as const;
-export type Semantic = (typeof SEMANTICS)[number];
 
 /** A batch. Each entry has the defaults filled in and is not checked yet. */
 export interface Batch {
-  readonly semantic: Semantic;
+  readonly semantic: (typeof SEMANTICS)[number];
   readonly entries: readonly unknown[];
 }
 
@@ -79,13 +84,6 @@ function withDefaults(entry: unknown, defaults: Record<string, unknown>): unknow
   return Object.fromEntries(names.map((name) => [name, own[name] ?? defaults[name]]));
 }
 
-/** Whether a batch ends with this decision. */
-const IS_LAST = {
-  execute_all: () => false,
-  deny_on_first_deny: (decision) => !decision,
-  permit_on_first_permit: (decision) => decision,
-} as const satisfies Record<Semantic, (decision: boolean) => boolean>;
-
 /** Evaluations block the process. After so many, other requests get their turn. */
 const ENTRIES_AT_A_TIME = 32;
 
@@ -120,14 +118,12 @@ const MAX_DEPTH = 128;
 
 /** Refuses bodies nested so deep that walking them would exhaust the stack. Throws `BadRequest`. */
 export function checkDepth(body: unknown): void {
-  if (isDeeperThan(body, MAX_DEPTH)) throw new BadRequest(`the body is nested deeper than ${MAX_DEPTH} levels`);
+  if (!isNestedWithin(body, MAX_DEPTH)) throw new BadRequest(`the body is nested deeper than ${MAX_DEPTH} levels`);
 }
 
-function isDeeperThan(value: unknown, levels: number): boolean {
-  if (typeof value !== 'object' || value === null) return false;
-  if (levels === 0) return true;
-  for (const member of Object.values(value)) if (isDeeperThan(member, levels - 1)) return true;
-  return false;
+function isNestedWithin(value: unknown, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return true;
+  return levels > 0 && Object.values(value).every((member) => isNestedWithin(member, levels - 1));
 }
 
 /** Throws a `BadRequest` that names the wrong member. */

@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import type { JWK } from 'jose';
 import type { EvaluationRequest } from '../../../workflows/domain/authzen/evaluation.ts';
-import { boundParts } from '../../../workflows/domain/authzen/denial-binding.ts';
+import { boundParts, NEVER_BOUND } from '../../../workflows/domain/authzen/denial-binding.ts';
 import { canonicalJson, type JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import { createSigner } from '../../shared/auth/signing-key.ts';
 import type { Requestable } from '../engine/policy-engine.ts';
@@ -10,16 +10,7 @@ import type { Requestable } from '../engine/policy-engine.ts';
  * Context members that never bind: those that a PDP writes itself (ARAP, Authorization-Relevant Context), and those that differ
  * each time, so that no request would match the denial again (ARAP-GEN-11).
  */
-const UNBOUND: ReadonlySet<string> = new Set([
-  'approval',
-  'access_request',
-  'evaluation_id',
-  'evaluated_at',
-  'reason',
-  'time',
-  'nonce',
-  'request_id',
-]);
+const UNBOUND: ReadonlySet<string> = new Set([...NEVER_BOUND, 'time', 'nonce', 'request_id']);
 
 /** The token has no larger inline copies, so that it fits into a header or a log. The hash binds alone. */
 const MAX_INLINE_CHARS = 32_768;
@@ -101,30 +92,23 @@ export async function createBindingTokenSigner(of: {
   const sign = await createSigner(of.key);
   return async (denial) =>
     await sign({
-      ...claimsOf(denial),
+      evaluation_id: denial.evaluationId,
+      denial_expires_at: denial.expiresAt.toISOString(),
+      requester: denial.requester,
+      // The enforcement point could change the copy of these in the denial. It cannot change this one.
+      template: denial.offer.template,
+      reason: denial.offer.reason,
+      policies: denial.offer.policies,
+      ...displayOf(denial.offer),
+      binding_context_members: denial.members,
+      binding_hash: denial.bindingHash,
+      ...denial.inline,
       iss: of.issuer,
       aud: of.audience,
       iat: Math.floor(denial.evaluatedAt.getTime() / 1_000),
       exp: denial.expiresAt.getTime() / 1_000,
       jti: denial.tokenId,
     });
-}
-
-function claimsOf(denial: SignedDenial): Record<string, unknown> {
-  const { template, reason, policies } = denial.offer;
-  return {
-    evaluation_id: denial.evaluationId,
-    denial_expires_at: denial.expiresAt.toISOString(),
-    requester: denial.requester,
-    // The enforcement point could change the copy of these in the denial. It cannot change this one.
-    template,
-    reason,
-    policies,
-    ...displayOf(denial.offer),
-    binding_context_members: denial.members,
-    binding_hash: denial.bindingHash,
-    ...denial.inline,
-  };
 }
 
 /** The texts for approvers, if the policies have any. */

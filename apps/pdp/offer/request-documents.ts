@@ -1,8 +1,8 @@
-import { createHash } from 'node:crypto';
 import type { Json, JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import { catalogueProblem } from '../../../workflows/domain/submission-input/catalogs.ts';
 import { requestForm } from '../../../workflows/domain/submission-input/request-form.ts';
 import type { CatalogSettings } from '../../shared/config/approval-settings.ts';
+import { sha256 } from '../../shared/crypto.ts';
 import type { Policies } from '../engine/cedar/policies.ts';
 import type { PolicyFiles } from '../engine/cedar/policy-folder.ts';
 import { InvalidPolicies } from '../engine/cedar/problems.ts';
@@ -13,22 +13,13 @@ export const REQUEST_SCHEMAS_PATH = '/access/v1/request-schemas';
 export const REQUEST_CATALOGS_PATH = '/access/v1/request-catalogs';
 
 /** What access requests need beside the call, by template. @see ARAP-FRM-02 */
-export interface RequestSchemas {
-  /** Path of the schema below the PDP's address. Undefined if requests of this template need nothing more. */
-  pathFor(template: string): string | undefined;
-  /** The schema's text by the last part of its path. */
-  find(name: string): string | undefined;
-  /** The schema's text by its template. */
-  textFor(template: string): string | undefined;
-  /** All of them, by name. */
-  readonly texts: ReadonlyMap<string, string>;
-}
+export type RequestSchemas = ReturnType<typeof readRequestSchemas>;
 
 /**
  * The schemas of a policy folder. Each is named by its content, so that what is at an address never changes. Throws
  * `InvalidPolicies` for a schema that no policy uses, or that cannot be shown to a requester as a form.
  */
-export function readRequestSchemas(files: PolicyFiles['requestSchemas'], policies: Policies): RequestSchemas {
+export function readRequestSchemas(files: PolicyFiles['requestSchemas'], policies: Policies) {
   const templates = new Set([...policies.values()].map(({ template }) => template));
   const byName = new Map<string, string>();
   const names = new Map<string, string>();
@@ -36,18 +27,22 @@ export function readRequestSchemas(files: PolicyFiles['requestSchemas'], policie
     if (!templates.has(template)) throw invalid(file, `no policy is @requestable("${template}"). Rename or remove it.`);
     const form = requestForm(parse(file, text));
     if ('problem' in form) throw invalid(file, `it cannot be shown as a form: ${form.problem}.`);
-    const name = `${createHash('sha256').update(text).digest('hex')}.json`;
+    const name = `${sha256(text)}.json`;
     byName.set(name, text);
     names.set(template, name);
   }
   return {
-    pathFor(template) {
+    /** Path of the schema below the PDP's address. Undefined if requests of this template need nothing more. */
+    pathFor(template: string): string | undefined {
       const name = names.get(template);
       return name === undefined ? undefined : `${REQUEST_SCHEMAS_PATH}/${name}`;
     },
-    find: (name) => byName.get(name),
-    textFor: (template) => byName.get(names.get(template) ?? ''),
-    texts: byName,
+    /** The schema's text by the last part of its path. */
+    find: (name: string) => byName.get(name),
+    /** The schema's text by its template. */
+    textFor: (template: string) => byName.get(names.get(template) ?? ''),
+    /** All texts by the last part of the path. */
+    texts: byName as ReadonlyMap<string, string>,
   };
 }
 
@@ -66,26 +61,24 @@ function invalid(file: string, message: string): InvalidPolicies {
 /** Ids of evaluations have no other characters. */
 const EVALUATION_ID = /^[\w-]{1,64}$/;
 
-/** Which values of access requests are chosen from catalogs, by template. Documents are made from the configuration. */
-export interface RequestCatalogs {
-  /** Address of the document for the denial of an evaluation. Undefined if requests of this template choose no value. */
-  urlFor(template: string, evaluationId: string): string | undefined;
-  /** The document itself, if there is one. It shows what is configured, and nothing about a denial. @see ARAP, Catalogs Document */
-  find(template: string, evaluationId: string): JsonObject | undefined;
-}
+export type RequestCatalogs = ReturnType<typeof requestCatalogs>;
 
-/** The catalogs that the access request service has by the same configuration. */
+/**
+ * Which values of access requests are chosen from catalogs, by template. The access request service has the same catalogs, by the
+ * same configuration. They are beside `accessRequests`: on the same origin, behind the same credentials (ARAP-CAT-06).
+ */
 export function requestCatalogs(
   settings: CatalogSettings,
-  /** Catalogs are beside `accessRequests`: on the same origin, behind the same credentials (ARAP-CAT-06). */
   { pdp, accessRequests }: { readonly pdp: string; readonly accessRequests: string },
-): RequestCatalogs {
+) {
   const templates = templatesOf(settings);
   const base = `${pdp.replace(/\/+$/, '')}${REQUEST_CATALOGS_PATH}`;
   return {
-    urlFor: (template, evaluationId) =>
+    /** Address of the document for the denial of an evaluation. Undefined if requests of this template choose no value. */
+    urlFor: (template: string, evaluationId: string) =>
       templates.has(template) ? `${base}/${encodeURIComponent(template)}/${evaluationId}` : undefined,
-    find(template, evaluationId) {
+    /** The document itself, if there is one. It shows what is configured, and nothing about a denial. @see ARAP, Catalogs Document */
+    find(template: string, evaluationId: string): JsonObject | undefined {
       if (!templates.has(template) || !EVALUATION_ID.test(evaluationId)) return undefined;
       return documentOf(settings, template, (name) => {
         const endpoint = new URL(`catalogs/${name}`, accessRequests);

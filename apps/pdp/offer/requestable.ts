@@ -1,5 +1,4 @@
 import type { EvaluationRequest } from '../../../workflows/domain/authzen/evaluation.ts';
-import type { CedarAnswer } from '../engine/cedar/decision-cache.ts';
 import type { Evaluator, Ready } from '../engine/cedar/evaluator.ts';
 import type { Policy } from '../engine/cedar/policies.ts';
 import type { ApprovalFacts, PolicyAnswer, Requestable } from '../engine/policy-engine.ts';
@@ -61,23 +60,14 @@ function explainDenial(evaluator: Evaluator, prepared: Ready, determining: reado
   for (const template of templates) {
     const assumed = evaluator.evaluate(prepared, { verified: true, template });
     if (assumed.kind === 'allow') {
-      const by = forbids.length > 0 ? forbids : permitsOf(evaluator, assumed, template);
+      // Without a forbid, the permits that the assumed approval of this template made effective ask for it.
+      const permits = assumed.policies.flatMap((id) => evaluator.policies.get(id) ?? []);
+      const by = forbids.length > 0 ? forbids : permits.filter((policy) => policy.template === template);
       return { ...offer(template, by), permit: assumed.policies };
     }
   }
   // The reasons of requestable policies ask for an approval. No approval would help, so they are not passed on.
   return { kind: 'deny', reason: 'not_permitted', policies: determining };
-}
-
-/** The permits that an assumed approval of this template made effective. */
-function permitsOf(
-  evaluator: Evaluator,
-  assumed: Extract<CedarAnswer, { kind: 'allow' | 'deny' }>,
-  template: string,
-): Policy[] {
-  return assumed.policies
-    .flatMap((id) => evaluator.policies.get(id) ?? [])
-    .filter((policy) => policy.template === template);
 }
 
 function offer(template: string, asking: readonly Policy[]): Requestable {

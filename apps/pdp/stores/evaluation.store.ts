@@ -5,30 +5,15 @@ import { asUnavailable } from '../../../workflows/domain/errors.ts';
 import type { BoundDenial, SignedDenial } from '../offer/binding-token.ts';
 
 /** The records of requestable denials, which are written before the answers. */
-export interface EvaluationStore {
-  /** Throws if the row is not durable. The denial may then not offer an access request (ARAP-DEN-08). */
-  record(denial: BoundDenial): Promise<void>;
-  /** The denial of this evaluation, if there is one. Throws `ERR_DATABASE_UNAVAILABLE` if a later attempt may succeed. */
-  find(evaluationId: string): Promise<SignedDenial | undefined>;
-  /** Deletes denials older than `keepMs`, at most `limit`, and none that can still be used. Returns how many. */
-  forget(keepMs: number, limit: number): Promise<number>;
-}
+export type EvaluationStore = ReturnType<typeof createEvaluationStore>;
 
-interface EvaluationRow extends Pick<EvaluationRequest, 'subject' | 'action' | 'resource'> {
-  readonly token_id: string;
-  readonly requester: string;
-  readonly binding_context_members: string[];
-  readonly binding_hash: string;
-  readonly template: string;
-  readonly reason: string;
-  readonly policies: string[];
-  readonly evaluated_at: Date;
-  readonly expires_at: Date;
-}
+type EvaluationRow = Omit<SignedDenial, 'inline' | 'offer'> &
+  Pick<EvaluationRequest, 'subject' | 'action' | 'resource'> &
+  Pick<SignedDenial['offer'], 'template' | 'reason' | 'policies'>;
 
 const SELECT = `
-  SELECT token_id, requester, subject, action, resource, binding_context_members, binding_hash, template, reason, policies, evaluated_at,
-    expires_at
+  SELECT evaluation_id AS "evaluationId", token_id AS "tokenId", requester, subject, action, resource, binding_context_members AS members,
+    binding_hash AS "bindingHash", template, reason, policies, evaluated_at AS "evaluatedAt", expires_at AS "expiresAt"
   FROM pdp.evaluation WHERE evaluation_id = $1`;
 
 const INSERT = `
@@ -36,13 +21,15 @@ const INSERT = `
     binding_context_members, binding_hash, template, reason, policies, policy_version, evaluated_at, expires_at)
   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`;
 
-export function createEvaluationStore(pool: Pool): EvaluationStore {
+export function createEvaluationStore(pool: Pool) {
   return {
-    async record(denial) {
+    /** Throws if the row is not durable. The denial may then not offer an access request (ARAP-DEN-08). */
+    async record(denial: BoundDenial): Promise<void> {
       await pool.query({ name: 'pdp-record-evaluation', text: INSERT, values: valuesOf(denial) });
     },
 
-    async find(evaluationId) {
+    /** The denial of this evaluation, if there is one. Throws `ERR_DATABASE_UNAVAILABLE` if a later attempt may succeed. */
+    async find(evaluationId: string): Promise<SignedDenial | undefined> {
       // The id comes from an address, so it may have characters that no text column can store.
       if (!/^[\w-]{1,64}$/.test(evaluationId)) return undefined;
       const query = { name: 'pdp-find-evaluation', text: SELECT, values: [evaluationId] };
@@ -50,10 +37,11 @@ export function createEvaluationStore(pool: Pool): EvaluationStore {
         throw asUnavailable(error);
       });
       const [row] = rows;
-      return row && denialFrom(evaluationId, row);
+      return row && denialFrom(row);
     },
 
-    async forget(keepMs, limit) {
+    /** Deletes denials older than `keepMs`, at most `limit`, and none that can still be used. Returns how many. */
+    async forget(keepMs: number, limit: number): Promise<number> {
       const text = 'SELECT pdp.forget_evaluations($1, $2) AS count';
       const { rows } = await pool.query<{ count: number }>({ name: 'pdp-forget', text, values: [keepMs, limit] });
       return rows[0]?.count ?? 0;
@@ -79,18 +67,7 @@ const valuesOf = ({ request: { subject, action, resource }, offer, ...denial }: 
   denial.expiresAt,
 ];
 
-function denialFrom(evaluationId: string, row: EvaluationRow): SignedDenial {
-  const { template, reason, policies } = row;
-  const { context: _none, ...inline } = boundParts({ ...row, context: {} }, []);
-  return {
-    evaluationId,
-    tokenId: row.token_id,
-    requester: row.requester,
-    members: row.binding_context_members,
-    bindingHash: row.binding_hash,
-    inline,
-    offer: { kind: 'requestable', template, reason, policies },
-    evaluatedAt: row.evaluated_at,
-    expiresAt: row.expires_at,
-  };
+function denialFrom({ subject, action, resource, template, reason, policies, ...denial }: EvaluationRow): SignedDenial {
+  const { context: _none, ...inline } = boundParts({ subject, action, resource, context: {} }, []);
+  return { ...denial, inline, offer: { kind: 'requestable', template, reason, policies } };
 }

@@ -60,23 +60,22 @@ export interface PolicyCase {
   readonly expected: Expectation | readonly Expectation[] | { readonly results: readonly Json[] };
 }
 
-export interface CaseSet {
-  /** Absolute path of the policy folder that the file names. Undefined if it names none. */
-  readonly policies: string | undefined;
-  readonly cases: readonly PolicyCase[];
-}
-
 /**
  * Reads cases from YAML or JSON: `{ policies?, cases: [{ name?, request, approval?, expected }] }`, or a published form
- * `{ evaluation: [...], evaluations: [...], search: [...] }`. Throws `ERR_CONFIG_INVALID` for anything else: a misspelt
- * expectation could never fail.
+ * `{ evaluation: [...], evaluations: [...], search: [...] }`. `policies` is the absolute path of the policy folder, if the file
+ * names one. Throws `ERR_CONFIG_INVALID` for anything else: a misspelt expectation could never fail.
  */
-export async function readCaseSet(file: string): Promise<CaseSet> {
+export async function readCaseSet(
+  file: string,
+): Promise<{ readonly policies: string | undefined; readonly cases: readonly PolicyCase[] }> {
   const raw = await readYaml(file);
   const isInterop = typeof raw === 'object' && raw !== null && !('cases' in raw) && !('policies' in raw);
   const checked = (isInterop ? interopForm : ownForm).safeParse(raw);
   if (!checked.success) throw invalid(file, z.prettifyError(checked.error), checked.error);
-  const toCase = (prefix: string) => (one: Given, index: number) => named(file, one, `${prefix} ${index + 1}`);
+  const toCase = (prefix: string) => (one: Given, index: number) => {
+    const place = `${prefix} ${index + 1}`;
+    return { ...one, name: one.name ?? place, endpoint: endpointOf(file, one, place) };
+  };
   if ('cases' in checked.data) {
     const { policies, cases } = checked.data;
     return { policies: policies && resolve(dirname(file), policies), cases: cases.map(toCase('case')) };
@@ -97,10 +96,6 @@ async function readYaml(file: string): Promise<unknown> {
 }
 
 type Given = z.infer<typeof single> | z.infer<typeof batch> | z.infer<typeof search>;
-
-function named(file: string, one: Given, place: string): PolicyCase {
-  return { ...one, name: one.name ?? place, endpoint: endpointOf(file, one, place) };
-}
 
 /** A search leaves out what it searches for. */
 function endpointOf(file: string, { request, expected }: Given, place: string): Endpoint {
@@ -123,19 +118,15 @@ function invalid(file: string, why: string, cause?: unknown): CountersignError {
 /** Sends the request of a case to the policies and returns the body of the response. */
 export type Ask = (one: Pick<PolicyCase, 'endpoint' | 'request' | 'approval'>) => Promise<unknown>;
 
-export interface CaseResult {
-  readonly name: string;
-  readonly endpoint: Endpoint;
-  /** What is not as expected, one sentence each. Empty if the case passed. */
-  readonly misses: readonly string[];
-}
-
 /** Pages of one search that are followed. A search with more seems to have no end. */
 const MAX_PAGES = 1_000;
 
-/** Runs the cases one after the other. A request that fails is a miss like any other. */
-export async function runCases(cases: readonly PolicyCase[], ask: Ask): Promise<CaseResult[]> {
-  const results: CaseResult[] = [];
+/**
+ * Runs the cases one after the other. `misses` say what is not as expected, one sentence each. A request that fails is a miss like
+ * any other.
+ */
+export async function runCases(cases: readonly PolicyCase[], ask: Ask) {
+  const results: { name: string; endpoint: Endpoint; misses: readonly string[] }[] = [];
   for (const one of cases) {
     const misses = await missesOf(one, ask).catch((error: unknown) => [
       error instanceof Error ? error.message : String(error),
@@ -148,7 +139,7 @@ export async function runCases(cases: readonly PolicyCase[], ask: Ask): Promise<
 async function missesOf(one: PolicyCase, ask: Ask): Promise<string[]> {
   const { expected } = one;
   if ('results' in expected) return compareResults(expected.results, await searchAll(one, ask));
-  if (!isList(expected)) return compareOne(expected, await ask(one));
+  if ('decision' in expected) return compareOne(expected, await ask(one));
   const answers = memberOf(await ask(one), 'evaluations');
   if (!Array.isArray(answers)) return ['expected a batch of decisions, got none'];
   if (answers.length !== expected.length) return [`expected ${expected.length} decisions, got ${answers.length}`];
@@ -202,8 +193,6 @@ async function searchAll({ endpoint, request }: PolicyCase, ask: Ask): Promise<u
 }
 
 const show = (value: unknown) => (value === undefined ? 'none' : JSON.stringify(value));
-const isList = (expected: Expectation | readonly Expectation[]): expected is readonly Expectation[] =>
-  Array.isArray(expected);
 
 function memberOf(value: unknown, name: string): unknown {
   return typeof value === 'object' && value !== null && Object.hasOwn(value, name)

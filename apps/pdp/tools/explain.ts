@@ -4,7 +4,7 @@ import { ownProperty } from '../../../workflows/domain/canonical-json.ts';
 import type { Prepared } from '../engine/cedar/evaluator.ts';
 import type { Policy } from '../engine/cedar/policies.ts';
 import type { PolicyPlaces } from '../engine/cedar/policy-folder.ts';
-import { ACTION_MEMBER, isObject } from '../engine/cedar/schema.ts';
+import { ACTION_MEMBER } from '../engine/cedar/schema.ts';
 import { loadCurrent, type CedarVersion } from '../engine/cedar/version.ts';
 import { checkDepth, readEvaluation } from '../http/requests.ts';
 import { answerByPolicy } from '../offer/requestable.ts';
@@ -97,16 +97,15 @@ function visibility(request: EvaluationRequest, prepared: Prepared): Pick<Explan
   return found;
 }
 
+const isNested = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null;
+
 /** Compares what was sent with what Cedar gets, member by member. */
 function compare(sent: unknown, kept: unknown, path: string, found: { seen: string[]; leftAside: string[] }): void {
-  const members: readonly (readonly [string, unknown, unknown])[] | undefined = Array.isArray(sent)
-    ? sent.map((item, index) => [`${path}[${index}]`, item, Array.isArray(kept) ? kept[index] : undefined] as const)
-    : isObject(sent)
-      ? Object.entries(sent).map(
-          ([name, value]) => [`${path}.${name}`, value, isObject(kept) ? ownProperty(kept, name) : undefined] as const,
-        )
-      : undefined;
+  const members = Object.entries(isNested(sent) ? sent : {});
   if (kept === undefined) found.leftAside.push(path);
-  else if (members === undefined || members.length === 0) found.seen.push(path);
-  else for (const [place, value, own] of members) compare(value, own, place, found);
+  else if (members.length === 0) found.seen.push(path);
+  for (const [name, value] of kept === undefined ? [] : members) {
+    const place = Array.isArray(sent) ? `${path}[${name}]` : `${path}.${name}`;
+    compare(value, isNested(kept) ? ownProperty(kept, name) : undefined, place, found);
+  }
 }

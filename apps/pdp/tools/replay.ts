@@ -10,28 +10,10 @@ import { readCaseSet } from './cases.ts';
 import { outcomeOf, type Outcome } from './explain.ts';
 
 /** A call that the candidate policies decide differently from the present ones. */
-export interface ChangedCall {
-  readonly name: string;
-  readonly subject: string;
-  readonly action: string;
-  readonly resource: string;
-  readonly before: Outcome;
-  readonly after: Outcome;
-}
+export type ChangedCall = NonNullable<ReturnType<typeof compare>>;
+export type ReplayCounts = Awaited<ReturnType<typeof replayCalls>>;
 
-export interface ReplayCounts {
-  readonly calls: number;
-  readonly changed: number;
-  /** How many calls changed from one outcome to another, by `permit → deny`. */
-  readonly changes: Readonly<Record<string, number>>;
-  /** Places without a readable request. `firstUnreadable` describes the first. */
-  readonly unreadable: number;
-  readonly firstUnreadable: string | undefined;
-  readonly present: string;
-  readonly candidate: string;
-}
-
-export interface Replay {
+interface Replay {
   readonly file: string;
   readonly present: PolicyPlaces;
   readonly candidate: PolicyPlaces;
@@ -45,10 +27,12 @@ const PROGRESS_EVERY = 10_000;
 
 /**
  * Decides recorded calls by two sets of policies. Compares what a caller would notice: the outcome, its reason, the approval that
- * would cure it, and the obligations. Throws `ERR_CONFIG_INVALID` if the policies or the file cannot be used.
+ * would cure it, and the obligations. Places without a readable request are unreadable, and `firstUnreadable` describes the first.
+ * Throws `ERR_CONFIG_INVALID` if the policies or the file cannot be used.
  */
-export async function replayCalls({ file, present, candidate, onChange, onProgress }: Replay): Promise<ReplayCounts> {
+export async function replayCalls({ file, present, candidate, onChange, onProgress }: Replay) {
   const [before, after] = [await loadCurrent(present), await loadCurrent(candidate)];
+  /** How many calls changed from one outcome to another, by `permit → deny`. */
   const changes: Record<string, number> = {};
   let [calls, changed, unreadable] = [0, 0, 0];
   let firstUnreadable: string | undefined;
@@ -71,7 +55,7 @@ export async function replayCalls({ file, present, candidate, onChange, onProgre
   return { calls, changed, changes, unreadable, firstUnreadable, present: before.id, candidate: after.id };
 }
 
-function compare(call: RecordedCall, present: CedarVersion, candidate: CedarVersion): ChangedCall | undefined {
+function compare(call: RecordedCall, present: CedarVersion, candidate: CedarVersion) {
   const { name, request, approvedFor } = call;
   const [before, after] = [present, candidate].map((version) => outcomeOf(version, request, approvedFor));
   if (!before || !after || isSame(before, after)) return undefined;
@@ -102,55 +86,44 @@ interface RecordedCall {
 }
 
 /** A place without a readable request. */
-interface Unreadable {
-  readonly name: string;
-  readonly why: string;
-}
+type Unreadable = { readonly name: string; readonly why: string };
 
 /**
  * Reads a decision log, or a file of cases for `policy test`, request by request, so that a log may be large. Throws
  * `ERR_CONFIG_INVALID` if the file is neither.
  */
 async function* recordedCalls(file: string): AsyncGenerator<RecordedCall | Unreadable> {
-  if (!(await isDecisionLog(file))) {
-    yield* casesOf(file);
-    return;
-  }
-  const handle = await openFile(file);
-  let number = 0;
-  try {
-    for await (const line of handle.readLines()) {
-      number += 1;
-      if (line.trim() !== '') yield* readable(`line ${number}`, () => [fromLine(line)]);
-    }
-  } finally {
-    await handle.close();
-  }
+  if (await isDecisionLog(file))
+    for await (const { number, line } of linesOf(file)) yield* readable(`line ${number}`, () => [fromLine(line)]);
+  else yield* casesOf(file);
 }
 
 /** Whether the first line is a decision. No line of a file of cases is one. */
 async function isDecisionLog(file: string): Promise<boolean> {
-  const handle = await openFile(file);
+  for await (const { line } of linesOf(file)) return decisionLine.safeParse(parsed(line)).success;
+  return false;
+}
+
+/** The lines that are not empty. */
+async function* linesOf(file: string): AsyncGenerator<{ readonly number: number; readonly line: string }> {
+  const handle = await open(file).catch((cause: unknown) => {
+    const message = `${file} cannot be read. Name a decision log (pdp.decisionLog) or a file of cases.`;
+    throw new CountersignError('ERR_CONFIG_INVALID', message, { cause });
+  });
+  let number = 0;
   try {
     for await (const line of handle.readLines()) {
-      if (line.trim() !== '') return decisionLine.safeParse(parsed(line)).success;
+      number += 1;
+      if (line.trim() !== '') yield { number, line };
     }
-    return false;
   } finally {
     await handle.close();
   }
 }
 
-async function openFile(file: string) {
-  return await open(file).catch((cause: unknown) => {
-    const message = `${file} cannot be read. Name a decision log (pdp.decisionLog) or a file of cases.`;
-    throw new CountersignError('ERR_CONFIG_INVALID', message, { cause });
-  });
-}
-
 function fromLine(line: string): Omit<RecordedCall, 'name'> {
   const decision = decisionLine.safeParse(parsed(line));
-  if (!decision.success) throw new BadRequest('it is no line of a decision log');
+  if (!decision.success) throw new BadRequest('it is not a line of a decision log');
   return { request: requestFrom(decision.data.request), approvedFor: decision.data.approval?.template };
 }
 

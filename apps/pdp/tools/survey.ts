@@ -12,16 +12,14 @@ import { loadCurrent } from '../engine/cedar/version.ts';
 const CALL = 'tools/call';
 const TOOL = 'tool';
 
-/** What policies say about tools, for any caller and with any approval. */
-export interface ToolSurvey {
-  /** Tools that no policy could ever permit, and that no policy names. */
-  readonly forgotten: readonly string[];
-  /** Every tool that a policy names, with one such policy. */
-  readonly named: readonly { readonly tool: string; readonly policy: Pick<Policy, 'id' | 'file' | 'line'> }[];
-}
+export type ToolSurvey = Awaited<ReturnType<typeof surveyTools>>;
 
-/** Compares tools with the policies of a folder. Throws `ERR_CONFIG_INVALID` if the policies cannot be used. */
-export async function surveyTools(places: PolicyPlaces, tools: readonly string[]): Promise<ToolSurvey> {
+/**
+ * Compares tools with the policies of a folder, for any caller and with any approval. `forgotten` are the tools that no policy
+ * could ever permit, and that no policy names. `named` are all tools that a policy names, with one such policy. Throws
+ * `ERR_CONFIG_INVALID` if the policies cannot be used.
+ */
+export async function surveyTools(places: PolicyPlaces, tools: readonly string[]) {
   const { evaluator } = await loadCurrent(places);
   const named = namedBy(evaluator.policiesFor({ name: CALL }));
   const couldBe = (tool: string) => named.has(tool) || permitsFor(evaluator, CALL, { type: TOOL, id: tool }).length > 0;

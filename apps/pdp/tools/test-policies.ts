@@ -10,23 +10,18 @@ import { loadCurrent, loadVersion, problemsOf } from '../engine/cedar/version.ts
 import type { PolicyVersion } from '../engine/policy-engine.ts';
 import { decideBatch, readBatch, readEvaluation } from '../http/requests.ts';
 import { createSearch, readSearch } from '../search.ts';
-import { type Ask, type AssumedApproval, type CaseResult, readCaseSet, runCases } from './cases.ts';
+import { type Ask, type AssumedApproval, readCaseSet, runCases } from './cases.ts';
 
 const REQUESTER = 'policy-test';
 
-export interface PolicyTest {
-  readonly file: string;
-  /** The policy folder that decided. */
-  readonly policies: string;
-  readonly cases: readonly CaseResult[];
-}
+export type PolicyTest = Awaited<ReturnType<typeof testPolicies>>;
 
 /**
  * Runs the cases of a file against policies, in this process: nothing is signed, recorded or sent. Uses the policy folder that
  * the file names, or else that of `places`, and always the directory of `places`. Throws `ERR_CONFIG_INVALID` if the file or
  * the policies cannot be used.
  */
-export async function testPolicies(file: string, places: PolicyPlaces, clock: Clock): Promise<PolicyTest> {
+export async function testPolicies(file: string, places: PolicyPlaces, clock: Clock) {
   const { policies = places.folder, cases } = await readCaseSet(file);
   const version = await loadCurrent({ ...places, folder: policies });
   try {
@@ -60,9 +55,9 @@ function askVersion(version: PolicyVersion, clock: Clock): Ask {
 
 function decideWith(version: PolicyVersion, approval: AssumedApproval | undefined, clock: Clock) {
   const decide = createDecide({
-    verifyApproval: () => Promise.resolve(verdictOf(approval, clock)),
-    signBindingToken: () => Promise.resolve('unsigned'),
-    evaluations: { record: () => Promise.resolve() },
+    verifyApproval: async () => verdictOf(approval, clock),
+    signBindingToken: async () => 'unsigned',
+    evaluations: { record: async () => undefined },
     url: 'urn:countersign:no-decision-point',
     accessRequests: 'urn:countersign:no-access-requests',
     requestCatalogsUrl: () => undefined,
@@ -83,28 +78,13 @@ function verdictOf(approval: AssumedApproval | undefined, clock: Clock): Approva
   return { kind: 'verified', id: 'assumed', approvedUntil, facts };
 }
 
-/** What `policy check` says about a policy folder. */
-export interface PolicyCheck {
-  /** Why it cannot be put in force. Empty if it can. */
-  readonly errors: readonly PolicyProblem[];
-  readonly warnings: readonly PolicyProblem[];
-  /** Absent if there are errors. */
-  readonly found?: {
-    readonly version: string;
-    readonly files: number;
-    readonly policies: number;
-    readonly requestable: number;
-    /** Templates of access requests that policies ask for. */
-    readonly templates: readonly string[];
-    readonly requestSchemas: number;
-    /** What policies may oblige to: id and type. */
-    readonly obligations: readonly { readonly id: string; readonly type: string }[];
-    readonly people: number;
-  };
-}
+export type PolicyCheck = Awaited<ReturnType<typeof checkPolicies>>;
 
-/** Loads everything as the decision point does, and returns every error and warning. Changes nothing. */
-export async function checkPolicies(places: PolicyPlaces): Promise<PolicyCheck> {
+/**
+ * Loads everything as the decision point does, and returns every error and warning. With errors, the folder cannot be put in
+ * force, and `found` is undefined. Changes nothing.
+ */
+export async function checkPolicies(places: PolicyPlaces) {
   try {
     const texts = await readPolicyTexts(places);
     const { id, evaluator, requestSchemas, people } = await loadVersion(texts, places);
@@ -112,13 +92,14 @@ export async function checkPolicies(places: PolicyPlaces): Promise<PolicyCheck> 
     const asking = all.flatMap(({ template }) => template ?? []);
     evaluator.release();
     return {
-      errors: [],
+      errors: [] as readonly PolicyProblem[],
       warnings: evaluator.warnings,
       found: {
         version: id,
         files: texts.files.policies.length,
         policies: all.length,
         requestable: asking.length,
+        /** Templates of access requests that policies ask for. */
         templates: [...new Set(asking)].sort(),
         requestSchemas: requestSchemas.texts.size,
         obligations: [...evaluator.obligations.values()].map(({ id: name, type }) => ({ id: name, type })),
@@ -128,6 +109,6 @@ export async function checkPolicies(places: PolicyPlaces): Promise<PolicyCheck> 
   } catch (error) {
     const errors = problemsOf(error, places);
     if (!errors) throw error;
-    return { errors, warnings: [] };
+    return { errors, warnings: [] as readonly PolicyProblem[], found: undefined };
   }
 }

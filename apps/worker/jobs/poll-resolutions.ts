@@ -3,9 +3,24 @@ import type { Clock } from '../../shared/clock.ts';
 import type { Running } from '../../shared/lifecycle.ts';
 import { fewAtATime, startRounds } from '../../shared/maintenance/rounds.ts';
 
-export interface PollResolutionsOptions {
+const INTERVAL_MS = 1_000;
+/** Polls in one round. Few, so that after an outage calls that can go on come before calls that wait. */
+const POLLS = 50;
+const CONCURRENCY = 4;
+
+/**
+ * Asks for resolutions that were not announced: the callback was lost, or the access request service sends none. Polls are not
+ * timers of the workflows, since each would be a task of the engine. After an outage, thousands of such tasks would run before
+ * the calls that can go on. Several workers may poll at once.
+ */
+export function startPollResolutions({
+  polls,
+  intervalMs = INTERVAL_MS,
+  clock,
+  log,
+}: {
   readonly polls: {
-    /** Takes calls whose poll is due, at most so many. */
+    /** Takes at most `limit` calls whose poll is due. */
     take(limit: number): Promise<readonly string[]>;
     /** Asks whether the access request of a call was resolved, and signals its workflow if so. */
     poll(gatedCallId: string): Promise<void>;
@@ -13,30 +28,14 @@ export interface PollResolutionsOptions {
   readonly intervalMs?: number;
   readonly clock: Clock;
   readonly log: Logger;
-}
-
-const INTERVAL_MS = 1_000;
-/** In one round. However many calls wait, and after however long an outage, what moves calls on has the machine first. */
-const POLLS = 50;
-const AT_ONCE = 4;
-
-/**
- * Asks for resolutions of which no word came, because the callback was lost or the access request service sends none. So a
- * call that waits needs no step of its workflow until there is something to do: were the polls timers of the workflows, each
- * would be a task of the engine, and after an outage thousands of them would come before the calls that can go on. Several
- * workers may poll at once.
- */
-export function startPollResolutions({ polls, intervalMs = INTERVAL_MS, clock, log }: PollResolutionsOptions): Running {
-  /** A call that cannot be polled, now or ever, keeps no other one from being polled. */
+}): Running {
+  // A failed poll does not affect the polls of other calls.
   const poll = (gatedCallId: string) =>
     polls
       .poll(gatedCallId)
       .catch((error: unknown) => log.error({ gatedCall: gatedCallId, err: error }, 'a poll failed'));
-
   return startRounds({
     ...{ name: 'poll of resolutions', clock, log, pauseMs: () => intervalMs },
-    async round(stop) {
-      await fewAtATime(await polls.take(POLLS), AT_ONCE, poll, stop);
-    },
+    round: async (stop) => fewAtATime(await polls.take(POLLS), CONCURRENCY, poll, stop),
   });
 }

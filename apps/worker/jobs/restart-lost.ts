@@ -1,12 +1,12 @@
 import type { Logger } from 'pino';
-import { awaitsNobody, type GatedCallState, isTerminal } from '../../../workflows/domain/gated-call/gated-call.ts';
+import { type GatedCallState, isTerminal, workerCanProceed } from '../../../workflows/domain/gated-call/gated-call.ts';
 import { gatedCallWorkflowId } from '../../../workflows/messages.ts';
 import type { Clock } from '../../shared/clock.ts';
 import type { Running } from '../../shared/lifecycle.ts';
 import { fewAtATime, startRounds } from '../../shared/maintenance/rounds.ts';
 import { WHEN_STUCK, type GatedCallWorkflows, type Started } from '../../shared/temporal/gated-call-workflows.ts';
 
-/** How far a call has come, with the deadline of its state in milliseconds since 1970, by the database's clock. */
+/** The progress of a call. Its deadline is that of its state, in milliseconds since 1970, by the database's clock. */
 export interface StartedCall {
   readonly id: string;
   readonly state: GatedCallState;
@@ -14,21 +14,19 @@ export interface StartedCall {
   readonly deadlineMs: number;
 }
 
-interface OpenCall extends StartedCall {
-  /** The deadline to the microsecond, for the order of pages. */
-  readonly due: string;
-}
+/** `due` is the deadline to the microsecond, for the order of pages. */
+type OpenCall = StartedCall & { readonly due: string };
 
-export interface RestartLostOptions {
+interface RestartLostOptions {
   readonly calls: {
-    /** Open calls that come after this one, in an order of their own. */
+    /** Open calls after this one, in the order of their deadlines. */
     after(last: OpenCall | undefined, limit: number): Promise<readonly OpenCall[]>;
-    /** Which of these the outbox is about to start or signal. */
+    /** Which of these calls the outbox is about to start or signal. */
     queued(ids: readonly string[]): Promise<ReadonlySet<string>>;
   };
   readonly workflows: GatedCallWorkflows;
   readonly progress: (gatedCallId: string) => Promise<{ state: GatedCallState; invocation: object | undefined }>;
-  /** The workflow of a call came to its end, and the call is open: the database has forgotten how the call ended. */
+  /** Reports that the call's workflow has ended although the call is open: the database lost the end of the call. */
   readonly report: (gatedCallId: string) => Promise<void>;
   /** Milliseconds between two rounds while the engine answers. */
   readonly intervalMs: number;
@@ -42,11 +40,13 @@ const PAGE = 1_000;
 const CONCURRENCY = 8;
 
 /**
- * Starts the workflow of every open call that has none which runs: an operator ended or deleted it, its start was lost, or the
- * engine lost its data. Signals the workflow that waits although its call is granted, claimed or over. The engine's list of what
- * runs is read once and held against what is open, page by page, so a round costs little however much waits. There is a round at
- * the start, in every interval, and as soon as the engine answers after it did not. Several may run at once, and what a round read
- * may be out of date: starting a workflow that runs does nothing, and one that is not needed finds that all is over.
+ * Starts the workflow of every open call that has no running one: an operator ended or deleted it, its start was lost, or the
+ * engine lost its data. Signals the workflows that wait although their call is granted, claimed or over.
+ *
+ * A round runs at the start, in every interval, and when the engine answers again. It reads the engine's list of running
+ * workflows once and compares it with the open calls page by page, so a round costs little however many calls wait. Several
+ * rounds may run at once, and a round may act on outdated data: starting a running workflow does nothing, and an unneeded
+ * workflow finds that its call is over.
  */
 export function startRestartLost(options: RestartLostOptions): Running {
   const { workflows, intervalMs, clock, log } = options;
@@ -68,14 +68,14 @@ export function startRestartLost(options: RestartLostOptions): Running {
       if (count > 0) log.info({ count }, 'workflows of open calls were started or signalled');
       nextRound = clock.monotonicMs() + intervalMs;
     } catch (error) {
-      log.warn({ err: error }, 'open calls could not be held against their workflows; that is tried again');
+      log.warn({ err: error }, 'open calls could not be compared with their workflows; the worker tries again');
       nextRound = clock.monotonicMs() + Math.min(intervalMs, AFTER_FAILURE_MS);
     }
   }
   return startRounds({ name: 'restart of lost workflows', pauseMs: () => PROBE_MS, round, clock, log });
 }
 
-/** Answers how many workflows were started or signalled. */
+/** Returns how many workflows were started or signalled. */
 async function restartLost(options: RestartLostOptions, stop: AbortSignal): Promise<number> {
   const { calls, workflows } = options;
   const running = new Set<string>();
@@ -89,29 +89,29 @@ async function restartLost(options: RestartLostOptions, stop: AbortSignal): Prom
     const queued = await calls.queued(without.map(({ id }) => id));
     const missing = without.filter(({ id }) => !queued.has(id));
     await each(missing, (call) => restart(options, call));
-    const goingOn = page.filter(({ id, state }) => running.has(id) && awaitsNobody(state));
-    await each(goingOn, ({ id }) => signalIfWaiting(options, id));
+    const proceeding = page.filter(({ id, state }) => running.has(id) && workerCanProceed(state));
+    await each(proceeding, ({ id }) => signalIfWaiting(options, id));
     for (const { id } of page) ended.delete(id);
   }
-  // A workflow ends with its call. One that runs on has not heard of the end yet, or cannot go on.
+  // A workflow ends with its call. If it still runs, it has not learned of the end yet, or it cannot go on.
   await each([...ended], (id) => signalIfWaiting(options, id));
   return count;
 }
 
-/** Starts the workflow of an open call: one that waits for its resolution sets its timer, any other goes on from its row. */
+/** Starts the workflow of an open call. While the call is pending, the workflow sets its timer. Otherwise it goes on from the row. */
 export async function startWorkflow(
   workflows: Pick<GatedCallWorkflows, 'start' | 'signal'>,
   { id, state, generation, deadlineMs }: StartedCall,
 ): Promise<Started | 'over'> {
   if (isTerminal(state)) return 'over';
-  // A workflow that waits by now must not go on waiting for a call that can go on.
+  // If the workflow waits already, a start would leave it waiting although its call can go on.
   if (state !== 'pending') return workflows.signal(id);
   return workflows.start(id, { generation, deadlineMs: Math.ceil(deadlineMs) });
 }
 
 /**
- * A workflow ends when its call has, so one that is open has been taken back since: by a restore. Where the permit is on
- * record nothing can be sent again, and a new workflow only says what became of it.
+ * A workflow ends after its call. If the workflow has ended and the call is open, a restore took the end of the call back. If the
+ * permit to send is on record, the call cannot be sent again, and a new workflow only settles its outcome.
  */
 async function restart({ progress, workflows, report }: RestartLostOptions, call: StartedCall): Promise<boolean> {
   const { id } = call;
@@ -123,7 +123,7 @@ async function restart({ progress, workflows, report }: RestartLostOptions, call
   return invocation !== undefined;
 }
 
-/** For a call whose workflow waits for nothing any more: its signal was lost with the engine's data. */
+/** Signals a workflow that has nothing to wait for: its signal was lost with the engine's data. */
 async function signalIfWaiting({ workflows, log }: RestartLostOptions, id: string): Promise<boolean> {
   const activity = await workflows.activity(id);
   if (activity === 'stuck') reportStuck(log, id);
@@ -132,7 +132,7 @@ async function signalIfWaiting({ workflows, log }: RestartLostOptions, id: strin
   return true;
 }
 
-/** A workflow that cannot replay is a deployment's fault. It is reported, and ended by an operator only. */
+/** A workflow that cannot replay is caused by a deployment. The worker reports it, and only an operator ends it. */
 export function reportStuck(log: Logger, gatedCallId: string): void {
   log.error(
     { gatedCall: gatedCallId, workflowId: gatedCallWorkflowId(gatedCallId), alarm: 'workflow_stuck' },

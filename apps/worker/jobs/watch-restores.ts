@@ -6,11 +6,10 @@ import {
   type FenceState,
 } from '../../../workflows/domain/gated-call/fence.ts';
 import type { Clock } from '../../shared/clock.ts';
-import type { Running } from '../../shared/lifecycle.ts';
 import { startRounds } from '../../shared/maintenance/rounds.ts';
 import type { EngineMemory } from '../../shared/temporal/fence-mark.ts';
 
-export interface WatchRestoresOptions {
+interface WatchRestoresOptions {
   readonly fence: {
     read(): Promise<{ state: FenceState; installation: string }>;
     holdAgainst(mark: FenceMark | undefined): Promise<FenceMark & { readonly state: FenceState }>;
@@ -23,23 +22,19 @@ export interface WatchRestoresOptions {
 }
 
 const INTERVAL_MS = 5_000;
-/** As long as nothing was compared, since nothing is claimed until it was. */
+/** Until the first comparison. The worker claims no call before. */
 const FIRST_INTERVAL_MS = 500;
-/** Each mark is a workflow that the engine keeps for its retention period. What a call's own history tells needs no mark. */
+/** The engine keeps each mark as a workflow for its retention period. A call's own history needs no mark. */
 const WRITE_AFTER_MS = 60_000;
-const SAY_AGAIN_AFTER_MS = 600_000;
+const REPEAT_ALARM_AFTER_MS = 600_000;
 
 /**
- * Holds the database against what the engine remembers of it: at the start, after the database was away, and every few
- * seconds. Until they were compared, and while the database is frozen, nothing is claimed.
+ * Compares the database with what the engine remembers of it: at the start, after an outage of the database, and every few
+ * seconds. The worker claims no call before the first comparison, nor while the database is frozen.
  */
-export function startWatchRestores(options: WatchRestoresOptions): Running & {
-  isCompared(): boolean;
-  contradicts(gatedCallId: string): Promise<boolean>;
-  report(gatedCallId: string): Promise<void>;
-} {
+export function startWatchRestores(options: WatchRestoresOptions) {
   const { fence, engine, intervalMs = INTERVAL_MS, clock, log } = options;
-  const say = createSay(log, clock);
+  const raiseAlarm = createAlarm(log, clock);
   const writeMark = createMarkWriter(engine, clock);
   let isCompared = false;
   let pauseMs = 0;
@@ -47,7 +42,7 @@ export function startWatchRestores(options: WatchRestoresOptions): Running & {
   async function compare(): Promise<FenceState> {
     const { state, installation } = await fence.read();
     if (state !== 'whole') return state;
-    // Read first: the database can only be further than that by then, unless it has forgotten something.
+    // The mark is read first. By the time the database is read, it can only be further, unless it lost rows.
     const found = await engine.readMark(installation);
     const held = await fence.holdAgainst(found);
     if (held.state === 'whole') await writeMark(installation, found, held);
@@ -61,43 +56,46 @@ export function startWatchRestores(options: WatchRestoresOptions): Running & {
         const state = await compare();
         isCompared = state === 'whole';
         pauseMs = intervalMs;
-        say(state);
+        raiseAlarm(state);
       } catch (error) {
         isCompared = false;
-        log.debug({ err: error }, 'the database cannot be held against the engine now; nothing is claimed meanwhile');
+        log.debug(
+          { err: error },
+          'the database cannot be compared with the engine; this worker claims no call meanwhile',
+        );
       }
     },
   });
   return {
     ...rounds,
     isCompared: () => isCompared,
-    contradicts: (gatedCallId) => engine.wentFurther(gatedCallId),
-    async report(gatedCallId) {
+    contradicts: (gatedCallId: string) => engine.wentFurther(gatedCallId),
+    async report(gatedCallId: string): Promise<void> {
       if (isCompared) log.error({ gatedCall: gatedCallId }, FINDINGS.call_ran);
       isCompared = false;
       await fence.suspend();
-      say((await fence.read()).state);
+      raiseAlarm((await fence.read()).state);
     },
   };
 }
 
-/** Says aloud when the database is frozen, and again from time to time. */
-function createSay(log: Logger, clock: Clock): (state: FenceState) => void {
-  let said: FenceState = 'whole';
-  let sayAgainAt = 0;
+/** Raises the alarm `restored` when the database is frozen, and repeats it from time to time. */
+function createAlarm(log: Logger, clock: Clock): (state: FenceState) => void {
+  let reported: FenceState = 'whole';
+  let repeatAt = 0;
   return (state) => {
     if (state === 'whole') {
-      if (said !== 'whole') log.info('the database was reconciled: calls are executed again');
-    } else if (state !== said || clock.monotonicMs() >= sayAgainAt) {
-      sayAgainAt = clock.monotonicMs() + SAY_AGAIN_AFTER_MS;
-      const consequence = 'Nothing is executed and no open call ends until this is reconciled';
+      if (reported !== 'whole') log.info('the database was reconciled: calls are executed again');
+    } else if (state !== reported || clock.monotonicMs() >= repeatAt) {
+      repeatAt = clock.monotonicMs() + REPEAT_ALARM_AFTER_MS;
+      const consequence = 'No call is executed and no open call ends until the database is reconciled';
       log.error({ alarm: 'restored', found: state }, `${FINDINGS[state]}. ${consequence}: ${AFTER_A_RESTORE}`);
     }
-    said = state;
+    reported = state;
   };
 }
 
-/** Writes the mark where the engine has none, or an old one; and not too often. */
+/** Writes a mark if the engine has none or an old one, but not too often. */
 function createMarkWriter(engine: EngineMemory, clock: Clock) {
   let nextAt = 0;
   return async (installation: string, found: FenceMark | undefined, { epoch, claims }: FenceMark): Promise<void> => {

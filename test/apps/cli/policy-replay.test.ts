@@ -52,7 +52,7 @@ describe('countersign policy replay', () => {
     const torn = await replay(`${log}{"time":`, {}, '--fail-on-change');
     expect([torn.code, torn.err]).toEqual([
       1,
-      expect.stringMatching(/1 not replayed\. line 2: it is no line of a decision log/),
+      expect.stringMatching(/1 not replayed\. line 2: it is not a line of a decision log/),
     ]);
   });
 

@@ -131,7 +131,7 @@ describe('the decision log', () => {
   });
 
   it('stops the start if the file cannot be written', () => {
-    expect(() => open(join(folder, 'missing', 'x'))).toThrow(/decision log .* cannot be written\. Make its folder/);
+    expect(() => open(join(folder, 'missing', 'x'))).toThrow(/decision log .* cannot be written\. Create its folder/);
   });
 
   it('records a request without the approval that came with it', async () => {

@@ -66,6 +66,6 @@ describe('a policy that asks for an approval and also permits without one', () =
     await opened.reload();
     folder.write('a.cedar', permitting('a'));
     await opened.reload();
-    expect(loud().slice(1)).toMatchObject([{ msg: expect.stringMatching(`as they were: version ${versionNow()}`) }]);
+    expect(loud().slice(1)).toMatchObject([{ msg: expect.stringMatching(`again those of version ${versionNow()}`) }]);
   });
 });

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import pino from 'pino';
 import type { Clock } from '../../../apps/shared/clock.ts';
-import { startWatchClocks, type WatchClocksOptions } from '../../../apps/worker/jobs/watch-clocks.ts';
+import { startWatchClocks, type OtherClocks } from '../../../apps/worker/jobs/watch-clocks.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { systemTime } from '../../support/time.ts';
 
@@ -26,7 +26,7 @@ function over(
 ) {
   const lines: Line[] = [];
   const rounds = { begun: 0 };
-  const clocks: WatchClocksOptions['clocks'] = {
+  const clocks: OtherClocks = {
     async database() {
       rounds.begun += 1;
       if (ahead.database === undefined) throw new Error('away');

@@ -1,6 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
-import { createDecisionCache, type CedarAnswer } from '../../../apps/pdp/engine/cedar/decision-cache.ts';
-import { createEvaluator, type Evaluator } from '../../../apps/pdp/engine/cedar/evaluator.ts';
+import {
+  type CedarAnswer,
+  createDecisionCache,
+  createEvaluator,
+  type Evaluator,
+} from '../../../apps/pdp/engine/cedar/evaluator.ts';
 import { answerByPolicy } from '../../../apps/pdp/offer/requestable.ts';
 
 const SCHEMA = `
@@ -124,20 +128,20 @@ describe('the decision cache', () => {
     const cache = createDecisionCache();
     let evaluations = 0;
     const evaluate = () => (evaluations++, allow);
-    expect([cache.get('k', evaluate), cache.get('k', evaluate), evaluations]).toEqual([allow, allow, 1]);
+    expect([cache('k', evaluate), cache('k', evaluate), evaluations]).toEqual([allow, allow, 1]);
   });
 
   it('evaluates a request again after a failure', async () => {
     const cache = createDecisionCache();
-    cache.get('k', () => ({ kind: 'failed', cause: 'x' }));
-    expect(cache.get('k', () => allow)).toEqual(allow);
+    cache('k', () => ({ kind: 'failed', cause: 'x' }));
+    expect(cache('k', () => allow)).toEqual(allow);
   });
 
   it('does not cache the answer to a long request', async () => {
     const cache = createDecisionCache();
     let evaluations = 0;
     const evaluate = () => (evaluations++, allow);
-    for (let times = 0; times < 2; times += 1) cache.get('k'.repeat(20_000), evaluate);
+    for (let times = 0; times < 2; times += 1) cache('k'.repeat(20_000), evaluate);
     expect(evaluations).toBe(2);
   });
 });

@@ -2,7 +2,7 @@ import { canonicalJson, type Json, type JsonObject } from '../canonical-json.ts'
 import type { EvaluationRequest, Subject } from './evaluation.ts';
 
 /** Context members that a PDP answers rather than is asked: they bind nothing, even when a token lists them. */
-const NEVER_BOUND: ReadonlySet<string> = new Set([
+export const NEVER_BOUND: ReadonlySet<string> = new Set([
   'access_request',
   'evaluation_id',
   'evaluated_at',

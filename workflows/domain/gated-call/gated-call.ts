@@ -38,8 +38,8 @@ export function isTerminal(state: GatedCallState): boolean {
   return TRANSITIONS[state].length === 0;
 }
 
-/** Whether a gated call in this state goes on by what the worker does alone, without anybody's word. */
-export function awaitsNobody(state: GatedCallState): boolean {
+/** Whether the worker can move a gated call in this state on by itself, without a resolution or an answer. */
+export function workerCanProceed(state: GatedCallState): boolean {
   return state === 'granted' || state === 'claimed';
 }
 

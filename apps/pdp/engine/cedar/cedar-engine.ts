@@ -27,8 +27,7 @@ export async function openCedarEngine(
   { log, clock, checkEveryMs = CHECK_EVERY_MS }: { log: Logger; clock: Clock; checkEveryMs?: number },
 ): Promise<CedarEngine> {
   const seen = await fingerprint(places);
-  const texts = await readPolicyTexts(places);
-  const first = await loadVersion(texts, places);
+  const first = await loadVersion(await readPolicyTexts(places), places);
   return new CedarEngine({ places, clock, log, checkEveryMs }, { first, seen });
 }
 
@@ -100,10 +99,6 @@ export class CedarEngine implements PolicyEngine {
     await this.#queue;
   }
 
-  #now(): Date {
-    return new Date(this.#of.clock.now());
-  }
-
   #schedule(): void {
     if (this.#closed) return;
     const check = () => void this.#enqueue(() => this.#check()).finally(() => this.#schedule());
@@ -114,7 +109,7 @@ export class CedarEngine implements PolicyEngine {
     this.#queue = this.#queue.then(work).catch((err: unknown) => {
       this.#of.log.error(
         { err, alarm: 'policies_unread' },
-        'the policies could not be looked at; they stay as they are',
+        'the policy files could not be checked; the version in force stays',
       );
     });
     return this.#queue;
@@ -164,10 +159,10 @@ export class CedarEngine implements PolicyEngine {
     for (const warning of evaluator.warnings)
       log.warn({ warning: describeProblem(warning) }, 'a policy has a likely mistake');
     const facts = { policyVersion: shortVersion(id), policies: evaluator.policies.size, people };
-    // As loud as the alarm that it ends: operators have been waiting for it.
+    // At the level of the alarm that it ends, since operators wait for it.
     if (isCorrection) log.warn(facts, `the corrected policies are in force (version ${facts.policyVersion})`);
     else log.info(facts, 'these policies are in force');
-    return { version, since: this.#now(), users: 0 };
+    return { version, since: new Date(this.#of.clock.now()), users: 0 };
   }
 
   /** An edit was undone: the files are again what is in force. */
@@ -177,15 +172,15 @@ export class CedarEngine implements PolicyEngine {
     const policyVersion = shortVersion(this.#current.version.id);
     this.#of.log.warn(
       { policyVersion },
-      `the policies are as they were: version ${policyVersion}, which has been in force all the time`,
+      `the policy files are again those of version ${policyVersion}, which has stayed in force`,
     );
   }
 
   #reject(id: string, error: unknown): void {
-    const { places, log } = this.#of;
+    const { places, log, clock } = this.#of;
     if (this.#rejected?.id === id) return;
     const problems = problemsOf(error, places);
-    this.#rejected = { id, since: this.#rejected?.since ?? this.#now() };
+    this.#rejected = { id, since: this.#rejected?.since ?? new Date(clock.now()) };
     const policyVersion = shortVersion(this.#current.version.id);
     const described = problems?.map(describeProblem);
     log.error(

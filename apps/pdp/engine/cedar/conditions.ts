@@ -109,13 +109,8 @@ function hasAll(left: Possible, [name, ...others]: readonly unknown[], known: Kn
     return isKnown ? only(known.approval !== 'none') : BOOLEANS;
   });
   if (others.length === 0) return first;
-  const inner = () =>
-    hasAll(
-      each(left, (value) => attributeOf(value, name, known)),
-      others,
-      known,
-    );
-  return shortened(first, false, inner);
+  const member = each(left, (value) => attributeOf(value, name, known));
+  return shortened(first, false, () => hasAll(member, others, known));
 }
 
 function compared(left: Possible, right: Possible): Possible {

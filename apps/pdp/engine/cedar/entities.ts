@@ -8,18 +8,12 @@ import {
 import * as z from 'zod';
 import type { Directory, DirectoryPerson } from '../../../shared/directory/directory.ts';
 import type { Candidates } from '../policy-engine.ts';
+import { groupBy, portions } from './lists.ts';
 import { cedarProblems, InvalidPolicies, placeOfSyntaxError } from './problems.ts';
 import { isObject, type EntityShape, type SchemaShape } from './schema.ts';
 
 /** What the PDP itself knows. Attributes that give power come from here alone. What a request says is kept apart. */
-export interface OwnEntities {
-  /** What the PDP holds for an entity. Empty if it knows none. */
-  about(uid: TypeAndId): Omit<EntityJson, 'uid'>;
-  /** The known ones of these, and every entity that can be reached from them through parents, attributes and tags. */
-  from(uids: readonly TypeAndId[]): readonly EntityJson[];
-  /** Every entity that is known by name. */
-  readonly uids: readonly TypeAndId[];
-}
+export type OwnEntities = Awaited<ReturnType<typeof readEntities>>;
 
 /** An entity whose uid is in the short form. */
 type KnownEntity = EntityJson & { uid: TypeAndId };
@@ -60,21 +54,20 @@ const fileSchema = z.array(
 const ENTITIES_FILE = 'entities.json';
 /** Attributes of subjects and resources that the host fills in, so entities.json may not. */
 const HOST_ATTRIBUTES = ['type', 'id', 'properties'] as const;
-const NOTHING: Omit<EntityJson, 'uid'> = { attrs: {}, parents: [] };
 const CHECKED_PER_STEP = 500;
 
 /** Reads entities.json, adds what the directory knows, and checks both against the schema. Throws `InvalidPolicies`. */
 export async function readEntities(
   files: { text: string; directory?: Directory | undefined },
   schema: { text: string; shape: SchemaShape },
-): Promise<OwnEntities> {
+) {
   const known = new Map<string, KnownEntity>();
   for (const entity of parseFile(files.text)) {
     const key = keyOf(entity.uid);
     if (known.has(key)) throw invalid(`${key} is there twice. Join the two entries.`);
     known.set(key, withHostAttributes(entity as KnownEntity, schema.shape));
   }
-  // All of the file at once, since groups may be in groups, and none may be in itself.
+  // The whole file at once, since groups may be in groups, and no group may contain itself.
   check([...known.values()], schema.text);
   await setImmediate();
   const people: KnownEntity[] = [];
@@ -85,13 +78,15 @@ export async function readEntities(
     people.push(merged);
     known.set(keyOf(facts.uid), merged);
   }
-  for (let first = 0; first < people.length; first += CHECKED_PER_STEP) {
-    check(people.slice(first, first + CHECKED_PER_STEP), schema.text);
+  for (const some of portions(people, CHECKED_PER_STEP)) {
+    check(some, schema.text);
     await setImmediate();
   }
   return {
-    about: (uid) => known.get(keyOf(uid)) ?? NOTHING,
-    from: (uids) => reachableFrom(uids, known),
+    /** What the PDP holds for an entity. Empty if it knows none. */
+    about: (uid: TypeAndId): Omit<EntityJson, 'uid'> => known.get(keyOf(uid)) ?? { attrs: {}, parents: [] },
+    /** The known ones of these, and every entity that can be reached from them through parents, attributes and tags. */
+    from: (uids: readonly TypeAndId[]) => reachableFrom(uids, known),
     uids: [...known.values()].map(({ uid }) => uid),
   };
 }
@@ -187,19 +182,16 @@ function reachableFrom(start: readonly TypeAndId[], known: ReadonlyMap<string, E
 }
 
 /** Candidates for searches: the entities that the PDP knows, and the actions of its schema. */
-export function candidatesOf(uids: Iterable<TypeAndId>, actions: Iterable<string>): Candidates {
-  const ids = { Subject: new Map<string, string[]>(), Resource: new Map<string, string[]>() };
-  for (const { type: kind, id: uid } of uids) {
-    const name = parseEntityId(uid);
-    if (!name || (kind !== 'Subject' && kind !== 'Resource')) continue;
-    const known = ids[kind].get(name.type);
-    if (known) known.push(name.id);
-    else ids[kind].set(name.type, [name.id]);
-  }
-  for (const byType of Object.values(ids)) for (const list of byType.values()) list.sort();
+export function candidatesOf(uids: readonly TypeAndId[], actions: Iterable<string>): Candidates {
+  const idsOf = (kind: 'Subject' | 'Resource') => {
+    const named = [...uids].flatMap(({ type, id }) => (type === kind && parseEntityId(id)) || []);
+    const groups = [...groupBy(named, ({ type }) => [type])];
+    return new Map(groups.map(([type, group]) => [type, group.map(({ id }) => id).sort()]));
+  };
+  const [subjects, resources] = [idsOf('Subject'), idsOf('Resource')];
   return {
-    subjects: (type) => ids.Subject.get(type) ?? [],
-    resources: (type) => ids.Resource.get(type) ?? [],
+    subjects: (type) => subjects.get(type) ?? [],
+    resources: (type) => resources.get(type) ?? [],
     actions: [...actions].sort(),
   };
 }

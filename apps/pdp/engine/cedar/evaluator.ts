@@ -6,15 +6,14 @@ import {
   type StatefulAuthorizationCall,
   type TypeAndId,
 } from '@cedar-policy/cedar-wasm/nodejs';
+import { LRUCache } from 'lru-cache';
 import type { EvaluationRequest } from '../../../../workflows/domain/authzen/evaluation.ts';
 import type { Directory } from '../../../shared/directory/directory.ts';
-import { readObligations, type ObligationDefinitions } from '../../obligations.ts';
-import type { ApprovalFacts, Candidates } from '../policy-engine.ts';
-import { createDecisionCache, type CedarAnswer } from './decision-cache.ts';
+import { readObligations } from '../../obligations.ts';
+import type { ApprovalFacts } from '../policy-engine.ts';
 import { candidatesOf, entityId, readEntities, type OwnEntities } from './entities.ts';
-import { readPolicies, type Policies, type Policy } from './policies.ts';
+import { readPolicies, type Policy } from './policies.ts';
 import type { PolicyFiles } from './policy-folder.ts';
-import type { PolicyProblem } from './problems.ts';
 import {
   ACTION_MEMBER,
   actionSchemas,
@@ -45,22 +44,15 @@ export type Prepared =
   | { readonly kind: 'unknown_action' }
   | { readonly kind: 'failed'; readonly cause: string };
 
+/** Cedar's answer to one request. */
+export type CedarAnswer =
+  /** `policies` are the ids of the determining policies, sorted. */
+  | { readonly kind: 'allow' | 'deny'; readonly policies: readonly string[] }
+  /** Cedar could not evaluate something. It skips a policy that errors, and skipping a forbid permits. So this is a denial. */
+  | { readonly kind: 'failed'; readonly cause: string };
+
 /** Cedar with one version of the policies, parsed once. Every answer comes from this process's memory alone. */
-export interface Evaluator {
-  readonly policies: Policies;
-  readonly obligations: ObligationDefinitions;
-  readonly candidates: Candidates;
-  /** What authors should know, but does not keep the policies from being used. */
-  readonly warnings: readonly PolicyProblem[];
-  prepare(request: EvaluationRequest): Prepared;
-  evaluate(prepared: Ready, approval?: ApprovalFacts): CedarAnswer;
-  /** Context members that policies may look at for this action. Empty for an unknown action. */
-  contextOf(action: string): ReadonlySet<string>;
-  /** Policies whose scope includes this action. */
-  policiesFor(action: Pick<ActionShape, 'name'>): readonly Policy[];
-  /** Lets another evaluator use Cedar's memory: this one may not be used any more. May be called once. */
-  release(): void;
-}
+export type Evaluator = Awaited<ReturnType<typeof createEvaluator>>;
 
 /** What an evaluator is made of: a policy folder, and the people that the deployment's directory knows. */
 export type EvaluatorFiles = Omit<PolicyFiles, 'requestSchemas' | 'obligations'> &
@@ -70,8 +62,11 @@ export type EvaluatorFiles = Omit<PolicyFiles, 'requestSchemas' | 'obligations'>
  * Parses, validates and indexes everything, in steps of a few milliseconds between which the process can answer requests. Throws
  * `InvalidPolicies` with the places of the mistakes.
  */
-export async function createEvaluator(files: EvaluatorFiles): Promise<Evaluator> {
-  keepWasmCallsOutOfLine();
+export async function createEvaluator(files: EvaluatorFiles) {
+  // Keeps V8 from inlining calls into WebAssembly, for the whole process. Node 20 aborts with "unreachable code" when it discards an
+  // optimized function while an inlined WebAssembly call runs in it and returns an object, as Cedar's calls do. The flag has to be
+  // set before such functions get hot. Nothing else can catch this.
+  setFlagsFromString('--no-turbo-inline-js-wasm-calls');
   const shape = readSchema(files.schema);
   const { policies, warnings } = await readPolicies(files.policies);
   const obligations = readObligations(files.obligations ?? [], policies);
@@ -88,26 +83,21 @@ export async function createEvaluator(files: EvaluatorFiles): Promise<Evaluator>
       policies,
       obligations,
       candidates: candidatesOf(entities.uids, actions.keys()),
+      /** What authors should know, but does not keep the policies from being used. */
       warnings: [...warnings, ...cedarWarnings],
-      prepare: (request) => prepare(request, { shape, entities, slices }),
+      prepare: (request: EvaluationRequest): Prepared => prepare(request, { shape, entities, slices }),
       evaluate: evaluatorWithCache(),
-      contextOf: (action) => actions.get(action)?.context ?? new Set(),
-      policiesFor: (action) => slices.get(action.name)?.policies ?? [],
+      /** Context members that policies may look at for this action. Empty for an unknown action. */
+      contextOf: (action: string): ReadonlySet<string> => actions.get(action)?.context ?? new Set(),
+      /** Policies whose scope includes this action. */
+      policiesFor: (action: Pick<ActionShape, 'name'>): readonly Policy[] => slices.get(action.name)?.policies ?? [],
+      /** Lets another evaluator use Cedar's memory: this one may not be used any more. May be called once. */
       release: () => slot.release(),
     };
   } catch (error) {
     slot.release();
     throw error;
   }
-}
-
-/**
- * Keeps V8 from inlining calls into WebAssembly, for the whole process. Node 20 aborts with "unreachable code" when it discards
- * an optimized function while an inlined WebAssembly call runs in it and returns an object, as Cedar's calls do. The flag has
- * to be set before such functions get hot. Nothing else can catch this.
- */
-function keepWasmCallsOutOfLine(): void {
-  setFlagsFromString('--no-turbo-inline-js-wasm-calls');
 }
 
 interface Loaded {
@@ -169,12 +159,37 @@ function unique(entities: readonly EntityJson[]): EntityJson[] {
   });
 }
 
-function evaluatorWithCache(): Evaluator['evaluate'] {
-  const cache = createDecisionCache();
-  return ({ action, call, sets, cacheKey }, approval) => {
+/** Characters of all keys of a cache together, and of one key at most. */
+const MAX_CHARS = 8 * 1024 * 1024;
+const MAX_KEY_CHARS = 16 * 1024;
+const MAX_ENTRIES = 20_000;
+
+/**
+ * Caches Cedar's answers by the whole request. An answer depends on the request and the policies alone: Cedar has no clock,
+ * no randomness and no memory. Does not cache failures: a repeat may succeed.
+ */
+export function createDecisionCache() {
+  const cached = new LRUCache<string, CedarAnswer>({
+    max: MAX_ENTRIES,
+    maxSize: MAX_CHARS,
+    maxEntrySize: MAX_KEY_CHARS,
+    sizeCalculation: (_answer, key) => key.length + 1,
+  });
+  return (key: string, evaluate: () => CedarAnswer): CedarAnswer => {
+    const known = cached.get(key);
+    if (known !== undefined) return known;
+    const answer = evaluate();
+    if (answer.kind !== 'failed') cached.set(key, answer);
+    return answer;
+  };
+}
+
+function evaluatorWithCache() {
+  const cached = createDecisionCache();
+  return ({ action, call, sets, cacheKey }: Ready, approval?: ApprovalFacts): CedarAnswer => {
     const isVisible = approval !== undefined && action.context.has(APPROVAL_MEMBER);
     const context = isVisible ? { ...call.context, [APPROVAL_MEMBER]: { ...approval } } : call.context;
-    return cache.get(cacheKey + JSON.stringify(context), () => askCedar({ ...call, context }, sets));
+    return cached(cacheKey + JSON.stringify(context), () => askCedar({ ...call, context }, sets));
   };
 }
 

@@ -7,6 +7,7 @@ import {
   type TypeAndId,
 } from '@cedar-policy/cedar-wasm/nodejs';
 import { approvalProblem, approvalWarning, namedIn } from './conditions.ts';
+import { portions } from './lists.ts';
 import type { PolicyFiles } from './policy-folder.ts';
 import { cedarProblems, endOf, InvalidPolicies, within, type Place, type PolicyProblem } from './problems.ts';
 
@@ -59,12 +60,9 @@ export async function readPolicies(
   const warnings: PolicyProblem[] = [];
   const all: Policy[] = [];
   for (const file of files) {
-    await setImmediate();
-    let read = 0;
-    for (const piece of piecesOf(file, problems)) {
-      if (++read % READ_PER_STEP === 0) await setImmediate();
-      const policy = readPolicy(piece, { problems, warnings });
-      if (policy) all.push(policy);
+    for (const some of portions(piecesOf(file, problems), READ_PER_STEP)) {
+      await setImmediate();
+      all.push(...some.flatMap((piece) => readPolicy(piece, { problems, warnings }) ?? []));
     }
   }
   all.sort((a, b) => (a.id < b.id ? -1 : Number(a.id > b.id)));

@@ -1,8 +1,8 @@
-import { createHash } from 'node:crypto';
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { CountersignError } from '../../../../workflows/domain/errors.ts';
 import type { CatalogSettings } from '../../../shared/config/approval-settings.ts';
+import { sha256 } from '../../../shared/crypto.ts';
 import type { DirectorySettings } from '../../../shared/directory/directory.ts';
 import { errorCode } from '../../../shared/lifecycle.ts';
 import { InvalidPolicies } from './problems.ts';
@@ -40,19 +40,13 @@ export interface PolicyTexts {
 /** Reads all texts. Throws `ERR_CONFIG_INVALID` if one is missing. */
 export async function readPolicyTexts({ folder, directory }: PolicyPlaces): Promise<PolicyTexts> {
   const files = await readPolicyFiles(folder);
-  const people = directory.file === undefined ? undefined : await readDirectoryText(directory.file);
+  const people = await readDirectoryText(directory.file);
   const { policies, schema, entities, requestSchemas, obligations } = files;
   const { subjectAttribute } = directory;
   const directoryPart = people ? { text: people.text, subjectAttribute } : null;
   const all = JSON.stringify([policies, schema, entities, requestSchemas, obligations, directoryPart]);
-  const id = `sha-256:${createHash('sha256').update(all).digest('hex')}`;
-  return { id, files, directory: people };
+  return { id: `sha-256:${sha256(all)}`, files, directory: people };
 }
-
-/** `<template>.request.json` */
-const REQUEST_SCHEMA = '.request.json';
-/** `<id>.obligation.json` */
-const OBLIGATION = '.obligation.json';
 
 /**
  * Reads `*.cedar`, `schema.cedarschema`, `entities.json`, and any `<template>.request.json` and `<id>.obligation.json`. The first
@@ -79,8 +73,8 @@ export async function readPolicyFiles(folder: string): Promise<PolicyFiles> {
     policies: policies.map(({ file, text }) => ({ file, text })),
     schema: await readText(join(folder, 'schema.cedarschema')),
     entities: await readText(join(folder, 'entities.json')),
-    requestSchemas: (await read(REQUEST_SCHEMA)).map(({ file, name, text }) => ({ file, template: name, text })),
-    obligations: (await read(OBLIGATION)).map(({ file, name, text }) => ({ file, id: name, text })),
+    requestSchemas: (await read('.request.json')).map(({ file, name, text }) => ({ file, template: name, text })),
+    obligations: (await read('.obligation.json')).map(({ file, name, text }) => ({ file, id: name, text })),
   };
 }
 
@@ -90,11 +84,12 @@ async function readText(path: string): Promise<string> {
   });
 }
 
-async function readDirectoryText(file: string): Promise<NonNullable<PolicyTexts['directory']>> {
+async function readDirectoryText(file: string | undefined): Promise<PolicyTexts['directory']> {
+  if (file === undefined) return undefined;
   try {
     return { file, text: await readFile(file, 'utf8') };
   } catch (cause) {
-    throw new InvalidPolicies([{ file, message: 'it cannot be read. Create it, or mend directory.file.' }], cause);
+    throw new InvalidPolicies([{ file, message: 'it cannot be read. Create it, or correct directory.file.' }], cause);
   }
 }
 

@@ -7,6 +7,7 @@ import {
   type Schema,
 } from '@cedar-policy/cedar-wasm/nodejs';
 import type { OwnEntities } from './entities.ts';
+import { groupBy, portions } from './lists.ts';
 import type { Policies, Policy } from './policies.ts';
 import type { ActionSchema, ActionShape } from './schema.ts';
 
@@ -35,7 +36,7 @@ export async function slicesOf(
   { slot, schemaOf, entities }: { slot: CedarSlot; schemaOf: ActionSchema; entities: OwnEntities },
 ): Promise<ReadonlyMap<string, Slice>> {
   const slices = new Map<string, Slice>();
-  const byAction = groupBy<string | symbol>([...policies.values()], ({ actions: names }) => names ?? [ANY_ACTION]);
+  const byAction = groupBy<Policy, string | symbol>(policies.values(), ({ actions: names }) => names ?? [ANY_ACTION]);
   for (const action of actions) {
     const own = [ANY_ACTION, ...action.groups].flatMap((name) => byAction.get(name) ?? []);
     const inOrder = [...new Set(own)].sort((a, b) => (a.id < b.id ? -1 : 1));
@@ -50,14 +51,17 @@ export async function slicesOf(
 const ANY_ACTION = Symbol('any action');
 
 async function setsFor(policies: readonly Policy[], slot: CedarSlot): Promise<Slice['setsFor']> {
+  const setsBy = async (part: 'principal' | 'resource', some: readonly Policy[]) => {
+    const sets = new Map<string, readonly string[]>();
+    for (const [id, group] of groupBy(some, (policy) => [policy[part] ?? []].flat()))
+      sets.set(id, await setsOf(group, slot));
+    return sets;
+  };
   const forAnyResource = policies.filter(({ resource }) => resource === undefined);
   const forAnyRequest = forAnyResource.filter(({ principal }) => principal === undefined);
   const general = await setsOf(forAnyRequest, slot);
-  const ofResource = new Map<string, readonly string[]>();
-  for (const [id, group] of groupBy(policies, demanded('resource'))) ofResource.set(id, await setsOf(group, slot));
-  const ofPrincipal = new Map<string, readonly string[]>();
-  for (const [id, group] of groupBy(forAnyResource, demanded('principal')))
-    ofPrincipal.set(id, await setsOf(group, slot));
+  const ofResource = await setsBy('resource', policies);
+  const ofPrincipal = await setsBy('principal', forAnyResource);
   return (principal, resource) => [
     ...general,
     ...(ofResource.get(resource) ?? []),
@@ -65,27 +69,11 @@ async function setsFor(policies: readonly Policy[], slot: CedarSlot): Promise<Sl
   ];
 }
 
-const demanded = (part: 'principal' | 'resource') => (policy: Policy) => [policy[part] ?? []].flat();
-
-function groupBy<K>(
-  policies: readonly Policy[],
-  keysOf: (policy: Policy) => readonly K[],
-): ReadonlyMap<K, readonly Policy[]> {
-  const groups = new Map<K, Policy[]>();
-  for (const policy of policies)
-    for (const key of keysOf(policy)) {
-      const group = groups.get(key);
-      if (group) group.push(policy);
-      else groups.set(key, [policy]);
-    }
-  return groups;
-}
-
 /** At least one set, even if it is empty: Cedar checks a request against the schema when it evaluates the first. */
 async function setsOf(policies: readonly Policy[], slot: CedarSlot): Promise<string[]> {
   const names: string[] = [];
-  for (let first = 0; first === 0 || first < policies.length; first += POLICIES_PER_SET) {
-    names.push(slot.keepPolicies(policies.slice(first, first + POLICIES_PER_SET)));
+  for (const some of policies.length === 0 ? [policies] : portions(policies, POLICIES_PER_SET)) {
+    names.push(slot.keepPolicies(some));
     await setImmediate();
   }
   return names;
@@ -96,33 +84,29 @@ async function setsOf(policies: readonly Policy[], slot: CedarSlot): Promise<str
  * never frees it. A name that is used again replaces its content. So names are reused, which bounds Cedar's memory by the
  * versions in use and one more.
  */
-export interface CedarSlot {
-  /** Parses a schema that requests are checked against. Returns its name. */
-  keepSchema(schema: Schema): string;
-  /** Parses policies. Returns the name of their set. */
-  keepPolicies(policies: readonly Policy[]): string;
-  /** Lets the next version use the names: nothing of this slot may be evaluated any more. May be called once. */
-  release(): void;
-}
+export type CedarSlot = ReturnType<typeof takeSlot>;
 
 const released: number[] = [];
 let taken = 0;
 
-export function takeSlot(): CedarSlot {
+export function takeSlot() {
   const number = released.pop() ?? taken++;
   let [schemas, sets] = [0, 0];
   return {
-    keepSchema(schema) {
+    /** Parses a schema that requests are checked against. Returns its name. */
+    keepSchema(schema: Schema): string {
       const name = `slot ${number} schema ${schemas++}`;
       mustParse(preparseSchema(name, schema));
       return name;
     },
-    keepPolicies(policies) {
+    /** Parses policies. Returns the name of their set. */
+    keepPolicies(policies: readonly Policy[]): string {
       const name = `slot ${number} set ${sets++}`;
       const staticPolicies = Object.fromEntries(policies.map(({ id, text }) => [id, text]));
       mustParse(preparsePolicySet(name, { staticPolicies }));
       return name;
     },
+    /** Lets the next version use the names: nothing of this slot may be evaluated any more. May be called once. */
     release: () => void released.push(number),
   };
 }

@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { validate, type Schema, type ValidationAnswer } from '@cedar-policy/cedar-wasm/nodejs';
+import { groupBy, portions } from './lists.ts';
 import type { Policies, Policy } from './policies.ts';
 import { cedarProblems, InvalidPolicies, type PolicyProblem } from './problems.ts';
 import { SCHEMA_FILE, type ActionSchema, type SchemaShape } from './schema.ts';
@@ -7,7 +8,7 @@ import { SCHEMA_FILE, type ActionSchema, type SchemaShape } from './schema.ts';
 /** With few actions a policy takes a fraction of a millisecond, with a thousand several. */
 const PER_STEP = { few: 50, all: 10 } as const;
 
-export interface ValidatedBy {
+interface ValidatedBy {
   readonly text: string;
   readonly actions: SchemaShape['actions'];
   readonly schemaOf: ActionSchema;
@@ -42,13 +43,15 @@ export async function validatePolicies(policies: Policies, by: ValidatedBy): Pro
 
 /** The policies that are for every action, and those that may have errors or warnings, in their order. */
 async function suspectsAmong(all: readonly Policy[], { actions, schemaOf }: ValidatedBy): Promise<Policy[]> {
-  const related = relatedTo(actions);
+  // For an action or a group: the actions in it, each with all of its groups.
+  const members = groupBy(actions.values(), ({ groups }) => groups);
+  const related = (name: string) => (members.get(name) ?? []).flatMap(({ groups }) => [...groups]);
   const firstAction = ({ actions: [name = ''] = [] }: Policy) => name;
   // Neighbours have actions in common.
   const scoped = all.filter((policy) => policy.actions).sort((a, b) => (firstAction(a) < firstAction(b) ? -1 : 1));
   const valid = new Set<Policy>();
   for (const some of portions(scoped, PER_STEP.few)) {
-    const names = new Set(some.flatMap((policy) => (policy.actions ?? []).flatMap((name) => related.get(name) ?? [])));
+    const names = new Set(some.flatMap((policy) => (policy.actions ?? []).flatMap(related)));
     const answer = ask(schemaOf(names), some);
     const isValid =
       answer.type === 'success' && answer.validationErrors.length + answer.validationWarnings.length === 0;
@@ -58,23 +61,7 @@ async function suspectsAmong(all: readonly Policy[], { actions, schemaOf }: Vali
   return all.filter((policy) => !valid.has(policy));
 }
 
-/** For an action or a group: the actions in it, each with all of its groups. */
-function relatedTo(actions: SchemaShape['actions']): ReadonlyMap<string, readonly string[]> {
-  const related = new Map<string, string[]>();
-  for (const { groups } of actions.values())
-    for (const group of groups) {
-      const known = related.get(group);
-      if (known) known.push(...groups);
-      else related.set(group, [...groups]);
-    }
-  return related;
-}
-
 function ask(schema: Schema, policies: readonly Policy[]): ValidationAnswer {
   const staticPolicies = Object.fromEntries(policies.map(({ id, text }) => [id, text]));
   return validate({ schema, policies: { staticPolicies }, validationSettings: { mode: 'strict' } });
-}
-
-function* portions<T>(items: readonly T[], size: number): Generator<readonly T[]> {
-  for (let first = 0; first < items.length; first += size) yield items.slice(first, first + size);
 }

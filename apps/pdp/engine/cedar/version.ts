@@ -8,18 +8,13 @@ import { readPolicyTexts, type PolicyPlaces, type PolicyTexts } from './policy-f
 import { InvalidPolicies, type PolicyProblem } from './problems.ts';
 
 /** Policies, schema, entities, request schemas, obligations and directory, loaded together and never mixed with another version. */
-export interface CedarVersion extends Required<PolicyVersion> {
-  readonly evaluator: Evaluator;
-  readonly requestSchemas: RequestSchemas;
-  /** How many people the directory knows. */
-  readonly people: number;
-}
+export type CedarVersion = Awaited<ReturnType<typeof loadVersion>>;
 
 /** Checks and loads these texts, in steps between which the process can answer requests. Throws `InvalidPolicies`. */
 export async function loadVersion(
   { id, files, directory: people }: PolicyTexts,
   { directory: { subjectAttribute }, catalogs = {} }: PolicyPlaces,
-): Promise<CedarVersion> {
+) {
   const directory = people && parseDirectory(people, subjectAttribute);
   const evaluator = await createEvaluator({ ...files, directory });
   try {
@@ -29,6 +24,7 @@ export async function loadVersion(
       ...policyVersion(id, evaluator, requestSchemas),
       evaluator,
       requestSchemas,
+      /** How many people the directory knows. */
       people: directory?.people.length ?? 0,
     };
   } catch (error) {

@@ -54,7 +54,8 @@ it.each([
     context: {},
   };
   const verify = createApprovalVerifier({
-    issuers: new Map([[ACCESS_REQUESTS, keysAfter(ms)]]),
+    issuer: ACCESS_REQUESTS,
+    keys: keysAfter(ms),
     audience: PDP_URL,
     revoked: async () => new Set(),
     clock,
