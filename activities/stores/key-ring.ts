@@ -2,7 +2,7 @@ import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import type { Pool } from 'pg';
 import { CountersignError, isSealBroken, isSealingKeyMissing } from '../../workflows/domain/errors.ts';
 import type { Seals } from '../../workflows/domain/gated-call/sealing.ts';
-import { query } from './query.ts';
+import { callFunction, query } from './query.ts';
 
 /** A key of the configuration. `k`: 32 bytes, base64url. @see RFC 7518, section 6.4 */
 export interface SealingKey {
@@ -95,8 +95,8 @@ interface DataKeyRow {
   readonly record_key: string;
 }
 
-// Two ranges of an index: whatever is not under this key is found without reading what is. Data keys that only another
-// process can open are not looked at, so they are in nobody's way.
+// Two ranges of an index, so that data keys under this key are not read. Data keys that only another process can open are left
+// out, so they hold nothing up.
 const NOT_UNDER = `(SELECT * FROM gateway.data_key WHERE key_id < $1 AND key_id = ANY ($3) ORDER BY key_id LIMIT $2)
   UNION ALL (SELECT * FROM gateway.data_key WHERE key_id > $1 AND key_id = ANY ($3) ORDER BY key_id LIMIT $2)`;
 
@@ -113,13 +113,10 @@ export async function rewrapDataKeys(pool: Pool, seals: Seals, limit: number): P
   for (const row of rows) {
     try {
       const wrapped = seals.rewrap({ call: row.call_key, record: row.record_key });
-      await query(pool, 'rewrap-data-keys', 'SELECT gateway.rewrap_data_keys($1, $2, $3, $4, $5)', [
-        row.gated_call_id,
-        row.key_id,
-        currentKeyId,
-        wrapped.call,
-        wrapped.record,
-      ]);
+      await callFunction<boolean>(pool, 'rewrap_data_keys', {
+        ...{ call: row.gated_call_id, from: row.key_id, to: currentKeyId },
+        ...{ call_key: wrapped.call, record_key: wrapped.record },
+      });
       count += 1;
     } catch (error) {
       // One row that was tampered with does not keep the others under a key that is to be removed.

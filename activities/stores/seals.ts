@@ -10,17 +10,17 @@ import {
 import { CountersignError } from '../../workflows/domain/errors.ts';
 import { broken, createKeyRing, openText, type SealingKey, sealText } from './key-ring.ts';
 
-/** What the enforcement side seals with. Both lists have keys of the same names in the same order, and no key is in both. */
+/** The keys of the enforcement side. Both lists have keys of the same names in the same order, and no key is in both. */
 export interface SealingSecrets extends RecordSealingSecrets {
   /** Wrap the data keys of calls. The first one seals; the others open what was sealed before. */
   readonly sealingKeys: readonly SealingKey[];
 }
 
-/** What the audit side has: with it nothing can be opened but what auditors may read. */
+/** The keys of the audit side, which open only what auditors may read. */
 export interface RecordSealingSecrets {
-  /** Wrap the data keys of what auditors may read. The first one seals; the others open what was sealed before. */
+  /** Wrap the data keys of records. The first one seals; the others open what was sealed before. */
   readonly recordSealingKeys: readonly SealingKey[];
-  /** For keyed digests. It stays for ever: with another one, no digest would be found again. */
+  /** For keyed digests. It never changes: with another one, no digest would be found again. */
   readonly digestKey: string;
 }
 
