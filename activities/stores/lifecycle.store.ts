@@ -13,7 +13,7 @@ import type {
 import type { GatedCallView } from '../../workflows/domain/ports.ts';
 import { type TaskRow, taskViewOf } from './gated-call.store.ts';
 import { callFunction, expire, isGone, query, queryOne, sealsOf, type StepContext, WITHOUT_FLUSH } from './query.ts';
-import { inputSteps } from './questions.ts';
+import { inputSteps, type PresentGeneration } from './questions.ts';
 import { type CallProgress, loadCall, loadProgress, type StoredCall } from './stored-call.ts';
 
 /** The fenced steps of a gated call's life. Each is one statement; the database decides. */
@@ -28,6 +28,7 @@ export function createLifecycleStore(pool: Pool, options: Omit<StepContext, 'poo
     expire: (gatedCallId: string) => expire(context, gatedCallId),
     ...submissionSteps(context),
     ...resolutionSteps(context),
+    requestAgain: requestAgain(context),
     ...inputSteps(context),
     ...decisionSteps(context),
     ...executionSteps(context),
@@ -153,25 +154,23 @@ function resolutionSteps(context: StepContext) {
       const text = `SELECT gateway.keep_statement($1, $2, $3) FROM ${WITHOUT_FLUSH}`;
       await query(pool, 'keep-statement', text, [gatedCallId, generation, sealed]);
     },
+  };
+}
 
-    /** `pending`: the next generation is to be submitted. Any other answer is the state in which the call was found. */
-    async requestAgain(
-      { gatedCallId, generation }: Pick<StoredCall, 'gatedCallId' | 'generation'>,
-      next: NewSubmission,
-      maxGenerations: number,
-    ) {
-      const keys = await sealsOf(context, gatedCallId);
-      return callFunction(pool, 'request_again', {
-        call: gatedCallId,
-        generation,
-        submission_id: randomUUID(),
-        idempotency_key: next.idempotencyKey,
-        submission_endpoint: next.endpoint,
-        sealed_body: keys.seal('submission.sealed_body', next.body, generation + 1),
-        max_generations: maxGenerations,
-        retention_ms: retentionMs,
-      });
-    },
+/** `pending`: the next generation is to be submitted. Any other answer is the state in which the call was found. */
+function requestAgain(context: StepContext) {
+  return async ({ gatedCallId, generation }: PresentGeneration, next: NewSubmission, maxGenerations: number) => {
+    const keys = await sealsOf(context, gatedCallId);
+    return callFunction(context.pool, 'request_again', {
+      call: gatedCallId,
+      generation,
+      submission_id: randomUUID(),
+      idempotency_key: next.idempotencyKey,
+      submission_endpoint: next.endpoint,
+      sealed_body: keys.seal('submission.sealed_body', next.body, generation + 1),
+      max_generations: maxGenerations,
+      retention_ms: context.retentionMs,
+    });
   };
 }
 
@@ -184,13 +183,7 @@ function decisionSteps({ pool, seals }: StepContext) {
      * action that rests on the decision is committed after it, and takes it along.
      */
     async recordDecision(
-      {
-        gatedCallId,
-        generation,
-        binding,
-      }: Pick<StoredCall, 'gatedCallId' | 'generation'> & {
-        binding: Pick<StoredCall['binding'], 'callDigest'>;
-      },
+      { gatedCallId, generation, binding }: PresentGeneration & { binding: Pick<StoredCall['binding'], 'callDigest'> },
       decision: Decision,
       evaluatedAtMs: number,
     ): Promise<string> {

@@ -13,7 +13,7 @@ export interface SealedQuestion {
   readonly sealedForm: string;
 }
 
-type PresentGeneration = Pick<StoredCall, 'gatedCallId' | 'generation'>;
+export type PresentGeneration = Pick<StoredCall, 'gatedCallId' | 'generation'>;
 
 /** The questions, as parts of the form with this digest. */
 interface Asked {
