@@ -31,9 +31,10 @@ function quote(text: string): string {
   return JSON.stringify(text);
 }
 
-/**
- * The member of a record that it has itself; `undefined` when it has none. Names come from outside, and every object inherits
- * a `constructor`.
- */
+/** The record's own member. Names come from outside, and every object inherits a `constructor`. */
 export const ownProperty = <T>(record: Readonly<Record<string, T>>, name: string): T | undefined =>
   Object.hasOwn(record, name) ? record[name] : undefined;
+
+/** The value at a path of member names; `undefined` when there is none. */
+export const valueAt = (value: Json, path: readonly string[]): Json | undefined =>
+  path.reduce<Json | undefined>((within, name) => ownProperty(objectOf(within), name), value);

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { awaitsNobody, type GatedCallState, isTerminal } from '../../../workflows/domain/gated-call/gated-call.ts';
+import { type GatedCallState, isTerminal, isWorkersTurn } from '../../../workflows/domain/gated-call/gated-call.ts';
 import { gatedCallWorkflowId } from '../../../workflows/messages.ts';
 import type { Clock } from '../../shared/clock.ts';
 import type { Running } from '../../shared/lifecycle.ts';
@@ -89,7 +89,7 @@ async function restartLost(options: RestartLostOptions, stop: AbortSignal): Prom
     const queued = await calls.queued(without.map(({ id }) => id));
     const missing = without.filter(({ id }) => !queued.has(id));
     await each(missing, (call) => restart(options, call));
-    const goingOn = page.filter(({ id, state }) => running.has(id) && awaitsNobody(state));
+    const goingOn = page.filter(({ id, state }) => running.has(id) && isWorkersTurn(state));
     await each(goingOn, ({ id }) => signalIfWaiting(options, id));
     for (const { id } of page) ended.delete(id);
   }

@@ -38,8 +38,8 @@ export function isTerminal(state: GatedCallState): boolean {
   return TRANSITIONS[state].length === 0;
 }
 
-/** Whether a gated call in this state goes on by what the worker does alone, without anybody's word. */
-export function awaitsNobody(state: GatedCallState): boolean {
+/** Whether the worker alone moves a gated call on from this state: no approver and no requester has to act. */
+export function isWorkersTurn(state: GatedCallState): boolean {
   return state === 'granted' || state === 'claimed';
 }
 
@@ -69,7 +69,7 @@ export const END_REASONS = [
 
 export type EndReason = (typeof END_REASONS)[number];
 
-/** What became of execution, as clients read it. @see SEP-2848, Execution disposition */
+/** The outcome of execution, as clients read it. @see SEP-2848, Execution disposition */
 export type Disposition = 'approved-executed' | 'denied-not-executed' | 'execution-error' | 'outcome-unknown';
 
 const DISPOSITIONS = {
