@@ -2,13 +2,13 @@ import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
 import * as z from 'zod';
 import type { Timing } from '../../../apps/shared/limits.ts';
-import type { Json } from '../../../workflows/domain/canonical-json.ts';
+import { type Json, valueAt } from '../../../workflows/domain/canonical-json.ts';
 import { jsonOf, parseAnswer } from '../../../workflows/domain/faithful-json.ts';
 import type { RequestForms, CatalogOption, RequestCatalogs } from '../../../workflows/domain/ports.ts';
 import { requestForm, type RequestForm } from '../../../workflows/domain/submission-input/request-form.ts';
 import { type Credential, type HttpAnswer, type IsTrusted, sendHttp } from '../http.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
-import { cataloguedForm, valueIn, type CatalogReference } from '../../../workflows/domain/submission-input/catalogs.ts';
+import { cataloguedForm, type CatalogReference } from '../../../workflows/domain/submission-input/catalogs.ts';
 import { MAX_OPTION, MAX_TITLE, shownText } from '../../../workflows/domain/submission-input/form-field.ts';
 
 const REMEMBERED_FORMS = 100;
@@ -194,11 +194,11 @@ function distinct(options: readonly CatalogOption[]): CatalogOption[] {
 
 /** A value that would be shown otherwise than it is sent is none to choose; of its label, what can be shown is (ARAP-CAT-13). */
 function optionOf(item: Json, { valuePath, labelPath }: CatalogReference): CatalogOption {
-  const value = valueIn(item, valuePath);
+  const value = valueAt(item, valuePath);
   if (typeof value !== 'string' || shownText(value, MAX_OPTION) !== value) {
     throw new Unusable('an item of a catalog has no value that can be shown');
   }
-  const label = valueIn(item, labelPath);
+  const label = valueAt(item, labelPath);
   return { const: value, title: (typeof label === 'string' ? shownText(label, MAX_TITLE) : undefined) ?? value };
 }
 

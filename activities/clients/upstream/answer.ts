@@ -4,12 +4,15 @@ import type { Json, JsonObject } from '../../../workflows/domain/canonical-json.
 import type {
   InvocationResult,
   ReadMethod,
+  RelayedAnswer,
+  RelayedTaskAnswer,
+  TaskMethod,
   Unanswered,
   UpstreamAnswer,
+  UpstreamRound,
+  UpstreamTask,
 } from '../../../workflows/domain/upstream-ports.ts';
 import { INTERNAL_ERROR, UnreadableMessage } from './reading.ts';
-import type { RelayedAnswer, RelayedTaskAnswer, TaskMethod } from '../../../workflows/domain/relay-port.ts';
-import type { UpstreamRound, UpstreamTask } from '../../../workflows/domain/relay.ts';
 import { INPUT_METHODS } from '../../../workflows/domain/tools/wire-names.ts';
 
 /** Names the software that answered. It would pass for ours in a result that we hand on. */

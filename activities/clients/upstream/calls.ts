@@ -3,16 +3,18 @@ import type { Logger } from 'pino';
 import type { Clock } from '../../../apps/shared/clock.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import type {
+  Conversation,
   InvocationResult,
+  RelayedAnswer,
   ResultCheck,
   Unanswered,
   UpstreamCall,
   UpstreamCallOptions,
+  UpstreamRelay,
   Upstreams,
+  UpstreamTask,
   UpstreamTool,
 } from '../../../workflows/domain/upstream-ports.ts';
-import type { RelayedAnswer, UpstreamRelay } from '../../../workflows/domain/relay-port.ts';
-import type { Conversation, UpstreamTask } from '../../../workflows/domain/relay.ts';
 import { HEADER_MISMATCH, ENCODED_VALUE, MIRROR_HEADER_PREFIX } from '../../../workflows/domain/tools/wire-names.ts';
 import type { PrefixedUpstream } from './offered-tools.ts';
 import { readToolResult, readRelayed, readTaskAnswer } from './answer.ts';

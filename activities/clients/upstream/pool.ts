@@ -1,8 +1,7 @@
 import type { Logger } from 'pino';
 import type { Timing } from '../../../apps/shared/limits.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
-import type { ResultCheck, UpstreamItems, Upstreams } from '../../../workflows/domain/upstream-ports.ts';
-import type { UpstreamRelay } from '../../../workflows/domain/relay-port.ts';
+import type { ResultCheck, UpstreamItems, UpstreamRelay, Upstreams } from '../../../workflows/domain/upstream-ports.ts';
 import {
   candidatesFor,
   namePrefixOf,

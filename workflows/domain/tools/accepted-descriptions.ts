@@ -10,7 +10,7 @@ export type DescribedKind = (typeof DESCRIBED_KINDS)[number];
 /** What upstreams list. */
 export type Listed = UpstreamTool | UpstreamItem;
 
-/** Something of an upstream as it was accepted. What its upstream says of it later counts when it says exactly this. */
+/** A description as it was accepted. A later description of the upstream counts only when it is exactly this. */
 export interface AcceptedDescription extends DescribedName {
   readonly upstream: string;
   /** The upstream's own name, address or template. */
@@ -27,18 +27,18 @@ export interface DescribedName {
   readonly name: string;
 }
 
-/** Tells what may be used from what may not. Throws `ERR_DATABASE_UNAVAILABLE` when that cannot be known. */
+/** Tells usable things from others. Throws `ERR_DATABASE_UNAVAILABLE` when that cannot be known. */
 export interface Accepted {
   /** Those of the things that are described as it was accepted, in their order. */
   among<Thing extends Listed>(things: readonly Thing[]): Promise<readonly Thing[]>;
 }
 
-/** What was accepted, as it is stored. Throws `ERR_DATABASE_UNAVAILABLE`. */
+/** The stored accepted descriptions. Throws `ERR_DATABASE_UNAVAILABLE`. */
 export interface DescriptionStore {
   all(): Promise<readonly AcceptedDescription[]>;
   /**
    * Accepts those whose name has no accepted description yet, in this order and as far as there is room for things of their
-   * upstream. What is accepted stays as it is.
+   * upstream. Accepted descriptions stay as they are.
    */
   add(descriptions: readonly AcceptedDescription[]): Promise<void>;
 }
@@ -61,7 +61,7 @@ export const describedNameOf = (thing: Listed): DescribedName => ({ kind: kindOf
 /** Equal for equal names. A kind has no space in it. */
 export const keyOf = ({ kind, name }: DescribedName): string => `${kind} ${name}`;
 
-/** Whether it is this thing that was accepted, and as it is described now. */
+/** Whether this thing was accepted with its present description. */
 export const isAsAccepted = (thing: Listed, accepted: Omit<AcceptedDescription, 'definition'> | undefined): boolean =>
   accepted !== undefined &&
   kindOf(thing) === accepted.kind &&
@@ -78,10 +78,10 @@ export const canBeAccepted = (thing: Listed): boolean =>
   thing.name.length <= MAX_NAME_LENGTH && ![thing.name, upstreamNameOf(thing)].some((text) => text.includes('\0'));
 
 /**
- * What of a definition describes the thing, and is accepted: everything but how large its contents are and when they
- * changed. A server says those two anew whenever its contents are others, and no decision rests on them. A member that we do
- * not know counts, since a model may read it; and a size that is no number, or a time that is none, counts as well, or
- * there would be a place for texts that no operator has seen.
+ * The part of a definition that describes the thing, and is accepted: everything except the size of its contents and the time of
+ * their last change. A server changes those two with the contents, and no decision rests on them. An unknown member counts, since a
+ * model may read it. A size that is no number counts as well, and so does a time that is none: otherwise they would be a place for
+ * texts that no operator has seen.
  */
 export function descriptionOf(kind: ItemKind, definition: JsonObject): JsonObject {
   if (kind === 'prompt') return definition;
@@ -93,7 +93,7 @@ export function descriptionOf(kind: ItemKind, definition: JsonObject): JsonObjec
   };
 }
 
-/** ISO 8601 of any precision: nothing that could be read as words. */
+/** ISO 8601 of any precision: no text that could be read as words. */
 const TIME = /^[\d\-+:.TZ]{1,40}$/;
 
 function withoutTime(annotations: Json): { readonly annotations?: Json } {
@@ -103,49 +103,47 @@ function withoutTime(annotations: Json): { readonly annotations?: Json } {
 }
 
 /**
- * How a thing gets into the signature: with `first-seen` as it is described when it is first seen, with `accepted` when the
- * operator says so. One that is in it changes by the operator's word alone, in either case.
+ * How a thing gets into the signature: with `first-seen` by its description when it is first seen, with `accepted` when the
+ * operator accepts it. In either case only the operator changes it afterwards.
  */
 export const PINNINGS = ['first-seen', 'accepted'] as const;
 export type Pinning = (typeof PINNINGS)[number];
 
-/** Tells tools that may be used from those that may not. Throws `ERR_DATABASE_UNAVAILABLE` when that cannot be known. */
+/** Tells usable tools from others. Throws `ERR_DATABASE_UNAVAILABLE` when that cannot be known. */
 export interface AcceptedTools {
   /** Those of the tools that are described as it was accepted, in their order. */
   among(tools: readonly UpstreamTool[]): Promise<readonly UpstreamTool[]>;
 }
 
-/** What of the configuration a signature depends on. */
+/** The settings that a signature depends on. */
 export interface SignatureSettings {
   /** The upstreams, by their names. */
   readonly mcpServers: Readonly<Record<string, unknown>>;
-  /** What the operator says of tools, by their public names. */
+  /** The operator's settings of tools, by their public names. */
   readonly tools: Readonly<Record<string, ToolSettings>>;
 }
 
-/** Everything that any list may have, for any caller, reachable now or not. */
+/** The contents of all lists, for any caller, reachable now or not. */
 export interface SignatureContents {
-  /** The pinned tools with what is known of them. */
+  /** The accepted tools with their facts. */
   readonly tools: readonly UpstreamTool[];
-  /** What is accepted beside tools. */
   readonly items: readonly AcceptedDescription[];
 }
 
 /**
- * The accepted descriptions that can be listed: none of an upstream that is not configured any more, and no refused tool.
+ * The accepted descriptions that can be listed: those of configured upstreams, without refused tools.
  * @see SEP-2091 (SIG-004, SIG-012)
  */
 export function contentsOf(
-  pinned: readonly AcceptedDescription[],
+  accepted: readonly AcceptedDescription[],
   { mcpServers, tools: settings }: SignatureSettings,
 ): SignatureContents {
-  const present = pinned.filter(({ upstream }) => Object.hasOwn(mcpServers, upstream));
+  const present = accepted.filter(({ upstream }) => Object.hasOwn(mcpServers, upstream));
   const tools = present
     .filter(({ kind }) => kind === 'tool')
-    .map(({ kind: _tool, upstreamName: upstreamTool, ...pin }) => ({
-      ...pin,
-      upstreamTool,
-      facts: toolFacts(pin.definition, ownProperty(settings, pin.name)),
+    .map(({ kind: _tool, upstreamName: upstreamTool, ...rest }) => ({
+      ...{ ...rest, upstreamTool },
+      facts: toolFacts(rest.definition, ownProperty(settings, rest.name)),
     }))
     .filter(({ facts }) => refusalOf(facts) === undefined);
   return { tools, items: present.filter(({ kind }) => kind !== 'tool') };
@@ -180,18 +178,18 @@ function sortedBy(key: string, things: readonly JsonObject[]): readonly JsonObje
   return [...things].sort((a, b) => (textOf(a) < textOf(b) ? -1 : 1));
 }
 
-/** Where what is listed departs from what is pinned. */
+/** A difference between a listed and an accepted description. */
 export interface Drift extends DescribedName {
   readonly change: 'new' | 'changed' | 'gone';
-  /** What of it is not as it was accepted: members of its description, or `upstream`. None for what is new or gone. */
+  /** The changed members of its description, or `upstream`. Empty for a new or missing thing. */
   readonly members: readonly string[];
   readonly pinned?: AcceptedDescription;
   readonly listed?: AcceptedDescription;
 }
 
 /**
- * Everything that an operator would accept, by name. What is pinned and not listed is gone, unless its upstream may still have
- * things of this kind: it cannot be asked now.
+ * All differences that an operator would accept, by name. An accepted thing that is not listed is gone, unless its upstream cannot
+ * be asked now and may still have it.
  */
 export function driftOf(
   pinned: readonly AcceptedDescription[],
