@@ -100,7 +100,7 @@ describe('what a tool requires', () => {
     rmSync(flagsFile);
     await approve(request);
     await waitFor(
-      async () => (await opened(taskId))?.state === 'granted' && stack.log('worker').includes('cannot be looked at'),
+      async () => (await opened(taskId))?.state === 'granted' && stack.log('worker').includes('cannot be checked'),
     );
     expect(bank.calls).toBe(before);
     flag(`${FLAG}: true`);

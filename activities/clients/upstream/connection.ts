@@ -2,12 +2,12 @@ import type { Client, PriorDiscovery, ServerCapabilities } from '@modelcontextpr
 import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import { ProgramStart } from './program.ts';
-import { Attempts } from './reconnection.ts';
+import { scheduleAttempts } from './reconnection.ts';
 import { connectClient, createClient } from './sdk-client.ts';
 import { createCredentials, hasCredentials, NO_CREDENTIALS, type Credentials } from './credentials.ts';
 import { Exchange, ProgressNotices, sendOnce, type SendingLimits } from './request.ts';
 import { UpstreamList } from './list.ts';
-import { GatheredChanges, hearChanges, type Changed, type Hearing } from './notices.ts';
+import { gatherChanges, hearChanges, type Changed, type Hearing } from './notices.ts';
 import { createTransport, type UpstreamServer } from './transport.ts';
 
 const TOOLS = { method: 'tools/list', member: 'tools', key: 'name', capability: 'tools' } as const;
@@ -33,14 +33,14 @@ export class UpstreamConnection {
   #connecting: Promise<Client> | undefined;
   #connectingSince = 0;
   #prior: PriorDiscovery | undefined;
-  readonly #attempts: Attempts;
+  readonly #attempts: ReturnType<typeof scheduleAttempts>;
   #capabilities: ServerCapabilities | undefined;
   #closed = false;
   /** Requests that wait for their answers, those for lists not counted. */
   #underWay = 0;
   readonly #tools: UpstreamList;
   readonly #progress = new ProgressNotices();
-  readonly #changes: Readonly<Record<Changed, GatheredChanges>>;
+  readonly #changes: Readonly<Record<Changed, ReturnType<typeof gatherChanges>>>;
 
   /** `onChanged` is called after each new list of tools, and when another list may have changed. */
   constructor(server: UpstreamServer, deps: Hearing) {
@@ -50,10 +50,10 @@ export class UpstreamConnection {
     this.credentials = 'url' in server && hasCredentials(server) ? createCredentials(server, limits) : NO_CREDENTIALS;
     this.#tools = new UpstreamList(TOOLS, clock);
     const stillAway = (err: unknown) => log.debug({ err }, 'upstream is still unreachable');
-    this.#attempts = new Attempts(() => this.connect().catch(stillAway), clock);
-    const handOn = (what: Changed) => new GatheredChanges(async () => onChanged(what), clock);
+    this.#attempts = scheduleAttempts(() => this.connect().catch(stillAway), clock);
+    const handOn = (what: Changed) => gatherChanges(async () => onChanged(what), clock);
     const notRead = (err: unknown) => log.warn({ err }, 'a changed list of tools cannot be read');
-    const tools = new GatheredChanges(() => this.refresh().then(() => undefined, notRead), clock);
+    const tools = gatherChanges(() => this.refresh().then(() => undefined, notRead), clock);
     this.#changes = { tools, prompts: handOn('prompts'), resources: handOn('resources') };
   }
 
@@ -87,7 +87,7 @@ export class UpstreamConnection {
     if (this.#live !== undefined && (await this.#isFit(this.#live))) return this.#live.client;
     if (this.#closed) throw unavailable('the gateway is stopping');
     if (this.#connecting === undefined) {
-      if (this.#attempts.hasJustFailed) throw unavailable('its last connection attempt failed');
+      if (this.#attempts.hasJustFailed()) throw unavailable('its last connection attempt failed');
       this.#connectingSince = this.#deps.clock.monotonicMs();
       this.#connecting = this.#open().finally(() => (this.#connecting = undefined));
     }

@@ -14,7 +14,7 @@ import {
 import { atMost } from './reconnection.ts';
 import { createCalls } from './calls.ts';
 import { UpstreamConnection } from './connection.ts';
-import { JoinedItems } from './items.ts';
+import { createItems } from './items.ts';
 import type { Changed } from './notices.ts';
 import type { UpstreamServer } from './transport.ts';
 
@@ -59,7 +59,7 @@ export function createUpstreams(
     else items.changed(upstream, what);
     for (const listener of listeners) listener(what);
   });
-  const items = new JoinedItems(upstreams, { log, clock: time.clock });
+  const items = createItems(upstreams, { log, clock: time.clock });
   const connections = () => [...upstreams.values()].map(({ connection }) => connection);
 
   return {

@@ -16,8 +16,7 @@ import {
 } from '@modelcontextprotocol/client/stdio';
 import type { Logger } from 'pino';
 import { isNativeError } from 'node:util/types';
-import { keepPace, INTERNAL_ERROR, MessageShape, LINE_END, type UnreadableMessage } from './reading.ts';
-import type { Reading } from './response.ts';
+import { keepPace, INTERNAL_ERROR, MessageShape, LINE_END, type Reading, type UnreadableMessage } from './reading.ts';
 
 const MAX_LOGGED_CHARS = 2_000;
 

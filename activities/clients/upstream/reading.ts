@@ -143,6 +143,14 @@ export class ReadingPace {
   }
 }
 
+/** The settings for reading the answers of one upstream. */
+export interface Reading extends MessageLimits {
+  readonly pace: ReadingPace;
+  readonly clock: Clock;
+  /** Called when a message is not read. */
+  readonly onUnreadable: (why: UnreadableMessage) => void;
+}
+
 /** Every line is one: a message of a program is a line, and so is what only looks like one. */
 function linesIn(chunk: Buffer): number {
   let lines = 0;
