@@ -19,16 +19,16 @@ const ADD = 'SELECT gateway.add_pins($1, $2, $3, $4, $5, $6)';
 const ACCEPT = 'SELECT gateway.accept_pins($1, $2, $3, $4, $5, $6, $7, $8)';
 
 /**
- * Pins added by one statement. It has seconds, and what comes after a failure finds what was pinned before: however much an
- * upstream lists, things of others get pinned with it.
+ * Descriptions that one statement adds, within its time limit of seconds. A later attempt continues after the last success, so a
+ * long list of one upstream does not keep descriptions of others from being accepted.
  */
 const AT_ONCE = 500;
 
 type Row = Omit<AcceptedDescription, 'definition'> & { readonly definition: string };
 
-/** The pins, which the operator may change. */
-export interface StoredPins extends DescriptionStore {
-  /** Pins these, in place of what was pinned under their names, and forgets those that are gone. */
+/** The accepted descriptions, which the operator may change. */
+interface StoredPins extends DescriptionStore {
+  /** Accepts these, in place of earlier descriptions under their names, and forgets those that are gone. */
   accept(pins: readonly AcceptedDescription[], gone: readonly DescribedName[]): Promise<void>;
 }
 
@@ -50,7 +50,7 @@ export function createPins(pool: Pool): StoredPins {
   };
 }
 
-/** What is accepted, for whoever looks at something now and then: the pins are read each time. */
+/** The accepted descriptions for occasional checks: they are read each time. */
 export function createAccepted(pool: Pool): Accepted {
   return {
     async among(things) {

@@ -11,7 +11,7 @@ import { gatherChanges, hearChanges, type Changed, type Hearing } from './notice
 import { createTransport, type UpstreamServer } from './transport.ts';
 
 const TOOLS = { method: 'tools/list', member: 'tools', key: 'name', capability: 'tools' } as const;
-/** An HTTP session that rested longer is checked before a call is trusted to it. */
+/** An HTTP session that was idle for longer is checked before a call is sent on it. */
 const IDLE_MS = 1_000;
 
 interface Live {
@@ -25,7 +25,7 @@ interface Live {
  * tools. Revisions are negotiated once and remembered, since the probe starts a second process of a program.
  */
 export class UpstreamConnection {
-  /** What it knows us by. */
+  /** Our credentials there. */
   readonly credentials: Credentials;
   readonly #server: UpstreamServer;
   readonly #deps: Hearing;
@@ -58,20 +58,19 @@ export class UpstreamConnection {
   }
 
   /**
-   * For how long, in milliseconds, a reader is to wait for a list: not again and again for a connection that does not come
-   * about.
+   * For how long, in milliseconds, a reader waits for a list. The readers of a connection that does not come about share one wait.
    */
-  get patienceMs(): number {
+  get waitMs(): number {
     const connectingMs = this.#connecting === undefined ? 0 : this.#deps.clock.monotonicMs() - this.#connectingSince;
     return Math.max(0, this.#deps.limits.upstreamWaitMs - connectingMs);
   }
 
-  /** The last list of tools the upstream gave, every member kept. `undefined` until there was one. */
+  /** The last list of tools of the upstream, every member kept. `undefined` until there was one. */
   get tools(): readonly JsonObject[] | undefined {
     return this.#tools.items;
   }
 
-  /** What the upstream said of itself when it was last connected. `undefined` until it was. */
+  /** The upstream's capabilities when it was last connected. `undefined` until it was. */
   get capabilities(): ServerCapabilities | undefined {
     return this.#capabilities;
   }
@@ -111,12 +110,12 @@ export class UpstreamConnection {
     return this.#list(await this.connect());
   }
 
-  /** The last list of tools is not good any more: the next caller reads another. */
+  /** Has the next caller read the list of tools anew. */
   outdate(): void {
     this.#tools.changed();
   }
 
-  /** Asks the upstream for its tools before long, as if it had said that they changed. */
+  /** Asks the upstream for its tools before long, as if it had announced a change. */
   listLater(): void {
     this.#changes.tools.announce();
   }
@@ -145,7 +144,7 @@ export class UpstreamConnection {
     void client.close().catch(() => undefined);
   }
 
-  /** Has a connection checked before its next use, without taking it from the calls that are under way on it. */
+  /** Has a connection checked before its next use. The calls that are under way keep it. */
   doubt(client: Client): void {
     if (this.#live?.client === client) this.#live.usedAt = Number.NEGATIVE_INFINITY;
   }
@@ -193,7 +192,7 @@ export class UpstreamConnection {
     return client;
   }
 
-  /** Reads one of its lists whole, within its limits. It is not asked for one that it does not say it has, which is empty. */
+  /** Reads one of its lists whole, within its limits. A list that it does not announce is empty, and is not asked for. */
   read(client: Client, list: UpstreamList): ReturnType<UpstreamList['read']> {
     const until = this.#deps.clock.monotonicMs() + this.#deps.limits.upstreamListMs;
     const ask = (method: string, params: JsonObject) =>
@@ -205,18 +204,18 @@ export class UpstreamConnection {
   async #list(client: Client): Promise<readonly JsonObject[]> {
     const began = this.#deps.clock.monotonicMs();
     const { items, isNews } = await this.read(client, this.#tools).catch((cause: unknown) => {
-      // A program that works on a call may not be able to list its tools meanwhile: the call keeps its connection.
+      // A program that works on a call may be unable to list its tools meanwhile: the call keeps its connection.
       if (this.#underWay > 0) this.doubt(client);
       else this.discard(client);
       throw new CountersignError('ERR_UPSTREAM_LIST_UNAVAILABLE', 'the upstream does not list its tools', { cause });
     });
-    // What a connection that is new lists can be used again, though it is the same.
+    // The same list of a new connection is news, too: its tools can be used again.
     if (isNews || this.#live?.client !== client) this.#deps.onChanged('tools');
     this.#changes.tools.rest(this.#deps.clock.monotonicMs() - began);
     return items;
   }
 
-  /** A program that ended is known at once; an HTTP session may have ended without a word. */
+  /** The end of a program is noticed at once; an HTTP session may have ended without notice. */
   async #isFit(live: Live): Promise<boolean> {
     const isSession = 'url' in this.#server && live.client.getProtocolEra() === 'legacy';
     if (!isSession || this.#deps.clock.monotonicMs() - live.usedAt < IDLE_MS) return true;

@@ -61,7 +61,7 @@ function createListing(connection: UpstreamConnection, kind: ItemKind, { log, cl
      */
     async refresh(): Promise<void> {
       if (hasJustFailed()) return;
-      await atMost(list.ensureGood(read), failedAt === undefined ? connection.patienceMs : 0, clock);
+      await atMost(list.ensureGood(read), failedAt === undefined ? connection.waitMs : 0, clock);
     },
 
     /** Throws `ERR_UPSTREAM_LIST_UNAVAILABLE` where the last list is too old, and no other can be had: nothing may be sent on its strength. */
@@ -69,7 +69,7 @@ function createListing(connection: UpstreamConnection, kind: ItemKind, { log, cl
       let { isGood } = list;
       if (!isGood && !hasJustFailed()) {
         const reading = list.ensureGood(read).then(() => (isGood = true));
-        await atMost(reading, connection.patienceMs, clock);
+        await atMost(reading, connection.waitMs, clock);
       }
       if (isGood) return;
       const message = `the upstream server does not list its ${capability}`;

@@ -6,9 +6,9 @@ import { sha256 } from '../../../apps/shared/crypto.ts';
 
 /** A list whose pages are empty could go on for ever. */
 const MAX_PAGES = 1_000;
-/** A list is good for so long, in milliseconds, even where its upstream says that it is stale at once. */
+/** A list is good for so long, in milliseconds, even where its upstream states a shorter time. */
 const LEAST_MS = 1_000;
-/** A list is good for so many times as long as reading it took: no upstream makes us read its list for more than a fifth of the time. */
+/** A list is good for so many times as long as reading it took: no upstream makes us spend more than a fifth of the time on it. */
 export const REST = 4;
 
 interface ListLimits {
@@ -19,12 +19,12 @@ interface ListLimits {
   readonly maxListAgeSeconds: number;
 }
 
-/** How a kind of thing is listed: `member` of the answers to `method` holds things that have a text at `key`. */
+/** How a kind of item is listed: `member` of the answers to `method` holds items that have a text at `key`. */
 export interface Listed {
   readonly method: string;
   readonly member: string;
   readonly key: string;
-  /** Of an upstream that has such things. */
+  /** Of an upstream that has such items. */
   readonly capability: 'tools' | 'prompts' | 'resources';
 }
 
@@ -36,7 +36,7 @@ type Page = Readonly<Record<string, unknown>> & {
   readonly ttlMs?: number | undefined;
 };
 
-/** One kind of thing that an upstream lists: the last list that it gave, every member kept, and for how long that is good. */
+/** The last list of one kind of item of an upstream, every member kept, and for how long it is good. */
 export class UpstreamList {
   /** `undefined` until there was one. */
   items: readonly JsonObject[] | undefined;
@@ -49,7 +49,7 @@ export class UpstreamList {
   /** Instants of the monotonic clock. */
   #goodUntil = Number.NEGATIVE_INFINITY;
   #changedAt = Number.NEGATIVE_INFINITY;
-  /** Equal for equal lists. What is known of the things in a list is not found out again when it is read again. */
+  /** Equal for equal lists, so that the items of an unchanged list are not described again. */
   #mark = '';
   #reading: Promise<unknown> | undefined;
 
@@ -59,7 +59,7 @@ export class UpstreamList {
     this.#page = z.looseObject({
       [listed.member]: z.array(z.looseObject({ [listed.key]: z.string().min(1) })),
       nextCursor: z.string().optional(),
-      // What is no such hint is none.
+      // An invalid hint counts as none.
       ttlMs: z.number().nonnegative().optional().catch(undefined),
     });
   }
@@ -76,8 +76,8 @@ export class UpstreamList {
   }
 
   /**
-   * Has the list read by `readAnew` unless it is good. Callers that come together share one reading, which began after they
-   * came, or was good when it ended. Rejects as the reading does: then nothing may be done on the strength of the list.
+   * Has the list read by `readAnew` unless it is good. Concurrent callers share one reading, which began after they came, or was
+   * good when it ended. Rejects as the reading does: then nothing may be sent on the strength of the list.
    */
   async ensureGood(readAnew: () => Promise<unknown>): Promise<void> {
     if (this.isGood) return;
@@ -89,7 +89,7 @@ export class UpstreamList {
     await this.#reading;
   }
 
-  /** What an upstream with these capabilities says of this list. `undefined`: it has none. */
+  /** The capability for this list. `undefined`: the upstream has no such list. */
   announcedBy(
     capabilities: ServerCapabilities | undefined,
   ): { readonly listChanged?: boolean | undefined } | undefined {
@@ -97,9 +97,9 @@ export class UpstreamList {
   }
 
   /**
-   * Reads the whole list; without `ask` it is an empty one. A list that was asked for earlier may arrive later: it does not
-   * replace the newer one. So callers find their own list in `items`, or one that was asked for after it. `isNews`: the list is
-   * another one than before. Throws what `ask` throws, a `ZodError` when the answer is no such list, and an error that names the limit when it is too long.
+   * Reads the whole list; without `ask` it is an empty one. A list that was asked for earlier may arrive later: it does not replace
+   * the newer one. So `items` is the caller's own list, or one that was asked for after it. `isNews`: the list differs from the one
+   * before. Throws the errors of `ask`, a `ZodError` when the answer is no such list, and an error that names the exceeded limit.
    */
   async read(
     ask: Ask | undefined,
@@ -124,7 +124,7 @@ export class UpstreamList {
     return { items, isNews };
   }
 
-  /** All of them, or none: what is missing in a part of a list would pass for gone. */
+  /** All of them, or none: an item that is missing in a part of a list would pass for removed. */
   async #readPages(
     ask: Ask,
     limits: ListLimits,

@@ -18,17 +18,17 @@ export interface RefusedTool {
   readonly reason: string;
 }
 
-/** What the operator says of tools, by their public names. */
+/** The operator's settings of tools, by their public names. */
 export type SettingsByTool = Readonly<Record<string, ToolSettings>>;
 
-/** What is offered of the tools that the upstreams listed last, and what is not. */
+/** The tools that the upstreams listed last: those that are offered, and the others. */
 export interface OfferedTools {
   /** By their public names. */
   readonly known: ReadonlyMap<string, UpstreamTool>;
   readonly refused: readonly RefusedTool[];
 }
 
-/** Reads what is known of the tools of all upstreams. A name that two tools claim belongs to neither: it would be unknown which one was approved. */
+/** Sorts the tools of all upstreams. A name that two tools claim belongs to neither: it would be unknown which one was approved. */
 export function sortOut(
   upstreams: ReadonlyMap<string, PrefixedUpstream>,
   settings: SettingsByTool,
@@ -54,7 +54,7 @@ export function sortOut(
   return { known, refused: [...refused.values()] };
 }
 
-/** Digests of the definitions there are: a new list of one upstream costs nothing for the tools of the others. */
+/** Digests by definition: a new list of one upstream costs nothing for the tools of the others. */
 const digests = new WeakMap<JsonObject, string>();
 
 function describe(
@@ -90,5 +90,5 @@ export const candidatesFor = (
   upstreams: ReadonlyMap<string, PrefixedUpstream>,
 ): [string, PrefixedUpstream][] => [...upstreams].filter(([, { namePrefix }]) => name.startsWith(namePrefix));
 
-/** What public names begin with that have this prefix. */
+/** The beginning of public names with this prefix. */
 export const namePrefixOf = (prefix: string) => (prefix === '' ? '' : `${prefix}${SEPARATOR}`);

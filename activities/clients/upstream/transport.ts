@@ -18,8 +18,8 @@ import type { Credentials, HttpUpstream } from './credentials.ts';
 import { Exchange } from './request.ts';
 import { createProgramTransport, type ProgramStart, type UpstreamProgram } from './program.ts';
 
-/** What one upstream may make us read. What is beyond is not read, and harms its own calls only. */
-export interface UpstreamLimits {
+/** Limits on reading one upstream. Messages beyond them are not read, and only its own calls fail. */
+interface UpstreamLimits {
   /** Bytes of one message: a line, an event, an answer, a whole list. */
   readonly maxMessageBytes: number;
   /** Members of objects and elements of lists in one message. */
@@ -59,17 +59,17 @@ export function createTransport(
   });
 }
 
-/** Ends nothing by itself: a tool may take as long as its deadline, and a stream of notices may be silent for hours. */
+/** Has no time limits: a tool may take as long as its deadline, and a stream of notices may be silent for hours. */
 const agent = new Agent({ headersTimeout: 0, bodyTimeout: 0 });
 
-/** More than an upstream needs that answers. */
+/** More than an upstream with working answers needs. */
 const MAX_ASIDES = 16;
 
 /** Requests to one upstream that are no calls: notices, streams of notices, answers to what it asks. */
 class Asides {
   #open = 0;
 
-  /** Answers how to leave again. Throws when too many are open: one that never takes our answers would hold a connection for each. */
+  /** Answers how to leave again. Throws when too many are open: an upstream that takes no answer would hold a connection for each. */
   enter(): () => void {
     if (this.#open >= MAX_ASIDES) throw new Error('the upstream does not take what it asked for');
     this.#open += 1;
@@ -77,7 +77,7 @@ class Asides {
   }
 }
 
-/** What all HTTP requests to one upstream have in common. */
+/** Shared by all HTTP requests to one upstream. */
 interface Sending {
   readonly reading: Reading;
   readonly credentials: Credentials;
@@ -121,8 +121,8 @@ async function fetchOnce(
 }
 
 /**
- * Ends the request when one of the signals fires, and says when it has ended. Lets go of the signals when the answer has been
- * read: one lives as long as the connection, and the built-in `fetch` keeps listening to it until garbage is collected.
+ * Ends the request when one of the signals fires, and calls `onEnd` at its end. Stops listening to the signals when the answer has
+ * been read: one lives as long as the connection, and the built-in `fetch` keeps listening to it until garbage is collected.
  */
 async function whileWanted(
   { signals, onEnd }: { signals: readonly (AbortSignal | null | undefined)[]; onEnd: (() => void) | undefined },
@@ -193,7 +193,7 @@ async function readText(body: Readable, reading: Reading): Promise<string> {
   return Buffer.concat(chunks).toString('utf8');
 }
 
-/** Reads up to the first event with data. What cannot be judged from it is left to the SDK, from the first byte on. */
+/** Reads up to the first event with data. A stream that does not begin with the answer is left to the SDK, from the first byte on. */
 function readStart(body: Readable, reading: Reading): Promise<{ chunks: Buffer[]; answer: unknown }> {
   return new Promise((resolve) => {
     const chunks: Buffer[] = [];
@@ -205,7 +205,7 @@ function readStart(body: Readable, reading: Reading): Promise<{ chunks: Buffer[]
     const stop = () => {
       body.off('data', take).off('end', stop).off('error', stop).pause();
       const answer = first && (first.event ?? 'message') === 'message' ? answerIn(first.data, reading) : undefined;
-      // What comes after the answer is read and dropped, so that the connection can be used again.
+      // The rest after the answer is read and dropped, so that the connection can be used again.
       if (answer !== undefined) body.resume();
       resolve({ chunks, answer });
     };
@@ -221,7 +221,7 @@ function readStart(body: Readable, reading: Reading): Promise<{ chunks: Buffer[]
   });
 }
 
-/** A JSON-RPC answer; undefined for a request, a notice, what is neither, and what is left for a second look. */
+/** A JSON-RPC answer; undefined for any other message, and for a text that the SDK has to judge. */
 function answerIn(data: string, limits: MessageLimits): unknown {
   if (shapeOf(data, limits).fault !== undefined) return undefined;
   try {
@@ -234,8 +234,7 @@ function answerIn(data: string, limits: MessageLimits): unknown {
 }
 
 /**
- * The events that have arrived, and those that arrive, no faster than their pace and than they are read. Throws at one that cannot
- * be read.
+ * The events that have arrived and those that will, no faster than their pace and than they are read. Throws at an unreadable event.
  */
 async function* events(chunks: readonly Buffer[], body: Readable, reading: Reading): AsyncGenerator<Buffer> {
   let open = 0;
