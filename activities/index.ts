@@ -6,7 +6,6 @@ import { createInvokeTool } from './invoke-tool.ts';
 import { createReadResolution } from './read-resolution.ts';
 import { createSettle } from './settle.ts';
 
-/** The activities of the worker, with their connections. */
 export function createActivities(deps: ActivityDeps): ActivityPorts {
   return {
     readResolution: inScope(endedOnceGone(deps, createReadResolution(deps))),

@@ -43,7 +43,6 @@ export interface ActivityDeps extends Timing {
   readonly log: Logger;
   readonly settings: SubmissionSettings & {
     readonly executionTimeoutMs: number;
-    /** Access requests that may be made one after another for one gated call. */
     readonly maxGenerations: number;
     /** For a tool, by its public name: the tool of the same upstream that tells the outcome of an execution. */
     readonly outcomeProbes: Readonly<Record<string, string>>;
@@ -58,12 +57,10 @@ export function alarmMissingKey(log: Logger, gatedCallId: string, error: unknown
   );
 }
 
-/** A step on the way to the claim. */
 interface CallStep<Answer> {
   /** The answer that follows from the row alone. Undefined: the step needs the content of the call. */
   readonly known: (call: CallProgress & Pick<Partial<StoredCall>, 'handle'>) => Promise<Answer | Ended | undefined>;
   readonly take: (call: StoredCall) => Promise<Answer | Ended>;
-  /** Says that the call cannot be moved on now. */
   readonly later: (call: CallProgress, waitMs: number) => Answer;
 }
 

@@ -3,7 +3,6 @@ export interface GatedCallRef {
   readonly gatedCallId: string;
 }
 
-/** The argument of a workflow. */
 export interface GatedCallStart extends GatedCallRef {
   /**
    * Given for a call that waits for a resolution: the generation of its access request, and the request deadline in
@@ -22,7 +21,6 @@ export interface StillOpen {
 export interface Granted {
   readonly kind: 'granted';
 }
-/** The call is over. */
 export interface Ended {
   readonly kind: 'ended';
 }

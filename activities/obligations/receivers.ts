@@ -8,7 +8,6 @@ import { reveal, type SecretText } from '../clients/upstream/credentials.ts';
 /** Statuses that say "not now" rather than "no". */
 const LATER = [408, 425, 429];
 
-/** A receiver of obligations. */
 interface ReceiverSetting {
   readonly url: string;
   /** Standard Webhooks secret, `whsec_…`. */

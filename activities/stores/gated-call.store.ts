@@ -33,7 +33,6 @@ export function createGatedCallStore(pool: Pool, options: GatedCallOptions): Gat
   };
 }
 
-/** A row of the view `gateway.task`. */
 export interface TaskRow {
   readonly id: string;
   readonly task_id: string;

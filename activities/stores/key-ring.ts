@@ -12,11 +12,8 @@ export interface SealingKey {
 
 const VERSION = 'v1';
 
-/** Where a sealed text belongs. It is authenticated with the text, which opens nowhere else. */
-interface Place {
-  readonly column: string;
-  readonly row: string;
-}
+/** Column and row of a sealed text. They are authenticated with the text, which opens nowhere else. */
+type Place = readonly [column: string, row: string];
 
 /** The keys of the configuration, which wrap data keys. Throws `ERR_CONFIG_INVALID` when there is none. */
 export function createKeyRing(keys: readonly SealingKey[]) {
@@ -29,7 +26,7 @@ export function createKeyRing(keys: readonly SealingKey[]) {
   return {
     currentKeyId: current.kid,
     earlierKeyIds: [...ring.keys()].filter((keyId) => keyId !== current.kid),
-    wrap: (dataKey: Uint8Array): string => `${encrypt(currentKey, ['data_key', current.kid], dataKey)}.${current.kid}`,
+    wrap: (dataKey: Uint8Array): string => `${seal(currentKey, ['data_key', current.kid], dataKey)}.${current.kid}`,
     /**
      * Throws `ERR_SEALING_KEY_UNAVAILABLE` for a data key that is under a key of another name: an operator who changes keys
      * process by process may have started one with it already. Throws `ERR_SEAL_BROKEN` for what was altered.
@@ -38,7 +35,7 @@ export function createKeyRing(keys: readonly SealingKey[]) {
       const [sealed = '', ...kid] = wrapped.split('.');
       const keyId = kid.join('.');
       const key = ring.get(keyId);
-      if (key !== undefined) return decrypt(key, ['data_key', keyId], sealed);
+      if (key !== undefined) return unseal(key, ['data_key', keyId], sealed);
       if (keyId === '') throw broken('its data key is under no key');
       throw new CountersignError(
         'ERR_SEALING_KEY_UNAVAILABLE',
@@ -49,30 +46,22 @@ export function createKeyRing(keys: readonly SealingKey[]) {
   };
 }
 
-export function sealText(text: string, dataKey: Uint8Array, { column, row }: Place): string {
-  return encrypt(dataKey, [column, row], Buffer.from(text));
-}
-
-/** Throws `ERR_SEAL_BROKEN` for a text that was altered, or sealed for another place. */
-export function openText(sealed: string, dataKey: Uint8Array, { column, row }: Place): string {
-  return decrypt(dataKey, [column, row], sealed).toString();
-}
-
 const CIPHER = 'aes-256-gcm';
 /** Drawn for each text: 96 random bits under a key that seals a handful of texts, or wraps far fewer than 2^32 keys. */
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
-const associatedData = (place: readonly string[]) => Buffer.from(JSON.stringify([VERSION, ...place]));
+const associatedData = (place: Place) => Buffer.from(JSON.stringify([VERSION, ...place]));
 
 /** Nonce, ciphertext and tag, base64url. @see NIST SP 800-38D, sections 7.1 and 8.2.2 */
-function encrypt(key: Uint8Array, place: readonly string[], plain: Uint8Array): string {
+export function seal(key: Uint8Array, place: Place, plain: Uint8Array): string {
   const nonce = randomBytes(NONCE_BYTES);
   const cipher = createCipheriv(CIPHER, key, nonce, { authTagLength: TAG_BYTES }).setAAD(associatedData(place));
   return Buffer.concat([nonce, cipher.update(plain), cipher.final(), cipher.getAuthTag()]).toString('base64url');
 }
 
-function decrypt(key: Uint8Array, place: readonly string[], sealed: string): Buffer {
+/** Throws `ERR_SEAL_BROKEN` for a text that was altered, or sealed for another place. */
+export function unseal(key: Uint8Array, place: Place, sealed: string): Buffer {
   const bytes = Buffer.from(sealed, 'base64url');
   try {
     const nonce = bytes.subarray(0, NONCE_BYTES);

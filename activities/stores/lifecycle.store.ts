@@ -174,7 +174,6 @@ function requestAgain(context: StepContext) {
   };
 }
 
-/** The answers of the PDP. */
 function decisionSteps({ pool, seals }: StepContext) {
   return {
     /**
@@ -232,7 +231,6 @@ function executionSteps({ pool, retentionMs }: StepContext) {
   };
 }
 
-/** How an execution ended. */
 function settlementSteps(context: StepContext) {
   const { pool, seals, retentionMs } = context;
   const settle = (of: { gatedCallId: string; invocationId: string; cause: string }, result: object) =>

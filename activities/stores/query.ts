@@ -82,7 +82,6 @@ export async function readDatabaseClock(pool: Pool): Promise<number> {
 /** In the FROM of a statement: its commit does not wait for the disk. */
 export const WITHOUT_FLUSH = "set_config('synchronous_commit', 'off', true)";
 
-/** What every step needs. */
 export interface StepContext {
   readonly pool: Pool;
   readonly seals: Seals;

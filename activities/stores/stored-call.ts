@@ -26,7 +26,6 @@ export interface CallProgress {
   readonly invocation: { readonly invocationId: string; readonly upstreamKey: string } | undefined;
   /** No permit is on record, and none is given any more: it may be among what a failover lost. */
   readonly isPermitInDoubt: boolean;
-  /** The tool's public name. */
   readonly tool: string;
   readonly upstream: string;
   /** The upstream's own name for the tool, with which the public name ends. */

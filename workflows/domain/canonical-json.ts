@@ -1,4 +1,3 @@
-/** A value that JSON can carry. */
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
 export type JsonObject = { readonly [key: string]: Json };
 
@@ -20,7 +19,6 @@ export function canonicalJson(value: Json): string {
 
 const isArray = (value: Json): value is readonly Json[] => Array.isArray(value);
 
-/** The value itself when it is an object, else an empty one. */
 export const objectOf = (value: Json | undefined): JsonObject =>
   typeof value === 'object' && value !== null && !isArray(value) ? value : {};
 

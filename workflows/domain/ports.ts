@@ -36,7 +36,6 @@ export type ResolutionStatus = {
 export interface AccessRequestService {
   /** Submits under the submission's key: the same key and body always give the same handle. */
   submit(submission: Pick<Submission, 'endpoint' | 'idempotencyKey' | 'body'>): Promise<AccessRequestHandle>;
-  /** The authoritative status. */
   read(handle: AccessRequestHandle): Promise<ResolutionStatus>;
   /**
    * Its statement about a request with this status; undefined when it states nothing. Never throws: a statement is for the record,

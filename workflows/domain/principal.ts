@@ -10,7 +10,6 @@ export interface Principal {
   readonly aliases?: readonly string[];
 }
 
-/** One hop of an `act` chain. */
 export interface Actor {
   readonly subject: string;
   /** Absent: the issuer of the token. */

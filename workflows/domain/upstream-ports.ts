@@ -35,10 +35,8 @@ export type Unanswered =
 
 /** How one invocation of an upstream tool ended. */
 export type InvocationResult =
-  /** A `CallToolResult` arrived. */
   { readonly kind: 'result'; readonly isError: boolean; readonly result: JsonObject } | Unanswered;
 
-/** How one request for a prompt, a resource or a completion ended. */
 export type UpstreamAnswer = { readonly kind: 'result'; readonly result: JsonObject } | UpstreamRound | Unanswered;
 
 /** The kinds of things that an upstream lists beside tools. */
@@ -48,7 +46,6 @@ export type ItemKind = 'prompt' | 'resource' | 'resource_template';
 export interface UpstreamItem {
   readonly kind: ItemKind;
   readonly upstream: string;
-  /** The upstream's own name, address or template. */
   readonly upstreamName: string;
   /** Public name: a prompt has the prefix of its upstream; an address or a template is the upstream's own. */
   readonly name: string;
@@ -89,7 +86,6 @@ export interface UpstreamItems {
 
 /** How far a call has come, as its tool says. */
 export interface Progress {
-  /** Grows with every notice. */
   readonly progress: number;
   readonly total?: number;
   readonly message?: string;
@@ -99,12 +95,10 @@ export interface Progress {
 export interface LogMessage {
   /** A severity of syslog. */
   readonly level: string;
-  /** Which part of the tool says so. */
   readonly logger?: string;
   readonly data: Json;
 }
 
-/** The upstream MCP servers. */
 export interface Upstreams {
   /** Every tool of every upstream that can be reached, under its public name. */
   tools(): Promise<readonly UpstreamTool[]>;
@@ -125,7 +119,6 @@ export interface Upstreams {
   call(call: UpstreamCall, options: UpstreamCallOptions): Promise<InvocationResult>;
 }
 
-/** One call of an upstream's tool. */
 export interface UpstreamCall {
   readonly upstream: string;
   readonly upstreamTool: string;
@@ -149,7 +142,6 @@ export interface UpstreamCallOptions {
 export interface Conversation {
   /** The client's capabilities for requests of an upstream that can be handed on to it. */
   readonly capabilities: JsonObject;
-  /** Its answers, by the key of the question. */
   readonly inputResponses?: JsonObject;
   /** The upstream's own state of the round that is answered. */
   readonly requestState?: string;
@@ -176,27 +168,20 @@ export type UpstreamTask = JsonObject & {
   /** Milliseconds from `createdAt`; `null` for ever. */
   readonly ttlMs: number | null;
   readonly pollIntervalMs?: number;
-  /** Of a task that is completed. */
   readonly result?: JsonObject;
-  /** Of a task that has failed. */
   readonly error?: JsonObject & { readonly code: number; readonly message: string };
-  /** Of a task that needs input. */
   readonly inputRequests?: Readonly<Record<string, InputRequest>>;
 };
 
 /** How a call ended whose client waits, and can be asked or hold a task. */
 export type RelayedAnswer = InvocationResult | UpstreamRound | { readonly kind: 'task'; readonly task: UpstreamTask };
 
-/** The methods about one task. */
 export type TaskMethod = 'tasks/get' | 'tasks/update' | 'tasks/cancel';
 
-/** A request about a task that an upstream opened. */
 export interface TaskRequest {
   readonly upstream: string;
   readonly method: TaskMethod;
-  /** Its own id of the task. */
   readonly upstreamTaskId: string;
-  /** Public name of the tool that was called. */
   readonly tool: string;
   readonly caller: Principal;
   readonly conversation: Conversation;

@@ -53,7 +53,6 @@ function readForm({ status, text }: HttpAnswer): RequestForm | { readonly proble
 const MAX_DOCUMENT_LENGTH = 64 * 1024;
 
 interface Fetching extends Timing {
-  /** For errors. */
   readonly what: string;
   /** Less than the limit of a document, when less time is left. */
   readonly timeoutMs?: number;
@@ -78,7 +77,6 @@ async function fetchRequestDocument(
   throw documentUnavailable(`${what} was answered with ${answer.status}`);
 }
 
-/** There may be one later. */
 function documentUnavailable(message: string, cause?: unknown): CountersignError {
   return new CountersignError('ERR_ACCESS_REQUEST_SERVICE_UNAVAILABLE', message, { cause });
 }
@@ -202,7 +200,6 @@ function optionOf(item: Json, { valuePath, labelPath }: CatalogReference): Catal
   return { const: value, title: (typeof label === 'string' ? shownText(label, MAX_TITLE) : undefined) ?? value };
 }
 
-/** A page of a catalog, or the document that names it. */
 async function fetchJson(
   url: string,
   of: Timing & { timeoutMs?: number; credential?: Credential },

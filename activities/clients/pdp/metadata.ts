@@ -2,6 +2,7 @@ import { createRemoteJWKSet, jwtVerify } from 'jose';
 import type { Dispatcher } from 'undici';
 import * as z from 'zod';
 import type { Timing } from '../../../apps/shared/limits.ts';
+import { type Json, type JsonObject, objectOf } from '../../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import { parseAnswer } from '../../../workflows/domain/faithful-json.ts';
 import { cachingHttp, type HttpAnswer, type IsTrusted, KEPT_DOCUMENT, sendHttp } from '../http.ts';
@@ -60,7 +61,7 @@ export function createPdpMetadata(options: PdpMetadataOptions): DescribePdp {
     if (answer.status === 404 && verify === undefined) return byDefault(pdpUrl);
     if (answer.status !== 200) throw unusable(`is answered with ${answer.status}`, 'start it, or correct pdp.url');
     const plain = parse(answer.text);
-    return describe(verify === undefined ? plain : { ...objectOf(plain), ...(await verify(plain)) }, options);
+    return describe(verify === undefined ? plain : { ...plain, ...(await verify(plain)) }, options);
   };
 }
 
@@ -93,16 +94,13 @@ async function fetchMetadata(url: string, via: Dispatcher, { clock, limits }: Ti
   }
 }
 
-function parse(text: string): unknown {
+function parse(text: string): JsonObject {
   try {
-    return parseAnswer(text);
+    return objectOf(parseAnswer(text) as Json);
   } catch {
     throw unusable('is not JSON', 'correct the policy decision point, or set pdp.metadata to "ignored"');
   }
 }
-
-const objectOf = (value: unknown): object =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) ? value : {};
 
 function describe(document: unknown, { pdpUrl, isTrusted }: PdpMetadataOptions): PdpDescription {
   const parsed = metadataBody.safeParse(document);
@@ -134,8 +132,7 @@ function describe(document: unknown, { pdpUrl, isTrusted }: PdpMetadataOptions):
 /** The signed members, which win over the plain ones (AZ-MD-14). A fault in them is no reason to use the plain ones (AZ-MD-15). */
 function createSignedReader({ issuer, jwksUrl }: { issuer: string; jwksUrl: string }, limits: Timing['limits']) {
   const keys = createRemoteJWKSet(new URL(jwksUrl), { timeoutDuration: limits.pdpMetadataMs });
-  return async (plain: unknown): Promise<object> => {
-    const { signed_metadata: token } = objectOf(plain) as { signed_metadata?: unknown };
+  return async ({ signed_metadata: token }: JsonObject): Promise<object> => {
     const nextStep = 'correct the policy decision point, or remove pdp.signedMetadata';
     if (typeof token !== 'string') throw unusable('is not signed', nextStep);
     try {

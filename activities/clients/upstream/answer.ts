@@ -52,7 +52,6 @@ export function readToolResult(raw: unknown): InvocationResult {
   return { kind: 'result', isError: rest.isError === true, result: withoutServerInfo({ ...rest, content }) };
 }
 
-/** The final result of a prompt, a resource or a completion, in the same way. */
 export function readAnswer(method: ReadMethod, raw: unknown): Exclude<UpstreamAnswer, { kind: 'input_required' }> {
   const parsed = READ_RESULTS[method].safeParse(raw);
   return parsed.success ? { kind: 'result', result: withoutServerInfo(parsed.data) } : NOT_A_RESULT;
@@ -175,7 +174,6 @@ export function readRelayed(raw: unknown): RelayedAnswer {
   return { kind: 'task', task: asTask(created) };
 }
 
-/** A round of input requests. */
 export function readRound(raw: unknown): UpstreamRound | typeof NOT_A_RESULT {
   const { data } = round.safeParse(raw);
   if (data === undefined) return NOT_A_RESULT;

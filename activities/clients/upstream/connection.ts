@@ -25,7 +25,6 @@ interface Live {
  * tools. Revisions are negotiated once and remembered, since the probe starts a second process of a program.
  */
 export class UpstreamConnection {
-  /** Our credentials there. */
   readonly credentials: Credentials;
   readonly #server: UpstreamServer;
   readonly #deps: Hearing;
@@ -105,7 +104,6 @@ export class UpstreamConnection {
     });
   }
 
-  /** Asks the upstream for its tools now, and keeps the answer. */
   async refresh(): Promise<readonly JsonObject[]> {
     return this.#list(await this.connect());
   }

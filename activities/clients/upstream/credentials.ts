@@ -11,13 +11,11 @@ export type SecretText = string | { readonly file: string };
 
 /** How to get access tokens for an upstream. @see RFC 6749, section 4.4; RFC 8693 */
 export interface UpstreamAuth {
-  /** The authorization server, an OpenID provider. */
   readonly issuer: string;
   readonly clientId: string;
   readonly clientSecret?: SecretText | undefined;
   /** A private ES256 key as a JWK. With it, the client authenticates (`private_key_jwt`) and names the caller. */
   readonly privateKey?: SecretText | undefined;
-  /** Separated by blanks. */
   readonly scope?: string | undefined;
   /** The resource of the tokens. Default: the address of the upstream. @see RFC 8707 */
   readonly resource?: string | undefined;
@@ -25,7 +23,6 @@ export interface UpstreamAuth {
   readonly onBehalfOfCaller: boolean;
 }
 
-/** The credentials that an upstream gets with each request. */
 export interface Credentials {
   /**
    * Headers for one request, or for the calls of a caller. Throws `ERR_UPSTREAM_UNAVAILABLE` when they are not available now;
@@ -47,14 +44,12 @@ const UNKNOWN_LIFETIME_SECONDS = 60;
 /** A subject token is for one exchange, which takes place at once. */
 const SUBJECT_TOKEN_LIFETIME = '1m';
 
-/** The settings of an upstream over HTTP. */
 export interface HttpUpstream {
   readonly url: string;
   readonly headers: Readonly<Record<string, SecretText>>;
   readonly auth?: UpstreamAuth | undefined;
 }
 
-/** Whether the configuration names a credential of any kind for it. */
 export const hasCredentials = ({ headers, auth }: HttpUpstream): boolean =>
   auth !== undefined || Object.keys(headers).length > 0;
 

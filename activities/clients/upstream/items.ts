@@ -89,7 +89,6 @@ export interface JoinedItems extends UpstreamItems {
 
 type Listings = ReadonlyMap<string, Readonly<Record<ItemKind, Listing>>>;
 
-/** The prompts and resources of several upstreams. */
 export function createItems(
   upstreams: ReadonlyMap<string, PrefixedUpstream>,
   { log, clock }: Surroundings,
@@ -218,7 +217,6 @@ function createDescribe(log: Logger) {
  * that another's template fits is no exception, or an upstream could take over what another answers for.
  */
 function createSoleOwner(log: Logger) {
-  /** Upstreams whose conflict is in the log already. */
   const reported = new Set<string>();
   return (claims: readonly UpstreamItem[]): UpstreamItem | undefined => {
     const names = [...new Set(claims.map(({ upstream }) => upstream))].sort();

@@ -28,7 +28,6 @@ export interface Listed {
   readonly capability: 'tools' | 'prompts' | 'resources';
 }
 
-/** Sends one request to the upstream, and answers the result as it came. */
 type Ask = (method: string, params: JsonObject) => Promise<unknown>;
 
 type Page = Readonly<Record<string, unknown>> & {
@@ -69,7 +68,6 @@ export class UpstreamList {
     return this.#clock.monotonicMs() < this.#goodUntil;
   }
 
-  /** The upstream may have another list by now. */
   changed(): void {
     this.#changedAt = this.#clock.monotonicMs();
     this.#goodUntil = Number.NEGATIVE_INFINITY;

@@ -13,17 +13,14 @@ const CLAIMED_TWICE = 'two upstream tools have this name; give an upstream anoth
 /** A tool that an upstream lists, and that is not offered. */
 export interface RefusedTool {
   readonly upstream: string;
-  /** Public name. */
   readonly name: string;
   readonly reason: string;
 }
 
-/** The operator's settings of tools, by their public names. */
 export type SettingsByTool = Readonly<Record<string, ToolSettings>>;
 
 /** The tools that the upstreams listed last: those that are offered, and the others. */
 export interface OfferedTools {
-  /** By their public names. */
   readonly known: ReadonlyMap<string, UpstreamTool>;
   readonly refused: readonly RefusedTool[];
 }
@@ -77,7 +74,6 @@ function describe(
 /** Between the prefix of an upstream and its own name for a thing. No prefix has it. */
 const SEPARATOR = '__';
 
-/** An upstream among others. */
 export interface PrefixedUpstream {
   readonly connection: UpstreamConnection;
   /** What the public names of its tools and prompts begin with, separator included. Empty: they are the upstream's own. */

@@ -18,15 +18,12 @@ import { createItems } from './items.ts';
 import type { Changed } from './notices.ts';
 import type { UpstreamServer } from './transport.ts';
 
-/** An upstream as the configuration names it. */
 type ConfiguredUpstream = UpstreamServer & {
   /** Prefix of the public names of its tools and prompts. Default: its key. Empty: they are the upstream's own. */
   readonly prefix?: string | undefined;
 };
 
-/** The upstream MCP servers, with their connections. */
 export interface UpstreamPool extends Upstreams, UpstreamRelay {
-  /** The prompts and resources of the upstreams. */
   readonly items: UpstreamItems;
   /** The tools that the upstreams listed last, and that are not offered. */
   refused(): readonly RefusedTool[];

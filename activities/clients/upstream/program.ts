@@ -149,7 +149,6 @@ class MessageLines implements Pick<ReadBuffer, 'append' | 'readMessage' | 'clear
   readonly #ready: (string | JSONRPCMessage)[] = [];
   #shape: MessageShape;
   #pieces: Buffer[] = [];
-  /** The fault of the open line. */
   #fault: UnreadableMessage | undefined;
   #isAnswered = false;
 

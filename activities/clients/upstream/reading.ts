@@ -7,10 +7,8 @@ const MAX_LEVELS = 200;
 /** The code of JSON-RPC for an answer that cannot be given. */
 export const INTERNAL_ERROR = -32_603;
 
-/** The limits of one message of an upstream. */
 export interface MessageLimits {
   readonly maxMessageBytes: number;
-  /** Members of objects and elements of lists. */
   readonly maxMessageMembers: number;
 }
 
@@ -103,7 +101,6 @@ export class MessageShape {
 const BYTES_PER_MESSAGE = 16 * 1024;
 /** An upstream that is too fast all the time is named in the log this often. */
 const REPORT_MS = 60_000;
-/** The byte that ends a line. */
 export const LINE_END = 0x0a;
 
 /**
@@ -143,11 +140,9 @@ export class ReadingPace {
   }
 }
 
-/** The settings for reading the answers of one upstream. */
 export interface Reading extends MessageLimits {
   readonly pace: ReadingPace;
   readonly clock: Clock;
-  /** Called when a message is not read. */
   readonly onUnreadable: (why: UnreadableMessage) => void;
 }
 

@@ -33,7 +33,6 @@ export function scheduleAttempts(connect: () => Promise<unknown>, clock: Clock) 
       if (clock.monotonicMs() - since > STABLE_MS) failures = 0;
     },
 
-    /** Connects after the pause, unless `stop` is called before. */
     later(): void {
       const pauseMs = Math.max(FAIL_FAST_MS, BACKOFF_MIN_MS * 2 ** Math.min(failures, 10));
       failures += 1;

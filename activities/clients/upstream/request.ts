@@ -11,7 +11,6 @@ import { readFailure } from './answer.ts';
 import type { Credentials } from './credentials.ts';
 import { asItIs } from './sdk-client.ts';
 
-/** The connection to the upstream, as a request needs it. */
 interface Connection {
   readonly credentials: Credentials;
   connect(): Promise<Client>;
@@ -127,17 +126,14 @@ export class Exchange {
     return exchanges.run(this, send);
   }
 
-  /** The answer has begun to arrive. */
   begins(body: Readable): void {
     this.#body = body;
   }
 
-  /** Gives the request up, and closes its connection. */
   end(): void {
     this.#over.abort();
   }
 
-  /** The same, for this reason. */
   fail(why: Error): void {
     this.#failure ??= why;
     this.end();
@@ -206,7 +202,6 @@ export class ProgressNotices {
   readonly #listeners = new Map<string, (progress: Progress) => void>();
   #tokens = 0;
 
-  /** Hears the notices of this client from now on. */
   hear(client: Client): void {
     client.setNotificationHandler(PROGRESS, ({ params: { progressToken, progress, total, message } }) =>
       this.#listeners.get(String(progressToken))?.({

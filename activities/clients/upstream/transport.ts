@@ -77,7 +77,6 @@ class Asides {
   }
 }
 
-/** Shared by all HTTP requests to one upstream. */
 interface Sending {
   readonly reading: Reading;
   readonly credentials: Credentials;

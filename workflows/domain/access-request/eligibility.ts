@@ -27,7 +27,6 @@ export interface People {
   membersOf(group: string): ReadonlySet<string>;
 }
 
-/** The parts of a request that say who may decide it. */
 type Asked = Pick<AccessRequest, 'requester' | 'parties' | 'delegates' | 'stages' | 'stage'>;
 
 /**
@@ -121,7 +120,6 @@ export interface Reader {
   readonly mayBreakGlass: boolean;
 }
 
-/** The parts of a request that say who may read it. */
 interface Readable extends Pick<AccessRequest, 'requester' | 'stages' | 'status' | 'cancelled'> {
   readonly votes: readonly { readonly approver: { readonly subject: string }; readonly castBy?: string }[];
   readonly approval?: { readonly revoked?: { readonly by: string } };

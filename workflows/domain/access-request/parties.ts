@@ -47,14 +47,12 @@ export function behind({ clientId, aliases = [], actors = [] }: Omit<Principal, 
   return distinct([...aliases, clientId, ...actors.flatMap((one) => [one.subject, one.clientId])]);
 }
 
-/** The parts of a request that say who has a part in it. */
 export interface Involved {
   readonly parties: readonly string[];
   /** Subjects to whom a party delegated at any time since the request was opened. */
   readonly delegates: readonly string[];
 }
 
-/** How a name has a part in a request. */
 export type Part = 'own_request' | 'delegate_of_requester';
 
 /**

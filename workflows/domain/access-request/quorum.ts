@@ -54,7 +54,6 @@ const voicesIn = ({ subject, castBy = subject, actors = [] }: Parameters<typeof 
   ...actors,
 ];
 
-/** The directory's facts at the moment of a vote. */
 export interface DirectoryFacts {
   /** Subjects whose approval no longer counts. */
   readonly lapsed?: readonly string[];

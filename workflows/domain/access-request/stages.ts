@@ -1,8 +1,6 @@
 /** The people who may decide a stage: those who belong to any of these. */
 export interface Electorate {
-  /** Subjects. */
   readonly people: readonly string[];
-  /** Names of groups of the directory. */
   readonly groups: readonly string[];
   /** Roles of the sign-in. The product cannot know how many people have one. */
   readonly roles: readonly string[];

@@ -1,6 +1,5 @@
 import { type AccessRequest, type AccessRequestStatus, isEnded } from './access-request.ts';
 
-/** A person, an agent or a resolver, as the access request service knew them when they decided. */
 export interface StatedPerson {
   readonly issuer?: string;
   readonly subject: string;
@@ -8,7 +7,6 @@ export interface StatedPerson {
   readonly name?: string;
 }
 
-/** One vote, as it is stated. */
 export interface StatedVote {
   /** The person whose vote it is. */
   readonly approver: StatedPerson;
@@ -18,7 +16,6 @@ export interface StatedVote {
   readonly actors?: readonly string[];
   readonly verdict: 'approve' | 'deny';
   readonly reason?: string;
-  /** The way by which it came. */
   readonly via?: string;
   /** Counted from 1. */
   readonly stage?: number;
@@ -33,7 +30,6 @@ export interface ResolutionStatement {
   /** As ARAP names it; `pending` where it was read before the end. */
   readonly status: AccessRequestStatus;
   readonly template?: string;
-  /** In their order. */
   readonly stages?: readonly { readonly name: string; readonly quorum?: number }[];
   readonly votes: readonly StatedVote[];
   /** One person granted it alone, past the stages. */
@@ -43,7 +39,6 @@ export interface ResolutionStatement {
     readonly via?: string;
     readonly at: string;
   };
-  /** Who gave it up: a person, or a client of the service. */
   readonly cancelled?: {
     readonly by?: StatedPerson;
     readonly client?: string;

@@ -1,5 +1,5 @@
 import type { Json, JsonObject } from '../canonical-json.ts';
-import type { ObligationOutcome, StepUp, Unmet, WithObligations } from './obligation.ts';
+import type { ObligationOutcome, StepUp, Unmet } from './obligation.ts';
 
 /**
  * Members and link relations of our own on the wire between the two sides. Others ignore them. The names are of the reverse-DNS
@@ -82,39 +82,38 @@ export interface Approval {
 export interface PolicyBasis {
   /** Version of the policies: of ours, a digest. */
   readonly policyVersion?: string;
-  /** Ids of the policies that determined the decision. */
   readonly policies?: readonly string[];
 }
 
 /** The answer of the PDP, with its obligations carried out. Only the PDP decides; an answer that is not understood is a plain denial. */
-export type Decision = WithObligations & { readonly basis?: PolicyBasis } & (
-    | {
-        readonly kind: 'allow';
-        readonly evaluationId?: string;
-        /** Instant (RFC 3339) after which nothing may be claimed for it, where the PDP names one. @see ARAP (ARAP-REV-12) */
-        readonly approvedUntil?: string;
-      }
-    | {
-        readonly kind: 'deny';
-        readonly evaluationId?: string;
-        readonly reason?: string;
-        /** Of a permit whose obligations were not met, and of a denial that demands a stronger sign-in. */
-        readonly unmet?: Unmet;
-      }
-    | {
-        readonly kind: 'requestable';
-        readonly evaluationId?: string;
-        readonly evaluatedAt?: string;
-        readonly reason?: string;
-        readonly offer: AccessRequestOffer;
-      }
-    | {
-        readonly kind: 'retry';
-        readonly evaluationId?: string;
-        readonly reason?: string;
-        readonly retryAfterMs?: number;
-      }
-  );
+export type Decision = { readonly obligations?: readonly ObligationOutcome[]; readonly basis?: PolicyBasis } & (
+  | {
+      readonly kind: 'allow';
+      readonly evaluationId?: string;
+      /** Instant (RFC 3339) after which nothing may be claimed for it, where the PDP names one. @see ARAP (ARAP-REV-12) */
+      readonly approvedUntil?: string;
+    }
+  | {
+      readonly kind: 'deny';
+      readonly evaluationId?: string;
+      readonly reason?: string;
+      /** Of a permit whose obligations were not met, and of a denial that demands a stronger sign-in. */
+      readonly unmet?: Unmet;
+    }
+  | {
+      readonly kind: 'requestable';
+      readonly evaluationId?: string;
+      readonly evaluatedAt?: string;
+      readonly reason?: string;
+      readonly offer: AccessRequestOffer;
+    }
+  | {
+      readonly kind: 'retry';
+      readonly evaluationId?: string;
+      readonly reason?: string;
+      readonly retryAfterMs?: number;
+    }
+);
 
 /**
  * The joint result of several decisions, and the index of the decision that it comes from. All have to allow (COAZ-EN-06). One
@@ -170,7 +169,6 @@ export interface ObligingAnswer {
   readonly decision: Decision;
   /** As they came, in any form. */
   readonly obligations: readonly Json[];
-  /** Of the caller's token, as they were when the call was made. */
   readonly claims: JsonObject;
 }
 

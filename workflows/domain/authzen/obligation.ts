@@ -33,12 +33,6 @@ export interface ObligationOutcome {
   readonly outcome: 'carried_out' | 'queued' | 'repeated' | 'unmet';
 }
 
-/** The outcomes of obligations, as they go with a decision. */
-export interface WithObligations {
-  /** Absent where the PDP put none on its answer. */
-  readonly obligations?: readonly ObligationOutcome[];
-}
-
 /** A receiver of messages, as the configuration names it; notifications have one for each `to`. */
 export type ObligationReceiver = { readonly notification: string } | 'custom' | 'sessionTermination';
 
@@ -46,7 +40,6 @@ export type ObligationReceiver = { readonly notification: string } | 'custom' | 
 export interface ObligationMessage {
   readonly id: string;
   readonly to: ObligationReceiver;
-  /** JSON. */
   readonly body: string;
 }
 

@@ -3,8 +3,7 @@ export const FINDINGS = {
   restored: 'the database was restored from a backup, or copied from another one',
   engine_ahead: 'the database is older than Temporal remembers it: it lacks claims that were made',
   call_ran: 'Temporal remembers that a call was sent or had ended, and the call is open in the database',
-  no_witness:
-    'the database was recovered or failed over, and Temporal has no mark of it that would show the lost rows',
+  no_witness: 'the database was recovered or failed over, and Temporal has no mark of it that would show the lost rows',
   reconciling: '`countersign reconcile` was begun and has not come to its end',
 } as const;
 

@@ -70,7 +70,6 @@ const ENDED_WHY = {
   checks: 'No person ended the call: a check before the execution failed, as the reason says.',
 } as const;
 
-/** The statement of the service about a request, if it could be read. */
 function statedBy({ statement }: RecordedAccessRequest): ResolutionStatement | undefined {
   return statement?.kind === 'stated' ? statement : undefined;
 }

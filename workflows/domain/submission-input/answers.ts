@@ -52,7 +52,6 @@ const written = (text: string, { schema }: FormField): string | undefined => {
   return 'oneOf' in schema ? text : writtenText(text);
 };
 
-/** Whether a value is one that the field takes. */
 export function fits(schema: FieldSchema, value: Json): boolean {
   switch (schema.type) {
     case 'boolean':
@@ -85,7 +84,6 @@ function isChoice(schema: Extract<FieldSchema, { type: 'array' }>, value: Json):
 
 const isWithin = (count: number, least: number, most: number) => count >= least && count <= most;
 
-/** Whether the calendar has such a day. */
 function isDay(text: string): boolean {
   const at = Date.parse(`${text}T00:00:00Z`);
   return !Number.isNaN(at) && new Date(at).toISOString().startsWith(text);

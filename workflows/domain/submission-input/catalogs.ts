@@ -4,11 +4,9 @@ import { requestForm, type FormField, type RequestForm } from './request-form.ts
 /** The catalog for the values of a field. @see ARAP, Catalogs Document */
 export interface CatalogReference {
   readonly endpoint: string;
-  /** Parameter for the search text. */
   readonly searchParameter: string;
   /** Names of the fields that narrow the catalog down, by the parameter that carries their values. */
   readonly scope: readonly (readonly [parameter: string, field: string])[];
-  /** Where value and label stand in an item. */
   readonly valuePath: readonly string[];
   readonly labelPath: readonly string[];
 }
@@ -16,7 +14,6 @@ export interface CatalogReference {
 /** A form of which some fields have catalogs. A field that a required one depends on is required in it. */
 export interface CataloguedForm {
   readonly form: RequestForm;
-  /** By the name of the field. */
   readonly references: ReadonlyMap<string, CatalogReference>;
 }
 

@@ -183,7 +183,6 @@ function numberRange(schema: JsonObject, place: string): { minimum?: number; max
   return { ...(least !== undefined && { minimum: least }), ...(most !== undefined && { maximum: most }) };
 }
 
-/** Bounds of a length. There always is an upper one. */
 function countRange<Least extends string, Most extends string>(
   schema: JsonObject,
   [least, most]: readonly [Least, Most],

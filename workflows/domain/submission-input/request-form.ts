@@ -1,11 +1,8 @@
 import { canonicalJson, type Json, type JsonObject, objectOf } from '../canonical-json.ts';
 import { allowOnly, type FieldSchema, NoForm, readField, shownTexts, speaksOfSecret } from './form-field.ts';
 
-/** One value that a requester is asked for. */
 export interface FormField {
-  /** Unique within the form. */
   readonly name: string;
-  /** Where the value stands in a submission. */
   readonly path: readonly string[];
   readonly isRequired: boolean;
   readonly schema: FieldSchema;

@@ -7,17 +7,14 @@ export const ITEM_KINDS = ['prompt', 'resource', 'resource_template'] as const s
 export const DESCRIBED_KINDS = ['tool', ...ITEM_KINDS] as const;
 export type DescribedKind = (typeof DESCRIBED_KINDS)[number];
 
-/** What upstreams list. */
 export type Listed = UpstreamTool | UpstreamItem;
 
 /** A description as it was accepted. A later description of the upstream counts only when it is exactly this. */
 export interface AcceptedDescription extends DescribedName {
   readonly upstream: string;
-  /** The upstream's own name, address or template. */
   readonly upstreamName: string;
   /** What of it was accepted: of a tool everything, of others their `descriptionOf`. */
   readonly definition: JsonObject;
-  /** Digest over the definition. */
   readonly digest: string;
 }
 
@@ -115,11 +112,8 @@ export interface AcceptedTools {
   among(tools: readonly UpstreamTool[]): Promise<readonly UpstreamTool[]>;
 }
 
-/** The settings that a signature depends on. */
 export interface SignatureSettings {
-  /** The upstreams, by their names. */
   readonly mcpServers: Readonly<Record<string, unknown>>;
-  /** The operator's settings of tools, by their public names. */
   readonly tools: Readonly<Record<string, ToolSettings>>;
 }
 
@@ -149,7 +143,6 @@ export function contentsOf(
   return { tools, items: present.filter(({ kind }) => kind !== 'tool') };
 }
 
-/** A signature as it is published. */
 export interface SignatureDocument {
   /** RFC 8785 text: the same for the same things, found anywhere and in any order. */
   readonly text: string;
@@ -160,10 +153,8 @@ export interface SignatureDocument {
 /** The lists of a signature, with the member that tells the things of each apart. @see SEP-2091 (SIG-002) */
 const LISTS = { tools: 'name', prompts: 'name', resources: 'uri', resourceTemplates: 'uriTemplate' } as const;
 
-/** Everything in a signature, as it is published. */
 export type Published = Readonly<Record<keyof typeof LISTS, readonly JsonObject[]>>;
 
-/** The document with these things in it. */
 export function signatureDocument(published: Published, sha256: Sha256): SignatureDocument {
   const lists = Object.entries(LISTS).map(([list, key]) => [
     list,

@@ -4,7 +4,6 @@ import type { Principal } from '../principal.ts';
 /** Which requirements are asked about, for whom, and for which tool. */
 export interface RequirementQuery {
   readonly requirements: readonly string[];
-  /** Public name. */
   readonly tool: string;
   readonly caller: Principal;
   /** Claims of the caller's token as they were when the call was made. */

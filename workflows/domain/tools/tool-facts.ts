@@ -32,7 +32,6 @@ function declaredHints(definition: JsonObject): ToolHints {
   };
 }
 
-/** The annotations that follow from an effect. */
 const IMPLIED = {
   read: { readOnlyHint: true, destructiveHint: false },
   write: { readOnlyHint: false },
@@ -73,7 +72,6 @@ export const isAbove = (sensitivity: Sensitivity, ceiling: Sensitivity): boolean
 
 const booleanOf = (value: Json | undefined): boolean | undefined => (typeof value === 'boolean' ? value : undefined);
 
-/** The operator's settings of one tool. */
 export interface ToolSettings extends ToolHints {
   /** Beside those that the upstream declares. */
   readonly requirements?: readonly string[] | undefined;

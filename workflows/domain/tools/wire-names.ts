@@ -24,7 +24,6 @@ export const OWN_TOOLS = { requestAccess: 'request_access', requestStatus: 'get_
 
 /** In the schema of an argument: the name of the header in which clients over HTTP repeat it. */
 export const MIRROR_KEYWORD = 'x-mcp-header';
-/** The prefix of such headers. */
 export const MIRROR_HEADER_PREFIX = 'Mcp-Param-';
 /** Around the value of a header that is Base64 of UTF-8. */
 export const ENCODED_VALUE = { start: '=?base64?', end: '?=' } as const;
