@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { UpstreamPool } from '../../activities/clients/upstream/pool.ts';
-import { UpstreamList } from '../../activities/clients/upstream/list.ts';
+import { createList } from '../../activities/clients/upstream/list.ts';
 import { startChangingUpstream } from '../support/changing-upstream.ts';
 import { openUpstreams } from '../support/upstreams.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -142,7 +142,7 @@ describe('of an upstream that does not tell of changes', () => {
 const ask = async () => ({ tools: [], ttlMs: 0 });
 const limits = { maxMessageBytes: 1_000_000, maxListItems: 10, maxListAgeSeconds: 30 };
 const aList = () =>
-  new UpstreamList({ method: 'tools/list', member: 'tools', key: 'name', capability: 'tools' }, systemTime.clock);
+  createList({ method: 'tools/list', member: 'tools', key: 'name', capability: 'tools' }, systemTime.clock);
 
 describe('a list that was read', () => {
   it.each([
@@ -153,13 +153,13 @@ describe('a list that was read', () => {
   ])('%s [CACHE-001]', async (_what, maxListAgeSeconds, hint, isGood) => {
     const list = aList();
     await list.read(async () => ({ tools: [], ...hint }), { ...limits, maxListAgeSeconds });
-    expect(list.isGood).toBe(isGood);
+    expect(list.isGood()).toBe(isGood);
   });
 
   it('and whose server says that it is stale at once, is not good for long', async () => {
     const list = aList();
     await list.read(ask, limits);
-    await waitFor(() => !list.isGood);
+    await waitFor(() => !list.isGood());
   });
 
   it('is as good as the page that is good for the shortest time [CACHE-002]', async () => {
@@ -169,7 +169,7 @@ describe('a list that was read', () => {
       { tools: [], ttlMs: 0 },
     ];
     await list.read(async () => pages.shift(), limits);
-    await waitFor(() => !list.isGood);
+    await waitFor(() => !list.isGood());
   });
 
   it('while it changed is not good', async () => {
@@ -179,6 +179,6 @@ describe('a list that was read', () => {
       return { tools: [] };
     }, limits);
     await read;
-    expect(list.isGood).toBe(false);
+    expect(list.isGood()).toBe(false);
   });
 });

@@ -6,7 +6,7 @@ import { scheduleAttempts } from './reconnection.ts';
 import { connectClient, createClient } from './sdk-client.ts';
 import { createCredentials, hasCredentials, NO_CREDENTIALS, type Credentials } from './credentials.ts';
 import { Exchange, ProgressNotices, sendOnce, type SendingLimits } from './request.ts';
-import { UpstreamList } from './list.ts';
+import { createList, type UpstreamList } from './list.ts';
 import { gatherChanges, hearChanges, type Changed, type Hearing } from './notices.ts';
 import { createTransport, type UpstreamServer } from './transport.ts';
 
@@ -47,7 +47,7 @@ export class UpstreamConnection {
     this.#server = server;
     this.#deps = deps;
     this.credentials = 'url' in server && hasCredentials(server) ? createCredentials(server, limits) : NO_CREDENTIALS;
-    this.#tools = new UpstreamList(TOOLS, clock);
+    this.#tools = createList(TOOLS, clock);
     const stillAway = (err: unknown) => log.debug({ err }, 'upstream is still unreachable');
     this.#attempts = scheduleAttempts(() => this.connect().catch(stillAway), clock);
     const handOn = (what: Changed) => gatherChanges(async () => onChanged(what), clock);
@@ -66,7 +66,7 @@ export class UpstreamConnection {
 
   /** The last list of tools of the upstream, every member kept. `undefined` until there was one. */
   get tools(): readonly JsonObject[] | undefined {
-    return this.#tools.items;
+    return this.#tools.items();
   }
 
   /** The upstream's capabilities when it was last connected. `undefined` until it was. */
@@ -100,7 +100,7 @@ export class UpstreamConnection {
     return this.#tools.ensureGood(async () => {
       // A connection that is new has just listed them.
       const client = await this.connect();
-      if (!this.#tools.isGood) await this.#list(client);
+      if (!this.#tools.isGood()) await this.#list(client);
     });
   }
 
@@ -195,8 +195,8 @@ export class UpstreamConnection {
     const until = this.#deps.clock.monotonicMs() + this.#deps.limits.upstreamListMs;
     const ask = (method: string, params: JsonObject) =>
       this.#send(client, method, params, { timeoutMs: Math.max(1, until - this.#deps.clock.monotonicMs()) });
-    const has = list.announcedBy(client.getServerCapabilities()) !== undefined;
-    return list.read(has ? ask : undefined, this.#server.limits);
+    const isAnnounced = client.getServerCapabilities()?.[list.listed.capability] !== undefined;
+    return list.read(isAnnounced ? ask : undefined, this.#server.limits);
   }
 
   async #list(client: Client): Promise<readonly JsonObject[]> {

@@ -7,7 +7,7 @@ import { descriptionOf } from '../../../workflows/domain/tools/accepted-descript
 import type { ItemKind, UpstreamItem, UpstreamItems } from '../../../workflows/domain/upstream-ports.ts';
 import { isRound, readAnswer, readRound } from './answer.ts';
 import type { UpstreamConnection } from './connection.ts';
-import { UpstreamList, type Listed } from './list.ts';
+import { createList, type Listed } from './list.ts';
 import type { Changed } from './notices.ts';
 import { candidatesFor, type PrefixedUpstream } from './offered-tools.ts';
 import { atMost } from './reconnection.ts';
@@ -34,7 +34,7 @@ interface Surroundings {
 
 /** The list of one kind of one upstream: read when it is asked for, and again after it may have changed. */
 function createListing(connection: UpstreamConnection, kind: ItemKind, { log, clock }: Surroundings) {
-  const list = new UpstreamList(LISTS[kind], clock);
+  const list = createList(LISTS[kind], clock);
   const { capability } = LISTS[kind];
   let failedAt: number | undefined;
 
@@ -51,9 +51,9 @@ function createListing(connection: UpstreamConnection, kind: ItemKind, { log, cl
   };
 
   return {
-    changed: () => list.changed(),
+    changed: list.changed,
     /** The last list, even if it is old. */
-    known: (): readonly JsonObject[] => list.items ?? [],
+    known: (): readonly JsonObject[] => list.items() ?? [],
 
     /**
      * Reads the list where it is too old, if the upstream lists it now. Waits for an upstream that never failed to list it, and
@@ -66,7 +66,7 @@ function createListing(connection: UpstreamConnection, kind: ItemKind, { log, cl
 
     /** Throws `ERR_UPSTREAM_LIST_UNAVAILABLE` where the last list is too old, and no other can be had: nothing may be sent on its strength. */
     async ensureGood(): Promise<void> {
-      let { isGood } = list;
+      let isGood = list.isGood();
       if (!isGood && !hasJustFailed()) {
         const reading = list.ensureGood(read).then(() => (isGood = true));
         await atMost(reading, connection.waitMs, clock);
