@@ -51,7 +51,7 @@ function createListing(connection: UpstreamConnection, kind: ItemKind, { log, cl
   };
 
   return {
-    changed: list.changed,
+    changed: () => list.changed(),
     /** The last list, even if it is old. */
     known: (): readonly JsonObject[] => list.items() ?? [],
 

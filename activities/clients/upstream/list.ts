@@ -40,7 +40,6 @@ export function createList(listed: Listed, clock: Clock) {
   let [goodUntil, changedAt] = [Number.NEGATIVE_INFINITY, Number.NEGATIVE_INFINITY];
   /** Equal for equal lists, so that the items of an unchanged list are not described again. */
   let mark = '';
-  let reading: Promise<unknown> | undefined;
   /** Whether the list is no older than its upstream and the limits say. */
   const isGood = () => clock.monotonicMs() < goodUntil;
 
@@ -54,19 +53,7 @@ export function createList(listed: Listed, clock: Clock) {
       goodUntil = Number.NEGATIVE_INFINITY;
     },
 
-    /**
-     * Has the list read by `readAnew` unless it is good. Concurrent callers share one reading, which began after they came, or was
-     * good when it ended. Rejects as the reading does: then nothing may be sent on the strength of the list.
-     */
-    async ensureGood(readAnew: () => Promise<unknown>): Promise<void> {
-      if (isGood()) return;
-      if (reading !== undefined) {
-        await reading;
-        if (isGood()) return;
-      }
-      reading ??= readAnew().finally(() => (reading = undefined));
-      await reading;
-    },
+    ensureGood: shareReading(isGood),
 
     /**
      * Reads the whole list; without `ask` it is an empty one. A list that was asked for earlier may arrive later: it does not replace
@@ -89,6 +76,23 @@ export function createList(listed: Listed, clock: Clock) {
       }
       return { items: found, isNews };
     },
+  };
+}
+
+/**
+ * Has the list read by `readAnew` unless it is good. Concurrent callers share one reading, which began after they came, or was
+ * good when it ended. Rejects as the reading does: then nothing may be sent on the strength of the list.
+ */
+function shareReading(isGood: () => boolean) {
+  let reading: Promise<unknown> | undefined;
+  return async (readAnew: () => Promise<unknown>): Promise<void> => {
+    if (isGood()) return;
+    if (reading !== undefined) {
+      await reading;
+      if (isGood()) return;
+    }
+    reading ??= readAnew().finally(() => (reading = undefined));
+    await reading;
   };
 }
 
