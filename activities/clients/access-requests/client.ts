@@ -110,7 +110,8 @@ function createSend({ credential, isTrusted, clock, limits }: AccessRequestClien
   };
 }
 
-function unavailable(message: string, cause?: unknown): CountersignError {
+/** The same request may succeed later. */
+export function unavailable(message: string, cause?: unknown): CountersignError {
   return new CountersignError('ERR_ACCESS_REQUEST_SERVICE_UNAVAILABLE', message, { cause });
 }
 

@@ -7,7 +7,7 @@ import { parseAnswer } from '../../../workflows/domain/faithful-json.ts';
 import type { RequestForms, CatalogOption, RequestCatalogs } from '../../../workflows/domain/ports.ts';
 import { requestForm, type RequestForm } from '../../../workflows/domain/submission-input/request-form.ts';
 import { type Credential, type HttpAnswer, type IsTrusted, jsonIn, sendHttp } from '../http.ts';
-import { CountersignError } from '../../../workflows/domain/errors.ts';
+import { unavailable } from './client.ts';
 import { cataloguedForm, type CatalogReference } from '../../../workflows/domain/submission-input/catalogs.ts';
 import { MAX_OPTION, MAX_TITLE, shownText } from '../../../workflows/domain/submission-input/form-field.ts';
 
@@ -70,15 +70,11 @@ async function fetchRequestDocument(
   const headers = { ...credential?.headers, accept: 'application/json' };
   const answer = await sendHttp(url, { method: 'GET', headers, timeoutMs, clock, via: credential?.via }).catch(
     (cause: unknown) => {
-      throw documentUnavailable(`${what} cannot be fetched`, cause);
+      throw unavailable(`${what} cannot be fetched`, cause);
     },
   );
   if (answer.status < 500 && answer.status !== 429) return answer;
-  throw documentUnavailable(`${what} was answered with ${answer.status}`);
-}
-
-function documentUnavailable(message: string, cause?: unknown): CountersignError {
-  return new CountersignError('ERR_ACCESS_REQUEST_SERVICE_UNAVAILABLE', message, { cause });
+  throw unavailable(`${what} was answered with ${answer.status}`);
 }
 
 /** A person does not read through a longer choice, and searches it (ARAP-CAT-15). */
@@ -168,7 +164,7 @@ async function collect(
   const end = clock.monotonicMs() + limits.catalogMs;
   for (let page = 0; page < MAX_PAGES; page += 1) {
     const timeoutMs = Math.min(limits.requestDocumentMs, end - clock.monotonicMs());
-    if (timeoutMs <= 0) throw documentUnavailable('a catalog takes too long');
+    if (timeoutMs <= 0) throw unavailable('a catalog takes too long');
     const body = pageBody.safeParse((await fetchJson(url.href, { timeoutMs, credential, ...time })).json);
     if (!body.success) throw new Unusable('a catalog gave an answer that cannot be read');
     for (const item of body.data.items) {

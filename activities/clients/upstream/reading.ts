@@ -1,8 +1,6 @@
 import type { Readable } from 'node:stream';
 import type { Cancel, Clock } from '../../../apps/shared/clock.ts';
-
-/** Levels of objects and lists in one another that one message of an upstream may have: deeper ones exhaust the stack. */
-const MAX_LEVELS = 200;
+import { MAX_LEVELS } from '../../../workflows/domain/faithful-json.ts';
 
 /** The code of JSON-RPC for an answer that cannot be given. */
 export const INTERNAL_ERROR = -32_603;

@@ -96,12 +96,7 @@ export function readField(schema: JsonObject, place: string): FieldSchema {
         return { ...shown, type: 'string', oneOf: readOptions(schema, place) };
       }
       allow('minLength', 'maxLength', 'format');
-      return {
-        ...shown,
-        type: 'string',
-        ...countRange(schema, ['minLength', 'maxLength'], place),
-        ...format(schema, place),
-      };
+      return { ...shown, type: 'string', ...lengthRange(schema, place), ...format(schema, place) };
     case 'array':
       allow('items', 'minItems', 'maxItems', 'uniqueItems');
       return { ...shown, ...readChoices(schema, place) };
@@ -145,7 +140,10 @@ function readChoices(schema: JsonObject, place: string): Extract<FieldSchema, { 
   if (type !== undefined && type !== 'string') throw new NoForm(`${place} is a list of other things than texts`);
   allowOnly(rest, ['enum', 'oneOf'], place);
   const options = readOptions({ ...rest, ...(anyOf !== undefined && { oneOf: anyOf }) }, place);
-  const { minItems, maxItems } = countRange(schema, ['minItems', 'maxItems'], place);
+  const { minLength: minItems, maxLength: maxItems } = lengthRange(
+    { minLength: schema['minItems'] ?? 0, maxLength: schema['maxItems'] ?? MAX_TEXT },
+    place,
+  );
   if (minItems > options.length) throw new NoForm(`${place} cannot be answered`);
   return { type: 'array', items: { anyOf: options }, minItems, maxItems: Math.min(maxItems, options.length) };
 }
@@ -183,19 +181,13 @@ function numberRange(schema: JsonObject, place: string): { minimum?: number; max
   return { ...(least !== undefined && { minimum: least }), ...(most !== undefined && { maximum: most }) };
 }
 
-function countRange<Least extends string, Most extends string>(
-  schema: JsonObject,
-  [least, most]: readonly [Least, Most],
-  place: string,
-): Record<Least | Most, number> {
-  const count = (member: string, otherwise: number) => {
-    const value = schema[member] ?? otherwise;
-    if (!Number.isSafeInteger(value) || (value as number) < 0) {
-      throw new NoForm(`${place} has a bound that is no length`);
-    }
-    return value as number;
+function lengthRange(schema: JsonObject, place: string): { minLength: number; maxLength: number } {
+  const count = (value: Json) => {
+    if (!Number.isSafeInteger(value) || Number(value) < 0) throw new NoForm(`${place} has a bound that is no length`);
+    return Number(value);
   };
-  const range = { [least]: count(least, 0), [most]: Math.min(count(most, MAX_TEXT), MAX_TEXT) };
-  if ((range[least] ?? 0) > (range[most] ?? 0)) throw new NoForm(`${place} cannot be answered`);
-  return range as Record<Least | Most, number>;
+  const minLength = count(schema['minLength'] ?? 0);
+  const maxLength = Math.min(count(schema['maxLength'] ?? MAX_TEXT), MAX_TEXT);
+  if (minLength > maxLength) throw new NoForm(`${place} cannot be answered`);
+  return { minLength, maxLength };
 }
