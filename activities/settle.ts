@@ -54,7 +54,7 @@ export function createSettle(deps: ActivityDeps): ActivityPorts['settle'] {
 
 const annotations = z.object({ annotations: z.object({ readOnlyHint: z.literal(true) }) });
 
-/** What a probe tool answers in its `structuredContent`. Anything else says nothing. */
+/** The `structuredContent` of a probe tool's answer. Any other answer counts as none. */
 const answer = z.looseObject({
   outcome: z.enum(['done', 'never']),
   /** The `CallToolResult` of the execution that was done. */

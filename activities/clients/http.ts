@@ -6,7 +6,7 @@ import { traceHeaders } from '../../apps/shared/log-scope.ts';
 import { CountersignError } from '../../workflows/domain/errors.ts';
 import { jsonOf } from '../../workflows/domain/faithful-json.ts';
 
-/** Larger answers than this are not what we asked for. */
+/** No service beside us has a reason for a larger answer. */
 const MAX_ANSWER_BYTES = 1024 * 1024;
 
 /** One pool of connections for the services beside us. No redirects: a credential goes where it was sent and nowhere else. */

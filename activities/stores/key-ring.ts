@@ -29,7 +29,7 @@ export function createKeyRing(keys: readonly SealingKey[]) {
     wrap: (dataKey: Uint8Array): string => `${seal(currentKey, ['data_key', current.kid], dataKey)}.${current.kid}`,
     /**
      * Throws `ERR_SEALING_KEY_UNAVAILABLE` for a data key that is under a key of another name: an operator who changes keys
-     * process by process may have started one with it already. Throws `ERR_SEAL_BROKEN` for what was altered.
+     * process by process may have started one with it already. Throws `ERR_SEAL_BROKEN` for an altered one.
      */
     unwrap(wrapped: string): Uint8Array {
       const [sealed = '', ...kid] = wrapped.split('.');

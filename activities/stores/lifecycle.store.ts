@@ -145,7 +145,7 @@ function resolutionSteps(context: StepContext) {
       callFunction(pool, 'end_unclaimed', { call: gatedCallId, to, reason, cause, retention_ms: retentionMs }),
 
     /**
-     * Keeps what the access request service states about the request of this generation, for the record. The first statement stays.
+     * Keeps the statement of the access request service about the request of this generation, for the record. The first one stays.
      * The commit does not wait for the disk: the grant or the end that follows takes it along.
      */
     async keepStatement(gatedCallId: string, generation: number, statement: RecordedStatement): Promise<void> {
@@ -243,7 +243,7 @@ function settlementSteps(context: StepContext) {
       settle({ gatedCallId, invocationId, cause: 'not_sent' }, {}),
 
     /**
-     * `probe`: what the upstream says of the execution afterwards. The result is JSON text. The process that sent the call has its
+     * `probe`: the outcome that the upstream tells afterwards. The result is JSON text. The process that sent the call has its
      * data keys, and gives them: those in the database may be under a key by now that this process does not have.
      */
     async settleResult(

@@ -74,7 +74,7 @@ export async function open(pool: Pool, options: GatedCallOptions, opening: Signa
   return { kind: 'opened', gatedCallId, taskId, submission: { ...submission, generation: 1 } };
 }
 
-/** Whose call it is, and what makes another one identical. */
+/** The keys of the call's subject and owner, and the key that identical calls share. */
 function identityOf({ seals, taskOwner }: GatedCallOptions, { caller, tool, callDigest }: CallBinding) {
   const owner = ownerKey(caller, taskOwner);
   return {

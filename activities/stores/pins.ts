@@ -29,7 +29,7 @@ type Row = Omit<AcceptedDescription, 'definition'> & { readonly definition: stri
 /** The accepted descriptions, which the operator may change. */
 interface StoredPins extends DescriptionStore {
   /** Accepts these, in place of earlier descriptions under their names, and forgets those that are gone. */
-  accept(pins: readonly AcceptedDescription[], gone: readonly DescribedName[]): Promise<void>;
+  accept(descriptions: readonly AcceptedDescription[], gone: readonly DescribedName[]): Promise<void>;
 }
 
 /** @param pool For `accept`, connections of the owner of the tables. */
@@ -39,13 +39,13 @@ export function createPins(pool: Pool): StoredPins {
       const rows = await query<Row>(pool, 'pins', ALL);
       return rows.map((row) => ({ ...row, definition: JSON.parse(row.definition) as JsonObject }));
     },
-    async add(pins) {
-      for (let from = 0; from < pins.length; from += AT_ONCE) {
-        await query(pool, 'add-pins', ADD, columnsOf(pins.slice(from, from + AT_ONCE)));
+    async add(descriptions) {
+      for (let from = 0; from < descriptions.length; from += AT_ONCE) {
+        await query(pool, 'add-pins', ADD, columnsOf(descriptions.slice(from, from + AT_ONCE)));
       }
     },
-    async accept(pins, gone) {
-      await query(pool, 'accept-pins', ACCEPT, [...columnsOf(pins), ...namesOf(gone)]);
+    async accept(descriptions, gone) {
+      await query(pool, 'accept-pins', ACCEPT, [...columnsOf(descriptions), ...namesOf(gone)]);
     },
   };
 }
@@ -60,8 +60,8 @@ export function createAccepted(pool: Pool): Accepted {
         NAMED,
         namesOf(things.map(describedNameOf)),
       );
-      const pins = new Map(rows.map((pin) => [keyOf(pin), pin]));
-      return things.filter((thing) => isAsAccepted(thing, pins.get(keyOf(describedNameOf(thing)))));
+      const accepted = new Map(rows.map((row) => [keyOf(row), row]));
+      return things.filter((thing) => isAsAccepted(thing, accepted.get(keyOf(describedNameOf(thing)))));
     },
   };
 }
@@ -71,10 +71,10 @@ const namesOf = (names: readonly DescribedName[]): string[][] => [
   names.map(({ name }) => name),
 ];
 
-const columnsOf = (pins: readonly AcceptedDescription[]): string[][] => [
-  ...namesOf(pins),
-  pins.map(({ upstream }) => upstream),
-  pins.map(({ upstreamName }) => upstreamName),
-  pins.map(({ definition }) => canonicalJson(definition)),
-  pins.map(({ digest }) => digest),
+const columnsOf = (descriptions: readonly AcceptedDescription[]): string[][] => [
+  ...namesOf(descriptions),
+  descriptions.map(({ upstream }) => upstream),
+  descriptions.map(({ upstreamName }) => upstreamName),
+  descriptions.map(({ definition }) => canonicalJson(definition)),
+  descriptions.map(({ digest }) => digest),
 ];

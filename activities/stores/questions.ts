@@ -30,7 +30,7 @@ type Column = 'question.sealed_form' | 'question.sealed_answer';
 const sealFor = (keys: CallSeals, column: Column, { key, content }: { key: string; content: unknown }): string =>
   keys.seal(column, JSON.stringify({ key, content }));
 
-/** Throws `ERR_SEAL_BROKEN` for what was sealed for another question. */
+/** Throws `ERR_SEAL_BROKEN` for a text that was sealed for another question. */
 function openFor<T>(keys: CallSeals, column: Column, { key, sealed }: { key: string; sealed: string }): T {
   const opened = JSON.parse(keys.open(column, sealed)) as { key: string; content: T };
   if (opened.key !== key) throw broken('it is for another question');

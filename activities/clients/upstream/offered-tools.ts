@@ -76,7 +76,7 @@ const SEPARATOR = '__';
 
 export interface PrefixedUpstream {
   readonly connection: UpstreamConnection;
-  /** What the public names of its tools and prompts begin with, separator included. Empty: they are the upstream's own. */
+  /** Prefix of the public names of its tools and prompts, separator included. Empty: they are the upstream's own. */
   readonly namePrefix: string;
 }
 

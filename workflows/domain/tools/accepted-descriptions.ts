@@ -13,7 +13,7 @@ export type Listed = UpstreamTool | UpstreamItem;
 export interface AcceptedDescription extends DescribedName {
   readonly upstream: string;
   readonly upstreamName: string;
-  /** What of it was accepted: of a tool everything, of others their `descriptionOf`. */
+  /** The accepted part: of a tool everything, of others their `descriptionOf`. */
   readonly definition: JsonObject;
   readonly digest: string;
 }
@@ -183,29 +183,29 @@ export interface Drift extends DescribedName {
  * be asked now and may still have it.
  */
 export function driftOf(
-  pinned: readonly AcceptedDescription[],
+  accepted: readonly AcceptedDescription[],
   listed: readonly Listed[],
   mayStillHave: (upstream: string, kind: DescribedKind) => boolean,
 ): readonly Drift[] {
-  const pins = new Map(pinned.map((pin) => [keyOf(pin), pin]));
+  const acceptedByKey = new Map(accepted.map((one) => [keyOf(one), one]));
   const keys = new Set(listed.map((thing) => keyOf(describedNameOf(thing))));
   const found = listed.flatMap((thing): Drift[] => {
     const name = describedNameOf(thing);
-    const pin = pins.get(keyOf(name));
-    if (pin === undefined) return [{ ...name, change: 'new', members: [], listed: asAccepted(thing) }];
-    if (isAsAccepted(thing, pin)) return [];
+    const before = acceptedByKey.get(keyOf(name));
     const now = asAccepted(thing);
-    return [{ ...name, change: 'changed', members: changedMembers(pin, now), pinned: pin, listed: now }];
+    if (before === undefined) return [{ ...name, change: 'new', members: [], listed: now }];
+    if (isAsAccepted(thing, before)) return [];
+    return [{ ...name, change: 'changed', members: changedMembers(before, now), pinned: before, listed: now }];
   });
-  const gone = pinned
-    .filter((pin) => !keys.has(keyOf(pin)) && !mayStillHave(pin.upstream, pin.kind))
-    .map((pin): Drift => ({ kind: pin.kind, name: pin.name, change: 'gone', members: [], pinned: pin }));
+  const gone = accepted
+    .filter((one) => !keys.has(keyOf(one)) && !mayStillHave(one.upstream, one.kind))
+    .map((one): Drift => ({ kind: one.kind, name: one.name, change: 'gone', members: [], pinned: one }));
   return [...found, ...gone].sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-function changedMembers(pin: AcceptedDescription, now: AcceptedDescription): readonly string[] {
-  const keys = [...new Set([...Object.keys(pin.definition), ...Object.keys(now.definition)])].sort();
+function changedMembers(before: AcceptedDescription, now: AcceptedDescription): readonly string[] {
+  const keys = [...new Set([...Object.keys(before.definition), ...Object.keys(now.definition)])].sort();
   const textOf = (value: Json | undefined) => (value === undefined ? undefined : canonicalJson(value));
-  const changed = keys.filter((key) => textOf(pin.definition[key]) !== textOf(now.definition[key]));
-  return [...(pin.upstream === now.upstream ? [] : ['upstream']), ...changed];
+  const changed = keys.filter((key) => textOf(before.definition[key]) !== textOf(now.definition[key]));
+  return [...(before.upstream === now.upstream ? [] : ['upstream']), ...changed];
 }

@@ -13,7 +13,7 @@ export interface MirroredArgument {
 /** The mirrored arguments of a tool. One wrong declaration keeps the whole tool from being offered. */
 export interface MirroredArguments {
   readonly mirrored: readonly MirroredArgument[];
-  /** What is wrong, as the end of a sentence about the tool. */
+  /** The fault, as the end of a sentence about the tool. */
   readonly fault?: string;
 }
 

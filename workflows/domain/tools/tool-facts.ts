@@ -4,11 +4,11 @@ import { mirroredArguments, type MirroredArguments } from './mirrored-arguments.
 import { declaredRequirements } from './requirements.ts';
 import { HINT_META, MAPPING_KEYWORD } from './wire-names.ts';
 
-/** What a tool mainly does to the world. */
+/** The main effect of a tool. */
 export const EFFECTS = ['read', 'write', 'delete', 'external'] as const;
 export type Effect = (typeof EFFECTS)[number];
 
-/** How much it matters who sees a result, rising. */
+/** The sensitivity of a result, rising. */
 export const SENSITIVITIES = ['public', 'internal', 'confidential', 'restricted'] as const;
 export type Sensitivity = (typeof SENSITIVITIES)[number];
 
