@@ -19,7 +19,7 @@ export function createDueCalls(pool: Pool) {
     due: (limit: number, skipped = 0) => ids('due-calls', DUE, [limit, skipped]),
     abandoned: (olderThanMs: number, limit: number) => ids('abandoned-calls', ABANDONED, [olderThanMs, limit]),
     /** Forgets the contents of calls past their retention; answers how many. */
-    forget: (limit: number) => callFunction<number>(pool, 'forget_ended', { limit }),
+    forget: (limit: number) => callFunction<number>(pool, 'forget', { limit }, 'forget_ended'),
   };
 }
 
@@ -39,7 +39,7 @@ export function createDuePolls(pool: Pool, { minMs, maxMs }: { minMs: number; ma
       await query(pool, 'defer-poll', `SELECT gateway.defer_poll($1, $2) FROM ${WITHOUT_FLUSH}`, [gatedCallId, ms]);
     },
     /** Has the workflow of the call signalled, which reads the resolution for itself. */
-    enqueueSignal: (gatedCallId: string): Promise<void> => callFunction(pool, 'enqueue_signal', { call: gatedCallId }),
+    enqueueSignal: (gatedCallId: string): Promise<void> => callFunction(pool, 'enqueue-signal', { call: gatedCallId }),
   };
 }
 

@@ -20,13 +20,18 @@ export function createGatedCallStore(pool: Pool, options: GatedCallOptions): Gat
     readTask: (taskId, owner) => readTask(pool, options, taskId, owner),
     recent: (owner, limit) => recentRequests(pool, options, owner, limit),
     cancel: (gatedCallId) =>
-      callFunction(pool, 'end_unclaimed', {
-        ...{ call: gatedCallId, to: 'cancelled', reason: 'client_cancelled', cause: 'client' },
-        retention_ms: retentionMs,
-      }),
+      callFunction(
+        pool,
+        'cancel',
+        {
+          ...{ call: gatedCallId, to: 'cancelled', reason: 'client_cancelled', cause: 'client' },
+          retention_ms: retentionMs,
+        },
+        'end_unclaimed',
+      ),
     answer: (gatedCallId, answers) => answerQuestions({ pool, ...options }, gatedCallId, answers),
     acceptCallback: ({ webhookId, bodyDigest, accessRequestId }) =>
-      callFunction(pool, 'accept_callback', {
+      callFunction(pool, 'accept-callback', {
         ...{ webhook_id: webhookId, body_digest: bodyDigest },
         request_key: seals.digest(accessRequestId),
       }),
@@ -74,7 +79,7 @@ async function readTask(
   owner: string,
 ): Promise<GatedCallView | undefined> {
   const found = await findTask(pool, options, taskId, owner);
-  if (found?.row.unread) await callFunction(pool, 'note_read', { call: found.row.id }).catch(ifAway(undefined));
+  if (found?.row.unread) await callFunction(pool, 'note-read', { call: found.row.id }).catch(ifAway(undefined));
   return found?.view;
 }
 

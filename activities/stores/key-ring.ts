@@ -102,7 +102,7 @@ export async function rewrapDataKeys(pool: Pool, seals: Seals, limit: number): P
   for (const row of rows) {
     try {
       const wrapped = seals.rewrap({ call: row.call_key, record: row.record_key });
-      await callFunction<boolean>(pool, 'rewrap_data_keys', {
+      await callFunction<boolean>(pool, 'rewrap-data-keys', {
         ...{ call: row.gated_call_id, from: row.key_id, to: currentKeyId },
         ...{ call_key: wrapped.call, record_key: wrapped.record },
       });

@@ -56,7 +56,7 @@ function submissionSteps(context: StepContext) {
   const { pool, seals } = context;
   /** Gives the right back, so that the next caller need not wait for the lease to run out. */
   const releaseSubmission = (gatedCallId: string): Promise<void> =>
-    callFunction(pool, 'release_submission', { call: gatedCallId });
+    callFunction(pool, 'release-submission', { call: gatedCallId });
   return {
     releaseSubmission,
 
@@ -128,7 +128,7 @@ function resolutionSteps(context: StepContext) {
   return {
     async grant(gatedCallId: string, generation: number, approval: Approval) {
       const keys = await sealsOf(context, gatedCallId);
-      return callFunction(pool, 'grant_approval', {
+      return callFunction(pool, 'grant-approval', {
         call: gatedCallId,
         generation,
         approval_key: seals.digest(approval.id),
@@ -142,7 +142,7 @@ function resolutionSteps(context: StepContext) {
     },
 
     end: (gatedCallId: string, to: 'denied' | 'cancelled' | 'failed', reason: EndReason, cause: string) =>
-      callFunction(pool, 'end_unclaimed', { call: gatedCallId, to, reason, cause, retention_ms: retentionMs }),
+      callFunction(pool, 'end-unclaimed', { call: gatedCallId, to, reason, cause, retention_ms: retentionMs }),
 
     /**
      * Keeps the statement of the access request service about the request of this generation, for the record. The first one stays.
@@ -161,7 +161,7 @@ function resolutionSteps(context: StepContext) {
 function requestAgain(context: StepContext) {
   return async ({ gatedCallId, generation }: PresentGeneration, next: NewSubmission, maxGenerations: number) => {
     const keys = await sealsOf(context, gatedCallId);
-    return callFunction(context.pool, 'request_again', {
+    return callFunction(context.pool, 'request-again', {
       call: gatedCallId,
       generation,
       submission_id: randomUUID(),
@@ -212,7 +212,7 @@ function executionSteps({ pool, retentionMs }: StepContext) {
       epoch: number;
       executionTimeoutMs: number;
     }) =>
-      callFunction<'won' | 'mine' | 'lost' | 'stale' | 'frozen'>(pool, 'claim_execution', {
+      callFunction<'won' | 'mine' | 'lost' | 'stale' | 'frozen'>(pool, 'claim-execution', {
         call: claim.gatedCallId,
         generation: claim.generation,
         decision: claim.decisionId,
@@ -224,7 +224,7 @@ function executionSteps({ pool, retentionMs }: StepContext) {
 
     /** The permit to send; false when it was given before or may no longer be given. */
     beginInvocation: (call: { gatedCallId: string; claimId: string; invocationId: string; upstreamKey: string }) =>
-      callFunction<boolean>(pool, 'begin_invocation', {
+      callFunction<boolean>(pool, 'begin-invocation', {
         ...{ call: call.gatedCallId, claim: call.claimId },
         ...{ invocation: call.invocationId, upstream_key: call.upstreamKey },
       }),
@@ -233,14 +233,18 @@ function executionSteps({ pool, retentionMs }: StepContext) {
 
 function settlementSteps(context: StepContext) {
   const { pool, seals, retentionMs } = context;
-  const settle = (of: { gatedCallId: string; invocationId: string; cause: string }, result: object) =>
-    callFunction(pool, 'settle_execution', {
-      ...{ call: of.gatedCallId, invocation: of.invocationId, cause: of.cause, retention_ms: retentionMs },
-      ...{ is_error: null, sealed_result: null, result_digest: null, ...result },
-    });
+  const settle = (statement: string, gatedCallId: string, invocation: string, end: Record<string, unknown>) =>
+    callFunction(
+      pool,
+      statement,
+      { call: gatedCallId, invocation, retention_ms: retentionMs, ...end },
+      'settle_execution',
+    );
   return {
     settleNotSent: (gatedCallId: string, invocationId: string) =>
-      settle({ gatedCallId, invocationId, cause: 'not_sent' }, {}),
+      settle('settle-not-sent', gatedCallId, invocationId, {
+        ...{ cause: 'not_sent', is_error: null, sealed_result: null, result_digest: null },
+      }),
 
     /**
      * `probe`: the outcome that the upstream tells afterwards. The result is JSON text. The process that sent the call has its
@@ -251,8 +255,10 @@ function settlementSteps(context: StepContext) {
       { isError, text }: { isError: boolean; text: string },
     ) {
       const keys = of.keys ? seals.forCall(of.gatedCallId, of.keys) : await sealsOf(context, of.gatedCallId);
-      const sealed = keys.seal('call_result.sealed_result', text);
-      return settle(of, { is_error: isError, sealed_result: sealed, result_digest: seals.digest(text) });
+      return settle('settle-execution', of.gatedCallId, of.invocationId, {
+        ...{ cause: of.cause, is_error: isError },
+        ...{ sealed_result: keys.seal('call_result.sealed_result', text), result_digest: seals.digest(text) },
+      });
     },
   };
 }

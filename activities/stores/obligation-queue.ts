@@ -16,7 +16,7 @@ export function createObligationQueue(pool: Pool, seals: Seals) {
     /** Keeps a message to be sent, once for its id. False: the id was added before. */
     add(message: ObligationMessage) {
       const keys = seals.forNewCall(message.id);
-      return callFunction<boolean>(pool, 'add_obligation', {
+      return callFunction<boolean>(pool, 'add-obligation', {
         ...{ id: message.id, key: keys.wrapped.call, message: keys.seal(COLUMN, JSON.stringify(message)) },
       });
     },
@@ -36,6 +36,6 @@ export function createObligationQueue(pool: Pool, seals: Seals) {
     },
 
     /** The message was taken, or is given up. Its id stays on record. */
-    drop: (id: string): Promise<void> => callFunction(pool, 'drop_obligation', { id }),
+    drop: (id: string): Promise<void> => callFunction(pool, 'drop-obligation', { id }),
   };
 }

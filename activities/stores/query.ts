@@ -30,15 +30,18 @@ export async function queryOne<Row extends QueryResultRow>(...statement: Paramet
   return row;
 }
 
-/** Calls a function of the schema `gateway` that answers one value: mostly the state that a call is in afterwards. */
+/**
+ * Calls a function of the schema `gateway` that answers one value: mostly the state that a call is in afterwards. By default the
+ * statement has the name of the function.
+ */
 export async function callFunction<Answer = GatedCallState>(
   pool: Pool,
-  name: string,
+  statement: string,
   parameters: Readonly<Record<string, unknown>>,
+  name = statement.replaceAll('-', '_'),
 ): Promise<Answer> {
   const { text, values } = functionCall(`gateway.${name}`, parameters);
-  const statement = `SELECT ${text} AS answer`;
-  return (await queryOne<{ answer: Answer }>(pool, name.replaceAll('_', '-'), statement, values)).answer;
+  return (await queryOne<{ answer: Answer }>(pool, statement, `SELECT ${text} AS answer`, values)).answer;
 }
 
 const PAUSE_MIN_MS = 50;
@@ -102,4 +105,4 @@ export async function sealsOf({ pool, seals }: StepContext, gatedCallId: string)
 
 /** Carries out the deadline of a call that has passed one, and answers its state. */
 export const expire = ({ pool, retentionMs }: Pick<StepContext, 'pool' | 'retentionMs'>, gatedCallId: string) =>
-  callFunction(pool, 'expire_gated_call', { call: gatedCallId, retention_ms: retentionMs });
+  callFunction(pool, 'expire', { call: gatedCallId, retention_ms: retentionMs }, 'expire_gated_call');

@@ -55,7 +55,7 @@ export function inputSteps(context: StepContext) {
     async askInput({ gatedCallId, generation }: PresentGeneration, asked: Asked): Promise<GatedCallState> {
       const keys = await sealsOf(context, gatedCallId);
       const sealed = ({ key, form }: TaskQuestion) => sealFor(keys, 'question.sealed_form', { key, content: form });
-      return callFunction(pool, 'ask_input', {
+      return callFunction(pool, 'ask-input', {
         call: gatedCallId,
         generation,
         form_digest: seals.digest(asked.formDigest),
@@ -93,7 +93,7 @@ export async function answerQuestions(
       content === 'declined' ? null : sealFor(keys, 'question.sealed_answer', { key, content }),
     ]),
   );
-  return callFunction(pool, 'answer_input', {
+  return callFunction(pool, 'answer-input', {
     call: gatedCallId,
     keys: [...sealed.keys()],
     sealed_answers: [...sealed.values()],

@@ -88,7 +88,7 @@ describe('a connection that breaks around a commit', () => {
   it.each(WHEN)('that of a cancellation (%s it is made): who repeats it is told how it stands', async (when) => {
     const { open, drive, view, calls, ledger } = lives(pool);
     const call = await open();
-    const cut = proxy.cut({ statement: 'end-unclaimed', when });
+    const cut = proxy.cut({ statement: 'cancel', when });
     await expect(calls.cancel(call.gatedCallId)).rejects.toMatchObject({ code: 'ERR_DATABASE_UNAVAILABLE' });
     await cut;
     expect(await view(call.taskId)).toMatchObject({ state: when === 'after' ? 'cancelled' : 'pending' });
