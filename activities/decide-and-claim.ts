@@ -1,5 +1,5 @@
 import { randomText, sha256 } from '../apps/shared/crypto.ts';
-import type { ActivityPorts, Ended, InputRequired, NextGeneration, Retry } from '../workflows/activity-ports.ts';
+import type { ActivityPorts, Ended, InputRequired, Retry } from '../workflows/activity-ports.ts';
 import {
   type AccessRequestOffer,
   type Approval,
@@ -19,9 +19,17 @@ import { type ActivityDeps, createCallStep, LATER_MS, untilDeadline, untilRetry 
 import { type CallProgress, databaseNow, type StoredCall } from './stores/stored-call.ts';
 
 type Decided = Awaited<ReturnType<ActivityPorts['decideAndClaim']>>;
+type NotClaimed = Exclude<Decided, { kind: 'claimed' }>;
+type ApprovedCall = StoredCall & { readonly approval: Approval };
 
 const ENDED = { kind: 'ended' } as const;
-const retry = (waitMs: number) => ({ kind: 'retry', waitMs }) as const;
+const retry = (waitMs: number): Retry => ({ kind: 'retry', waitMs });
+const putOff = (call: StoredCall, askedMs?: number): Retry => retry(untilRetry(call, askedMs));
+
+async function deny({ store }: ActivityDeps, { gatedCallId }: StoredCall, reason: EndReason): Promise<Ended> {
+  await store.end(gatedCallId, 'denied', reason, 're-evaluation');
+  return ENDED;
+}
 
 /**
  * Takes the one irrevocable right to execute an approved call, for a decision that was asked for just now. Cancel and expiry
@@ -30,12 +38,12 @@ const retry = (waitMs: number) => ({ kind: 'retry', waitMs }) as const;
 export function createDecideAndClaim(deps: ActivityDeps): ActivityPorts['decideAndClaim'] {
   return createCallStep<Decided>(deps, {
     known: (call) => withoutContent(deps, call),
-    take: createTake(deps),
+    take: (call) => take(deps, call),
     later: (_call, waitMs) => retry(waitMs),
   });
 }
 
-/** What follows from the row alone. Undefined: the step needs the content of the call. */
+/** The answer that follows from the row alone. Undefined: the step needs the content of the call. */
 async function withoutContent({ store }: ActivityDeps, call: CallProgress): Promise<Decided | undefined> {
   if (call.state === 'claimed') return { kind: 'claimed', executionTimeoutMs: Math.max(call.remainingMs, 1_000) };
   // The step was taken before, and its answer was lost.
@@ -50,46 +58,40 @@ async function withoutContent({ store }: ActivityDeps, call: CallProgress): Prom
 }
 
 /** Exchanges a fresh "allow" for the claim. */
-function createTake(deps: ActivityDeps): (call: StoredCall) => Promise<Decided> {
+async function take(deps: ActivityDeps, call: StoredCall): Promise<Decided> {
   const { store, settings } = deps;
-  const cause = createCauseToWait(deps);
-  const reEvaluate = createReEvaluate(deps);
-
-  return async (call) => {
-    const { gatedCallId, generation, epoch, approval } = call;
-    if (approval === undefined) return ENDED;
-    const waitMs = await cause(call);
-    if (waitMs !== undefined) return retry(waitMs);
-    const answer = await reEvaluate({ ...call, approval });
-    if (answer.kind !== 'allowed') return answer;
-    const { executionTimeoutMs } = settings;
-    const claimId = claimIdOf(gatedCallId, generation, sha256);
-    const { decisionId } = answer;
-    const outcome = await store.claim({ gatedCallId, generation, decisionId, claimId, epoch, executionTimeoutMs });
-    if (outcome === 'won' || outcome === 'mine') return { kind: 'claimed', executionTimeoutMs };
-    if (outcome === 'stale' || outcome === 'frozen') return retry(untilRetry(call));
-    // Lost to a deadline means that the deadline has to be carried out.
-    await store.expire(gatedCallId);
-    return ENDED;
-  };
+  const { gatedCallId, generation, epoch, approval } = call;
+  if (approval === undefined) return ENDED;
+  const waitMs = await causeToWait(deps, call);
+  if (waitMs !== undefined) return retry(waitMs);
+  const answer = await reEvaluate(deps, { ...call, approval });
+  if (answer.kind !== 'allowed') return answer;
+  const { executionTimeoutMs } = settings;
+  const claimId = claimIdOf(gatedCallId, generation, sha256);
+  const { decisionId } = answer;
+  const outcome = await store.claim({ gatedCallId, generation, decisionId, claimId, epoch, executionTimeoutMs });
+  if (outcome === 'won' || outcome === 'mine') return { kind: 'claimed', executionTimeoutMs };
+  if (outcome === 'stale' || outcome === 'frozen') return putOff(call);
+  // A claim that lost to a deadline means that the deadline has to be carried out.
+  await store.expire(gatedCallId);
+  return ENDED;
 }
 
 /** Milliseconds to wait while no policy decision can allow a claim: the clocks are wrong, or the database was restored. */
-function createCauseToWait({ clocksAgree, restores, log }: ActivityDeps) {
-  return async (call: StoredCall): Promise<number | undefined> => {
-    const { gatedCallId, mayBeCopied } = call;
-    if (!clocksAgree()) {
-      log.warn(
-        { gatedCall: gatedCallId },
-        'a claim is put off: the clocks are too far apart, or were not compared yet',
-      );
-      return untilRetry(call);
-    }
-    if (!restores.isCompared()) return LATER_MS;
-    if (!mayBeCopied || !(await restores.contradicts(gatedCallId))) return undefined;
-    await restores.report(gatedCallId);
-    return LATER_MS;
-  };
+async function causeToWait(
+  { clocksAgree, restores, log }: ActivityDeps,
+  call: StoredCall,
+): Promise<number | undefined> {
+  const { gatedCallId, mayBeCopied } = call;
+  if (!clocksAgree()) {
+    const why = 'a claim is put off: the clocks are too far apart, or were not compared yet';
+    log.warn({ gatedCall: gatedCallId }, why);
+    return untilRetry(call);
+  }
+  if (!restores.isCompared()) return LATER_MS;
+  if (!mayBeCopied || !(await restores.contradicts(gatedCallId))) return undefined;
+  await restores.report(gatedCallId);
+  return LATER_MS;
 }
 
 /** The PDP allows the call now. The decision is fresh for five seconds. */
@@ -102,55 +104,47 @@ interface Allowed {
  * The PDP's fresh answer with the approval as input, against the binding as it was captured and the policy as it is now.
  * An approval is an input to this decision and never a permission by itself (SEP-2848, Completion).
  */
-function createReEvaluate(
-  deps: ActivityDeps,
-): (call: StoredCall & { approval: Approval }) => Promise<Allowed | Retry | NextGeneration | InputRequired | Ended> {
-  const { store, clock } = deps;
-  const furtherInput = createFurtherInput(deps);
-  const requestAgain = createRequestAgain(deps);
-  const deny = async (call: StoredCall, reason: EndReason) => {
-    await store.end(call.gatedCallId, 'denied', reason, 're-evaluation');
-    return { kind: 'ended' } as const;
-  };
-
-  return async (call) => {
-    if (!isIntact(call.binding, sha256)) return deny(call, 'binding_integrity');
-    try {
-      const tool = await checkTool(deps, call);
-      if (tool === 'tool_changed' || tool === 'requirement_unmet') return await deny(call, tool);
-      if (tool === 'undecided') return putOff(call);
-      // Asked last, and as old as the question: an upstream that lists its tools slowly, or a database that is slow to take
-      // the decision, must not make an old answer count as a fresh one.
-      const askedAtMs = databaseNow(call, clock);
-      const decision = await decide(deps, call);
-      const decisionId = await store.recordDecision(call, decision, askedAtMs);
-      if (decision.kind === 'allow') return { kind: 'allowed', decisionId };
-      if (decision.kind === 'retry') return putOff(call, decision.retryAfterMs);
-      // Whoever made the call had signed in by then as the binding says, and nobody can do so for it now.
-      if (decision.kind === 'deny') return await deny(call, decision.unmet ? 'obligation_unmet' : 'policy_denied');
-      const input = await furtherInput(call, decision.offer);
-      if (input.kind !== 'given') return input;
-      // The next step submits; should this process die before, a poll of any worker does.
-      return { kind: (await requestAgain(call, decision, input.additions)) ? 'next_generation' : 'ended' };
-    } catch (error) {
-      if (!(error instanceof CountersignError) || !error.retryable) throw error;
-      deps.log.warn({ gatedCall: call.gatedCallId, code: error.code }, 're-evaluation is put off');
-      return putOff(call);
+async function reEvaluate(deps: ActivityDeps, call: ApprovedCall): Promise<Allowed | NotClaimed> {
+  const { store, clock, log } = deps;
+  if (!isIntact(call.binding, sha256)) return deny(deps, call, 'binding_integrity');
+  try {
+    const tool = await checkTool(deps, call);
+    if (tool === 'tool_changed' || tool === 'requirement_unmet') return await deny(deps, call, tool);
+    if (tool === 'undecided') return putOff(call);
+    // Asked last, and as old as the request: an upstream that lists its tools slowly, or a database that is slow to take
+    // the decision, must not make an old answer count as a fresh one.
+    const askedAtMs = databaseNow(call, clock);
+    const decision = await decide(deps, call);
+    const decisionId = await store.recordDecision(call, decision, askedAtMs);
+    switch (decision.kind) {
+      case 'allow':
+        return { kind: 'allowed', decisionId };
+      case 'retry':
+        return putOff(call, decision.retryAfterMs);
+      case 'deny':
+        // The caller had signed in by then as the binding says, and cannot sign in anew for a call that waits.
+        return await deny(deps, call, decision.unmet ? 'obligation_unmet' : 'policy_denied');
+      case 'requestable':
+        return await requestAgain(deps, call, decision);
     }
-  };
+  } catch (error) {
+    if (!(error instanceof CountersignError) || !error.retryable) throw error;
+    log.warn({ gatedCall: call.gatedCallId, code: error.code }, 're-evaluation is put off');
+    return putOff(call);
+  }
 }
 
 /**
- * What the questions of the call come to now. The approval is for one of them, so each is asked by itself; the others have to be
- * allowed as they are.
+ * The joint decision on all evaluation requests of the call. The approval is for one of them, so each is asked by itself; the
+ * others have to be allowed as they are.
  */
 async function decide(
   { pdp }: ActivityDeps,
-  { binding: { evaluation, others = [], claims }, approval }: StoredCall & { approval: Approval },
+  { binding: { evaluation, others = [], claims }, approval }: ApprovedCall,
 ): Promise<Decision> {
   const [decision, ...further] = await Promise.all([
     pdp.evaluate(evaluation, approval, claims),
-    ...others.map((question) => pdp.evaluate(question, undefined, claims)),
+    ...others.map((request) => pdp.evaluate(request, undefined, claims)),
   ]);
   const { decision: ofOthers } = joinDecisions(further);
   if (further.length > 0 && ofOthers.kind !== 'allow') return refused(ofOthers);
@@ -158,8 +152,8 @@ async function decide(
 }
 
 /**
- * Whether the tool is the one that the call was made for, still is the one that the operator accepted, and everything it
- * requires is the case now. `undecided`: that cannot be looked at at the moment.
+ * Whether the tool is the one that the call was made for, still is the one that the operator accepted, and meets its
+ * requirements now. `undecided`: that cannot be checked at the moment.
  */
 async function checkTool(
   { upstreams, acceptedTools, requirements: checks, log }: ActivityDeps,
@@ -168,7 +162,7 @@ async function checkTool(
   const tool = await upstreams.find(binding.tool, { live: true });
   if (tool?.digest !== binding.toolDigest) return 'tool_changed';
   if ((await acceptedTools.among([tool])).length === 0) return 'tool_changed';
-  // Other questions than those that were answered and approved belong to another call (SEP-2848, Completion).
+  // Other evaluation requests than those that were answered and approved belong to another call (SEP-2848, Completion).
   if (mappingDigest(tool.facts.mapping, sha256) !== binding.mappingDigest) return 'tool_changed';
   const { requirements } = tool.facts;
   const { caller, claims = {} } = binding;
@@ -180,67 +174,66 @@ async function checkTool(
   return undecided.length > 0 ? 'undecided' : 'fit';
 }
 
-const putOff = (call: StoredCall, askedMs?: number): Retry => ({ kind: 'retry', waitMs: untilRetry(call, askedMs) });
-
 /**
  * The policy wants a further approval: the present generation is used up and the next submission is recorded, with a key
- * of its own, in one commit and before the access request service is told. Answers whether there is a next generation; without
- * one the call has ended. @see SEP-2848, Completion (request)
+ * of its own, in one commit and before the access request service is told. The next step submits it; should this process die
+ * before, a poll of any worker does. Without a next generation the call has ended. @see SEP-2848, Completion (request)
  */
-function createRequestAgain({ store, settings }: Pick<ActivityDeps, 'store' | 'settings'>) {
-  return async (
-    call: StoredCall,
-    denial: Extract<Decision, { kind: 'requestable' }>,
-    additions: Additions | undefined,
-  ): Promise<boolean> => {
-    const { caller, evaluation } = call.binding;
-    const generation = call.generation + 1;
-    const next = newSubmission({ evaluation, caller, denial, generation, additions }, settings, randomText);
-    return (await store.requestAgain(call, next, settings.maxGenerations)) === 'pending';
-  };
+async function requestAgain(
+  deps: ActivityDeps,
+  call: StoredCall,
+  denial: Extract<Decision, { kind: 'requestable' }>,
+): Promise<NotClaimed> {
+  const { store, settings } = deps;
+  const { caller, evaluation } = call.binding;
+  const input = await furtherInput(deps, call, denial.offer);
+  if (input.kind !== 'given') return input;
+  const facts = { evaluation, caller, denial, generation: call.generation + 1, additions: input.additions };
+  const next = newSubmission(facts, settings, randomText);
+  const state = await store.requestAgain(call, next, settings.maxGenerations);
+  return state === 'pending' ? { kind: 'next_generation' } : ENDED;
 }
 
-/** A form that is another one each time its answers are there is not asked about a fourth time. */
+/** A form that changes each time its answers are there is asked no fourth time. */
 const MAX_ROUNDS = 3;
 const KEY_BYTES = 16;
 
-/** What the next access request is given beside the call; nothing where it needs nothing. */
+/** The input for the next access request; undefined where it needs none. */
 interface Given {
   readonly kind: 'given';
   readonly additions: Additions | undefined;
 }
 
 /**
- * What a further access request needs of the requester: what was said for the first one, where it needs the same; else what was
- * said in this generation. What nobody said is asked within the task, and then the call waits. A call that cannot be asked is denied:
- * an incomplete request is not made.
+ * The input of the requester for a further access request: the answers to the first one, where it needs the same; else the answers
+ * of this generation. A missing answer is asked for within the task, and then the call waits. A call that cannot be asked is
+ * denied: an incomplete request is not made.
  * @see SEP-2848, Collecting submission input (APPR-094); ARAP-FRM-03, ARAP-FRM-04
  */
-function createFurtherInput({ store, requestForms, settings }: ActivityDeps) {
-  return async (call: StoredCall, offer: AccessRequestOffer): Promise<Given | InputRequired | Ended> => {
-    const { requestSchemaUrl: schemaUrl, requestCatalogsUrl: catalogsUrl } = offer;
-    const { input } = call.binding;
-    if (schemaUrl === undefined) return { kind: 'given', additions: undefined };
-    // What was never held against a catalog is no value of one; what was, is by the service once more.
-    const isChosen = catalogsUrl === undefined || input?.isFromCatalogs === true;
-    if (schemaUrl === input?.schemaUrl && isChosen) return { kind: 'given', additions: input.additions };
-    // Within a task there is one form for everything, and a choice takes several.
-    const form = catalogsUrl === undefined ? await requestForms.at(schemaUrl) : undefined;
-    if (form === undefined) {
-      await store.end(call.gatedCallId, 'denied', 'input_missing', 're-evaluation');
-      return { kind: 'ended' };
-    }
-    const digest = formDigest(form, sha256);
-    // Where nothing has to be said, nobody is held up for what might be.
-    const additions = additionsOf(form, await store.givenInput(call, digest));
-    if (additions !== undefined) return { kind: 'given', additions };
-    const state = await store.askInput(call, {
-      // Never a key of a question that comes before a task, nor one that was given out before.
-      questions: questionsOf(form).map((part, n) => ({ key: `input-${n + 1}-${randomText(KEY_BYTES)}`, form: part })),
-      formDigest: digest,
-      maxGenerations: settings.maxGenerations,
-      maxRounds: MAX_ROUNDS,
-    });
-    return state === 'input_required' ? { kind: 'input_required', waitMs: untilDeadline(call) } : { kind: 'ended' };
-  };
+async function furtherInput(
+  deps: ActivityDeps,
+  call: StoredCall,
+  { requestSchemaUrl: schemaUrl, requestCatalogsUrl: catalogsUrl }: AccessRequestOffer,
+): Promise<Given | InputRequired | Ended> {
+  const { store, requestForms, settings } = deps;
+  const { input } = call.binding;
+  if (schemaUrl === undefined) return { kind: 'given', additions: undefined };
+  // A value that was never checked against a catalog is not from it. The service checks the others once more.
+  const isChosen = catalogsUrl === undefined || input?.isFromCatalogs === true;
+  if (schemaUrl === input?.schemaUrl && isChosen) return { kind: 'given', additions: input.additions };
+  // Within a task there is one form for everything, and a choice takes several.
+  const form = catalogsUrl === undefined ? await requestForms.at(schemaUrl) : undefined;
+  if (form === undefined) return deny(deps, call, 'input_missing');
+  const digest = formDigest(form, sha256);
+  // A form without required fields holds no call up.
+  const additions = additionsOf(form, await store.givenInput(call, digest));
+  if (additions !== undefined) return { kind: 'given', additions };
+  const state = await store.askInput(call, {
+    // Never a key of a question that comes before a task, nor one that was given out before.
+    questions: questionsOf(form).map((part, n) => ({ key: `input-${n + 1}-${randomText(KEY_BYTES)}`, form: part })),
+    formDigest: digest,
+    maxGenerations: settings.maxGenerations,
+    maxRounds: MAX_ROUNDS,
+  });
+  return state === 'input_required' ? { kind: 'input_required', waitMs: untilDeadline(call) } : ENDED;
 }

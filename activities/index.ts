@@ -6,7 +6,6 @@ import { createInvokeTool } from './invoke-tool.ts';
 import { createReadResolution } from './read-resolution.ts';
 import { createSettle } from './settle.ts';
 
-/** The activities of the worker, bound to what they reach the world through. */
 export function createActivities(deps: ActivityDeps): ActivityPorts {
   return {
     readResolution: inScope(endedOnceGone(deps, createReadResolution(deps))),
@@ -16,22 +15,22 @@ export function createActivities(deps: ActivityDeps): ActivityPorts {
   };
 }
 
-/** Whatever a step logs, and whatever it asks other services, is about its call. */
+/** Names the call in each line that a step logs and in each request that it makes. */
 const inScope =
   <Answer>(step: (call: GatedCallRef) => Promise<Answer>) =>
   (call: GatedCallRef): Promise<Answer> =>
     inLogScope({ gatedCall: call.gatedCallId }, () => step(call));
 
 /**
- * A step that fails because its call is gone says that the call has ended: repeating it finds nothing, for ever. Checked
- * after a failure only, so that a step costs no more for it, and a call that goes in the middle of a step counts, too.
+ * A step that fails because its call is gone says that the call has ended: a repetition would never find it. Checked after a
+ * failure only, so that a step costs no more for it, and a call that goes in the middle of a step counts, too.
  */
 function endedOnceGone<Answer>({ store, log }: ActivityDeps, step: (call: GatedCallRef) => Promise<Answer>) {
   return async (call: GatedCallRef): Promise<Answer | Ended> => {
     try {
       return await step(call);
     } catch (error) {
-      // Where that cannot be told now either, what the step failed of stays the failure.
+      // Where that cannot be told now either, the step's own failure stands.
       if (!(await store.isGone(call.gatedCallId).catch(() => false))) throw error;
       log.warn({ gatedCall: call.gatedCallId }, 'a gated call is gone; its workflow ends');
       return { kind: 'ended' };

@@ -15,10 +15,9 @@ const IDEMPOTENCY_KEY_META = 'dev.countersign/idempotency-key';
 const HEARTBEAT_MS = 3_000;
 
 /**
- * Sends the bound call, once. The permit row is written before the first byte leaves, and nobody gets a second one, so
- * a repetition of this step by whatever cause sends nothing. A lost answer leaves the permit without a result: the
- * call then ends as `outcome_unknown` at its execution deadline. The database may be away meanwhile: the permit and the
- * result are held on to here until that deadline, because nobody else has them.
+ * Sends the bound call, once. The permit row is written before the first byte leaves, and there is never a second one, so a
+ * repeated step sends nothing. A lost answer leaves the permit without a result: the call then ends as `outcome_unknown` at its
+ * execution deadline. While the database is away, this process keeps permit and result until that deadline: no other has them.
  */
 export function createInvokeTool(deps: ActivityDeps): ActivityPorts['invokeTool'] {
   const { store, clock } = deps;
@@ -27,7 +26,7 @@ export function createInvokeTool(deps: ActivityDeps): ActivityPorts['invokeTool'
     const asked = clock.monotonicMs();
     const call = await store.load(gatedCallId);
     if (call.state !== 'claimed' || call.remainingMs <= 0) return;
-    // Counted from the question, for the answer may have been long on its way: never later than the deadline itself.
+    // Counted from before the read, since its answer may have been long on its way: never later than the deadline itself.
     const endsAt = asked + call.remainingMs;
     const permit = {
       gatedCallId,
@@ -58,7 +57,7 @@ interface Permit {
 
 /**
  * Whether this process has the permit. When the answer was lost it asks again as the same invocation: the permit may
- * have been given to it then, and nobody but this process knows that nothing was sent on it.
+ * have been given to it then, and only this process knows that nothing was sent on it.
  */
 async function obtain({ store, clock }: ActivityDeps, permit: Permit, endsAt: number): Promise<boolean> {
   let wasLost = false;
@@ -78,7 +77,7 @@ async function send(
   call: StoredCall,
   permit: { upstreamKey: string; permittedAt: number; endsAt: number },
 ): Promise<InvocationResult> {
-  // Past the deadline the call has ended as unknown, whatever this process was held up by between permit and sending.
+  // Past the deadline the call has ended as unknown, however long this process was held up between permit and sending.
   const sendBy = Math.min(permit.permittedAt + limits.sendWindowMs, permit.endsAt);
   return upstreams.call(
     {
@@ -94,7 +93,7 @@ async function send(
   );
 }
 
-/** Writes down how the one invocation ended, as far as that is certain; an answer that is missing is left open. */
+/** Records how the one invocation ended, as far as that is certain. A missing answer stays open. */
 export async function storeResult(
   { store, log }: Pick<ActivityDeps, 'store' | 'log'>,
   of: Parameters<LifecycleStore['settleResult']>[0],
@@ -107,19 +106,15 @@ export async function storeResult(
     log.warn({ gatedCall: gatedCallId, cause: result.cause }, 'a claimed call was not sent');
     await store.settleNotSent(gatedCallId, invocationId);
   } else {
-    const { isError, text } = storedResult(result);
-    await store.settleResult(of, { isError, text });
+    await store.settleResult(of, storedResult(result));
   }
 }
 
-/** A JSON-RPC error means that the tool was reached and did not do what was asked: to the client it is a tool error. */
-function storedResult(result: Extract<InvocationResult, { kind: 'result' | 'error' }>): {
-  isError: boolean;
-  text: string;
-} {
+/** A JSON-RPC error means that the tool was reached and failed: to the client it is a tool error. */
+function storedResult(result: Extract<InvocationResult, { kind: 'result' | 'error' }>) {
   if (result.kind === 'result') return { isError: result.isError, text: JSON.stringify(result.result) };
   const { code, message, isOurs } = result;
-  // Said apart: a text of the upstream in a sentence of ours would pass for our word.
+  // In a text of its own: words of the upstream within a sentence of ours would pass for ours.
   const texts = isOurs
     ? [message]
     : [`The upstream server answered with an error (${code}). The next text is its own:`, message];

@@ -18,105 +18,96 @@ const ENDS = {
   failed: { to: 'failed', reason: 'resolution_failed' },
 } as const satisfies Record<string, { to: 'denied' | 'cancelled' | 'failed'; reason: EndReason }>;
 
-/** How the access request of a call stands; `unknown` when it cannot be read now. */
-type RequestStatus = ResolutionStatus | { readonly kind: 'unknown' };
-
-/** Asks the authoritative source how the access request of a call stands. Submits the request that is not there yet. */
-function createRequestStatus(
-  deps: Pick<ActivityDeps, 'accessRequests' | 'ensureSubmitted' | 'log'>,
-): (call: Pick<StoredCall, 'gatedCallId' | 'handle'>) => Promise<RequestStatus> {
-  return async ({ gatedCallId, handle }) => {
-    try {
-      if (handle !== undefined) return await deps.accessRequests.read(handle);
-      await deps.ensureSubmitted({ gatedCallId });
-      return { kind: 'pending' };
-    } catch (error) {
-      if (isSealBroken(error) || !(error instanceof CountersignError)) throw error;
-      deps.log.warn({ gatedCall: gatedCallId, code: error.code }, 'status of an access request could not be read');
-      return { kind: 'unknown' };
-    }
-  };
-}
-
 const GRANTED: Granted = { kind: 'granted' };
+const ENDED: Ended = { kind: 'ended' };
 const open = ({ generation }: CallProgress, waitMs: number): StillOpen => ({ kind: 'open', generation, waitMs });
 const isPastGrant = ({ state }: CallProgress) => ['granted', 'input_required', 'claimed'].includes(state);
 
-/** Asks the access request service how the request of a pending call stands, and moves the call on by what it says. */
+/** Asks the access request service how the request of a pending call stands, and moves the call on by the answer. */
 export function createReadResolution(deps: ActivityDeps): ActivityPorts['readResolution'] {
   const { store } = deps;
-  const requestStatus = createRequestStatus(deps);
-  const keepStatement = createKeepStatement(deps);
-  const keepWhatIsKnown = createKeepWhatIsKnown(deps);
-
   return createCallStep<Granted | StillOpen>(deps, {
     later: (call, waitMs) => (isPastGrant(call) ? GRANTED : open(call, waitMs)),
 
     async known(call) {
       if (isPastGrant(call)) return GRANTED;
-      if (call.state !== 'pending') return { kind: 'ended' };
+      if (call.state !== 'pending') return ENDED;
       if (call.remainingMs > 0) return undefined;
-      await keepWhatIsKnown(call);
+      await keepVotesUntilDeadline(deps, call);
       await store.expire(call.gatedCallId);
-      return { kind: 'ended' };
+      return ENDED;
     },
 
     async take(call): Promise<Granted | StillOpen | Ended> {
       const { gatedCallId, generation } = call;
-      const status = await requestStatus(call);
+      const status = await requestStatus(deps, call);
       if (status.kind === 'pending') return open(call, untilDeadline(call));
       if (status.kind === 'unknown') return open(call, waitWithin(call, { minMs: UNKNOWN_MS, maxMs: UNKNOWN_MS }));
-      await keepStatement(call, status);
+      await keepStatement(deps, call, status);
       if (status.kind === 'granted') {
         const state = await store.grant(gatedCallId, generation, status.approval);
-        return state === 'granted' ? GRANTED : { kind: 'ended' };
+        return state === 'granted' ? GRANTED : ENDED;
       }
-      const end = ENDS[status.kind];
-      await store.end(gatedCallId, end.to, end.reason, 'resolution');
-      return { kind: 'ended' };
+      const { to, reason } = ENDS[status.kind];
+      await store.end(gatedCallId, to, reason, 'resolution');
+      return ENDED;
     },
   });
+}
+
+/** How the access request of a call stands; `unknown` when it cannot be read now. */
+type RequestStatus = ResolutionStatus | { readonly kind: 'unknown' };
+
+/** Asks the authoritative source how the access request of a call stands. Submits the request that is not there yet. */
+async function requestStatus(
+  deps: Pick<ActivityDeps, 'accessRequests' | 'ensureSubmitted' | 'log'>,
+  { gatedCallId, handle }: Pick<StoredCall, 'gatedCallId' | 'handle'>,
+): Promise<RequestStatus> {
+  try {
+    if (handle !== undefined) return await deps.accessRequests.read(handle);
+    await deps.ensureSubmitted({ gatedCallId });
+    return { kind: 'pending' };
+  } catch (error) {
+    if (isSealBroken(error) || !(error instanceof CountersignError)) throw error;
+    deps.log.warn({ gatedCall: gatedCallId, code: error.code }, 'status of an access request could not be read');
+    return { kind: 'unknown' };
+  }
 }
 
 type Resolving = Pick<StoredCall, 'gatedCallId' | 'generation'> & Partial<Pick<StoredCall, 'handle'>>;
 
 /**
- * Keeps who resolved the access request of a call, as its service states it, before the call is moved on by that: the record of
- * the call takes it in when it is written, and the service forgets. Nothing rests on it, so a call never fails for it.
+ * Keeps who resolved the access request of a call, as its service states it, before the call is moved on: the record of the call
+ * takes it in when it is written, and the service forgets. No decision rests on it, so a call never fails for it.
  */
-function createKeepStatement({
-  store,
-  accessRequests,
-  log,
-}: Pick<ActivityDeps, 'accessRequests' | 'log'> & { readonly store: Pick<ActivityDeps['store'], 'keepStatement'> }) {
-  return async ({ gatedCallId, generation, handle }: Resolving, status: ResolutionStatus): Promise<void> => {
-    const statement = handle && (await accessRequests.stated(handle, status));
-    if (statement === undefined) return;
-    if (statement.kind === 'unreadable') {
-      log.error(
-        { gatedCall: gatedCallId, generation, alarm: 'statement_unreadable' },
-        'the access request service states who resolved a request, and it cannot be read: the record will say so',
-      );
-    }
-    await store.keepStatement(gatedCallId, generation, statement);
-  };
+async function keepStatement(
+  { store, accessRequests, log }: ActivityDeps,
+  { gatedCallId, generation, handle }: Resolving,
+  status: ResolutionStatus,
+): Promise<void> {
+  const statement = handle && (await accessRequests.stated(handle, status));
+  if (statement === undefined) return;
+  if (statement.kind === 'unreadable') {
+    log.error(
+      { gatedCall: gatedCallId, generation, alarm: 'statement_unreadable' },
+      'the access request service states who resolved a request, and it cannot be read: the record will say so',
+    );
+  }
+  await store.keepStatement(gatedCallId, generation, statement);
 }
 
 /**
- * The same for a call whose deadline has passed: the votes until then. Whoever else carries the deadline out meanwhile waits for
- * nobody, so this is for the record alone, and whatever comes in between leaves it out.
+ * Keeps the votes that were cast until a deadline, for the record alone. Another process may carry the deadline out first; the
+ * record then goes without them.
  */
-function createKeepWhatIsKnown(deps: Parameters<typeof createKeepStatement>[0]) {
-  const keepStatement = createKeepStatement(deps);
-  return async (call: Resolving): Promise<void> => {
-    if (call.handle === undefined) return;
-    try {
-      await keepStatement(call, await deps.accessRequests.read(call.handle));
-    } catch (error) {
-      if (!(error instanceof CountersignError)) throw error;
-      deps.log.warn({ gatedCall: call.gatedCallId, code: error.code }, 'votes before a deadline could not be read');
-    }
-  };
+async function keepVotesUntilDeadline(deps: ActivityDeps, call: Resolving): Promise<void> {
+  if (call.handle === undefined) return;
+  try {
+    await keepStatement(deps, call, await deps.accessRequests.read(call.handle));
+  } catch (error) {
+    if (!(error instanceof CountersignError)) throw error;
+    deps.log.warn({ gatedCall: call.gatedCallId, code: error.code }, 'votes before a deadline could not be read');
+  }
 }
 
 type PollDeps = Pick<ActivityDeps, 'accessRequests' | 'ensureSubmitted' | 'log'> & {
@@ -125,24 +116,21 @@ type PollDeps = Pick<ActivityDeps, 'accessRequests' | 'ensureSubmitted' | 'log'>
 };
 
 /**
- * Asks whether an access request was resolved without a word of it coming here, and signals the workflow if so. Moves
- * nothing by itself: the workflow reads the resolution again.
+ * Asks whether an access request was resolved without a notice to this side, and signals the workflow if so. Moves nothing by
+ * itself: the workflow reads the resolution again.
  */
 export function createPollResolution(deps: PollDeps): (gatedCallId: string) => Promise<void> {
   const { store, duePolls, log } = deps;
-  const requestStatus = createRequestStatus(deps);
 
   async function poll(gatedCallId: string): Promise<RequestStatus | { readonly kind: 'seal_broken' }> {
     try {
-      return await requestStatus(await store.load(gatedCallId));
+      return await requestStatus(deps, await store.load(gatedCallId));
     } catch (error) {
       // The workflow denies such a call, and raises the alarm.
       if (isSealBroken(error)) return { kind: 'seal_broken' };
-      if (isSealingKeyMissing(error)) {
-        alarmMissingKey(log, gatedCallId, error);
-        return { kind: 'unknown' };
-      }
-      throw error;
+      if (!isSealingKeyMissing(error)) throw error;
+      alarmMissingKey(log, gatedCallId, error);
+      return { kind: 'unknown' };
     }
   }
 

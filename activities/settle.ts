@@ -7,13 +7,13 @@ import { storeResult } from './invoke-tool.ts';
 import { type ActivityDeps, LATER_MS } from './step.ts';
 import type { CallProgress } from './stores/stored-call.ts';
 
-/** Where nothing can be said of the call now: while the database is frozen, mostly. */
+/** The outcome cannot be told now: mostly while the database is frozen. */
 const LATER = { kind: 'retry', waitMs: LATER_MS } as const;
 const PROBE_PAUSE_MS = 2_000;
 
 /**
- * Says what is known of an execution whose attempt is over. Only the database is asked, and then the upstream's probe where
- * there is one: how the attempt ended elsewhere does not matter.
+ * Records the outcome of an execution whose attempt is over. It asks the database, then the upstream's probe where there is one.
+ * How the attempt ended in this process does not matter.
  */
 export function createSettle(deps: ActivityDeps): ActivityPorts['settle'] {
   const { store, settings, restores, log } = deps;
@@ -23,7 +23,7 @@ export function createSettle(deps: ActivityDeps): ActivityPorts['settle'] {
     const call = await store.progress(gatedCallId);
     if (isTerminal(call.state)) return { kind: 'ended' };
     if (call.state !== 'claimed') {
-      // It was claimed, or this step would not be taken: the row has forgotten that.
+      // This step is taken after a claim only: the row has forgotten it.
       await restores.report(gatedCallId);
       return LATER;
     }
@@ -54,7 +54,7 @@ export function createSettle(deps: ActivityDeps): ActivityPorts['settle'] {
 
 const annotations = z.object({ annotations: z.object({ readOnlyHint: z.literal(true) }) });
 
-/** What a probe tool answers in its `structuredContent`. Anything else says nothing. */
+/** The `structuredContent` of a probe tool's answer. Any other answer counts as none. */
 const answer = z.looseObject({
   outcome: z.enum(['done', 'never']),
   /** The `CallToolResult` of the execution that was done. */
@@ -66,10 +66,10 @@ const answer = z.looseObject({
 const DONE = { content: [{ type: 'text', text: 'The tool ran. Its own answer was lost.' }] };
 
 /**
- * Asks the upstream what became of an execution whose answer was lost: by a read-only tool of the same upstream that the
- * configuration names, which is given the idempotency key of the one invocation. It is never a second call of the tool.
- * `never` has to mean that the upstream has not run it and will not, should the call still arrive. Undefined: nothing
- * certain is known. A tool that does not say of itself that it only reads is never asked: it would be run again and again.
+ * Asks the upstream for the outcome of an execution whose answer was lost: by a read-only tool of the same upstream that the
+ * configuration names, with the idempotency key of the one invocation. It is never a second call of the tool. `never` has to mean
+ * that the upstream has not run it and will not, should the call still arrive. Undefined: nothing certain is known. A tool that
+ * does not declare that it only reads is never asked, since it would run again and again.
  */
 export function createOutcomeProbe(deps: Pick<ActivityDeps, 'upstreams' | 'settings' | 'log' | 'clock' | 'limits'>) {
   const { upstreams, settings, log, clock, limits } = deps;
@@ -94,7 +94,7 @@ export function createOutcomeProbe(deps: Pick<ActivityDeps, 'upstreams' | 'setti
   };
 }
 
-/** The public name of another tool of the call's upstream: what comes before a tool's own name is the same for both. */
+/** The public name of another tool of the call's upstream: both have the same prefix. */
 const publicNameBeside = ({ tool, upstreamTool }: Pick<CallProgress, 'tool' | 'upstreamTool'>, another: string) =>
   `${tool.slice(0, tool.length - upstreamTool.length)}${another}`;
 

@@ -17,17 +17,17 @@ import type { Upstreams } from '../workflows/domain/upstream-ports.ts';
 import type { LifecycleStore } from './stores/lifecycle.store.ts';
 import type { CallProgress, StoredCall } from './stores/stored-call.ts';
 
-/** Notices a database that has forgotten what was done, as far as the engine remembers it. */
+/** Notices a database that lost rows, as far as the engine remembers them. */
 export interface RestoreWatch {
-  /** Whether database and engine were held against each other, and none is behind the other, since the database last answered. */
+  /** Whether database and engine were compared since the database last answered, and neither is behind the other. */
   isCompared(): boolean;
   /** Whether the engine remembers, in another run than this one, that the call was sent or had ended. */
   contradicts(gatedCallId: string): Promise<boolean>;
-  /** The engine was further with this call than its row is: nothing is executed any more until that was looked into. */
+  /** The engine was further with this call than its row is: nothing is executed until an operator has reconciled both. */
   report(gatedCallId: string): Promise<void>;
 }
 
-/** Everything the activities reach the world through. Durations in milliseconds. */
+/** The connections of the activities. Durations in milliseconds. */
 export interface ActivityDeps extends Timing {
   readonly store: LifecycleStore;
   readonly pdp: Pick<PolicyDecisionPoint, 'evaluate'>;
@@ -43,9 +43,8 @@ export interface ActivityDeps extends Timing {
   readonly log: Logger;
   readonly settings: SubmissionSettings & {
     readonly executionTimeoutMs: number;
-    /** Access requests that may be made one after another for one gated call. */
     readonly maxGenerations: number;
-    /** For a tool, by its public name: the tool of the same upstream that says what became of an execution. */
+    /** For a tool, by its public name: the tool of the same upstream that tells the outcome of an execution. */
     readonly outcomeProbes: Readonly<Record<string, string>>;
   };
 }
@@ -58,19 +57,17 @@ export function alarmMissingKey(log: Logger, gatedCallId: string, error: unknown
   );
 }
 
-/** A step on the way to the claim. */
 interface CallStep<Answer> {
-  /** What follows from the row alone. Undefined: the step needs the content of the call. */
+  /** The answer that follows from the row alone. Undefined: the step needs the content of the call. */
   readonly known: (call: CallProgress & Pick<Partial<StoredCall>, 'handle'>) => Promise<Answer | Ended | undefined>;
   readonly take: (call: StoredCall) => Promise<Answer | Ended>;
-  /** Says that the call cannot be moved on now. */
   readonly later: (call: CallProgress, waitMs: number) => Answer;
 }
 
 /**
- * What holds for each step on the way to the claim. A call whose sealed parts were tampered with, or swapped with another's,
- * is denied; it takes no other call with it. One that is sealed under a key which this process does not have cannot be told
- * from one in the middle of a change of keys: it waits, up to its deadline. `ended` is answered for an ended row only.
+ * The rules of each step on the way to the claim. A call whose sealed parts were tampered with, or swapped with another's, is
+ * denied, and affects no other call. A call that is sealed under a key which this process does not have may be in the middle of
+ * a change of keys: it waits, up to its deadline. `ended` is answered for an ended row only.
  */
 export function createCallStep<Answer extends { readonly kind: string }>(
   { store, restores, log }: ActivityDeps,
@@ -103,7 +100,7 @@ export function createCallStep<Answer extends { readonly kind: string }>(
   return async ({ gatedCallId }) => {
     const found = await attempt(gatedCallId);
     if (found.kind !== 'ended') return found;
-    // A workflow that has ended proves that its call had. It does not end for a call that only could not be moved on.
+    // A workflow that has ended proves that its call had. It must not end for a call that only could not be moved on.
     const call = await store.progress(gatedCallId);
     // No workflow is started before its call is submitted: the row is older than the workflow.
     if (call.state === 'preparing') await restores.report(gatedCallId);
@@ -118,8 +115,8 @@ const RETRY_MIN_MS = 500;
 const RETRY_MAX_MS = 60_000;
 
 /**
- * Milliseconds to wait: as long again as the call is in its state already, within the limits, and at least as long as the
- * other side asked for; never past the deadline of the state, which then has to be carried out.
+ * Milliseconds to wait: as long again as the call has been in its state, within the limits, and at least as long as the other
+ * side asked for; never past the deadline of the state, which then has to be carried out.
  */
 export function waitWithin(
   call: Waiting,
@@ -132,7 +129,7 @@ export function waitWithin(
   });
 }
 
-/** Nothing is to be done before the deadline of the state, unless a signal comes earlier. */
+/** Until the deadline of the state, unless a signal comes earlier. */
 export const untilDeadline = (call: Waiting): number => waitWithin(call, { minMs: Infinity, maxMs: Infinity });
 
 /** Before the next attempt to get a decision. Never past the approval: when that ends, so does the waiting. */

@@ -6,7 +6,7 @@ import type { TakenSubmission } from '../workflows/domain/gated-call/submission.
 import type { LifecycleStore } from './stores/lifecycle.store.ts';
 import { persist } from './stores/query.ts';
 
-const JOIN_LOOK_MS = 50;
+const JOIN_POLL_MS = 50;
 
 export interface SubmissionDeps extends Timing {
   readonly store: Pick<LifecycleStore, 'progress' | 'takeSubmission' | 'releaseSubmission' | 'attachHandle' | 'end'>;
@@ -14,8 +14,8 @@ export interface SubmissionDeps extends Timing {
 }
 
 /**
- * The only submitter: the gateway calls it for new and for joined calls, and whoever finds a call without a handle may
- * call it again. Key and body come from the intent, so however often it is sent there is one access request.
+ * The only submitter. The gateway calls it for new and for joined calls, and a worker for a call without a handle. Key and body
+ * come from the intent, so however often it is sent there is one access request.
  */
 export function createEnsureSubmitted(deps: SubmissionDeps): EnsureSubmitted {
   const { store, accessRequests, clock, limits } = deps;
@@ -56,7 +56,7 @@ export function createEnsureSubmitted(deps: SubmissionDeps): EnsureSubmitted {
       if (state === 'failed') throw new CountersignError('ERR_NOT_REQUESTABLE', 'the request could not be opened');
       if (state === 'cancelled') throw new CountersignError('ERR_DENIAL_EXPIRED', 'the call was given up meanwhile');
       if (state !== 'preparing') return undefined;
-      await clock.after(JOIN_LOOK_MS);
+      await clock.after(JOIN_POLL_MS);
     } while (clock.monotonicMs() < giveUpAt);
     throw new CountersignError(
       'ERR_ACCESS_REQUEST_SERVICE_UNAVAILABLE',

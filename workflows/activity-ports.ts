@@ -1,9 +1,8 @@
-/** The only thing workflow history holds about a call: a reference to its row. */
+/** A reference to the row of a call, and all that workflow history holds of it. */
 export interface GatedCallRef {
   readonly gatedCallId: string;
 }
 
-/** What a workflow is started with. */
 export interface GatedCallStart extends GatedCallRef {
   /**
    * Given for a call that waits for a resolution: the generation of its access request, and the request deadline in
@@ -22,7 +21,6 @@ export interface StillOpen {
 export interface Granted {
   readonly kind: 'granted';
 }
-/** The call is over; there is nothing left to do. */
 export interface Ended {
   readonly kind: 'ended';
 }
@@ -47,8 +45,8 @@ export interface NextGeneration {
 }
 
 /**
- * The steps of a gated call's life. Each looks at the row first, does at most what is next for it, and answers what it
- * found, so that a step repeated after a crash, a reset or a duplicate signal changes nothing but time.
+ * The steps of a gated call's life. Each reads the row first, does at most the next thing, and answers what it found. So a step
+ * that is repeated after a crash, a reset or a duplicate signal costs time and changes nothing.
  */
 export interface ActivityPorts {
   /**
@@ -63,6 +61,6 @@ export interface ActivityPorts {
   decideAndClaim(call: GatedCallRef): Promise<Claimed | Retry | NextGeneration | InputRequired | Ended>;
   /** Sends the bound call to its upstream, once, if no permit to send was given before; stores what came back. */
   invokeTool(call: GatedCallRef): Promise<void>;
-  /** Says what is known of the execution; ends it at its deadline. `invoke`: provably no permit was given yet. */
+  /** Records the outcome of the execution; ends it at its deadline. `invoke`: provably no permit was given yet. */
   settle(call: GatedCallRef): Promise<Ended | Retry | { readonly kind: 'invoke' }>;
 }

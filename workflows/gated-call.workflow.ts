@@ -2,23 +2,16 @@ import {
   CancellationScope,
   condition,
   continueAsNew,
+  proxyActivities,
+  proxyLocalActivities,
   setCurrentDetails,
   setHandler,
   sleep,
   TemporalFailure,
   workflowInfo,
 } from '@temporalio/workflow';
-import type { ActivityPorts, Claimed, GatedCallRef, GatedCallStart } from './activity-ports.ts';
-import { idempotent, once } from './activity-proxies.ts';
+import type { ActivityPorts, Claimed, Ended, GatedCallRef, GatedCallStart, NextGeneration } from './activity-ports.ts';
 import { changedSignal } from './messages.ts';
-
-/** A run hands over to the next one after so many events: far from where the engine refuses or a replay is slow. */
-const EVENTS_PER_RUN = 2_000;
-/** After a step that failed for good, as far as the engine goes. What the row says decides; so the step is repeated. */
-const AFTER_FAILURE_MS = 10_000;
-/** So many signals in a row each end a wait at once. After them, signals end at most one wait in every pause. */
-const SIGNALS_AT_ONCE = 5;
-const FLOOD_PAUSE_MS = 5_000;
 
 /**
  * The life of one gated call after its access request was submitted. The row in the database is the truth; this drives it. The
@@ -29,33 +22,29 @@ export async function gatedCallWorkflow({ gatedCallId, pending }: GatedCallStart
   const signals = receiveSignals();
   // A call is cancelled at its row. Cancelling the workflow instead must not leave the call without one.
   await CancellationScope.nonCancellable(async () => {
-    if (pending !== undefined) {
+    if (pending !== undefined)
       await waitForResolution(signals, { ...pending, waitMs: pending.deadlineMs - Date.now() });
-    }
-    const claimed = await claim(call, signals);
-    if (claimed !== undefined) await execute(call, claimed);
+
+    let decided: Claimed | NextGeneration | Ended;
+    do {
+      if ((await readResolution(call, signals)) === 'ended') return;
+      decided = await decideAndClaim(call, signals);
+    } while (decided.kind === 'next_generation');
+    if (decided.kind === 'ended') return;
+
+    do await invokeTool(call, decided);
+    while ((await settle(call)) === 'invoke');
   });
 }
 
-/** A resolution, then a decision, then the claim. Undefined when the call ended without one. */
-async function claim(call: GatedCallRef, signals: Signals): Promise<Claimed | undefined> {
-  for (;;) {
-    if (!(await isGranted(call, signals))) return undefined;
-    const decided = await decision(call, signals);
-    if (decided.kind === 'claimed') return decided;
-    if (decided.kind === 'ended') return undefined;
-    // The policy wants one more approval: the next generation waits for its own resolution.
-  }
-}
-
-/** Waits until the access request of this generation is granted. False when the call ended instead. */
-async function isGranted(call: GatedCallRef, signals: Signals): Promise<boolean> {
+/** Waits until the access request of this generation is granted, or the call has ended without a grant. */
+async function readResolution(call: GatedCallRef, signals: Signals): Promise<'granted' | 'ended'> {
   for (;;) {
     setCurrentDetails('reading the resolution');
     const resolution = await unlessFailed(idempotent.readResolution(call));
     if (resolution?.kind === 'open') await waitForResolution(signals, resolution);
     else if (resolution === undefined) await signals.waitAtMost(AFTER_FAILURE_MS);
-    else return resolution.kind === 'granted';
+    else return resolution.kind;
     await handOverWhenLong(call);
   }
 }
@@ -65,8 +54,8 @@ function waitForResolution(signals: Signals, { generation, waitMs }: { generatio
   return signals.waitAtMost(waitMs);
 }
 
-/** Waits until the policy has decided on the approved call, and the claim was made where it allows it. */
-async function decision(call: GatedCallRef, signals: Signals) {
+/** Waits until policy has decided on the approved call. An "allow" has claimed the execution. */
+async function decideAndClaim(call: GatedCallRef, signals: Signals): Promise<Claimed | NextGeneration | Ended> {
   for (;;) {
     setCurrentDetails('approved, asking policy');
     const decided = await unlessFailed(idempotent.decideAndClaim(call));
@@ -77,23 +66,60 @@ async function decision(call: GatedCallRef, signals: Signals) {
   }
 }
 
-/** Calls the tool once and settles the call. How far the attempt got is in the database, not in how it ended. */
-async function execute(call: GatedCallRef, { executionTimeoutMs }: Claimed): Promise<void> {
-  let next: Awaited<ReturnType<ActivityPorts['settle']>> = { kind: 'invoke' };
+/** Tries to call the tool. How far the attempt got is in the database, not in how it ended. */
+async function invokeTool(call: GatedCallRef, { executionTimeoutMs }: Claimed): Promise<void> {
+  setCurrentDetails('calling the tool');
+  await unlessFailed(once(executionTimeoutMs).invokeTool(call));
+}
+
+/** Waits until the outcome is recorded. `invoke`: provably no permit to send was given. */
+async function settle(call: GatedCallRef): Promise<'ended' | 'invoke'> {
   for (;;) {
-    if (next.kind === 'invoke') {
-      setCurrentDetails('calling the tool');
-      await unlessFailed(once(executionTimeoutMs).invokeTool(call));
-    }
     setCurrentDetails('waiting for the outcome of the tool call');
-    next = (await unlessFailed(idempotent.settle(call))) ?? { kind: 'retry', waitMs: AFTER_FAILURE_MS };
-    if (next.kind === 'ended') return;
-    await sleep(next.kind === 'retry' ? next.waitMs : '1 second');
+    const found = (await unlessFailed(idempotent.settle(call))) ?? { kind: 'retry', waitMs: AFTER_FAILURE_MS };
+    if (found.kind === 'ended') return 'ended';
+    await sleep(found.kind === 'retry' ? found.waitMs : '1 second');
     await handOverWhenLong(call);
+    if (found.kind === 'invoke') return 'invoke';
   }
 }
 
-/** What a step answered, or undefined when it failed: that says nothing of the row. */
+/**
+ * Steps that may be repeated freely: each is idempotent over the row of the call. They run inside the workflow task, which
+ * saves a trip through the server per step between approval and execution. A pause longer than the threshold becomes a
+ * durable timer instead of a held task.
+ */
+const idempotent = proxyLocalActivities<Omit<ActivityPorts, 'invokeTool'>>({
+  startToCloseTimeout: '1 minute',
+  localRetryThreshold: '2 seconds',
+  // They end after some minutes, so that a run which tries in vain for days reaches `handOverWhenLong`.
+  retry: {
+    initialInterval: '200 milliseconds',
+    backoffCoefficient: 2,
+    maximumInterval: '30 seconds',
+    maximumAttempts: 15,
+  },
+});
+
+/**
+ * The one step with an effect outside: one attempt. The permit in the database is what holds; this only keeps the engine
+ * from trying in vain. The heartbeat tells within seconds that the process died.
+ */
+function once(executionTimeoutMs: number) {
+  return proxyActivities<Pick<ActivityPorts, 'invokeTool'>>({
+    startToCloseTimeout: executionTimeoutMs + 15_000,
+    // An attempt that never begins must not hold the workflow up for ever. One that an operator paused does, until it is
+    // resumed: the engine counts no limit for it. Its call ends at its deadline all the same.
+    scheduleToCloseTimeout: executionTimeoutMs + 60_000,
+    heartbeatTimeout: '10 seconds',
+    retry: { maximumAttempts: 1 },
+  });
+}
+
+/** After a step that failed for good, as far as the engine goes. The row decides, so the step is repeated. */
+const AFTER_FAILURE_MS = 10_000;
+
+/** The answer of a step, or undefined when the step failed: a failure says nothing of the row. */
 async function unlessFailed<T>(step: Promise<T>): Promise<T | undefined> {
   try {
     return await step;
@@ -103,26 +129,31 @@ async function unlessFailed<T>(step: Promise<T>): Promise<T | undefined> {
   }
 }
 
-/** Another run begins where the row says. */
+/** A run hands over to the next one after so many events: far from where the engine refuses or a replay is slow. */
+const EVENTS_PER_RUN = 2_000;
+
+/** The next run begins where the row says. */
 async function handOverWhenLong(call: GatedCallRef): Promise<void> {
   const { continueAsNewSuggested, historyLength } = workflowInfo();
   if (historyLength >= EVENTS_PER_RUN || continueAsNewSuggested) await continueAsNew<typeof gatedCallWorkflow>(call);
 }
 
-interface Signals {
-  /** Resolves after the given milliseconds, or earlier when a signal came since the last wait. */
-  waitAtMost(ms: number): Promise<void>;
-}
+/** So many signals in a row each end a wait at once. After them, signals end at most one wait in every pause. */
+const SIGNALS_AT_ONCE = 5;
+const FLOOD_PAUSE_MS = 5_000;
+
+type Signals = ReturnType<typeof receiveSignals>;
 
 /** Receives signals from now on. Call it before anything else in the workflow. A flood of signals causes no flood of steps. */
-function receiveSignals(): Signals {
+function receiveSignals() {
   let isSignalled = false;
   let inARow = 0;
   setHandler(changedSignal, () => {
     isSignalled = true;
   });
   return {
-    async waitAtMost(ms) {
+    /** Resolves after the given milliseconds, or earlier when a signal came since the last wait. */
+    async waitAtMost(ms: number): Promise<void> {
       const pauseMs = inARow < SIGNALS_AT_ONCE ? 0 : Math.min(ms, FLOOD_PAUSE_MS);
       if (pauseMs > 0) await sleep(pauseMs);
       const wasSignalled = isSignalled || (ms > pauseMs && (await condition(() => isSignalled, ms - pauseMs)));

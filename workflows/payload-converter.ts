@@ -1,8 +1,8 @@
 import { defaultPayloadConverter, type PayloadConverter } from '@temporalio/workflow';
 
 /**
- * What cannot be read is nothing. Whoever may signal a workflow may send what no program reads; an error would stop the
- * workflow at that signal for good, and a signal says all it has to say by having come.
+ * An unreadable payload counts as none. A client that may signal a workflow may send a payload that no program reads. An error
+ * would stop the workflow at that signal for good, and the arrival of a signal is all that it says.
  */
 export const payloadConverter: PayloadConverter = {
   toPayload: (value) => defaultPayloadConverter.toPayload(value),

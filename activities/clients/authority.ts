@@ -8,7 +8,7 @@ import { checkPolicyDecisionPoint, type PdpProblem } from './pdp/check.ts';
 import { createPdpMetadata, type PdpMetadataOptions } from './pdp/metadata.ts';
 import { createPolicyDecisionPoint } from './pdp/client.ts';
 import { createRequestCatalogs } from './access-requests/forms.ts';
-import { createObligingPdp, type ObligingPdpOptions } from '../obligations/obliging-pdp.ts';
+import { createObligingPdp, type ObligingPdpOptions } from '../obligations/oblige.ts';
 import type { Clock } from '../../apps/shared/clock.ts';
 
 /** How the authority side is reached, ours or another. */
@@ -37,11 +37,11 @@ export interface Authority {
   readonly requestCatalogs: RequestCatalogs;
   /** The clock of the access request service, in milliseconds since 1970; undefined when it tells no time. Rejects when it does not answer. */
   readonly accessRequestsClock: () => Promise<number | undefined>;
-  /** What keeps the PDP from being used as it is meant; empty when nothing does. Throws `ERR_PDP_UNAVAILABLE` when it does not answer. */
+  /** The problems of the configured PDP. Throws `ERR_PDP_UNAVAILABLE` when it does not answer. */
   readonly check: () => Promise<readonly PdpProblem[]>;
 }
 
-/** The clients of PDP and access request service. Nothing is contacted before it is needed. Throws `ERR_CONFIG_INVALID` for an unreadable certificate. */
+/** The clients of PDP and access request service. They connect when they are used. Throws `ERR_CONFIG_INVALID` for an unreadable certificate. */
 export function connectAuthority(
   settings: AuthoritySettings,
   secrets: { readonly pdpToken: string; readonly accessRequestToken: string },
@@ -58,7 +58,7 @@ export function connectAuthority(
   };
 }
 
-/** Only looks at both. No database is needed, and nothing is carried out. */
+/** Only examines both. Needs no database, and carries no obligation out. */
 export const examineAuthority = (
   settings: AuthoritySettings,
   pdpToken: string,
@@ -78,7 +78,7 @@ function reach(
   const describe = createPdpMetadata({ pdpUrl, ...known, clock, limits });
   const timeoutMs = limits.pdpAnswerMs;
   const options = { describe, credential, accessRequestsUrl, trust, log, clock, limits, timeoutMs };
-  // The caller of an examination is told what was found; the log is for calls.
+  // The caller of an examination gets the findings; the log is for calls.
   const pdp = createPolicyDecisionPoint({ ...options, log: log.child({}, { level: 'silent' }) });
   return {
     options,
@@ -94,9 +94,9 @@ function reach(
   };
 }
 
-/** An answer that takes longer says too little: half of it bounds the error. */
+/** A slower answer is too inexact: half its duration bounds the error. */
 const TIMEOUT_MS = 1_000;
-/** A `Date` header counts whole seconds, so on average the clock behind it is half a second further. */
+/** A `Date` header has whole seconds, so on average the clock behind it is half a second further. */
 const HALF_A_SECOND = 500;
 
 /**

@@ -4,19 +4,20 @@ import { Agent, type Dispatcher, interceptors, request } from 'undici';
 import type { Clock } from '../../apps/shared/clock.ts';
 import { traceHeaders } from '../../apps/shared/log-scope.ts';
 import { CountersignError } from '../../workflows/domain/errors.ts';
+import { jsonOf } from '../../workflows/domain/faithful-json.ts';
 
-/** Larger answers than this are not what we asked for. */
+/** No service beside us has a reason for a larger answer. */
 const MAX_ANSWER_BYTES = 1024 * 1024;
 
 /** One pool of connections for the services beside us. No redirects: a credential goes where it was sent and nowhere else. */
 const agent = new Agent({ maxResponseSize: MAX_ANSWER_BYTES });
 
-/** In milliseconds. For how long a document is kept whose server says nothing of it, and at most. */
+/** In milliseconds. A document is kept for so long at most, and also when its server states no time. */
 const KEPT_MS = 300_000;
 
 /**
- * Connections that keep what they fetched for as long as HTTP caching lets them. A request for such a document says itself
- * how old an answer may be, so that nothing is kept for longer than five minutes, even if its server allows that.
+ * Connections that keep documents for as long as HTTP caching lets them. A request states how old an answer may be, so that no
+ * document is kept for longer than five minutes, even if its server allows that.
  */
 export function cachingHttp(via: Dispatcher = agent): Dispatcher {
   return via.compose(interceptors.cache({ methods: ['GET'], type: 'private', cacheByDefault: KEPT_MS }));
@@ -24,8 +25,8 @@ export function cachingHttp(via: Dispatcher = agent): Dispatcher {
 export const KEPT_DOCUMENT = { 'cache-control': `max-age=${KEPT_MS / 1_000}` } as const;
 
 /**
- * A limit is waited for in so many steps. A process that stood still loses one of them only, since the service
- * may have answered meanwhile.
+ * The wait for a limit has so many steps. A process that stood still loses one of them only, since the service may have answered
+ * meanwhile.
  */
 const STEPS = 4;
 
@@ -36,9 +37,23 @@ export interface HttpAnswer {
   readonly text: string;
 }
 
+/** The JSON of an answer. Throws where it is not JSON, or its `Content-Type` is not. */
+export const jsonIn = (answer: HttpAnswer): unknown =>
+  jsonOf({ type: answer.header('content-type'), text: answer.text });
+
+/** The same; undefined where `jsonIn` throws. */
+export function readJson(answer: HttpAnswer): unknown {
+  try {
+    return jsonIn(answer);
+  } catch {
+    return undefined;
+  }
+}
+
 /**
- * Sends one request and reads the whole answer. Rejects when there is none within the limit, of which time that this process
- * stood still counts a fourth at most; when it is too large, and when the connection breaks. Never repeats, never follows.
+ * Sends one request and reads the whole answer. Rejects when there is none within the limit, when it is too large, and when the
+ * connection breaks. Time in which this process stood still counts for a fourth of the limit at most. Never repeats, and never
+ * follows a redirect.
  */
 export async function sendHttp(
   url: string,
@@ -48,7 +63,7 @@ export async function sendHttp(
     body?: string;
     timeoutMs: number;
     clock: Clock;
-    /** Default: the pool of connections of everybody. */
+    /** Default: the shared pool of connections. */
     via?: Dispatcher | undefined;
   },
 ): Promise<HttpAnswer> {
@@ -78,11 +93,11 @@ export async function sendHttp(
   }
 }
 
-/** How a service is shown who we are. */
+/** How a service recognizes us. */
 export interface CredentialSettings {
-  /** Header that has the token: `authorization` with the scheme Bearer, any other with the token alone, as API keys go. */
+  /** Header that has the token: `authorization` with the scheme Bearer, any other with the token alone, like an API key. */
   readonly credentialHeader: string;
-  /** PEM files of a client certificate, its key and, where the service's own is private, who issues that. Read at the start. */
+  /** PEM files of a client certificate, its key and, for a private service certificate, its issuer. Read at the start. */
   readonly clientCertificate?:
     { readonly certificate: string; readonly key: string; readonly ca?: string | undefined } | undefined;
 }
@@ -104,7 +119,7 @@ export function createCredential(
   };
 }
 
-/** Connections that show this certificate; undefined where there is none. Throws `ERR_CONFIG_INVALID` when a file cannot be read. */
+/** Connections with this client certificate; undefined where there is none. Throws `ERR_CONFIG_INVALID` when a file cannot be read. */
 export function createConnections(files: CredentialSettings['clientCertificate']): Dispatcher | undefined {
   if (files === undefined) return undefined;
   const { certificate, key, ca } = files;
@@ -121,16 +136,16 @@ function read(file: string): string {
   }
 }
 
-/** Whether an address may be contacted: what documents and denials name is fetched from nowhere else. */
+/** Whether an address may be contacted. Documents and denials may name any address. */
 export type IsTrusted = (url: string) => boolean;
 
-/** Which addresses may be contacted, by what is sent there: no service gets the credential of the other. */
+/** Which addresses may be contacted, by the kind of request: no service gets the credential of the other. */
 export interface Trust {
   /** Evaluation requests, with the credential for the PDP. */
   readonly pdp: IsTrusted;
   /** Access requests, with the credential for their service. */
   readonly accessRequests: IsTrusted;
-  /** Requests for a document that says how an access request is filled in. They carry no credential. */
+  /** Requests for the documents of the form of an access request. They carry no credential. */
   readonly documents: IsTrusted;
 }
 

@@ -4,11 +4,10 @@ import { parse } from 'yaml';
 import * as z from 'zod';
 import type { Timing } from '../../apps/shared/limits.ts';
 import { type Json, type JsonObject, ownProperty } from '../../workflows/domain/canonical-json.ts';
-import { jsonOf } from '../../workflows/domain/faithful-json.ts';
 import type { RequirementChecks, RequirementQuery } from '../../workflows/domain/tools/requirements.ts';
-import { sendHttp } from './http.ts';
+import { jsonIn, sendHttp } from './http.ts';
 
-/** How one requirement is looked at. */
+/** How one requirement is checked. */
 export type RequirementSetting =
   /** By the configuration itself. */
   | { readonly met: boolean }
@@ -29,24 +28,21 @@ export function createRequirementChecks(
   settings: Readonly<Record<string, RequirementSetting>>,
   { log, ...time }: Timing & { readonly log: Logger },
 ): RequirementChecks {
-  // No requirement is called like a member that every object has.
-  const known = new Map(Object.entries(settings));
-
-  async function look(requirement: string, query: RequirementQuery): Promise<Answer> {
-    const setting = known.get(requirement);
+  async function checkOne(requirement: string, query: RequirementQuery): Promise<Answer> {
+    const setting = ownProperty(settings, requirement);
     if (setting === undefined) return 'unmet';
     try {
       return (await isMet(setting, { requirement, query }, time)) ? 'met' : 'unmet';
     } catch (err) {
-      log.warn({ requirement, tool: query.tool, err }, 'a requirement cannot be looked at; it counts as not met');
+      log.warn({ requirement, tool: query.tool, err }, 'a requirement cannot be checked; it counts as not met');
       return 'undecided';
     }
   }
 
   return {
-    claimNames: [...new Set([...known.values()].flatMap((setting) => ('claim' in setting ? [setting.claim] : [])))],
+    claimNames: [...new Set(Object.values(settings).flatMap((setting) => ('claim' in setting ? [setting.claim] : [])))],
     async check(query) {
-      const answers = await Promise.all(query.requirements.map((one) => look(one, query)));
+      const answers = await Promise.all(query.requirements.map((one) => checkOne(one, query)));
       const having = (answer: Answer) => query.requirements.filter((_, index) => answers[index] === answer);
       return { unmet: having('unmet'), undecided: having('undecided') };
     },
@@ -58,7 +54,7 @@ interface Asked {
   readonly query: RequirementQuery;
 }
 
-/** Rejects when it cannot be told. */
+/** Rejects when it cannot be checked. */
 async function isMet(setting: RequirementSetting, { requirement, query }: Asked, time: Timing): Promise<boolean> {
   if ('met' in setting) return setting.met;
   if ('claim' in setting) return holds(query.claims, setting);
@@ -71,7 +67,7 @@ async function isMet(setting: RequirementSetting, { requirement, query }: Asked,
 
 function holds(claims: JsonObject, { claim, value }: { claim: string; value: Json }): boolean {
   const held = ownProperty(claims, claim);
-  // Scopes are the one list that tokens write as a text. @see RFC 6749, section 3.3
+  // Scopes are the only list that tokens write as a text. @see RFC 6749, section 3.3
   if (claim === 'scope' && typeof held === 'string') return held.split(' ').some((scope) => scope === value);
   return Array.isArray(held) ? held.includes(value) : held === value;
 }
@@ -90,5 +86,5 @@ async function askService(
     clock,
   });
   if (answer.status !== 200) throw new Error(`the service answered ${answer.status}`);
-  return serviceAnswer.parse(jsonOf({ type: answer.header('content-type'), text: answer.text })).met;
+  return serviceAnswer.parse(jsonIn(answer)).met;
 }

@@ -1,7 +1,10 @@
-import { createHash, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
+import type { Pool } from 'pg';
 import type { Logger } from 'pino';
 import { RateLimiterMemory } from 'rate-limiter-flexible';
 import * as z from 'zod';
+import { sha256 } from '../../apps/shared/crypto.ts';
+import type { Timing } from '../../apps/shared/limits.ts';
 import {
   isSignedIn,
   type ObligationMessage,
@@ -10,33 +13,77 @@ import {
   type StepUp,
 } from '../../workflows/domain/authzen/obligation.ts';
 import { afterObligations, type Oblige, type ObligingAnswer } from '../../workflows/domain/authzen/evaluation.ts';
-import { CountersignError } from '../../workflows/domain/errors.ts';
-import type { ObligationReceivers } from './receivers.ts';
-import type { ObligationQueue } from '../stores/obligation-queue.ts';
 import type { Json, JsonObject } from '../../workflows/domain/canonical-json.ts';
+import { CountersignError } from '../../workflows/domain/errors.ts';
+import type { Seals } from '../../workflows/domain/gated-call/sealing.ts';
+import type { PolicyDecisionPoint } from '../../workflows/domain/ports.ts';
+import { createPolicyDecisionPoint, type PdpOptions } from '../clients/pdp/client.ts';
+import { createObligationQueue, type ObligationQueue } from '../stores/obligation-queue.ts';
+import { createObligationReceivers, type ObligationReceivers, type ReceiverSettings } from './receivers.ts';
 
-export interface ObligeDeps {
-  readonly receivers: ObligationReceivers;
-  readonly queue: Pick<ObligationQueue, 'add' | 'drop'>;
-  readonly log: Logger;
-  readonly settings: {
-    /** Values of `acr`, the weakest first. */
-    readonly acrLevels: readonly string[];
-    /** Messages to one receiver in a minute, counted in this process. */
-    readonly maxPerMinute: number;
+interface ObligationSettings {
+  /** Values of `acr`, the weakest first. */
+  readonly acrLevels: readonly string[];
+  /** Messages to one receiver in a minute, counted in this process. */
+  readonly maxPerMinute: number;
+}
+
+export interface ObligingPdpOptions extends Omit<PdpOptions, 'oblige'>, Timing {
+  readonly pool: Pool;
+  readonly seals: Seals;
+  readonly obligations: ReceiverSettings & ObligationSettings;
+}
+
+/** The policy decision point with its obligations carried out, and the delivery of queued ones, by their ids. */
+export function createObligingPdp({ pool, seals, obligations: settings, ...options }: ObligingPdpOptions): {
+  readonly pdp: PolicyDecisionPoint;
+  readonly deliverObligation: (id: string) => Promise<void>;
+} {
+  const delivering = {
+    receivers: createObligationReceivers(settings, options),
+    queue: createObligationQueue(pool, seals),
+    log: options.log,
   };
+  return {
+    pdp: createPolicyDecisionPoint({ ...options, oblige: createOblige({ ...delivering, settings }) }),
+    deliverObligation: (id) => deliver(delivering, id),
+  };
+}
+
+interface Delivering {
+  readonly receivers: ObligationReceivers;
+  readonly queue: ObligationQueue;
+  readonly log: Logger;
+}
+
+/** After a day without a receiver that takes it, an obligation is given up. */
+const GIVE_UP_MS = 24 * 3_600_000;
+
+/** Sends an obligation that is still queued, always under the same id. Throws when it has to be tried again. */
+async function deliver({ receivers, queue, log }: Delivering, id: string): Promise<void> {
+  const found = await queue.find(id);
+  if (found === undefined) return;
+  const answer = await receivers.send(found.message).catch((error: unknown) => {
+    if (found.waitedMs < GIVE_UP_MS) throw error;
+    return 'given up' as const;
+  });
+  await queue.drop(id);
+  const outcome = answer === 'taken' ? 'carried_out' : 'unmet';
+  log.info({ audit: 'obligation', webhookId: id, outcome }, 'an obligation of a denial came to its end');
+  if (outcome === 'unmet')
+    log.error({ alarm: 'obligation_unmet', webhookId: id, answer }, 'an obligation was not carried out');
 }
 
 type Carried = ObligationOutcome['outcome'] | 'failed';
 
 /**
- * Carries the obligations of an answer out, all at once, since their order means nothing (OBL-05). One that cannot be carried out
- * keeps none of the others from it (OBL-10). A message of a permit is sent before anything is permitted, and one that is not
- * taken permits nothing; a message of a denial is queued first, sent once at once, and otherwise until it is taken.
- * Messages arrive at least once, a repeated one with the same `webhook-id`.
+ * Carries the obligations of an answer out, all at once, since their order means nothing (OBL-05). A failed one does not stop the
+ * others (OBL-10). A message of a permit is sent before anything is permitted, and nothing is permitted unless its receiver takes
+ * it. A message of a denial is queued first, sent once at once, and otherwise until its receiver takes it. Messages arrive at
+ * least once, a repeated one with the same `webhook-id`.
  * @see AuthZEN Obligations Profile
  */
-export function createOblige(deps: ObligeDeps): Oblige {
+function createOblige(deps: Delivering & { readonly settings: ObligationSettings }): Oblige {
   const { log, settings } = deps;
   const limiter = new RateLimiterMemory({ points: settings.maxPerMinute, duration: 60 });
 
@@ -50,7 +97,7 @@ export function createOblige(deps: ObligeDeps): Oblige {
       () => true,
       () => false,
     );
-    // Later it can be.
+    // It can be carried out later.
     if (!isWithinLimit) return cannot(one, 'its receiver gets no more than `obligations.maxPerMinute`', 'failed');
     const message = { id: messageId(one.id, answer), to: one.to, body: bodyOf(one, answer) };
     return answer.decision.kind === 'allow' ? sendNow(deps, message) : queueAndSend(deps, message);
@@ -63,7 +110,7 @@ export function createOblige(deps: ObligeDeps): Oblige {
 
   return async (answer) => {
     const found = readObligations(answer.obligations);
-    // Every one comes to its end before anything is made of them.
+    // All of them end before the decision is made.
     const carried = await Promise.all(found.map((one) => carryOut(one, answer)));
     const outcomes = found.map(({ id, type }, index): ObligationOutcome => {
       const outcome = carried[index] ?? 'unmet';
@@ -85,7 +132,7 @@ export function createOblige(deps: ObligeDeps): Oblige {
   };
 }
 
-/** No more than the obligation and what it belongs to: who asked for what is none of the receiver's business (OBL-28). */
+/** Only the obligation and the evaluation it belongs to: the receiver must not learn who asked for what (OBL-28). */
 function bodyOf(
   { id, type, properties }: Extract<ObligationInstance, { kind: 'message' }>,
   { decision: { kind, evaluationId } }: ObligingAnswer,
@@ -99,16 +146,14 @@ function bodyOf(
 
 /**
  * Of a denial, the same for the same evaluation and obligation: however often the answer comes, it is carried out once (PRJ-29).
- * A permit, and an answer without a name, stand for themselves.
+ * A permit, and an answer without an id, gets a new one each time.
  */
 function messageId(obligationId: string, { decision: { kind, evaluationId } }: ObligingAnswer): string {
   if (kind === 'allow' || evaluationId === undefined) return `obl_${randomUUID()}`;
-  return `obl_${createHash('sha256')
-    .update(JSON.stringify([evaluationId, obligationId]))
-    .digest('hex')}`;
+  return `obl_${sha256(JSON.stringify([evaluationId, obligationId]))}`;
 }
 
-async function sendNow({ receivers, log }: ObligeDeps, message: ObligationMessage): Promise<Carried> {
+async function sendNow({ receivers, log }: Delivering, message: ObligationMessage): Promise<Carried> {
   try {
     return (await receivers.send(message)) === 'taken' ? 'carried_out' : 'unmet';
   } catch (err) {
@@ -118,7 +163,7 @@ async function sendNow({ receivers, log }: ObligeDeps, message: ObligationMessag
 }
 
 /** A message that was queued before is left to the process that queued it. */
-async function queueAndSend({ receivers, queue, log }: ObligeDeps, message: ObligationMessage): Promise<Carried> {
+async function queueAndSend({ receivers, queue, log }: Delivering, message: ObligationMessage): Promise<Carried> {
   const isNew = await queue.add(message);
   if (!isNew) return 'repeated';
   try {
@@ -134,12 +179,12 @@ async function queueAndSend({ receivers, queue, log }: ObligeDeps, message: Obli
   }
 }
 
-/** No more than this of one answer is carried out. */
+/** At most so many obligations of one answer are carried out. */
 const MAX_OBLIGATIONS = 50;
 const MAX_BODY_CHARACTERS = 4_000;
 const MAX_PROPERTIES_CHARACTERS = 16_000;
 
-/** They may get into the head of a message: a line break there would add another header. */
+/** A receiver may put them into a header: a line break there would add another one. */
 const NO_CONTROLS = /^[^\p{Cc}\p{Zl}\p{Zp}]*$/u;
 /** Line breaks and tabs aside, no control characters. */
 const PLAIN_TEXT = /^(?:[^\p{Cc}]|[\n\t])*$/u;
@@ -155,7 +200,7 @@ const notification = z.looseObject({
 const stepUp = z.looseObject({ acr_value: name, amr_values: z.array(name).max(20).optional() });
 const sessionTermination = z.looseObject({ subject: name });
 
-/** One obligation of an answer, as far as it is understood. */
+/** One obligation of an answer, as far as this side understands it. */
 export type ObligationInstance = {
   /** Empty where it cannot be read. */
   readonly id: string;
@@ -163,13 +208,13 @@ export type ObligationInstance = {
 } & (
   | { readonly kind: 'not_understood'; readonly cause: string }
   | { readonly kind: 'step_up'; readonly stepUp: StepUp }
-  /** `to`: which of the operator's receivers it is for. `properties`: no more of them than the type defines, but for `custom`. */
+  /** `to`: the operator's receiver. `properties`: only those that the type defines; all of them for `custom`. */
   | { readonly kind: 'message'; readonly to: ObligationReceiver; readonly properties: JsonObject }
 );
 
 /**
- * Reads the obligations of an answer, each for itself: what cannot be read of one takes nothing from the others. Ids that occur
- * twice name nothing (OBL-03), so none of those is understood.
+ * Reads the obligations of an answer, each by itself: an unreadable one does not affect the others. An id that occurs twice names
+ * no obligation (OBL-03), so both are not understood.
  * @see AuthZEN Obligations Profile, The Obligation Object, Registered Obligation Types
  */
 export function readObligations(found: readonly Json[]): readonly ObligationInstance[] {

@@ -8,14 +8,13 @@ import { reveal, type SecretText } from '../clients/upstream/credentials.ts';
 /** Statuses that say "not now" rather than "no". */
 const LATER = [408, 425, 429];
 
-/** Where an obligation is sent. */
-export interface ReceiverSetting {
+interface ReceiverSetting {
   readonly url: string;
   /** Standard Webhooks secret, `whsec_…`. */
   readonly secret: SecretText;
 }
 
-/** The receivers that the operator names: nothing is sent anywhere else. */
+/** The receivers that the operator names. Messages go to no other address. */
 export interface ReceiverSettings {
   /** By the `to` of a notification. */
   readonly notification: Readonly<Record<string, ReceiverSetting>>;
@@ -24,13 +23,13 @@ export interface ReceiverSettings {
 }
 
 export interface ObligationReceivers {
-  /** A text that is the same for the same receiver; `undefined` for one that the operator does not name. */
+  /** A text that is equal for equal receivers; `undefined` for one that the operator does not name. */
   known(to: ObligationReceiver): string | undefined;
-  /** `taken` with any status of 2xx; `refused` for good with a 4xx. Rejects when neither can be said: it may be sent again. */
+  /** `taken` with any status of 2xx; `refused` for good with a 4xx. Rejects when neither is certain: it may be sent again. */
   send(message: ObligationMessage): Promise<'taken' | 'refused'>;
 }
 
-/** Receivers of obligations, each told by a webhook that is signed with its own secret. Redirects are not followed. @see Standard Webhooks */
+/** Receivers of obligations. Each gets webhooks that are signed with its own secret. Redirects are not followed. @see Standard Webhooks */
 export function createObligationReceivers(settings: ReceiverSettings, { clock, limits }: Timing): ObligationReceivers {
   const settingOf = (to: ObligationReceiver): ReceiverSetting | undefined =>
     typeof to === 'string' ? settings[to] : ownProperty(settings.notification, to.notification);

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import type { GatedCallState } from '../../workflows/domain/gated-call/gated-call.ts';
-import { query, queryOne, WITHOUT_FLUSH } from './query.ts';
+import { callFunction, query, WITHOUT_FLUSH } from './query.ts';
 
 // now() is fixed for a statement, so an index can be searched for it.
 const DUE = 'SELECT id FROM gateway.gated_call WHERE due_at <= now() ORDER BY due_at, id LIMIT $1 OFFSET $2';
@@ -10,27 +10,22 @@ const ABANDONED = `
     AND NOT EXISTS (SELECT 1 FROM gateway.submission s WHERE s.gated_call_id = g.id AND s.lease_until > now())
   ORDER BY created_at LIMIT $2`;
 
-/** What time has done to calls, by the database's clock: ids of those whose deadline has passed, and of creations that nobody is at any more. */
+/** Calls whose time is over, by the database's clock: past a deadline, never submitted, or past their retention. */
 export function createDueCalls(pool: Pool) {
   const ids = async (name: string, text: string, values: unknown[]) =>
     (await query<{ id: string }>(pool, name, text, values)).map((row) => row.id);
   return {
-    /** The first `skipped` are left out: those that could not be ended a moment ago. */
+    /** Leaves the first `skipped` out: those that could not be ended a moment ago. */
     due: (limit: number, skipped = 0) => ids('due-calls', DUE, [limit, skipped]),
     abandoned: (olderThanMs: number, limit: number) => ids('abandoned-calls', ABANDONED, [olderThanMs, limit]),
-    /** Forgets what calls past their retention consisted of; answers how many. */
-    async forget(limit: number) {
-      const row = await queryOne<{ count: number }>(pool, 'forget', 'SELECT gateway.forget_ended($1) AS count', [
-        limit,
-      ]);
-      return row.count;
-    },
+    /** Forgets the contents of calls past their retention; answers how many. */
+    forget: (limit: number) => callFunction<number>(pool, 'forget', { limit }, 'forget_ended'),
   };
 }
 
 /**
- * When to ask for resolutions of which no word came, by the database's clock. Durations in milliseconds. What a crash of the
- * database takes back is polled once more.
+ * When to ask for resolutions of which no word came, by the database's clock. Durations in milliseconds. A poll that a crash of
+ * the database takes back is repeated.
  */
 export function createDuePolls(pool: Pool, { minMs, maxMs }: { minMs: number; maxMs: number }) {
   return {
@@ -44,9 +39,7 @@ export function createDuePolls(pool: Pool, { minMs, maxMs }: { minMs: number; ma
       await query(pool, 'defer-poll', `SELECT gateway.defer_poll($1, $2) FROM ${WITHOUT_FLUSH}`, [gatedCallId, ms]);
     },
     /** Has the workflow of the call signalled, which reads the resolution for itself. */
-    async enqueueSignal(gatedCallId: string): Promise<void> {
-      await query(pool, 'enqueue-signal', 'SELECT gateway.enqueue_signal($1)', [gatedCallId]);
-    },
+    enqueueSignal: (gatedCallId: string): Promise<void> => callFunction(pool, 'enqueue-signal', { call: gatedCallId }),
   };
 }
 
@@ -67,7 +60,7 @@ const OPEN = `
   WHERE due_at >= $1::timestamptz AND (due_at, id) > ($1::timestamptz, $2::uuid) AND state <> 'preparing'
   ORDER BY due_at, id LIMIT $3`;
 
-// A row that nobody will take for minutes is no start that can be counted on.
+// A row that no worker will take for minutes is no start that can be counted on.
 const QUEUED = `
   SELECT subject_id AS id FROM gateway.outbox
   WHERE subject_id = ANY ($1) AND kind IN ('start_workflow','signal_workflow') AND available_at < now() + interval '2 minutes'`;
@@ -78,10 +71,8 @@ const BEFORE_ALL = { due: '-infinity', id: '00000000-0000-0000-0000-000000000000
 export function createOpenCalls(pool: Pool) {
   return {
     /** A call whose deadline changes meanwhile may be left out or come twice. */
-    after: (last: Pick<OpenCall, 'due' | 'id'> | undefined, limit: number): Promise<OpenCall[]> => {
-      const { due, id } = last ?? BEFORE_ALL;
-      return query<OpenCall>(pool, 'open-calls', OPEN, [due, id, limit]);
-    },
+    after: ({ due, id }: Pick<OpenCall, 'due' | 'id'> = BEFORE_ALL, limit: number): Promise<OpenCall[]> =>
+      query(pool, 'open-calls', OPEN, [due, id, limit]),
     queued: async (ids: readonly string[]): Promise<Set<string>> =>
       new Set((await query<{ id: string }>(pool, 'queued-calls', QUEUED, [ids])).map((row) => row.id)),
   };

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import type { FenceMark, FenceState } from '../../workflows/domain/gated-call/fence.ts';
-import { query, queryOne } from './query.ts';
+import { callFunction, queryOne } from './query.ts';
 
 /** The fence that stops all executions after the database lost rows that were committed. */
 export function createFence(pool: Pool) {
@@ -8,7 +8,7 @@ export function createFence(pool: Pool) {
     read: (): Promise<{ state: FenceState; installation: string }> =>
       queryOne(pool, 'fence', 'SELECT gateway.fence_state() AS state, installation FROM gateway.epoch'),
 
-    /** Holds the database against the mark that the engine has of it; answers the state, and the mark as it is to be. */
+    /** Compares the database with the mark that the engine has of it; answers the state, and the new mark. */
     holdAgainst: (mark: FenceMark | undefined): Promise<FenceMark & { readonly state: FenceState }> =>
       queryOne(
         pool,
@@ -18,6 +18,6 @@ export function createFence(pool: Pool) {
       ),
 
     /** Stops all executions, because the engine was further with an open call than its row is. */
-    suspend: async (): Promise<void> => void (await query(pool, 'suspend', `SELECT gateway.suspend('call_ran')`)),
+    suspend: (): Promise<void> => callFunction(pool, 'suspend', { found: 'call_ran' }),
   };
 }

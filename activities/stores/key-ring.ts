@@ -2,7 +2,7 @@ import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import type { Pool } from 'pg';
 import { CountersignError, isSealBroken, isSealingKeyMissing } from '../../workflows/domain/errors.ts';
 import type { Seals } from '../../workflows/domain/gated-call/sealing.ts';
-import { query } from './query.ts';
+import { callFunction, query } from './query.ts';
 
 /** A key of the configuration. `k`: 32 bytes, base64url. @see RFC 7518, section 6.4 */
 export interface SealingKey {
@@ -12,11 +12,8 @@ export interface SealingKey {
 
 const VERSION = 'v1';
 
-/** Where a sealed text belongs. It is authenticated with the text, which opens nowhere else. */
-interface Place {
-  readonly column: string;
-  readonly row: string;
-}
+/** Column and row of a sealed text. They are authenticated with the text, which opens nowhere else. */
+type Place = readonly [column: string, row: string];
 
 /** The keys of the configuration, which wrap data keys. Throws `ERR_CONFIG_INVALID` when there is none. */
 export function createKeyRing(keys: readonly SealingKey[]) {
@@ -29,16 +26,16 @@ export function createKeyRing(keys: readonly SealingKey[]) {
   return {
     currentKeyId: current.kid,
     earlierKeyIds: [...ring.keys()].filter((keyId) => keyId !== current.kid),
-    wrap: (dataKey: Uint8Array): string => `${encrypt(currentKey, ['data_key', current.kid], dataKey)}.${current.kid}`,
+    wrap: (dataKey: Uint8Array): string => `${seal(currentKey, ['data_key', current.kid], dataKey)}.${current.kid}`,
     /**
      * Throws `ERR_SEALING_KEY_UNAVAILABLE` for a data key that is under a key of another name: an operator who changes keys
-     * process by process may have started one with it already. Throws `ERR_SEAL_BROKEN` for what was altered.
+     * process by process may have started one with it already. Throws `ERR_SEAL_BROKEN` for an altered one.
      */
     unwrap(wrapped: string): Uint8Array {
       const [sealed = '', ...kid] = wrapped.split('.');
       const keyId = kid.join('.');
       const key = ring.get(keyId);
-      if (key !== undefined) return decrypt(key, ['data_key', keyId], sealed);
+      if (key !== undefined) return unseal(key, ['data_key', keyId], sealed);
       if (keyId === '') throw broken('its data key is under no key');
       throw new CountersignError(
         'ERR_SEALING_KEY_UNAVAILABLE',
@@ -49,30 +46,22 @@ export function createKeyRing(keys: readonly SealingKey[]) {
   };
 }
 
-export function sealText(text: string, dataKey: Uint8Array, { column, row }: Place): string {
-  return encrypt(dataKey, [column, row], Buffer.from(text));
-}
-
-/** Throws `ERR_SEAL_BROKEN` for a text that was altered, or sealed for another place. */
-export function openText(sealed: string, dataKey: Uint8Array, { column, row }: Place): string {
-  return decrypt(dataKey, [column, row], sealed).toString();
-}
-
 const CIPHER = 'aes-256-gcm';
 /** Drawn for each text: 96 random bits under a key that seals a handful of texts, or wraps far fewer than 2^32 keys. */
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
-const associatedData = (place: readonly string[]) => Buffer.from(JSON.stringify([VERSION, ...place]));
+const associatedData = (place: Place) => Buffer.from(JSON.stringify([VERSION, ...place]));
 
 /** Nonce, ciphertext and tag, base64url. @see NIST SP 800-38D, sections 7.1 and 8.2.2 */
-function encrypt(key: Uint8Array, place: readonly string[], plain: Uint8Array): string {
+export function seal(key: Uint8Array, place: Place, plain: Uint8Array): string {
   const nonce = randomBytes(NONCE_BYTES);
   const cipher = createCipheriv(CIPHER, key, nonce, { authTagLength: TAG_BYTES }).setAAD(associatedData(place));
   return Buffer.concat([nonce, cipher.update(plain), cipher.final(), cipher.getAuthTag()]).toString('base64url');
 }
 
-function decrypt(key: Uint8Array, place: readonly string[], sealed: string): Buffer {
+/** Throws `ERR_SEAL_BROKEN` for a text that was altered, or sealed for another place. */
+export function unseal(key: Uint8Array, place: Place, sealed: string): Buffer {
   const bytes = Buffer.from(sealed, 'base64url');
   try {
     const nonce = bytes.subarray(0, NONCE_BYTES);
@@ -95,8 +84,8 @@ interface DataKeyRow {
   readonly record_key: string;
 }
 
-// Two ranges of an index: whatever is not under this key is found without reading what is. Data keys that only another
-// process can open are not looked at, so they are in nobody's way.
+// Two ranges of an index, so that data keys under this key are not read. Data keys that only another process can open are left
+// out, so they hold nothing up.
 const NOT_UNDER = `(SELECT * FROM gateway.data_key WHERE key_id < $1 AND key_id = ANY ($3) ORDER BY key_id LIMIT $2)
   UNION ALL (SELECT * FROM gateway.data_key WHERE key_id > $1 AND key_id = ANY ($3) ORDER BY key_id LIMIT $2)`;
 
@@ -113,13 +102,10 @@ export async function rewrapDataKeys(pool: Pool, seals: Seals, limit: number): P
   for (const row of rows) {
     try {
       const wrapped = seals.rewrap({ call: row.call_key, record: row.record_key });
-      await query(pool, 'rewrap-data-keys', 'SELECT gateway.rewrap_data_keys($1, $2, $3, $4, $5)', [
-        row.gated_call_id,
-        row.key_id,
-        currentKeyId,
-        wrapped.call,
-        wrapped.record,
-      ]);
+      await callFunction<boolean>(pool, 'rewrap-data-keys', {
+        ...{ call: row.gated_call_id, from: row.key_id, to: currentKeyId },
+        ...{ call_key: wrapped.call, record_key: wrapped.record },
+      });
       count += 1;
     } catch (error) {
       // One row that was tampered with does not keep the others under a key that is to be removed.

@@ -4,28 +4,17 @@ import { addToLogScope } from '../../apps/shared/log-scope.ts';
 import type { RecordedStatement } from '../../workflows/domain/access-request/statement.ts';
 import type { Approval, Decision } from '../../workflows/domain/authzen/evaluation.ts';
 import type { EndReason } from '../../workflows/domain/gated-call/gated-call.ts';
-import type { Seals } from '../../workflows/domain/gated-call/sealing.ts';
+import type { Seals, WrappedKeys } from '../../workflows/domain/gated-call/sealing.ts';
 import type {
   AccessRequestHandle,
   NewSubmission,
   TakenSubmission,
 } from '../../workflows/domain/gated-call/submission.ts';
 import type { GatedCallView } from '../../workflows/domain/ports.ts';
-import { executionSteps, settlementSteps } from './execution-steps.ts';
-import {
-  APPROVAL_USE_MS,
-  expire,
-  isGone,
-  query,
-  queryOne,
-  sealsOf,
-  stateAfter,
-  type StepContext,
-  WITHOUT_FLUSH,
-} from './query.ts';
-import { inputSteps } from './questions.ts';
+import { type TaskRow, taskViewOf } from './gated-call.store.ts';
+import { callFunction, expire, isGone, query, queryOne, sealsOf, type StepContext, WITHOUT_FLUSH } from './query.ts';
+import { inputSteps, type PresentGeneration } from './questions.ts';
 import { type CallProgress, loadCall, loadProgress, type StoredCall } from './stored-call.ts';
-import { type TaskRow, taskViewOf } from './task-view.ts';
 
 /** The fenced steps of a gated call's life. Each is one statement; the database decides. */
 export type LifecycleStore = ReturnType<typeof createLifecycleStore>;
@@ -36,8 +25,10 @@ export function createLifecycleStore(pool: Pool, options: Omit<StepContext, 'poo
     load: async (gatedCallId: string) => named(await loadCall(context, gatedCallId)),
     progress: async (gatedCallId: string) => named(await loadProgress(context, gatedCallId)),
     isGone: (gatedCallId: string) => isGone(pool, gatedCallId),
+    expire: (gatedCallId: string) => expire(context, gatedCallId),
     ...submissionSteps(context),
     ...resolutionSteps(context),
+    requestAgain: requestAgain(context),
     ...inputSteps(context),
     ...decisionSteps(context),
     ...executionSteps(context),
@@ -45,7 +36,7 @@ export function createLifecycleStore(pool: Pool, options: Omit<StepContext, 'poo
   };
 }
 
-/** What is done and logged from here on is about this call. */
+/** Puts the call into the scope of the log, for this step and the lines after it. */
 function named<Call extends CallProgress & Partial<Pick<StoredCall, 'binding' | 'handle'>>>(call: Call): Call {
   const { gatedCallId: gatedCall, taskId: task, trace, tool, binding, handle } = call;
   const { subject, clientId: client } = binding?.caller ?? {};
@@ -63,35 +54,32 @@ interface Attached {
 /** From the intent to the handle. */
 function submissionSteps(context: StepContext) {
   const { pool, seals } = context;
-  async function release(gatedCallId: string): Promise<void> {
-    await query(pool, 'release-submission', 'SELECT gateway.release_submission($1)', [gatedCallId]);
-  }
+  /** Gives the right back, so that the next caller need not wait for the lease to run out. */
+  const releaseSubmission = (gatedCallId: string): Promise<void> =>
+    callFunction(pool, 'release-submission', { call: gatedCallId });
   return {
+    releaseSubmission,
+
     /**
-     * Wins the right to contact the access request service, for this long; undefined when somebody else has it. Does not
+     * Wins the right to contact the access request service, for this long; undefined while another process has it. Does not
      * wait for the disk: should a crash take the lease back, the same key and body open nothing twice.
      */
     async takeSubmission(gatedCallId: string, leaseMs: number): Promise<TakenSubmission | undefined> {
-      const [row] = await query<SubmissionRow>(
-        pool,
-        'take-submission',
-        `SELECT t.* FROM gateway.take_submission($1, $2) AS t, ${WITHOUT_FLUSH}`,
-        [gatedCallId, leaseMs],
-      );
-      if (row === undefined) return undefined;
+      const text = `SELECT t.* FROM gateway.take_submission($1, $2) AS t, ${WITHOUT_FLUSH}`;
+      const [row] = await query<SubmissionRow>(pool, 'take-submission', text, [gatedCallId, leaseMs]);
       try {
-        return submissionOf(row, seals, gatedCallId);
+        return row && submissionOf(row, seals, gatedCallId);
       } catch (error) {
         // Nothing can be submitted from here. A process that has the key need not wait for the lease to run out.
-        await release(gatedCallId).catch(() => undefined);
+        await releaseSubmission(gatedCallId).catch(() => undefined);
         throw error;
       }
     },
 
-    readSubmission: (gatedCallId: string) => readSubmission(context, gatedCallId),
-
-    /** Gives the right back, so that the next caller need not wait for the lease to run out. */
-    releaseSubmission: release,
+    /** The submission of the current generation, whichever process has the right to send it. */
+    async readSubmission(gatedCallId: string): Promise<TakenSubmission> {
+      return submissionOf(await queryOne(pool, 'read-submission', SUBMISSION, [gatedCallId]), seals, gatedCallId);
+    },
 
     /**
      * `conflict`: the service gave another handle for the same key. `ended`: the call was given up meanwhile. The task
@@ -112,18 +100,10 @@ function submissionSteps(context: StepContext) {
   };
 }
 
-/** The submission of the current generation, whoever has the right to send it. */
-async function readSubmission({ pool, seals }: StepContext, gatedCallId: string): Promise<TakenSubmission> {
-  const row = await queryOne<SubmissionRow>(
-    pool,
-    'read-submission',
-    `SELECT s.generation, s.endpoint, s.idempotency_key, s.sealed_body, k.call_key
-       FROM gateway.gated_call g JOIN gateway.data_key k ON k.gated_call_id = g.id
-       JOIN gateway.submission s ON s.gated_call_id = g.id AND s.generation = g.generation WHERE g.id = $1`,
-    [gatedCallId],
-  );
-  return submissionOf(row, seals, gatedCallId);
-}
+const SUBMISSION = `
+  SELECT s.generation, s.endpoint, s.idempotency_key, s.sealed_body, k.call_key
+  FROM gateway.gated_call g JOIN gateway.data_key k ON k.gated_call_id = g.id
+  JOIN gateway.submission s ON s.gated_call_id = g.id AND s.generation = g.generation WHERE g.id = $1`;
 
 interface SubmissionRow {
   readonly generation: number;
@@ -134,22 +114,21 @@ interface SubmissionRow {
 }
 
 function submissionOf(row: SubmissionRow, seals: Seals, gatedCallId: string): TakenSubmission {
+  const { generation, endpoint, idempotency_key: idempotencyKey } = row;
   const keys = seals.forCall(gatedCallId, { call: row.call_key, record: null });
-  return {
-    generation: row.generation,
-    endpoint: row.endpoint,
-    idempotencyKey: row.idempotency_key,
-    body: keys.open('submission.sealed_body', row.sealed_body, row.generation),
-  };
+  const body = keys.open('submission.sealed_body', row.sealed_body, generation);
+  return { generation, endpoint, idempotencyKey, body };
 }
+
+const DAY_MS = 24 * 3_600_000;
 
 /** From the handle to the grant, the next generation, or an end without execution. */
 function resolutionSteps(context: StepContext) {
-  const { pool, seals, retentionMs, approvalUseMs = APPROVAL_USE_MS } = context;
+  const { pool, seals, retentionMs, approvalUseMs = DAY_MS } = context;
   return {
     async grant(gatedCallId: string, generation: number, approval: Approval) {
       const keys = await sealsOf(context, gatedCallId);
-      const parameters = {
+      return callFunction(pool, 'grant-approval', {
         call: gatedCallId,
         generation,
         approval_key: seals.digest(approval.id),
@@ -159,18 +138,14 @@ function resolutionSteps(context: StepContext) {
         sealed_reference: keys.seal('approval.sealed_reference', approval.id, generation),
         retention_ms: retentionMs,
         use_ms: approvalUseMs,
-      };
-      return stateAfter(pool, 'grant-approval', ['grant_approval', parameters]);
+      });
     },
 
     end: (gatedCallId: string, to: 'denied' | 'cancelled' | 'failed', reason: EndReason, cause: string) =>
-      stateAfter(pool, 'end-unclaimed', [
-        'end_unclaimed',
-        { call: gatedCallId, to, reason, cause, retention_ms: retentionMs },
-      ]),
+      callFunction(pool, 'end-unclaimed', { call: gatedCallId, to, reason, cause, retention_ms: retentionMs }),
 
     /**
-     * Keeps what the access request service states about the request of this generation, for the record. The first statement stays.
+     * Keeps the statement of the access request service about the request of this generation, for the record. The first one stays.
      * The commit does not wait for the disk: the grant or the end that follows takes it along.
      */
     async keepStatement(gatedCallId: string, generation: number, statement: RecordedStatement): Promise<void> {
@@ -179,76 +154,111 @@ function resolutionSteps(context: StepContext) {
       const text = `SELECT gateway.keep_statement($1, $2, $3) FROM ${WITHOUT_FLUSH}`;
       await query(pool, 'keep-statement', text, [gatedCallId, generation, sealed]);
     },
-
-    requestAgain: (call: PresentGeneration, next: NewSubmission, maxGenerations: number) =>
-      requestAgain(context, call, { next, maxGenerations }),
-
-    expire: (gatedCallId: string) => expire(context, gatedCallId),
   };
 }
 
-interface PresentGeneration {
-  readonly gatedCallId: string;
-  readonly generation: number;
-}
-
-/** `pending`: the next generation is to be submitted. Anything else is the state the call was found in. */
-async function requestAgain(
-  context: StepContext,
-  { gatedCallId, generation }: PresentGeneration,
-  { next, maxGenerations }: { next: NewSubmission; maxGenerations: number },
-) {
-  const { pool, retentionMs } = context;
-  const keys = await sealsOf(context, gatedCallId);
-  const parameters = {
-    call: gatedCallId,
-    generation,
-    submission_id: randomUUID(),
-    idempotency_key: next.idempotencyKey,
-    submission_endpoint: next.endpoint,
-    sealed_body: keys.seal('submission.sealed_body', next.body, generation + 1),
-    max_generations: maxGenerations,
-    retention_ms: retentionMs,
+/** `pending`: the next generation is to be submitted. Any other answer is the state in which the call was found. */
+function requestAgain(context: StepContext) {
+  return async ({ gatedCallId, generation }: PresentGeneration, next: NewSubmission, maxGenerations: number) => {
+    const keys = await sealsOf(context, gatedCallId);
+    return callFunction(context.pool, 'request-again', {
+      call: gatedCallId,
+      generation,
+      submission_id: randomUUID(),
+      idempotency_key: next.idempotencyKey,
+      submission_endpoint: next.endpoint,
+      sealed_body: keys.seal('submission.sealed_body', next.body, generation + 1),
+      max_generations: maxGenerations,
+      retention_ms: context.retentionMs,
+    });
   };
-  return stateAfter(pool, 'request-again', ['request_again', parameters]);
 }
 
-/** What the PDP answered. */
 function decisionSteps({ pool, seals }: StepContext) {
   return {
     /**
-     * Records what the PDP answered to a question of this instant of the database's clock (`databaseNow`): a decision is as
-     * old as its question, however long it takes to be written down. Answers the decision's id. The commit does not wait
-     * for the disk: whatever is done on the strength of the decision is committed after it, and takes it along.
+     * Records the PDP's answer to a request of this instant of the database's clock (`databaseNow`): a decision is as old as its
+     * request, however long it takes to be written down. Answers the decision's id. The commit does not wait for the disk: every
+     * action that rests on the decision is committed after it, and takes it along.
      */
     async recordDecision(
-      call: { gatedCallId: string; generation: number; binding: { callDigest: string } },
+      { gatedCallId, generation, binding }: PresentGeneration & { binding: Pick<StoredCall['binding'], 'callDigest'> },
       decision: Decision,
       evaluatedAtMs: number,
     ): Promise<string> {
       const id = randomUUID();
-      await query(
-        pool,
-        'record-decision',
-        `INSERT INTO gateway.decision (id, gated_call_id, generation, kind, reason, evaluation_id, call_digest, evaluated_at, obligations, approved_until,
+      const { kind, evaluationId, obligations, basis } = decision;
+      const text = `INSERT INTO gateway.decision (id, gated_call_id, generation, kind, reason, evaluation_id, call_digest, evaluated_at, obligations, approved_until,
            policy_version, policies)
-         SELECT $1, $2, $3, $4, $5, $6, $7, to_timestamp($8::float8 / 1000), $9::jsonb, $10::timestamptz, $11, $12::text[] FROM ${WITHOUT_FLUSH}`,
-        [
-          id,
-          call.gatedCallId,
-          call.generation,
-          decision.kind,
-          'reason' in decision ? (decision.reason ?? null) : null,
-          decision.evaluationId ?? null,
-          seals.digest(call.binding.callDigest),
-          evaluatedAtMs,
-          decision.obligations === undefined ? null : JSON.stringify(decision.obligations),
-          'approvedUntil' in decision ? (decision.approvedUntil ?? null) : null,
-          decision.basis?.policyVersion ?? null,
-          decision.basis?.policies ?? null,
-        ],
-      );
+         SELECT $1, $2, $3, $4, $5, $6, $7, to_timestamp($8::float8 / 1000), $9::jsonb, $10::timestamptz, $11, $12::text[] FROM ${WITHOUT_FLUSH}`;
+      await query(pool, 'record-decision', text, [
+        ...[id, gatedCallId, generation, kind, 'reason' in decision ? decision.reason : null, evaluationId],
+        ...[seals.digest(binding.callDigest), evaluatedAtMs, obligations && JSON.stringify(obligations)],
+        ...['approvedUntil' in decision ? decision.approvedUntil : null, basis?.policyVersion, basis?.policies],
+      ]);
       return id;
+    },
+  };
+}
+
+/** The two fences of an execution. */
+function executionSteps({ pool, retentionMs }: StepContext) {
+  return {
+    claim: (claim: {
+      gatedCallId: string;
+      generation: number;
+      decisionId: string;
+      claimId: string;
+      epoch: number;
+      executionTimeoutMs: number;
+    }) =>
+      callFunction<'won' | 'mine' | 'lost' | 'stale' | 'frozen'>(pool, 'claim-execution', {
+        call: claim.gatedCallId,
+        generation: claim.generation,
+        decision: claim.decisionId,
+        claim: claim.claimId,
+        epoch: claim.epoch,
+        execution_ms: claim.executionTimeoutMs,
+        retention_ms: retentionMs,
+      }),
+
+    /** The permit to send; false when it was given before or may no longer be given. */
+    beginInvocation: (call: { gatedCallId: string; claimId: string; invocationId: string; upstreamKey: string }) =>
+      callFunction<boolean>(pool, 'begin-invocation', {
+        ...{ call: call.gatedCallId, claim: call.claimId },
+        ...{ invocation: call.invocationId, upstream_key: call.upstreamKey },
+      }),
+  };
+}
+
+function settlementSteps(context: StepContext) {
+  const { pool, seals, retentionMs } = context;
+  const settle = (statement: string, gatedCallId: string, invocation: string, end: Record<string, unknown>) =>
+    callFunction(
+      pool,
+      statement,
+      { call: gatedCallId, invocation, retention_ms: retentionMs, ...end },
+      'settle_execution',
+    );
+  return {
+    settleNotSent: (gatedCallId: string, invocationId: string) =>
+      settle('settle-not-sent', gatedCallId, invocationId, {
+        ...{ cause: 'not_sent', is_error: null, sealed_result: null, result_digest: null },
+      }),
+
+    /**
+     * `probe`: the outcome that the upstream tells afterwards. The result is JSON text. The process that sent the call has its
+     * data keys, and gives them: those in the database may be under a key by now that this process does not have.
+     */
+    async settleResult(
+      of: { gatedCallId: string; invocationId: string; cause: 'result' | 'probe'; keys?: WrappedKeys },
+      { isError, text }: { isError: boolean; text: string },
+    ) {
+      const keys = of.keys ? seals.forCall(of.gatedCallId, of.keys) : await sealsOf(context, of.gatedCallId);
+      return settle('settle-execution', of.gatedCallId, of.invocationId, {
+        ...{ cause: of.cause, is_error: isError },
+        ...{ sealed_result: keys.seal('call_result.sealed_result', text), result_digest: seals.digest(text) },
+      });
     },
   };
 }

@@ -1,30 +1,28 @@
 import type { Pool } from 'pg';
 import type { ObligationMessage } from '../../workflows/domain/authzen/obligation.ts';
 import type { Seals } from '../../workflows/domain/gated-call/sealing.ts';
-import { query, queryOne } from './query.ts';
-
-/** Obligations of denials that are to be carried out, however long their receivers are away. */
-export interface ObligationQueue {
-  /** Keeps a message to be sent, once for its id. False: it was there already, whatever became of it. */
-  add(message: ObligationMessage): Promise<boolean>;
-  /** What is still to be sent under this id, and for how many milliseconds it has waited. */
-  find(id: string): Promise<{ readonly message: ObligationMessage; readonly waitedMs: number } | undefined>;
-  /** It was taken, or is given up. That there was one is remembered. */
-  drop(id: string): Promise<void>;
-}
+import { callFunction, query } from './query.ts';
 
 const COLUMN = 'obligation.sealed_message';
 
-/** The queue in Postgres. What is sent is sealed under a key of its own, as long as it lies there. */
-export function createObligationQueue(pool: Pool, seals: Seals): ObligationQueue {
+export type ObligationQueue = ReturnType<typeof createObligationQueue>;
+
+/**
+ * Obligations of denials that are to be carried out, however long their receivers are away. A message is sealed under a key of
+ * its own until it is dropped.
+ */
+export function createObligationQueue(pool: Pool, seals: Seals) {
   return {
-    async add(message) {
+    /** Keeps a message to be sent, once for its id. False: the id was added before. */
+    add(message: ObligationMessage) {
       const keys = seals.forNewCall(message.id);
-      const text = 'SELECT gateway.add_obligation($1, $2, $3) AS added';
-      const values = [message.id, keys.wrapped.call, keys.seal(COLUMN, JSON.stringify(message))];
-      return (await queryOne<{ added: boolean }>(pool, 'add-obligation', text, values)).added;
+      return callFunction<boolean>(pool, 'add-obligation', {
+        ...{ id: message.id, key: keys.wrapped.call, message: keys.seal(COLUMN, JSON.stringify(message)) },
+      });
     },
-    async find(id) {
+
+    /** The message to be sent under this id, and for how many milliseconds it has waited. */
+    async find(id: string) {
       const [row] = await query<{ message_key: string; sealed_message: string; waited_ms: number }>(
         pool,
         'find-obligation',
@@ -36,8 +34,8 @@ export function createObligationQueue(pool: Pool, seals: Seals): ObligationQueue
       const text = seals.forCall(id, { call: row.message_key, record: null }).open(COLUMN, row.sealed_message);
       return { message: JSON.parse(text) as ObligationMessage, waitedMs: row.waited_ms };
     },
-    async drop(id) {
-      await query(pool, 'drop-obligation', 'SELECT gateway.drop_obligation($1)', [id]);
-    },
+
+    /** The message was taken, or is given up. Its id stays on record. */
+    drop: (id: string): Promise<void> => callFunction(pool, 'drop-obligation', { id }),
   };
 }

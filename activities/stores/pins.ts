@@ -19,17 +19,17 @@ const ADD = 'SELECT gateway.add_pins($1, $2, $3, $4, $5, $6)';
 const ACCEPT = 'SELECT gateway.accept_pins($1, $2, $3, $4, $5, $6, $7, $8)';
 
 /**
- * Pins added by one statement. It has seconds, and what comes after a failure finds what was pinned before: however much an
- * upstream lists, things of others get pinned with it.
+ * Descriptions that one statement adds, within its time limit of seconds. A later attempt continues after the last success, so a
+ * long list of one upstream does not keep descriptions of others from being accepted.
  */
 const AT_ONCE = 500;
 
 type Row = Omit<AcceptedDescription, 'definition'> & { readonly definition: string };
 
-/** The pins, which the operator may change. */
-export interface StoredPins extends DescriptionStore {
-  /** Pins these, in place of what was pinned under their names, and forgets those that are gone. */
-  accept(pins: readonly AcceptedDescription[], gone: readonly DescribedName[]): Promise<void>;
+/** The accepted descriptions, which the operator may change. */
+interface StoredPins extends DescriptionStore {
+  /** Accepts these, in place of earlier descriptions under their names, and forgets those that are gone. */
+  accept(descriptions: readonly AcceptedDescription[], gone: readonly DescribedName[]): Promise<void>;
 }
 
 /** @param pool For `accept`, connections of the owner of the tables. */
@@ -39,18 +39,18 @@ export function createPins(pool: Pool): StoredPins {
       const rows = await query<Row>(pool, 'pins', ALL);
       return rows.map((row) => ({ ...row, definition: JSON.parse(row.definition) as JsonObject }));
     },
-    async add(pins) {
-      for (let from = 0; from < pins.length; from += AT_ONCE) {
-        await query(pool, 'add-pins', ADD, columnsOf(pins.slice(from, from + AT_ONCE)));
+    async add(descriptions) {
+      for (let from = 0; from < descriptions.length; from += AT_ONCE) {
+        await query(pool, 'add-pins', ADD, columnsOf(descriptions.slice(from, from + AT_ONCE)));
       }
     },
-    async accept(pins, gone) {
-      await query(pool, 'accept-pins', ACCEPT, [...columnsOf(pins), ...namesOf(gone)]);
+    async accept(descriptions, gone) {
+      await query(pool, 'accept-pins', ACCEPT, [...columnsOf(descriptions), ...namesOf(gone)]);
     },
   };
 }
 
-/** What is accepted, for whoever looks at something now and then: the pins are read each time. */
+/** The accepted descriptions for occasional checks: they are read each time. */
 export function createAccepted(pool: Pool): Accepted {
   return {
     async among(things) {
@@ -60,8 +60,8 @@ export function createAccepted(pool: Pool): Accepted {
         NAMED,
         namesOf(things.map(describedNameOf)),
       );
-      const pins = new Map(rows.map((pin) => [keyOf(pin), pin]));
-      return things.filter((thing) => isAsAccepted(thing, pins.get(keyOf(describedNameOf(thing)))));
+      const accepted = new Map(rows.map((row) => [keyOf(row), row]));
+      return things.filter((thing) => isAsAccepted(thing, accepted.get(keyOf(describedNameOf(thing)))));
     },
   };
 }
@@ -71,10 +71,10 @@ const namesOf = (names: readonly DescribedName[]): string[][] => [
   names.map(({ name }) => name),
 ];
 
-const columnsOf = (pins: readonly AcceptedDescription[]): string[][] => [
-  ...namesOf(pins),
-  pins.map(({ upstream }) => upstream),
-  pins.map(({ upstreamName }) => upstreamName),
-  pins.map(({ definition }) => canonicalJson(definition)),
-  pins.map(({ digest }) => digest),
+const columnsOf = (descriptions: readonly AcceptedDescription[]): string[][] => [
+  ...namesOf(descriptions),
+  descriptions.map(({ upstream }) => upstream),
+  descriptions.map(({ upstreamName }) => upstreamName),
+  descriptions.map(({ definition }) => canonicalJson(definition)),
+  descriptions.map(({ digest }) => digest),
 ];

@@ -1,7 +1,7 @@
 import type { Pool, QueryResultRow } from 'pg';
 import type { Clock } from '../../apps/shared/clock.ts';
 import { functionCall } from '../../apps/shared/database/function-call.ts';
-import { asUnavailable, CountersignError } from '../../workflows/domain/errors.ts';
+import { asUnavailable, isDatabaseAway } from '../../workflows/domain/errors.ts';
 import { pauseMs } from '../../workflows/domain/gated-call/deadlines.ts';
 import type { GatedCallState } from '../../workflows/domain/gated-call/gated-call.ts';
 import type { CallSeals, Seals } from '../../workflows/domain/gated-call/sealing.ts';
@@ -24,24 +24,33 @@ export async function query<Row extends QueryResultRow>(
 }
 
 /** Like `query`, for statements that give exactly one row. */
-export async function queryOne<Row extends QueryResultRow>(
-  pool: Pool,
-  name: string,
-  text: string,
-  values: unknown[] = [],
-): Promise<Row> {
-  const [row] = await query<Row>(pool, name, text, values);
-  if (row === undefined) throw new Error(`statement ${name} gave no row`);
+export async function queryOne<Row extends QueryResultRow>(...statement: Parameters<typeof query>): Promise<Row> {
+  const [row] = await query<Row>(...statement);
+  if (row === undefined) throw new Error(`statement ${statement[1]} gave no row`);
   return row;
+}
+
+/**
+ * Calls a function of the schema `gateway` that answers one value: mostly the state that a call is in afterwards. By default the
+ * statement has the name of the function.
+ */
+export async function callFunction<Answer = GatedCallState>(
+  pool: Pool,
+  statement: string,
+  parameters: Readonly<Record<string, unknown>>,
+  name = statement.replaceAll('-', '_'),
+): Promise<Answer> {
+  const { text, values } = functionCall(`gateway.${name}`, parameters);
+  return (await queryOne<{ answer: Answer }>(pool, statement, `SELECT ${text} AS answer`, values)).answer;
 }
 
 const PAUSE_MIN_MS = 50;
 const PAUSE_MAX_MS = 1_000;
 
 /**
- * Runs a statement again while the database is away, for as long as this; then its last failure is thrown. Only for
- * what nobody else repeats with the same values, and only for statements that find what an earlier run of theirs has
- * committed: the answer may have been lost, not the commit.
+ * Runs a statement again while the database is away, for as long as this; then its last failure is thrown. Only for values that
+ * no other process repeats, and only for statements that find what an earlier run of theirs has committed: the answer may have
+ * been lost, not the commit.
  */
 export async function persist<T>(run: () => Promise<T>, withinMs: number, clock: Clock): Promise<T> {
   const end = clock.monotonicMs() + withinMs;
@@ -49,29 +58,19 @@ export async function persist<T>(run: () => Promise<T>, withinMs: number, clock:
     try {
       return await run();
     } catch (error) {
-      const isAway = error instanceof CountersignError && error.code === 'ERR_DATABASE_UNAVAILABLE';
       const remainingMs = end - clock.monotonicMs();
-      if (!isAway || remainingMs <= 0) throw error;
+      if (!isDatabaseAway(error) || remainingMs <= 0) throw error;
       const bounds = { minMs: PAUSE_MIN_MS, maxMs: PAUSE_MAX_MS, remainingMs };
       await clock.after(pauseMs({ attempt, ...bounds, random: Math.random() }));
     }
   }
 }
 
-/** Answers this instead when the database is away for a while; any other failure is thrown on. */
-export const ifAway =
-  <T>(instead: T) =>
-  (error: unknown): T => {
-    if (error instanceof CountersignError && error.retryable) return instead;
-    throw error;
-  };
-
 const IS_GONE = 'SELECT NOT EXISTS (SELECT FROM gateway.gated_call WHERE id = $1 AND forgotten_at IS NULL) AS "isGone"';
 
 /**
- * Whether nothing is left of a gated call that could be acted on: its retention is over and it was forgotten, or its row
- * was deleted. No such call ever comes back, so whatever is still to be done for it never will be. A call of which only a
- * part is missing is not gone: it was tampered with.
+ * Whether the call was forgotten after its retention, or its row was deleted. Such a call never comes back, so there is nothing
+ * left to do for it. A call of which only a part is missing is not gone: it was tampered with.
  */
 export async function isGone(pool: Pool, gatedCallId: string): Promise<boolean> {
   return (await queryOne<{ isGone: boolean }>(pool, 'is-gone', IS_GONE, [gatedCallId])).isGone;
@@ -86,7 +85,6 @@ export async function readDatabaseClock(pool: Pool): Promise<number> {
 /** In the FROM of a statement: its commit does not wait for the disk. */
 export const WITHOUT_FLUSH = "set_config('synchronous_commit', 'off', true)";
 
-/** What every step needs. */
 export interface StepContext {
   readonly pool: Pool;
   readonly seals: Seals;
@@ -97,9 +95,7 @@ export interface StepContext {
   readonly approvalUseMs?: number;
 }
 
-export const APPROVAL_USE_MS = 24 * 3_600_000;
-
-/** The data keys of a call, which whoever looked at it a moment ago still has. */
+/** The data keys of a call. The process that read the call a moment ago still has them. */
 export async function sealsOf({ pool, seals }: StepContext, gatedCallId: string): Promise<CallSeals> {
   const known = seals.recall(gatedCallId);
   if (known !== undefined) return known;
@@ -107,16 +103,6 @@ export async function sealsOf({ pool, seals }: StepContext, gatedCallId: string)
   return seals.forCall(gatedCallId, await queryOne(pool, 'data-keys', text, [gatedCallId]));
 }
 
-/** Calls a function of the schema `gateway` that answers the state a call is in afterwards. */
-export async function stateAfter(
-  pool: Pool,
-  statement: string,
-  [name, parameters]: readonly [name: string, parameters: Readonly<Record<string, unknown>>],
-): Promise<GatedCallState> {
-  const { text, values } = functionCall(`gateway.${name}`, parameters);
-  return (await queryOne<{ state: GatedCallState }>(pool, statement, `SELECT ${text} AS state`, values)).state;
-}
-
 /** Carries out the deadline of a call that has passed one, and answers its state. */
 export const expire = ({ pool, retentionMs }: Pick<StepContext, 'pool' | 'retentionMs'>, gatedCallId: string) =>
-  stateAfter(pool, 'expire', ['expire_gated_call', { call: gatedCallId, retention_ms: retentionMs }]);
+  callFunction(pool, 'expire', { call: gatedCallId, retention_ms: retentionMs }, 'expire_gated_call');

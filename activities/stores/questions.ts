@@ -4,7 +4,8 @@ import type { CallSeals } from '../../workflows/domain/gated-call/sealing.ts';
 import type { TaskAnswer, TaskQuestion } from '../../workflows/domain/ports.ts';
 import type { RequestForm } from '../../workflows/domain/submission-input/request-form.ts';
 import { broken } from './key-ring.ts';
-import { query, sealsOf, stateAfter, type StepContext } from './query.ts';
+import { callFunction, query, sealsOf, type StepContext } from './query.ts';
+import type { StoredCall } from './stored-call.ts';
 
 /** A question as the database hands it out. */
 export interface SealedQuestion {
@@ -12,12 +13,9 @@ export interface SealedQuestion {
   readonly sealedForm: string;
 }
 
-interface PresentGeneration {
-  readonly gatedCallId: string;
-  readonly generation: number;
-}
+export type PresentGeneration = Pick<StoredCall, 'gatedCallId' | 'generation'>;
 
-/** What is to be asked, as parts of the form with this digest. */
+/** The questions, as parts of the form with this digest. */
 interface Asked {
   readonly questions: readonly TaskQuestion[];
   readonly formDigest: string;
@@ -28,11 +26,11 @@ interface Asked {
 
 type Column = 'question.sealed_form' | 'question.sealed_answer';
 
-/** The key goes under the seal: a call has many questions, and what belongs to one cannot be put beside another. */
+/** The key goes under the seal: a call has many questions, and the text of one cannot be put beside another. */
 const sealFor = (keys: CallSeals, column: Column, { key, content }: { key: string; content: unknown }): string =>
   keys.seal(column, JSON.stringify({ key, content }));
 
-/** Throws `ERR_SEAL_BROKEN` for what was sealed for another question. */
+/** Throws `ERR_SEAL_BROKEN` for a text that was sealed for another question. */
 function openFor<T>(keys: CallSeals, column: Column, { key, sealed }: { key: string; sealed: string }): T {
   const opened = JSON.parse(keys.open(column, sealed)) as { key: string; content: T };
   if (opened.key !== key) throw broken('it is for another question');
@@ -44,20 +42,20 @@ export const openQuestion = (keys: CallSeals, { key, sealedForm: sealed }: Seale
   form: openFor<RequestForm>(keys, 'question.sealed_form', { key, sealed }),
 });
 
-// In the order in which they were asked: what was said last counts.
+// In the order in which they were asked: the last answer counts.
 const GIVEN = `
   SELECT key, sealed_answer AS sealed FROM gateway.question
   WHERE gated_call_id = $1 AND generation = $2 AND form_digest = $3 AND answered_at IS NOT NULL ORDER BY asked_at, key`;
 
-/** What a further access request needs, asked of the owner of the task. */
+/** The input that a further access request needs, asked of the owner of the task. */
 export function inputSteps(context: StepContext) {
   const { pool, seals, retentionMs } = context;
   return {
-    /** `input_required`: the owner is asked. Anything else is the state that the call was found in, or ended in. */
+    /** `input_required`: the owner is asked. Any other answer is the state in which the call was found, or ended. */
     async askInput({ gatedCallId, generation }: PresentGeneration, asked: Asked): Promise<GatedCallState> {
       const keys = await sealsOf(context, gatedCallId);
       const sealed = ({ key, form }: TaskQuestion) => sealFor(keys, 'question.sealed_form', { key, content: form });
-      const parameters = {
+      return callFunction(pool, 'ask-input', {
         call: gatedCallId,
         generation,
         form_digest: seals.digest(asked.formDigest),
@@ -66,11 +64,10 @@ export function inputSteps(context: StepContext) {
         max_generations: asked.maxGenerations,
         max_rounds: asked.maxRounds,
         retention_ms: retentionMs,
-      };
-      return stateAfter(pool, 'ask-input', ['ask_input', parameters]);
+      });
     },
 
-    /** Everything that was answered in this generation for the form with this digest. */
+    /** All answers of this generation for the form with this digest. */
     async givenInput({ gatedCallId, generation }: PresentGeneration, formDigest: string): Promise<JsonObject> {
       const values = [gatedCallId, generation, seals.digest(formDigest)];
       const rows = await query<{ key: string; sealed: string }>(pool, 'given-input', GIVEN, values);
@@ -81,7 +78,7 @@ export function inputSteps(context: StepContext) {
   };
 }
 
-/** Hands answers in. What is not asked any more by then, the database leaves aside. */
+/** Hands answers in. The database ignores answers to questions that are no longer open. */
 export async function answerQuestions(
   context: StepContext,
   gatedCallId: string,
@@ -96,11 +93,10 @@ export async function answerQuestions(
       content === 'declined' ? null : sealFor(keys, 'question.sealed_answer', { key, content }),
     ]),
   );
-  const parameters = {
+  return callFunction(pool, 'answer-input', {
     call: gatedCallId,
     keys: [...sealed.keys()],
     sealed_answers: [...sealed.values()],
     retention_ms: retentionMs,
-  };
-  return stateAfter(pool, 'answer-input', ['answer_input', parameters]);
+  });
 }

@@ -8,19 +8,19 @@ import {
   type Seals,
 } from '../../workflows/domain/gated-call/sealing.ts';
 import { CountersignError } from '../../workflows/domain/errors.ts';
-import { broken, createKeyRing, openText, type SealingKey, sealText } from './key-ring.ts';
+import { broken, createKeyRing, seal, type SealingKey, unseal } from './key-ring.ts';
 
-/** What the enforcement side seals with. Both lists have keys of the same names in the same order, and no key is in both. */
+/** The keys of the enforcement side. Both lists have keys of the same names in the same order, and no key is in both. */
 export interface SealingSecrets extends RecordSealingSecrets {
   /** Wrap the data keys of calls. The first one seals; the others open what was sealed before. */
   readonly sealingKeys: readonly SealingKey[];
 }
 
-/** What the audit side has: with it nothing can be opened but what auditors may read. */
+/** The keys of the audit side, which open only what auditors may read. */
 export interface RecordSealingSecrets {
-  /** Wrap the data keys of what auditors may read. The first one seals; the others open what was sealed before. */
+  /** Wrap the data keys of records. The first one seals; the others open what was sealed before. */
   readonly recordSealingKeys: readonly SealingKey[];
-  /** For keyed digests. It stays for ever: with another one, no digest would be found again. */
+  /** For keyed digests. It never changes: with another one, no digest would be found again. */
   readonly digestKey: string;
 }
 
@@ -60,8 +60,8 @@ export function createSeals({ sealingKeys, recordSealingKeys, digestKey }: Seali
     };
     const place = placeIn(gatedCallId);
     const seals: CallSeals = {
-      seal: (column, text, generation = 1) => sealText(text, keyOf(column), place(column, generation)),
-      open: (column, sealed, generation = 1) => openText(sealed, keyOf(column), place(column, generation)),
+      seal: (column, text, generation = 1) => seal(keyOf(column), place(column, generation), Buffer.from(text)),
+      open: (column, sealed, generation = 1) => unseal(keyOf(column), place(column, generation), sealed).toString(),
     };
     if (wrapped.call !== null && wrapped.record !== null) calls.set(gatedCallId, seals);
     return seals;
@@ -91,7 +91,7 @@ export function createRecordSeals({ recordSealingKeys, digestKey }: RecordSealin
     ofRecord: (gatedCallId, recordKey) => ({
       open(column, sealed, generation = 1) {
         if (SEALED_COLUMNS[column] !== 'record') throw broken('no key of records opens it');
-        return openText(sealed, ring.unwrap(recordKey), placeIn(gatedCallId)(column, generation));
+        return unseal(ring.unwrap(recordKey), placeIn(gatedCallId)(column, generation), sealed).toString();
       },
     }),
   };
@@ -99,10 +99,8 @@ export function createRecordSeals({ recordSealingKeys, digestKey }: RecordSealin
 
 type Purpose = 'call' | 'record';
 
-const placeIn = (gatedCallId: string) => (column: SealedColumn, generation: number) => ({
-  column,
-  row: `${gatedCallId}/${generation}`,
-});
+const placeIn = (gatedCallId: string) => (column: SealedColumn, generation: number) =>
+  [column, `${gatedCallId}/${generation}`] as const;
 
 const keyedDigest = (digestKey: string) => (text: string) =>
   `hmac-sha-256:${createHmac('sha256', digestKey).update(text).digest('hex')}`;

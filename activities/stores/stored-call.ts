@@ -6,9 +6,9 @@ import type { GatedCallState } from '../../workflows/domain/gated-call/gated-cal
 import type { CallSeals, Seals, WrappedKeys } from '../../workflows/domain/gated-call/sealing.ts';
 import type { AccessRequestHandle } from '../../workflows/domain/gated-call/submission.ts';
 import { broken } from './key-ring.ts';
-import { queryOne } from './query.ts';
+import { queryOne, type StepContext } from './query.ts';
 
-/** How far a gated call has come. Needs no key, so it can be read whatever became of what is sealed. */
+/** How far a gated call has come. Needs no key, so it can be read even when a seal cannot be opened. */
 export interface CallProgress {
   readonly gatedCallId: string;
   readonly taskId: string;
@@ -16,18 +16,16 @@ export interface CallProgress {
   readonly trace: string;
   readonly state: GatedCallState;
   readonly generation: number;
-  /** The epoch in which this was read; a claim made on the strength of it counts in no other. */
+  /** The epoch in which this was read. A claim that rests on it counts in no other. */
   readonly epoch: number;
   /** The database lost rows that were committed: the call may have gone further than its row says. */
   readonly isFrozen: boolean;
   /** It was opened before the database server was started, so its row may have come back from a copy of the server's files. */
   readonly mayBeCopied: boolean;
-  readonly claimId: string | undefined;
   /** The permit to send, once it was given. */
   readonly invocation: { readonly invocationId: string; readonly upstreamKey: string } | undefined;
   /** No permit is on record, and none is given any more: it may be among what a failover lost. */
   readonly isPermitInDoubt: boolean;
-  /** The tool's public name. */
   readonly tool: string;
   readonly upstream: string;
   /** The upstream's own name for the tool, with which the public name ends. */
@@ -44,8 +42,8 @@ export interface CallProgress {
 }
 
 /**
- * What the database's clock says, in milliseconds since 1970, reckoned from when the call was read. Never later than it is,
- * whatever this process waited for meanwhile.
+ * The time of the database's clock in milliseconds since 1970, reckoned from when the call was read. Never later than the clock
+ * itself, however long this process waited meanwhile.
  */
 export const databaseNow = ({ readAt }: Pick<CallProgress, 'readAt'>, clock: Clock): number =>
   readAt.databaseMs + (clock.monotonicMs() - readAt.localMs);
@@ -68,7 +66,6 @@ interface CallRow {
   is_frozen: boolean;
   may_be_copied: boolean;
   is_permit_in_doubt: boolean;
-  claim_id: string | null;
   remaining_ms: number;
   in_state_ms: number;
   read_at_ms: number;
@@ -87,7 +84,7 @@ interface CallRow {
 }
 
 const LOAD = `
-  SELECT g.id, g.task_id, g.trace_id, g.state, g.generation, g.claim_id, b.tool, b.upstream, b.upstream_tool, b.tool_digest, b.call_digest,
+  SELECT g.id, g.task_id, g.trace_id, g.state, g.generation, b.tool, b.upstream, b.upstream_tool, b.tool_digest, b.call_digest,
     b.sealed_content, k.call_key, k.record_key, s.sealed_handle, a.sealed_body AS sealed_approval, i.invocation_id, i.upstream_key,
     (SELECT number FROM gateway.epoch) AS epoch, gateway.fence_state() <> 'whole' AS is_frozen,
     g.created_at <= pg_postmaster_start_time() AS may_be_copied,
@@ -105,21 +102,13 @@ const LOAD = `
 
 const read = (pool: Pool, gatedCallId: string) => queryOne<CallRow>(pool, 'load-gated-call', LOAD, [gatedCallId]);
 
-interface Reading {
-  readonly pool: Pool;
-  readonly clock: Clock;
-}
-
 /** Reads how far a call has come. Throws when there is none with this id: callers hold ids of rows that exist. */
-export async function loadProgress({ pool, clock }: Reading, gatedCallId: string): Promise<CallProgress> {
+export async function loadProgress({ pool, clock }: StepContext, gatedCallId: string): Promise<CallProgress> {
   return progressOf(await read(pool, gatedCallId), clock);
 }
 
-/** Reads a gated call and opens what is sealed. Throws `ERR_SEAL_BROKEN` when it was altered or its key is not there. */
-export async function loadCall(
-  { pool, clock, seals }: Reading & { readonly seals: Seals },
-  gatedCallId: string,
-): Promise<StoredCall> {
+/** Reads a gated call and opens its sealed parts. Throws `ERR_SEAL_BROKEN` when one was altered or its key is not there. */
+export async function loadCall({ pool, clock, seals }: StepContext, gatedCallId: string): Promise<StoredCall> {
   const row = await read(pool, gatedCallId);
   const keys = { call: row.call_key, record: row.record_key };
   const opener = seals.forCall(row.id, keys);
@@ -147,7 +136,6 @@ function progressOf(row: CallRow, clock: Clock): CallProgress {
     isFrozen: row.is_frozen,
     mayBeCopied: row.may_be_copied,
     isPermitInDoubt: row.is_permit_in_doubt,
-    claimId: row.claim_id ?? undefined,
     invocation: invocationId === null || upstreamKey === null ? undefined : { invocationId, upstreamKey },
     tool: row.tool,
     upstream: row.upstream,
@@ -158,7 +146,7 @@ function progressOf(row: CallRow, clock: Clock): CallProgress {
   };
 }
 
-/** What is sealed is our own: it was written as this type. Throws `ERR_SEAL_BROKEN` for what was not written to its end. */
+/** The sealed text is our own: it was written as this type. Throws `ERR_SEAL_BROKEN` for a text that was cut short. */
 function parseSealed<T>(text: string): T {
   try {
     return JSON.parse(text) as T;
@@ -171,8 +159,8 @@ const openJson = <T>(sealed: string | null, open: (sealed: string) => string): T
   sealed === null ? undefined : parseSealed<T>(open(sealed));
 
 /**
- * The binding as it was captured. Parts of it stand beside the seal too, for the database and for auditors: a row in which
- * they differ was altered, and would have another tool run than the one that was approved.
+ * The binding as it was captured. The row has parts of it beside the seal too, for the database and for auditors. A row in which
+ * they differ was altered, and would run another tool than the approved one.
  */
 function bindingOf(row: CallRow, { opener, seals }: { opener: CallSeals; seals: Seals }): CallBinding {
   const binding = parseSealed<CallBinding>(opener.open('call_binding.sealed_content', row.sealed_content));

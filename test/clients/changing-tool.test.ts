@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { UpstreamPool } from '../../activities/clients/upstream/pool.ts';
-import { UpstreamList } from '../../activities/clients/upstream/list.ts';
+import { createList } from '../../activities/clients/upstream/list.ts';
 import { startChangingUpstream } from '../support/changing-upstream.ts';
 import { openUpstreams } from '../support/upstreams.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -142,7 +142,7 @@ describe('an upstream without change notices', () => {
 const ask = async () => ({ tools: [], ttlMs: 0 });
 const limits = { maxMessageBytes: 1_000_000, maxListItems: 10, maxListAgeSeconds: 30 };
 const aList = () =>
-  new UpstreamList({ method: 'tools/list', member: 'tools', key: 'name', capability: 'tools' }, systemTime.clock);
+  createList({ method: 'tools/list', member: 'tools', key: 'name', capability: 'tools' }, systemTime.clock);
 
 describe('the freshness of a list', () => {
   it.each([
@@ -153,13 +153,13 @@ describe('the freshness of a list', () => {
   ])('%s [CACHE-001]', async (_what, maxListAgeSeconds, hint, isGood) => {
     const list = aList();
     await list.read(async () => ({ tools: [], ...hint }), { ...limits, maxListAgeSeconds });
-    expect(list.isGood).toBe(isGood);
+    expect(list.isGood()).toBe(isGood);
   });
 
   it('ends soon when the server declares it stale at once', async () => {
     const list = aList();
     await list.read(ask, limits);
-    await waitFor(() => !list.isGood);
+    await waitFor(() => !list.isGood());
   });
 
   it('is that of the page with the shortest time to live [CACHE-002]', async () => {
@@ -169,7 +169,7 @@ describe('the freshness of a list', () => {
       { tools: [], ttlMs: 0 },
     ];
     await list.read(async () => pages.shift(), limits);
-    await waitFor(() => !list.isGood);
+    await waitFor(() => !list.isGood());
   });
 
   it('ends when the list changed during the read', async () => {
@@ -179,6 +179,6 @@ describe('the freshness of a list', () => {
       return { tools: [] };
     }, limits);
     await read;
-    expect(list.isGood).toBe(false);
+    expect(list.isGood()).toBe(false);
   });
 });

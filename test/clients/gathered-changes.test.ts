@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { GatheredChanges } from '../../activities/clients/upstream/notices.ts';
+import { gatherChanges } from '../../activities/clients/upstream/notices.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 
 const TOGETHER_MS = 50;
@@ -9,7 +9,7 @@ function gathering() {
   const clock = new ManualClock();
   let carriedOut = 0;
   const ends: (() => void)[] = [];
-  const changes = new GatheredChanges(() => {
+  const changes = gatherChanges(() => {
     carriedOut += 1;
     return new Promise<void>((resolve) => void ends.push(resolve));
   }, clock);

@@ -71,7 +71,7 @@ describe.each(SPELLINGS)('%s', (_name, spelled) => {
         log: pino({}, { write: (line: string) => void lines.push(line) }),
       });
       expect(await pdp.evaluate(QUESTION)).toMatchObject({ kind: 'deny' });
-      expect(lines.join()).toContain('because of where its request would go');
+      expect(lines.join()).toContain('since its request would go to an address that is not trusted');
       expect(reached).toBe(0);
     },
   );

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { pino } from 'pino';
 import { keepPace, ReadingPace } from '../../activities/clients/upstream/reading.ts';
-import { UpstreamList } from '../../activities/clients/upstream/list.ts';
+import { createList } from '../../activities/clients/upstream/list.ts';
 import type { UpstreamPool } from '../../activities/clients/upstream/pool.ts';
 import { openUpstreams, untilFound } from '../support/upstreams.ts';
 import { ManualClock } from '../support/manual-clock.ts';
@@ -116,7 +116,7 @@ describe('a program', () => {
 });
 
 it('a list with empty pages ends after a thousand of them', async () => {
-  const list = new UpstreamList(
+  const list = createList(
     { method: 'tools/list', member: 'tools', key: 'name', capability: 'tools' },
     systemTime.clock,
   );
@@ -125,7 +125,7 @@ it('a list with empty pages ends after a thousand of them', async () => {
   await expect(list.read(ask, { maxMessageBytes: 1_000_000, maxListItems: 10, maxListAgeSeconds: 30 })).rejects.toThrow(
     '1000 pages',
   );
-  expect([pages, list.items]).toEqual([1_000, undefined]);
+  expect([pages, list.items()]).toEqual([1_000, undefined]);
 });
 
 it('a stream is read one second ahead, and then at its allowed rate', async () => {

@@ -100,7 +100,7 @@ describe('the requirements of a tool', () => {
     rmSync(flagsFile);
     await approve(request);
     await waitFor(
-      async () => (await opened(taskId))?.state === 'granted' && stack.log('up').includes('cannot be looked at'),
+      async () => (await opened(taskId))?.state === 'granted' && stack.log('up').includes('cannot be checked'),
     );
     expect(bank.calls).toBe(before);
     flag(`${FLAG}: true`);

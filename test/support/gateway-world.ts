@@ -13,8 +13,7 @@ import type {
   PolicyDecisionPoint,
   TaskAnswer,
 } from '../../workflows/domain/ports.ts';
-import type { InvocationResult, UpstreamTool } from '../../workflows/domain/upstream-ports.ts';
-import type { RelayedAnswer } from '../../workflows/domain/relay-port.ts';
+import type { InvocationResult, RelayedAnswer, UpstreamTool } from '../../workflows/domain/upstream-ports.ts';
 import type {
   RequirementChecks,
   RequirementQuery,

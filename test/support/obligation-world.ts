@@ -3,7 +3,7 @@ import { text } from 'node:stream/consumers';
 import type { Pool } from 'pg';
 import { pino } from 'pino';
 import { Webhook } from 'standardwebhooks';
-import { createObligingPdp, type ObligingPdpOptions } from '../../activities/obligations/obliging-pdp.ts';
+import { createObligingPdp, type ObligingPdpOptions } from '../../activities/obligations/oblige.ts';
 import { TEST_SEALS } from './gated-calls.ts';
 import { pdpClientOptions } from './authority-clients.ts';
 import { serve } from './serve.ts';

@@ -1,4 +1,3 @@
-/** A value that JSON can carry. */
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
 export type JsonObject = { readonly [key: string]: Json };
 
@@ -20,7 +19,6 @@ export function canonicalJson(value: Json): string {
 
 const isArray = (value: Json): value is readonly Json[] => Array.isArray(value);
 
-/** The value itself when it is an object, else an empty one. */
 export const objectOf = (value: Json | undefined): JsonObject =>
   typeof value === 'object' && value !== null && !isArray(value) ? value : {};
 
@@ -31,9 +29,10 @@ function quote(text: string): string {
   return JSON.stringify(text);
 }
 
-/**
- * The member of a record that it has itself; `undefined` when it has none. Names come from outside, and every object inherits
- * a `constructor`.
- */
+/** The record's own member. Names come from outside, and every object inherits a `constructor`. */
 export const ownProperty = <T>(record: Readonly<Record<string, T>>, name: string): T | undefined =>
   Object.hasOwn(record, name) ? record[name] : undefined;
+
+/** The value at a path of member names; `undefined` when there is none. */
+export const valueAt = (value: Json, path: readonly string[]): Json | undefined =>
+  path.reduce<Json | undefined>((within, name) => ownProperty(objectOf(within), name), value);

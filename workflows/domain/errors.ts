@@ -54,13 +54,13 @@ export class CountersignError extends Error {
 const is = (error: unknown, code: ErrorCode): error is CountersignError =>
   error instanceof CountersignError && error.code === code;
 
-/** Whether the database could not do what was asked of it at that moment. Whether it did it is then not known. */
+/** Whether the database failed at that moment. Whether the statement was committed is then not known. */
 export const isDatabaseAway = (error: unknown): error is CountersignError => is(error, 'ERR_DATABASE_UNAVAILABLE');
 
-/** Whether something of a gated call cannot be opened any more: that ends the call, and no other. */
+/** Whether a sealed part of a gated call cannot be opened any more: that ends the call, and no other. */
 export const isSealBroken = (error: unknown): error is CountersignError => is(error, 'ERR_SEAL_BROKEN');
 
-/** Whether something of a gated call cannot be opened by this process: the call waits until one has the key. */
+/** Whether this process cannot open a sealed part of a gated call: the call waits until one has the key. */
 export const isSealingKeyMissing = (error: unknown): error is CountersignError =>
   is(error, 'ERR_SEALING_KEY_UNAVAILABLE');
 
@@ -74,8 +74,8 @@ const PASSING = /^(08|40|53|57P|58)|^(55P03|57014|25006)$/;
 const OUTDATED_PLAN = 'cached plan must not change result type';
 
 /**
- * What a statement failed of, as `ERR_DATABASE_UNAVAILABLE` where it is trouble that passes: the caller may try again.
- * Whether the statement was committed is then not known. Anything else stays as it is, and so does what has a name already.
+ * The failure of a statement, as `ERR_DATABASE_UNAVAILABLE` where it is trouble that passes: the caller may try again. Whether
+ * the statement was committed is then not known. Other errors stay as they are, and so does a `CountersignError`.
  */
 export function asUnavailable(thrown: unknown): Error {
   const cause = thrown instanceof Error ? thrown : new Error(String(thrown));
@@ -83,11 +83,11 @@ export function asUnavailable(thrown: unknown): Error {
   return new CountersignError('ERR_DATABASE_UNAVAILABLE', 'the database does not answer; try again', { cause });
 }
 
-/** What is no answer of the database is about the connection to it; but for faults of the program, which have classes of their own. */
+/** An error that the database did not send is about the connection to it, except faults of the program, which have classes of their own. */
 const passes = (error: Error): boolean =>
   isAnswer(error)
     ? PASSING.test(error.code) || error.message === OUTDATED_PLAN
     : !(error instanceof TypeError || error instanceof RangeError);
 
-/** Errors that the database itself told of have a severity beside their code, always; those of the network have a code alone. */
+/** Errors that the database sent always have a severity beside their code; those of the network have a code alone. */
 const isAnswer = (error: Error): error is Error & { readonly code: string } => 'severity' in error && 'code' in error;

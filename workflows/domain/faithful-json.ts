@@ -1,4 +1,4 @@
-/** Why a JSON text would be read as something else than it says, or not be read at all. Names that `bodyFaultOf` knows. */
+/** Why a parser would read a JSON text as something else than it says, or not at all. `bodyFaultOf` knows these names. */
 export type Unfaithful =
   | 'body.marked'
   | 'body.member_twice'
@@ -8,32 +8,32 @@ export type Unfaithful =
   | 'body.too_deep'
   | 'body.too_many';
 
-/** Levels of objects and lists in one another. A function that walks through far deeper ones by calling itself runs out of stack. */
+/** Levels of objects and lists in one another. A recursive function runs out of stack at far deeper ones. */
 export const MAX_LEVELS = 200;
 
 /**
- * Members of objects and elements of lists, all of one text together. What is done with a text grows with them and not with its
- * bytes, and nothing else is done in a process meanwhile: a third of a million of them cost seconds.
+ * Members of objects and elements of lists in one text. The work for a text grows with them and not with its bytes, and blocks
+ * the process: a third of a million of them cost seconds.
  */
 export const MAX_MEMBERS = {
-  /** Of what anybody sends: calls, votes, callbacks, signed messages. */
+  /** From any sender: calls, votes, callbacks, signed messages. */
   message: 10_000,
-  /** Of what services say to one another: a batch of questions, each with the arguments of a call; their answers. */
+  /** Between services: a batch of evaluation requests, each with the arguments of a call; their answers. */
   service: 50_000,
 } as const;
 
 /**
- * The next thing of a JSON text that matters here: a string and whether it names a member, a number, a bracket, or a word. A
- * string that is never closed goes to the end of the text: were it passed over, each quote in it would be tried anew, and a text of
- * quotes take quadratic time.
+ * The next token of a JSON text: a string and whether it names a member, a number, a bracket, or a word. A string that is never
+ * closed goes to the end of the text: otherwise each quote in it would be tried anew, and a text of quotes would take quadratic
+ * time.
  */
 const TOKEN = /"((?:[^"\\]|\\.)*)(?:"(\s*:)?|\\?$)|-?\d[\d.eE+-]*|[{}[\]]|[a-z]+/gs;
 
 /**
- * What is approved is what was asked for only if nothing is lost in reading it. `JSON.parse` keeps the last of two
- * members with one name, and the nearest double of a whole number that is too long, and says so in neither case
- * (RFC 7493 sections 2.1 to 2.3 forbid both, and half a character). A member called `__proto__` is lost as soon as its object is
- * copied. A text that is no JSON at all is the parser's to refuse.
+ * An approval is for the call that was asked for only if reading it loses nothing. `JSON.parse` silently keeps the last of two
+ * members with one name, and the nearest double of a whole number that is too long (RFC 7493 sections 2.1 to 2.3 forbid both, and
+ * half a character). A member called `__proto__` is lost as soon as its object is copied. The parser refuses a text that is not
+ * JSON.
  *
  * @param maxMembers Of `MAX_MEMBERS`.
  */
@@ -53,7 +53,7 @@ export function isAmbiguous(text: string): boolean {
   return false;
 }
 
-/** Every fault, in the order of the text. Nothing is looked at behind what is too much, or behind the end. */
+/** Every fault, in the order of the text, up to a limit or the end. */
 function* faultsIn(text: string, maxMembers: number): Generator<Unfaithful, void> {
   // Parsers differ in whether it is a part of the text. @see RFC 8259, section 8.1
   if (text.startsWith('\uFEFF')) yield 'body.marked';
@@ -67,7 +67,7 @@ function* faultsIn(text: string, maxMembers: number): Generator<Unfaithful, void
     }
     if (colon === undefined) values += 1;
     else names += 1;
-    // What holds everything is in nothing.
+    // The outermost value is in no other.
     if (Math.max(names, values - 1) > maxMembers) {
       yield 'body.too_many';
       return;
@@ -107,18 +107,18 @@ function decoded(content: string): string | undefined {
   }
 }
 
-/** Fractions are rounded as everybody rounds them; whole numbers are amounts and names, and stay what they are. */
+/** Every reader rounds fractions alike. Whole numbers are amounts and names, and have to stay exact. */
 function isKept(literal: string): boolean {
   const value = Number(literal);
   if (Math.abs(value) === Infinity) return false;
-  // What is no number is no JSON.
+  // The parser refuses a literal that is no number.
   if (Number.isNaN(value) || Math.abs(value) <= Number.MAX_SAFE_INTEGER) return true;
   return digitsOf(literal) === digitsOf(String(value));
 }
 
 /**
- * The digits that tell numbers of any size apart. Zeros are tried for an end only where they begin: a number of many
- * zeros with a digit behind them would take quadratic time.
+ * The digits that tell numbers of any size apart. The pattern tries a run of zeros only from its start: a number of many zeros
+ * with a digit behind them would take quadratic time.
  */
 const digitsOf = (literal: string): string =>
   literal
@@ -129,23 +129,16 @@ const digitsOf = (literal: string): string =>
 /** @see RFC 6838, section 4.2.8 */
 const JSON_TYPE = /^application\/([\w.+-]+\+)?json\s*(;|$)/i;
 
-/** What another service answered. */
-interface Answer {
-  /** `Content-Type`. */
-  readonly type: string | undefined;
-  readonly text: string;
-}
-
 /**
- * The JSON that another service answered. Throws where the answer is no JSON, and where it does not call itself JSON: what a server
- * shows as a text, a page or a file of somebody else's, is no word of its own.
+ * The JSON that another service answered. Throws where the answer is not JSON, and where its `Content-Type` is not: a text, a page or
+ * a file that a server shows may come from someone else.
  */
-export function jsonOf({ type, text }: Answer): unknown {
+export function jsonOf({ type, text }: { readonly type: string | undefined; readonly text: string }): unknown {
   if (!JSON_TYPE.test(type ?? '')) throw new SyntaxError('the answer does not call itself JSON');
   return parseAnswer(text);
 }
 
-/** The same of a text that may call itself what it likes. */
+/** The same of a text with any `Content-Type`. */
 export function parseAnswer(text: string): unknown {
   if (isAmbiguous(text)) throw new SyntaxError('the answer has a member twice, too many of them, or too many levels');
   return JSON.parse(text);

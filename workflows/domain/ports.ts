@@ -9,20 +9,20 @@ import type { Principal } from './principal.ts';
 import type { RequestForm } from './submission-input/request-form.ts';
 
 /**
- * The policy decision point, with what its answers oblige to carried out: an allow has no obligation that is not. Throws
- * `ERR_PDP_UNAVAILABLE` when it gives no answer that can be read, and what `Oblige` does; never allows by error.
+ * The policy decision point, with the obligations of its answers carried out: no allow has an unmet obligation. Throws
+ * `ERR_PDP_UNAVAILABLE` when it gives no readable answer, and the errors of `Oblige`; never allows by error.
  */
 export interface PolicyDecisionPoint {
   /** @param claims Of the caller's token, as they were when the call was made: they say how the caller signed in. */
   evaluate(request: EvaluationRequest, approval?: Approval, claims?: JsonObject): Promise<Decision>;
   /**
-   * One decision for each request, in their order. Whoever asks lets nothing pass unless each of them allows. No request is
-   * no question: it is refused as one that has no answer.
+   * One decision for each request, in their order. The caller lets nothing pass unless each of them allows. An empty list is
+   * refused with `ERR_PDP_UNAVAILABLE`.
    */
   evaluateAll(requests: readonly EvaluationRequest[], claims?: JsonObject): Promise<readonly Decision[]>;
 }
 
-/** What the access request service says about one request. Unknown values are `pending`: not approved, look again. */
+/** How one request stands at the access request service. Unknown values are `pending`: not approved, read again. */
 export type ResolutionStatus = {
   /** Where it states who resolved the request, and how. Not every service does, and some only after the end. */
   readonly statementEndpoint?: string;
@@ -36,18 +36,17 @@ export type ResolutionStatus = {
 export interface AccessRequestService {
   /** Submits under the submission's key: the same key and body always give the same handle. */
   submit(submission: Pick<Submission, 'endpoint' | 'idempotencyKey' | 'body'>): Promise<AccessRequestHandle>;
-  /** The authoritative status. */
   read(handle: AccessRequestHandle): Promise<ResolutionStatus>;
   /**
-   * What it states about a request that stands like this; undefined when it states nothing. Never throws: a statement is for the record,
-   * and what cannot be read is recorded as that.
+   * Its statement about a request with this status; undefined when it states nothing. Never throws: a statement is for the record,
+   * and an unreadable one is recorded as unreadable.
    */
   stated(handle: AccessRequestHandle, status: ResolutionStatus): Promise<RecordedStatement | undefined>;
   /** Gives the request up; a request that already ended is left as it is. */
   cancel(handle: AccessRequestHandle): Promise<void>;
 }
 
-/** What access requests have to be given beside the call. */
+/** The input that access requests need beside the call. */
 export interface RequestForms {
   /**
    * The form for the schema at this address; `undefined` when there is none, or none that may be asked for. Throws
@@ -69,7 +68,7 @@ export interface CatalogOption {
 export interface RequestCatalogs {
   /** The form with the catalogs that the document at this address has for its fields, all of them beside the submission URL. */
   at(catalogsUrl: string, form: RequestForm, submissionUrl: string): Promise<CataloguedForm | undefined>;
-  /** What a catalog has for these values of its scope parameters, as it is now; `too_many` where a person would not read through it. */
+  /** The present options of a catalog for these values of its scope parameters; `too_many` for more than a person reads through. */
   look(
     reference: CatalogReference,
     of: { readonly search: string | undefined; readonly scope: ReadonlyMap<string, string> },
@@ -88,7 +87,7 @@ export interface Opening {
   readonly binding: CallBinding;
   readonly decision: Extract<Decision, { kind: 'requestable' }>;
   readonly submission: NewSubmission;
-  /** Whether its client can be asked within the task: it declared, for this call, that it can hold one and show forms. */
+  /** Whether its client can be asked within the task: it declared for this call that it can hold tasks and show forms. */
   readonly takesInput: boolean;
   /** W3C trace id of the request that opens it. Default: one of its own. */
   readonly trace?: string | undefined;
@@ -101,20 +100,20 @@ export interface Opening {
 /** A gated call that may have no access request yet. */
 export interface ToSubmit {
   readonly gatedCallId: string;
-  /** The right to submit, when it came with the opening. Without it somebody else may have it. */
+  /** The right to submit, when it came with the opening. Without it another process may have the right. */
   readonly submission?: TakenSubmission;
 }
 
 export type Opened =
   /**
-   * `redeemed`: the call that these answers opened before, whatever became of it. `unread`: an identical one that was carried out
-   * a short while ago, whose owner has not been told how it ended. Now it is told, and the next identical call is a new one.
+   * `redeemed`: the call that these answers opened before, open or ended. `unread`: an identical one that was carried out a short
+   * while ago, whose owner has not been told how it ended. Now the owner is told, and the next identical call is a new one.
    */
   | ({ readonly kind: 'opened' | 'joined' | 'redeemed' | 'unread'; readonly taskId: string } & ToSubmit)
   | { readonly kind: 'too_many' }
   /** An identical call ended in this very moment: decide again. */
   | { readonly kind: 'gone' }
-  /** Whoever asked has gone. Nothing was opened. */
+  /** The caller has gone. Nothing was opened. */
   | { readonly kind: 'unwanted' }
   /** The redemption came too late. Nothing was opened. */
   | { readonly kind: 'late' };
@@ -123,7 +122,7 @@ export type Opened =
 export interface GatedCallView {
   readonly gatedCallId: string;
   readonly taskId: string;
-  /** What those know the call by who cannot have a task: no task id, and none can be made of it. */
+  /** The name of the call for callers that cannot have a task. It is no task id, and none can be derived from it. */
   readonly requestRef: string;
   readonly state: GatedCallState;
   readonly reason?: EndReason;
@@ -134,39 +133,39 @@ export interface GatedCallView {
   /** The tool's own result as JSON text, once there is one. */
   readonly result?: string;
   readonly outcomeRef?: string;
-  /** Everything that its owner is asked and has not answered. Only in the state `input_required`. */
+  /** The questions that its owner has not answered. Only in the state `input_required`. */
   readonly questions?: readonly TaskQuestion[];
 }
 
-/** Something that the owner of a task is asked: one form, under a key that stands for no other. */
+/** A question to the owner of a task: one form, under a key of its own. */
 export interface TaskQuestion {
   readonly key: string;
   readonly form: RequestForm;
 }
 
-/** What a requester says to a question; `declined` when it will not be answered. */
+/** A requester's answer to a question; `declined` when the requester will not answer it. */
 export interface TaskAnswer {
   readonly key: string;
   readonly content: JsonObject | 'declined';
 }
 
-/** One of an owner's own requests, as a list shows it: without what came of it. */
+/** One of an owner's own requests, as a list shows it: without its outcome. */
 export type RecentRequest = Pick<GatedCallView, 'requestRef' | 'state' | 'tool' | 'createdAt'> & {
   readonly ageSeconds: number;
 };
 
-/** What the gateway needs of the stored gated calls. Throws `ERR_DATABASE_UNAVAILABLE`. */
+/** The stored gated calls, as the gateway needs them. Throws `ERR_DATABASE_UNAVAILABLE`. */
 export interface GatedCalls {
-  /** Once the signal has fired, nothing is opened any more. What is committed by then stays. */
+  /** Once the signal has fired, nothing is opened any more. A call that is committed by then stays. */
   open(opening: Opening, signal?: AbortSignal): Promise<Opened>;
-  /** The open call that an identical one would join, or the one whose end it is to be told, as `open` says it. */
+  /** The open call that an identical one would join, or the ended one that it would be answered with (`unread`). */
   findOpen(
     binding: CallBinding,
     waitedMs?: number,
   ): Promise<({ readonly kind: 'joined' | 'unread'; readonly taskId: string } & ToSubmit) | undefined>;
-  /** The task behind a request reference. Of a text that is none, a task that does not exist. */
+  /** The task behind a request reference. For any other text, the id of a task that does not exist. */
   taskIdOf(requestRef: string): string;
-  /** What the gated calls of this caller belong to. */
+  /** The owner of this caller's gated calls. */
   ownerOf(caller: Principal): string;
   /** The call behind a task, if it is this owner's and still kept. A call past a deadline is ended before it is shown. */
   findTask(taskId: string, owner: string): Promise<GatedCallView | undefined>;
@@ -177,8 +176,8 @@ export interface GatedCalls {
   /** Ends the call as cancelled unless it is claimed or over. Answers the state afterwards. */
   cancel(gatedCallId: string): Promise<GatedCallState>;
   /**
-   * Takes answers that fit their questions. What is not asked, or not any more, is left aside; one that is declined ends the
-   * call. Answers the state afterwards.
+   * Takes answers that fit their questions. Answers to questions that are not open are ignored; a declined one ends the call.
+   * Answers the state afterwards.
    */
   answer(gatedCallId: string, answers: readonly TaskAnswer[]): Promise<GatedCallState>;
   /** Accepts a signed callback once. */
@@ -190,7 +189,7 @@ export interface GatedCalls {
 }
 
 /**
- * Contacts the access request service for a gated call that is still `preparing`, or waits for the one who does, and
+ * Contacts the access request service for a gated call that is still `preparing`, or waits for the process that does, and
  * records the handle. Throws `ERR_ACCESS_REQUEST_SERVICE_UNAVAILABLE` when there is no handle yet (the same call may
  * be repeated), `ERR_NOT_REQUESTABLE` when the service refused it for good (the gated call has then failed), and
  * `ERR_DENIAL_EXPIRED` when only the denial was too old to be submitted: the call has ended, and a new decision on it can

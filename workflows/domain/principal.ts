@@ -6,11 +6,10 @@ export interface Principal {
   readonly clientId?: string;
   /** The `act` chain of the token: who acts for the subject now, then those who did before. @see RFC 8693, section 4.1 */
   readonly actors?: readonly Actor[];
-  /** What else the token calls the subject or its client. It only keeps a person from deciding, and gives no right to anything. */
+  /** Other names of the subject or its client in the token. They only keep a person from deciding, and give no right. */
   readonly aliases?: readonly string[];
 }
 
-/** One hop of an `act` chain. */
 export interface Actor {
   readonly subject: string;
   /** Absent: the issuer of the token. */
@@ -18,13 +17,13 @@ export interface Actor {
   readonly clientId?: string;
 }
 
-/** What a gated call belongs to: to a subject, or to a subject as far as it acts through one client. */
+/** The owner of a gated call: a subject, or a subject as far as it acts through one client. */
 export const TASK_OWNERS = ['subject', 'subject-and-client'] as const;
 export type TaskOwner = (typeof TASK_OWNERS)[number];
 
 /**
  * Text that is equal exactly for equal owners: gated calls belong to it, and no other caller sees them. The `act` chain is always
- * part of it: who acts for a person through another chain is another caller.
+ * part of it: an actor with another chain is another caller.
  */
 export function ownerKey(principal: Principal, owner: TaskOwner = 'subject-and-client'): string {
   const { issuer, subject, clientId, actors = [] } = principal;
@@ -36,9 +35,4 @@ export function ownerKey(principal: Principal, owner: TaskOwner = 'subject-and-c
 /** Text that is equal exactly for the same subject of the same issuer, through any client: quotas belong to it. */
 export function subjectKey({ issuer, subject }: Principal): string {
   return JSON.stringify([issuer, subject]);
-}
-
-/** Whether two principals are the same person, whichever client they came through. */
-export function isSamePerson(a: Principal, b: Principal): boolean {
-  return subjectKey(a) === subjectKey(b);
 }

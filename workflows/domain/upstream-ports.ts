@@ -1,6 +1,5 @@
 import type { Json, JsonObject } from './canonical-json.ts';
 import type { Principal } from './principal.ts';
-import type { Conversation, UpstreamRound } from './relay.ts';
 import type { ToolFacts } from './tools/tool-facts.ts';
 
 /** A tool as its upstream describes it, every member kept. */
@@ -12,11 +11,11 @@ export interface UpstreamTool {
   readonly definition: JsonObject;
   /** Digest over the definition: a tool whose meaning changed has another. */
   readonly digest: string;
-  /** What is known of it, with the operator's word. */
+  /** Its facts, with the operator's settings. */
   readonly facts: ToolFacts;
 }
 
-/** Whether a structured result is what the tool's output schema promises. In doubt it is not. */
+/** Whether a structured result fits the tool's output schema. In doubt it does not. */
 export type ResultCheck = (tool: Pick<UpstreamTool, 'definition' | 'digest'>, structured: Json) => boolean;
 
 /** How a request to an upstream ended without a result. */
@@ -36,32 +35,29 @@ export type Unanswered =
 
 /** How one invocation of an upstream tool ended. */
 export type InvocationResult =
-  /** A `CallToolResult` arrived. */
   { readonly kind: 'result'; readonly isError: boolean; readonly result: JsonObject } | Unanswered;
 
-/** How one request for something else than a tool ended. */
 export type UpstreamAnswer = { readonly kind: 'result'; readonly result: JsonObject } | UpstreamRound | Unanswered;
 
-/** What an upstream lists beside tools. */
+/** The kinds of things that an upstream lists beside tools. */
 export type ItemKind = 'prompt' | 'resource' | 'resource_template';
 
 /** A prompt, a resource or a resource template as its upstream describes it, every member kept. */
 export interface UpstreamItem {
   readonly kind: ItemKind;
   readonly upstream: string;
-  /** The upstream's own name, address or template. */
   readonly upstreamName: string;
   /** Public name: a prompt has the prefix of its upstream; an address or a template is the upstream's own. */
   readonly name: string;
   readonly definition: JsonObject;
-  /** Digest over what of the definition describes the thing: one whose meaning changed has another. */
+  /** Digest over the describing part of the definition: a thing whose meaning changed has another. */
   readonly digest: string;
 }
 
-/** The methods that a caller may use on them. None of them can wait for an approval. */
+/** The methods that a caller may use on them. They cannot wait for an approval. */
 export type ReadMethod = 'prompts/get' | 'resources/read' | 'completion/complete';
 
-/** What the upstreams have beside tools. A name, address or template that two upstreams claim belongs to neither. */
+/** The prompts and resources of the upstreams. A name, address or template that two upstreams claim belongs to neither. */
 export interface UpstreamItems {
   /** Whether an upstream has this capability, or may turn out to have it when it is reached. */
   mayHave(capability: 'prompts' | 'resources' | 'completions'): boolean;
@@ -70,8 +66,8 @@ export interface UpstreamItems {
   /** From a list that is not older than the limit of its upstream. Throws `ERR_UPSTREAM_LIST_UNAVAILABLE`: then nothing may be sent. */
   find(kind: ItemKind, name: string): Promise<UpstreamItem | undefined>;
   /**
-   * What one upstream lists under this address; else every template of it from which the address may have been made. Nothing
-   * when none has it, or several do. Throws as `find` does.
+   * The resource that one upstream lists under this address; else every template of it from which the address may have been made.
+   * Empty when no upstream has it, or several do. Throws as `find` does.
    */
   findResource(uri: string): Promise<readonly UpstreamItem[]>;
   /** Sends once, and never repeats. */
@@ -90,22 +86,19 @@ export interface UpstreamItems {
 
 /** How far a call has come, as its tool says. */
 export interface Progress {
-  /** Grows with every notice. */
   readonly progress: number;
   readonly total?: number;
   readonly message?: string;
 }
 
-/** What a tool logs while it works, for its caller. */
+/** A log message of a tool while it works, for its caller. */
 export interface LogMessage {
   /** A severity of syslog. */
   readonly level: string;
-  /** Which part of the tool says so. */
   readonly logger?: string;
   readonly data: Json;
 }
 
-/** The upstream MCP servers. */
 export interface Upstreams {
   /** Every tool of every upstream that can be reached, under its public name. */
   tools(): Promise<readonly UpstreamTool[]>;
@@ -115,18 +108,17 @@ export interface Upstreams {
    */
   find(name: string, options?: { live?: boolean }): Promise<UpstreamTool | undefined>;
   /**
-   * Connects first (so that a broken connection is `not_sent`), then sends once; never repeats. `timeoutMs` limits how
-   * long the answer is waited for. After `sendBy`, an instant of the monotonic clock, nothing is sent any more. An idempotency key goes along in the header of that name where the upstream is reached
-   * by HTTP, and so do the arguments that the tool has repeated there. A tool that is not described by `toolDigest` any more gets nothing.
-   * An upstream that wants to know for whom it works is told the caller; a call without one is our own.
-   * `onProgress` asks the tool to say how far it has come, and is called until the call has ended. `onLog` asks for what it
-   * writes down, and is called with what provably belongs to this call: an upstream that is reached by HTTP says so, a program
-   * does not. Only a final result is one: nothing is declared that the upstream could ask, or open a task for.
+   * Connects first (so that a broken connection is `not_sent`), then sends once; never repeats. `timeoutMs` limits the wait for
+   * the answer. After `sendBy`, an instant of the monotonic clock, nothing is sent any more. Over HTTP, the idempotency key and the
+   * mirrored arguments of the tool go along in headers. A tool whose description no longer has `toolDigest` gets nothing. An
+   * upstream that wants a credential of the caller gets one; a call without a caller is our own. `onProgress` asks for progress, and
+   * is called until the call has ended. `onLog` asks for log messages, and gets those that provably belong to this call: HTTP
+   * proves it, a program cannot. Only a final result counts: no capability is declared for which the upstream could ask or open a
+   * task.
    */
   call(call: UpstreamCall, options: UpstreamCallOptions): Promise<InvocationResult>;
 }
 
-/** One call of an upstream's tool. */
 export interface UpstreamCall {
   readonly upstream: string;
   readonly upstreamTool: string;
@@ -144,4 +136,64 @@ export interface UpstreamCallOptions {
   readonly sendBy?: number;
   readonly onProgress?: (progress: Progress) => void;
   readonly onLog?: (message: LogMessage) => void;
+}
+
+/** The additions to a request whose client can be asked. An upstream of an earlier revision gets none. */
+export interface Conversation {
+  /** The client's capabilities for requests of an upstream that can be handed on to it. */
+  readonly capabilities: JsonObject;
+  readonly inputResponses?: JsonObject;
+  /** The upstream's own state of the round that is answered. */
+  readonly requestState?: string;
+}
+
+/** One request of an upstream for input, every member kept. */
+export type InputRequest = JsonObject & { readonly method: string };
+
+/** An upstream's answer that wants input, or only wants to be asked again. @see SEP-2322, input required */
+export interface UpstreamRound {
+  readonly kind: 'input_required';
+  readonly inputRequests?: Readonly<Record<string, InputRequest>>;
+  /** Opaque: only the upstream reads it. */
+  readonly requestState?: string;
+  readonly meta?: JsonObject;
+}
+
+/** A task of an upstream, every member kept. */
+export type UpstreamTask = JsonObject & {
+  readonly taskId: string;
+  readonly status: 'working' | 'input_required' | 'completed' | 'cancelled' | 'failed';
+  readonly createdAt: string;
+  readonly lastUpdatedAt: string;
+  /** Milliseconds from `createdAt`; `null` for ever. */
+  readonly ttlMs: number | null;
+  readonly pollIntervalMs?: number;
+  readonly result?: JsonObject;
+  readonly error?: JsonObject & { readonly code: number; readonly message: string };
+  readonly inputRequests?: Readonly<Record<string, InputRequest>>;
+};
+
+/** How a call ended whose client waits, and can be asked or hold a task. */
+export type RelayedAnswer = InvocationResult | UpstreamRound | { readonly kind: 'task'; readonly task: UpstreamTask };
+
+export type TaskMethod = 'tasks/get' | 'tasks/update' | 'tasks/cancel';
+
+export interface TaskRequest {
+  readonly upstream: string;
+  readonly method: TaskMethod;
+  readonly upstreamTaskId: string;
+  readonly tool: string;
+  readonly caller: Principal;
+  readonly conversation: Conversation;
+}
+
+/** How one request about a task of an upstream ended. `done`: the upstream acknowledged it. */
+export type RelayedTaskAnswer =
+  { readonly kind: 'task'; readonly task: UpstreamTask } | { readonly kind: 'done' } | Unanswered;
+
+/** The upstream MCP servers, for a client that waits. Each method sends once, and never repeats. */
+export interface UpstreamRelay {
+  /** A call, as `Upstreams.call` makes it, in which the upstream is told what it may ask, and whether it may open a task. */
+  relay(call: UpstreamCall & { conversation: Conversation }, options: UpstreamCallOptions): Promise<RelayedAnswer>;
+  task(request: TaskRequest, options: { signal: AbortSignal; timeoutMs?: number }): Promise<RelayedTaskAnswer>;
 }

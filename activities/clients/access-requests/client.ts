@@ -5,11 +5,10 @@ import { CountersignError, type ErrorCode } from '../../../workflows/domain/erro
 import type { AccessRequestHandle } from '../../../workflows/domain/gated-call/submission.ts';
 import type { AccessRequestService, ResolutionStatus } from '../../../workflows/domain/ports.ts';
 import { RESOLUTION_LINK } from '../../../workflows/domain/authzen/evaluation.ts';
-import { jsonOf } from '../../../workflows/domain/faithful-json.ts';
-import { type Credential, type HttpAnswer, type IsTrusted, sendHttp } from '../http.ts';
+import { type Credential, type HttpAnswer, type IsTrusted, readJson, sendHttp } from '../http.ts';
 import { createStated } from './statement.ts';
 
-/** Also one that a clock can show and a database can hold: years before our own era and leap seconds are neither. */
+/** An instant that clocks can show and databases can hold: no year before our era, and no leap second. */
 const instant = z.iso.datetime({ offset: true }).refine((text) => Date.parse(text) > 0);
 /** No column holds U+0000. */
 const identifier = z
@@ -21,14 +20,14 @@ const taskBody = z.looseObject({
   task: z.looseObject({
     id: identifier,
     status: z.string(),
-    // A handle has it; of a task that is read, it is known already, and some leave it out (ARAP-CPL-05).
+    // Required in a handle only: of a task that is read it is known already, and some services leave it out (ARAP-CPL-05).
     status_endpoint: z.url().optional(),
     expires_at: instant.optional(),
     items: z.unknown().optional(),
     links: z
       .looseObject({
         cancel: z.url().optional().catch(undefined),
-        // What is there and no address is kept: that there was a statement which could not be read goes on record.
+        // A link that is no address is kept: the record then says that there was a statement which could not be read.
         [RESOLUTION_LINK]: z.string().optional().catch(''),
       })
       .optional()
@@ -51,8 +50,8 @@ export interface AccessRequestClientOptions extends Timing {
 }
 
 /**
- * Client of an access request service. Addresses it hands out are used only where they are trusted and redirects are never
- * followed, so that our credential goes nowhere else.
+ * Client of an access request service. Uses only trusted addresses of those that the service hands out, and never follows a
+ * redirect, so that our credential goes nowhere else.
  * @see ARAP, submission, task status, cancellation
  */
 export function createAccessRequestClient(options: AccessRequestClientOptions): AccessRequestService {
@@ -111,11 +110,12 @@ function createSend({ credential, isTrusted, clock, limits }: AccessRequestClien
   };
 }
 
-function unavailable(message: string, cause?: unknown): CountersignError {
+/** The same request may succeed later. */
+export function unavailable(message: string, cause?: unknown): CountersignError {
   return new CountersignError('ERR_ACCESS_REQUEST_SERVICE_UNAVAILABLE', message, { cause });
 }
 
-/** It already ended (409), it is gone (404, 410), or cannot be given up (405): it is too late to give it up. */
+/** It is too late to cancel: the request already ended (409), is gone (404, 410), or cannot be cancelled (405). */
 function isOver(response: HttpAnswer): boolean {
   const type = problemType(response) ?? '';
   return (
@@ -128,15 +128,7 @@ function isOk({ status }: HttpAnswer): boolean {
   return status >= 200 && status < 300;
 }
 
-function readJson(response: HttpAnswer): unknown {
-  try {
-    return jsonOf({ type: response.header('content-type'), text: response.text });
-  } catch {
-    return undefined;
-  }
-}
-
-/** @param about The request that it has to be about: what is said of one would else decide another. */
+/** @param about The id of the request that was asked about: an answer about another must not decide this one. */
 function readTask(response: HttpAnswer, about?: string): TaskBody {
   const body = readJson(response);
   const parsed = taskBody.safeParse(body);
@@ -146,7 +138,7 @@ function readTask(response: HttpAnswer, about?: string): TaskBody {
   return { task: parsed.data.task, result: (body as { result?: unknown }).result };
 }
 
-/** What a refusal says by its type, with any status. @see ARAP, error responses */
+/** The meaning of a refusal by its type, with any status. @see ARAP, error responses */
 const REFUSALS: Readonly<Record<string, ErrorCode>> = {
   not_requestable: 'ERR_NOT_REQUESTABLE',
   expired_denial: 'ERR_DENIAL_EXPIRED',
@@ -156,12 +148,12 @@ const REFUSALS: Readonly<Record<string, ErrorCode>> = {
   task_expired: 'ERR_ACCESS_REQUEST_NOT_FOUND',
 };
 
-/** The last part of the `type` of a problem; nothing where the body is no problem. */
+/** The last part of the `type` of a problem; undefined where the body is no problem. */
 function problemType(response: HttpAnswer): string | undefined {
   return problemBody.safeParse(readJson(response)).data?.type?.split(':').at(-1);
 }
 
-/** The type decides; for an unknown type, and for what is no problem document, the status does (ARAP-ERR-09). */
+/** The type decides; for an unknown type, and for a body that is no problem document, the status does (ARAP-ERR-09). */
 function refusedBy(response: HttpAnswer): CountersignError {
   const { status } = response;
   const type = problemType(response);
@@ -195,9 +187,8 @@ function handleOf({ task }: TaskBody, isTrusted: IsTrusted): AccessRequestHandle
 const TERMINAL: ReadonlySet<string> = new Set(['approved', 'denied', 'expired', 'cancelled', 'failed']);
 
 /**
- * Only `approved` with a complete approval is a grant; an unknown value is one more reason to look again. So is a task with
- * items, which is about something else than the one call that is asked for: neither its status nor a result beside
- * them says anything about a single one (ARAP-BLK-07, ARAP-BLK-08).
+ * Only `approved` with a complete approval is a grant; an unknown value counts as pending. So does a task with items, since this
+ * side asks for one call: neither the status nor a result beside the items is about a single one (ARAP-BLK-07, ARAP-BLK-08).
  */
 function statusOf(body: TaskBody, retryAfter: number | undefined): ResolutionStatus {
   const pending: ResolutionStatus = { kind: 'pending', ...(retryAfter !== undefined && { retryAfterMs: retryAfter }) };
@@ -206,7 +197,7 @@ function statusOf(body: TaskBody, retryAfter: number | undefined): ResolutionSta
     case 'approved': {
       const granted = grantedResult.safeParse(body.result);
       if (!granted.success) return pending;
-      // As it was parsed, and not as it was checked: what a check does not know goes along (ARAP-CMP-09).
+      // As it was parsed, and not as it was checked: unknown members go along (ARAP-CMP-09).
       const { approval: presented } = body.result as { approval: JsonObject };
       const { id, approved_at: approvedAt, approved_until: approvedUntil } = granted.data.approval;
       if (!hasCanonicalForm(presented)) return pending;
@@ -225,7 +216,7 @@ function statusOf(body: TaskBody, retryAfter: number | undefined): ResolutionSta
   }
 }
 
-/** Whether another program would read the same when it is written down again. A number that is too large would become nothing. */
+/** Whether another program would read the same value after it is written down again. A number that is too large would become null. */
 function hasCanonicalForm(value: Json): boolean {
   try {
     canonicalJson(value);

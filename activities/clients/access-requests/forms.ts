@@ -2,21 +2,21 @@ import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
 import * as z from 'zod';
 import type { Timing } from '../../../apps/shared/limits.ts';
-import type { Json } from '../../../workflows/domain/canonical-json.ts';
-import { jsonOf, parseAnswer } from '../../../workflows/domain/faithful-json.ts';
+import { type Json, valueAt } from '../../../workflows/domain/canonical-json.ts';
+import { parseAnswer } from '../../../workflows/domain/faithful-json.ts';
 import type { RequestForms, CatalogOption, RequestCatalogs } from '../../../workflows/domain/ports.ts';
 import { requestForm, type RequestForm } from '../../../workflows/domain/submission-input/request-form.ts';
-import { type Credential, type HttpAnswer, type IsTrusted, sendHttp } from '../http.ts';
-import { CountersignError } from '../../../workflows/domain/errors.ts';
-import { cataloguedForm, valueIn, type CatalogReference } from '../../../workflows/domain/submission-input/catalogs.ts';
+import { type Credential, type HttpAnswer, type IsTrusted, jsonIn, sendHttp } from '../http.ts';
+import { unavailable } from './client.ts';
+import { cataloguedForm, type CatalogReference } from '../../../workflows/domain/submission-input/catalogs.ts';
 import { MAX_OPTION, MAX_TITLE, shownText } from '../../../workflows/domain/submission-input/form-field.ts';
 
 const REMEMBERED_FORMS = 100;
 const REMEMBER_MS = 60_000;
 
 /**
- * Forms by the schemas that denials name. A schema is fetched without a credential and without following redirects, from an
- * address that was found to be on the host of the service itself; what is understood of it is kept for a minute.
+ * Forms by the schemas that denials name. A schema is fetched without a credential and without following redirects, from a trusted
+ * address; the form that it gives is kept for a minute.
  * @see ARAP-FRM-02, ARAP-SEC-02
  */
 export function createRequestForms(log: Logger, time: Timing): RequestForms {
@@ -29,7 +29,7 @@ export function createRequestForms(log: Logger, time: Timing): RequestForms {
       const form = readForm(await fetchRequestDocument(schemaUrl, { what, ...time }));
       if ('problem' in form) {
         const { problem } = form;
-        log.error({ schemaUrl, problem }, 'what a request needs cannot be asked for; the denial counts as final');
+        log.error({ schemaUrl, problem }, 'no form can ask for the input of a request; the denial counts as final');
         return undefined;
       }
       known.set(schemaUrl, form);
@@ -49,11 +49,10 @@ function readForm({ status, text }: HttpAnswer): RequestForm | { readonly proble
   }
 }
 
-/** What a form is made of is far smaller. In UTF-16 code units. */
-export const MAX_DOCUMENT_LENGTH = 64 * 1024;
+/** Far larger than a usable document. In UTF-16 code units. */
+const MAX_DOCUMENT_LENGTH = 64 * 1024;
 
 interface Fetching extends Timing {
-  /** For errors. */
   readonly what: string;
   /** Less than the limit of a document, when less time is left. */
   readonly timeoutMs?: number;
@@ -61,41 +60,36 @@ interface Fetching extends Timing {
 }
 
 /**
- * Fetches what says how a request is to be filled in: once, without following redirects, and with a credential only where one
- * is given. Answers what came, of any kind. Throws `ERR_ACCESS_REQUEST_SERVICE_UNAVAILABLE` when there may be an answer later.
+ * Fetches a document of a form: once, without following redirects, and with a credential only where one is given. Answers any kind
+ * of answer. Throws `ERR_ACCESS_REQUEST_SERVICE_UNAVAILABLE` when there may be another one later.
  */
-export async function fetchRequestDocument(
+async function fetchRequestDocument(
   url: string,
   { what, clock, limits, timeoutMs = limits.requestDocumentMs, credential }: Fetching,
 ): Promise<HttpAnswer> {
   const headers = { ...credential?.headers, accept: 'application/json' };
   const answer = await sendHttp(url, { method: 'GET', headers, timeoutMs, clock, via: credential?.via }).catch(
     (cause: unknown) => {
-      throw documentUnavailable(`${what} cannot be fetched`, cause);
+      throw unavailable(`${what} cannot be fetched`, cause);
     },
   );
   if (answer.status < 500 && answer.status !== 429) return answer;
-  throw documentUnavailable(`${what} was answered with ${answer.status}`);
+  throw unavailable(`${what} was answered with ${answer.status}`);
 }
 
-/** There may be one later. */
-export function documentUnavailable(message: string, cause?: unknown): CountersignError {
-  return new CountersignError('ERR_ACCESS_REQUEST_SERVICE_UNAVAILABLE', message, { cause });
-}
-
-/** A choice of more is none that a person reads through: it is searched (ARAP-CAT-15). */
+/** A person does not read through a longer choice, and searches it (ARAP-CAT-15). */
 const MAX_ITEMS = 50;
 const MAX_PAGES = 10;
 
-/** What `total` says decides nothing, and neither does anything else of an answer (ARAP-CAT-12, ARAP-CAT-16). */
+/** Neither `total` nor any other member of an answer decides (ARAP-CAT-12, ARAP-CAT-16). */
 const pageBody = z.looseObject({ items: z.array(z.json()), next_cursor: z.string().nullish() });
 
-/** What is answered can be made nothing of. The message is for operators. */
+/** The answer cannot be used. The message is for operators. */
 class Unusable extends Error {
   override readonly name = 'Unusable';
 }
 
-export interface RequestCatalogOptions extends Timing {
+interface RequestCatalogOptions extends Timing {
   /** Of the access request service: its catalogs are on its origin and behind its credentials (ARAP-CAT-06). */
   readonly credential: Credential;
   readonly isTrusted: IsTrusted;
@@ -103,12 +97,12 @@ export interface RequestCatalogOptions extends Timing {
 }
 
 /**
- * Catalogs as an access request service offers them. A document is fetched without a credential, a catalog with that of the service and
- * from its origin alone; no redirect is followed. Nothing is kept, since what can be chosen is to be true when it is submitted.
+ * Catalogs of an access request service. A document is fetched without a credential, a catalog with that of the service and from
+ * its origin alone; no redirect is followed. Nothing is kept, since a choice has to be valid when it is submitted.
  * @see ARAP, PEP Resolution Rules; ARAP-SEC-02, ARAP-SEC-03
  */
 export function createRequestCatalogs({ credential, isTrusted, log, ...time }: RequestCatalogOptions): RequestCatalogs {
-  /** `undefined` for what cannot be used; the log tells the operator. */
+  /** `undefined` for an answer that cannot be used; the log tells the operator. */
   const orNothing = async <T>(about: object, work: () => Promise<T>): Promise<T | undefined> => {
     try {
       return await work();
@@ -117,7 +111,7 @@ export function createRequestCatalogs({ credential, isTrusted, log, ...time }: R
       const problem = error.message;
       log.error(
         { ...about, problem, alarm: 'catalog_unusable' },
-        `what a request needs cannot be chosen: ${NEXT_STEP}`,
+        `the input of a request cannot be chosen: ${NEXT_STEP}`,
       );
       return undefined;
     }
@@ -159,7 +153,7 @@ function addressOf(
   return url;
 }
 
-/** All pages, as long as they are few: cursors that go round end, and so does what never ends. */
+/** All pages of a short catalog. Cursors that repeat end it, and so does the greatest number of pages. */
 async function collect(
   url: URL,
   { reference, credential, ...time }: Timing & { reference: CatalogReference; credential: Credential },
@@ -170,7 +164,7 @@ async function collect(
   const end = clock.monotonicMs() + limits.catalogMs;
   for (let page = 0; page < MAX_PAGES; page += 1) {
     const timeoutMs = Math.min(limits.requestDocumentMs, end - clock.monotonicMs());
-    if (timeoutMs <= 0) throw documentUnavailable('a catalog takes too long');
+    if (timeoutMs <= 0) throw unavailable('a catalog takes too long');
     const body = pageBody.safeParse((await fetchJson(url.href, { timeoutMs, credential, ...time })).json);
     if (!body.success) throw new Unusable('a catalog gave an answer that cannot be read');
     for (const item of body.data.items) {
@@ -186,23 +180,22 @@ async function collect(
   return 'too_many';
 }
 
-/** What has one label with something else is told from it by its value. */
+/** Adds the value to a label that two options have. */
 function distinct(options: readonly CatalogOption[]): CatalogOption[] {
   const isAlone = ({ title }: CatalogOption) => options.filter((one) => one.title === title).length === 1;
   return options.map((one) => (isAlone(one) ? one : { ...one, title: `${one.title} (${one.const})` }));
 }
 
-/** A value that would be shown otherwise than it is sent is none to choose; of its label, what can be shown is (ARAP-CAT-13). */
+/** Refuses a value that would be shown otherwise than it is sent. Shows the visible part of its label (ARAP-CAT-13). */
 function optionOf(item: Json, { valuePath, labelPath }: CatalogReference): CatalogOption {
-  const value = valueIn(item, valuePath);
+  const value = valueAt(item, valuePath);
   if (typeof value !== 'string' || shownText(value, MAX_OPTION) !== value) {
     throw new Unusable('an item of a catalog has no value that can be shown');
   }
-  const label = valueIn(item, labelPath);
+  const label = valueAt(item, labelPath);
   return { const: value, title: (typeof label === 'string' ? shownText(label, MAX_TITLE) : undefined) ?? value };
 }
 
-/** A page of a catalog, or the document that names it. */
 async function fetchJson(
   url: string,
   of: Timing & { timeoutMs?: number; credential?: Credential },
@@ -211,7 +204,7 @@ async function fetchJson(
   if (answer.status !== 200)
     throw new Unusable(`a catalog, or the document that names it, was answered with ${answer.status}`);
   try {
-    return { json: jsonOf({ type: answer.header('content-type'), text: answer.text }), length: answer.text.length };
+    return { json: jsonIn(answer), length: answer.text.length };
   } catch {
     throw new Unusable('a catalog, or the document that names it, is no JSON');
   }

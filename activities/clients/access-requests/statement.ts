@@ -6,11 +6,10 @@ import type {
   StatedVote,
 } from '../../../workflows/domain/access-request/statement.ts';
 import { ACCESS_REQUEST_STATUSES, VERDICTS } from '../../../workflows/domain/access-request/access-request.ts';
-import { jsonOf } from '../../../workflows/domain/faithful-json.ts';
 import type { AccessRequestService } from '../../../workflows/domain/ports.ts';
-import type { HttpAnswer, IsTrusted } from '../http.ts';
+import { type HttpAnswer, type IsTrusted, readJson } from '../http.ts';
 
-/** The word of the access request service, which becomes a part of our records: bounded, and in no form but this one. */
+/** The statement becomes a part of our records: its size is bounded, and it has this form only. */
 const MAX_LENGTH = 512 * 1024;
 const MAX_VOTES = 1_000;
 const MAX_STAGES = 100;
@@ -18,7 +17,7 @@ const MAX_ACTORS = 100;
 
 const text = z.string().min(1).max(1_024);
 const words = z.string().max(4_000);
-/** Written with milliseconds and in UTC, in which form the service may write it: records compare instants as text. */
+/** Rewritten with milliseconds and in UTC: records compare instants as text. */
 const instant = z.iso
   .datetime({ offset: true })
   .refine((at) => Date.parse(at) > 0)
@@ -74,37 +73,29 @@ const statement = z
     };
   });
 
-/** Which request a statement has to be about, and how that stands. */
+/** The request and the status that a statement has to be about. */
 interface StatedOf {
   readonly accessRequestId: string;
   readonly status: ResolutionStatement['status'];
 }
 
-/** The statement in an answer; undefined when there is none in it that can be read, or it is about another request or another end. */
+/** The statement in an answer; undefined when it has no readable one, or one about another request or another status. */
 function readStatement(answer: HttpAnswer, of: StatedOf): ResolutionStatement | undefined {
   if (answer.status !== 200 || answer.text.length > MAX_LENGTH) return undefined;
-  const parsed = statement.safeParse(jsonIn(answer));
+  const parsed = statement.safeParse(readJson(answer));
   if (!parsed.success) return undefined;
   const { id, stated } = parsed.data;
   return id === of.accessRequestId && stated.status === of.status ? stated : undefined;
-}
-
-function jsonIn(answer: HttpAnswer): unknown {
-  try {
-    return jsonOf({ type: answer.header('content-type'), text: answer.text });
-  } catch {
-    return undefined;
-  }
 }
 
 const ATTEMPTS = 3;
 const PAUSE_MS = 250;
 
 /**
- * Fetches a few times what may come a moment later: the service had just answered. No more than that, because the call waits for it,
- * and does not rest on it. Undefined when there was no answer.
+ * Tries a few times, since the service had just answered. No more often, because the call waits meanwhile and does not rest on the
+ * statement. Undefined when there was no answer.
  */
-async function fetchPatiently(
+async function fetchRepeatedly(
   fetchOnce: () => Promise<HttpAnswer>,
   clock: Timing['clock'],
 ): Promise<HttpAnswer | undefined> {
@@ -118,20 +109,13 @@ async function fetchPatiently(
 
 type Send = (url: string, init: { method: 'GET'; timeoutMs: number }) => Promise<HttpAnswer>;
 
-/** Reads what the service states about a request. To an address that is not trusted nothing is sent, once or again. */
-export function createStated({
-  send,
-  isTrusted,
-  clock,
-  limits,
-}: Timing & {
-  send: Send;
-  isTrusted: IsTrusted;
-}): AccessRequestService['stated'] {
+/** Reads the statement of the service about a request. Sends nothing to an address that is not trusted. */
+export function createStated(own: Timing & { send: Send; isTrusted: IsTrusted }): AccessRequestService['stated'] {
+  const { send, isTrusted, clock, limits } = own;
   return async ({ accessRequestId }, { statementEndpoint: url, kind }) => {
     if (url === undefined) return undefined;
     const answer = isTrusted(url)
-      ? await fetchPatiently(() => send(url, { method: 'GET', timeoutMs: limits.resolutionStatementMs }), clock)
+      ? await fetchRepeatedly(() => send(url, { method: 'GET', timeoutMs: limits.resolutionStatementMs }), clock)
       : undefined;
     const status = kind === 'granted' ? 'approved' : kind;
     const stated = answer && readStatement(answer, { accessRequestId, status });

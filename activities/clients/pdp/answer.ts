@@ -38,18 +38,18 @@ const allowContext = z.looseObject({
 type DenialContext = z.infer<typeof denialContext>;
 type NextAction = 'retry' | 'request' | 'none';
 
-/** What was asked, and which service it was. */
+/** The evaluation request and the services around the PDP, as far as reading an answer needs them. */
 interface Asked {
   readonly withApproval: boolean;
-  /** Where a denial is taken that names no address of its own. */
+  /** The submission URL for a denial that names none. */
   readonly accessRequests: string | undefined;
   readonly trust: Pick<Trust, 'accessRequests' | 'documents'>;
 }
 
-/** Our PDP's reason for a denial that could be requested, if only it could be put on record: no answer to tell a caller. */
+/** Our PDP's reason for a denial that would be requestable, but could not be put on record: no answer for a caller. */
 const UNAVAILABLE = 'access_request_unavailable';
 
-/** What a reason stands for when the PDP does not say what to do next. @see ARAP, reason registry */
+/** The next action for a reason, when the PDP names none. @see ARAP, reason registry */
 const NEXT_ACTION_OF_REASON: Readonly<Record<string, NextAction>> = {
   approval_expired: 'request',
   out_of_scope: 'request',
@@ -59,7 +59,7 @@ const NEXT_ACTION_OF_REASON: Readonly<Record<string, NextAction>> = {
   [UNAVAILABLE]: 'retry',
 };
 
-/** A name that a column can hold and a page can show: of a foreign PDP it can be anything. */
+/** A name that a column can hold and a page can show: a foreign PDP may send any text. */
 const name = z
   .string()
   .min(1)
@@ -73,7 +73,7 @@ const basisBody = z.looseObject({
   }),
 });
 
-/** What an answer says that it rests on. What cannot be read is left out: nothing is decided by it. */
+/** The basis that an answer states. An unreadable one is left out: no decision rests on it. */
 function basisOf(body: unknown): PolicyBasis | undefined {
   const context = basisBody.safeParse(body).data?.context;
   const { [POLICY_VERSION_MEMBER]: policyVersion, [POLICIES_MEMBER]: policies } = context ?? {};
@@ -82,8 +82,9 @@ function basisOf(body: unknown): PolicyBasis | undefined {
 }
 
 /**
- * Reads an evaluation response, but for its obligations: an allow is none before they are met. Only a literal `decision: true` allows. Throws `ERR_PDP_UNAVAILABLE` when the answer is
- * none that can be read, or one that our PDP could not put on record; a denial whose details cannot be read is a plain denial.
+ * Reads an evaluation response without its obligations: an allow counts only after they are met. Only a literal `decision: true`
+ * allows. Throws `ERR_PDP_UNAVAILABLE` when the answer cannot be read, and when our PDP could not put its denial on record; a
+ * denial with unreadable details is a plain denial.
  */
 export function readDecision(body: unknown, asked: Asked): Decision {
   const answer = answerBody.safeParse(body);
@@ -101,7 +102,7 @@ function readAnswer(data: z.infer<typeof answerBody>, asked: Asked): Decision {
 
 const obligingBody = z.looseObject({ context: z.looseObject({ obligations: z.json().optional() }) });
 
-/** The obligations of an answer, as they came. What is no list is one obligation that cannot be read. @see AuthZEN Obligations Profile */
+/** The obligations of an answer, as they came. Any other value than a list is one unreadable obligation. @see AuthZEN Obligations Profile */
 export function obligationsIn(body: unknown): readonly Json[] {
   const { obligations } = obligingBody.safeParse(body).data?.context ?? {};
   if (obligations === undefined) return [];
@@ -114,7 +115,7 @@ function unreadable(): CountersignError {
 
 function readAllow(raw: unknown): Decision {
   const context = allowContext.safeParse(raw ?? {});
-  // An approval expiry that cannot be read cannot be kept to either (ARAP-REV-12).
+  // An approval expiry that cannot be read cannot be enforced either (ARAP-REV-12).
   if (!context.success) throw unreadable();
   const { evaluation_id: evaluationId, approval } = context.data;
   return {
@@ -143,7 +144,7 @@ function readDenial(
   return { kind: 'requestable', ...common, ...(evaluatedAt !== undefined && { evaluatedAt }), offer };
 }
 
-/** A value that is known decides; else the reason does, if it is known; else whether there is something to request. */
+/** A known value decides; else a known reason; else whether there is an offer. */
 function nextActionOf(context: DenialContext, hasOffer: boolean): NextAction {
   const said = context.next_action;
   if (said === 'retry' || said === 'request' || said === 'none') return said;
@@ -151,14 +152,14 @@ function nextActionOf(context: DenialContext, hasOffer: boolean): NextAction {
   return byReason ?? (hasOffer ? 'request' : 'none');
 }
 
-/** Where a request for an approval may go. */
+/** The addresses to which a request for an approval may go. */
 type Addresses = Pick<Asked, 'accessRequests' | 'trust'>;
 
 /**
- * The offer of a denial, if it can be taken up: it has an end, something that ties a submission to it, somewhere to go, and
- * no address but trusted ones, so that our credential and the call go nowhere else (PRJ-24). Its texts stay as they came,
- * because the submission has to repeat them exactly (PRJ-08). Catalogs without a schema have no fields, and cannot be
- * kept to (ARAP-DEN-17, ARAP-FRM-05).
+ * The offer of a denial, if it can be taken up: it has an end, an id or token that ties a submission to it, a submission URL, and
+ * only trusted addresses, so that our credential and the call go nowhere else (PRJ-24). Its texts stay as they came, because the
+ * submission has to repeat them exactly (PRJ-08). Catalogs without a schema have no fields, and cannot be enforced (ARAP-DEN-17,
+ * ARAP-FRM-05).
  */
 function readOffer(context: DenialContext, addresses: Addresses): AccessRequestOffer | undefined {
   const parsed = offerBody.safeParse(context.access_request);
@@ -183,7 +184,7 @@ function readOffer(context: DenialContext, addresses: Addresses): AccessRequestO
   };
 }
 
-/** What keeps an access request of this answer from being submitted though there is one: an address that is not trusted, or none. */
+/** The address that keeps an offered access request from being submitted: it is not trusted, or missing. */
 export function foreignAddressIn(body: unknown, addresses: Addresses): Record<string, unknown> | undefined {
   const { context } = body as { context?: { access_request?: Record<string, unknown> | null } | null };
   const offer = context?.access_request;

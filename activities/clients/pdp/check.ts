@@ -7,7 +7,7 @@ import type { IsTrusted } from '../http.ts';
 
 const ACCESS_REQUESTS = 'urn:openid:authzen:capability:access-request';
 
-/** Something that an operator should know of, with what to do about it. */
+/** A problem for the operator, with its next step. */
 export interface PdpProblem {
   /** `fatal`: the PDP must not be used, or cannot be. */
   readonly weight: 'fatal' | 'notable';
@@ -15,7 +15,7 @@ export interface PdpProblem {
   readonly nextStep: string;
 }
 
-/** A call that no caller makes, of a tool that does not exist: no policy has a reason to permit it. */
+/** A call of a tool that does not exist, by an unknown caller: no policy has a reason to permit it. */
 const NONSENSE = {
   subject: { type: 'identity', id: 'countersign-self-check' },
   action: { name: 'tools/call' },
@@ -35,9 +35,8 @@ export interface PdpCheckOptions {
 }
 
 /**
- * What keeps a configured PDP from being used as it is meant, in words for the operator; empty when nothing does: its
- * identity, its addresses, its keys, its capabilities, and whether it denies nonsense. Throws `ERR_PDP_UNAVAILABLE` when it
- * does not answer, or with metadata that cannot be used (PRJ-40).
+ * The problems of a configured PDP, in words for the operator: with its identity, its addresses, its keys, its capabilities, and
+ * with an answer that permits nonsense. Throws `ERR_PDP_UNAVAILABLE` when it does not answer, or with unusable metadata (PRJ-40).
  */
 export async function checkPolicyDecisionPoint(options: PdpCheckOptions): Promise<readonly PdpProblem[]> {
   const description = await options.describe();
@@ -46,8 +45,8 @@ export async function checkPolicyDecisionPoint(options: PdpCheckOptions): Promis
   if (decision.kind === 'allow') {
     found.push({
       weight: 'fatal',
-      what: 'it allows a tool that does not exist to somebody who does not, so it may allow anything',
-      nextStep: 'stop using this policy decision point until its policies are mended',
+      what: 'it allows a tool that does not exist to an unknown caller, so it may allow anything',
+      nextStep: 'stop using this policy decision point until its policies are corrected',
     });
   }
   return found;
@@ -66,7 +65,7 @@ function addressProblems(
     note(
       'notable',
       'it has no metadata',
-      'check that it is what you expect at this address; its endpoints are guessed',
+      'check that the expected service is at this address; its endpoints are guessed',
     );
   }
   const endpoint = accessRequestsUrl ?? named;
@@ -80,15 +79,11 @@ function addressProblems(
     const nextStep = 'add its origin to accessRequests.trustedOrigins if calls may be sent there';
     note('fatal', `it has access requests sent to ${endpoint}, which is on another host`, nextStep);
   } else if (named !== undefined && named !== endpoint) {
-    const nextStep = 'mend accessRequests.url or the metadata, unless it is meant so';
+    const nextStep = 'correct accessRequests.url or the metadata, unless this is intended';
     note('notable', `its metadata names another access_request_endpoint than ${endpoint}`, nextStep);
   } else if (isDescribed && !capabilities.includes(ACCESS_REQUESTS)) {
     // The endpoint is what counts (ARAP-DIS-04).
-    note(
-      'notable',
-      `its capabilities do not name ${ACCESS_REQUESTS}`,
-      'look whether it denies with access_request at all',
-    );
+    note('notable', `its capabilities do not name ${ACCESS_REQUESTS}`, 'check that its denials have access_request');
   }
   return found;
 }
@@ -99,11 +94,11 @@ function isProtected(text: string): boolean {
   return protocol === 'https:' || ['127.0.0.1', 'localhost', '[::1]'].includes(hostname);
 }
 
-/** Services that verify binding tokens and approvals need these keys; the check tells when they are away. */
+/** Services that verify binding tokens and approvals need these keys. */
 async function keyProblems({ jwks }: PdpDescription, { pdpKeysMs }: Limits): Promise<PdpProblem[]> {
   if (jwks === undefined) return [];
   const nextStep =
-    'binding tokens and approvals cannot be verified without them: mend jwks_uri or the service behind it';
+    'binding tokens and approvals cannot be verified without them: correct jwks_uri or the service behind it';
   try {
     const keys = createRemoteJWKSet(new URL(jwks), { timeoutDuration: pdpKeysMs });
     await keys.reload();
@@ -114,9 +109,9 @@ async function keyProblems({ jwks }: PdpDescription, { pdpKeysMs }: Limits): Pro
   }
 }
 
-/** Why the PDP cannot be used at all, as a problem like others. Throws what is no such reason. */
+/** Why the PDP cannot be used at all, as a problem like others. Rethrows any other error. */
 export function asProblem(error: unknown): PdpProblem {
   if (!(error instanceof CountersignError) || error.code !== 'ERR_PDP_UNAVAILABLE') throw error;
   const [what = '', ...nextStep] = error.message.split(': ');
-  return { weight: 'fatal', what, nextStep: nextStep.join(': ') || 'start it, or mend pdp.url' };
+  return { weight: 'fatal', what, nextStep: nextStep.join(': ') || 'start it, or correct pdp.url' };
 }

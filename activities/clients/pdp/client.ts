@@ -12,23 +12,22 @@ import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import type { PolicyDecisionPoint } from '../../../workflows/domain/ports.ts';
 import { foreignAddressIn, obligationsIn, readDecision } from './answer.ts';
 import type { DescribePdp } from './metadata.ts';
-import { type Credential, type HttpAnswer, sendHttp, type Trust } from '../http.ts';
+import { type Credential, type HttpAnswer, jsonIn, sendHttp, type Trust } from '../http.ts';
 import type { Clock } from '../../../apps/shared/clock.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
-import { jsonOf } from '../../../workflows/domain/faithful-json.ts';
 
 /**
- * Statuses with which a PDP says that it has no batch API, or that it does not take as a batch what it may take one by one:
- * Cerbos wants a context in each entry that is not empty.
+ * Statuses of a PDP that has no batch API, or that refuses as a batch what it may take one by one: Cerbos wants a context that is
+ * not empty in each entry.
  */
 const NO_BATCH = [400, 404, 405, 501];
 
 export interface PdpOptions extends PdpExchangeOptions {
   readonly describe: DescribePdp;
-  /** Where access requests are submitted, in place of what the PDP's metadata say. */
+  /** The submission URL for access requests, in place of the one in the PDP's metadata. */
   readonly accessRequestsUrl: string | undefined;
   readonly trust: Pick<Trust, 'accessRequests' | 'documents'>;
-  /** What carries obligations out. Default: none is, and a permit that has one is a denial (OBL-07). */
+  /** Carries obligations out. Default: none is carried out, and a permit that has one is a denial (OBL-07). */
   readonly oblige?: Oblige;
 }
 
@@ -64,11 +63,11 @@ export function createPolicyDecisionPoint(options: PdpOptions): PolicyDecisionPo
   return {
     evaluate,
     async evaluateAll(requests, claims = {}) {
-      if (requests.length === 0) throw pdpUnavailable('the policy decision point was asked about nothing');
+      if (requests.length === 0) throw pdpUnavailable('there is no evaluation request to decide');
       const oneByOne = () => Promise.all(requests.map((request) => evaluate(request, undefined, claims)));
       const { evaluations: endpoint, accessRequests } = await describe();
       if (endpoint === undefined) return oneByOne();
-      // Each entry says all of it: what the PDP would have to fill in, it could fill in otherwise.
+      // Each entry is complete: a PDP could fill a missing member in otherwise.
       const batch = {
         evaluations: requests.map((request) => bodyFor(request)),
         options: { evaluations_semantic: 'execute_all' },
@@ -91,7 +90,7 @@ const meetNone: Oblige = async ({ decision }) => {
 };
 
 const NOT_REQUESTABLE =
-  'a denial is not requestable, because of where its request would go: if calls may be sent there, add the origin to accessRequests.trustedOrigins';
+  'a denial is not requestable, since its request would go to an address that is not trusted: if calls may be sent there, add the origin to accessRequests.trustedOrigins';
 
 /** The request as it was captured; an approval is the one thing added to it (ARAP-REV-02, PRJ-12, PRJ-30). */
 function bodyFor({ subject, action, resource, context }: EvaluationRequest, approval?: Approval): object {
@@ -99,7 +98,7 @@ function bodyFor({ subject, action, resource, context }: EvaluationRequest, appr
   return { subject, action, resource, context: { ...context, ...presented } };
 }
 
-export interface PdpExchangeOptions {
+interface PdpExchangeOptions {
   readonly credential: Credential;
   readonly log: Logger;
   readonly clock: Clock;
@@ -125,25 +124,25 @@ export function createPdpExchange({ credential, log, clock, timeoutMs }: PdpExch
     const answer = await sendHttp(endpoint, init).catch((cause: unknown) => {
       throw pdpUnavailable('the policy decision point gives no answer', cause);
     });
-    // It only makes logs harder to compare, so it is logged once (PRJ-31).
+    // A missing id only makes logs harder to compare, so it is logged once (PRJ-31).
     if (!isNoted && answer.header('x-request-id') !== requestId) {
       isNoted = true;
-      log.warn('the policy decision point does not repeat X-Request-ID: its log cannot be matched with this one by it');
+      log.warn('the policy decision point does not repeat X-Request-ID: its log cannot be matched with this one');
     }
     return answer;
   };
 }
 
-/** The body of a success. Anything else is no answer: `ERR_PDP_UNAVAILABLE`. */
+/** The body of a success. Throws `ERR_PDP_UNAVAILABLE` for any other answer. */
 export function bodyOf(answer: HttpAnswer): unknown {
   if (answer.status !== 200) throw pdpUnavailable(`the policy decision point answered ${answer.status}`);
   try {
-    return jsonOf({ type: answer.header('content-type'), text: answer.text });
+    return jsonIn(answer);
   } catch (cause) {
     throw pdpUnavailable('the policy decision point gave an answer that is no JSON', cause);
   }
 }
 
-export function pdpUnavailable(message: string, cause?: unknown): CountersignError {
+function pdpUnavailable(message: string, cause?: unknown): CountersignError {
   return new CountersignError('ERR_PDP_UNAVAILABLE', message, { cause });
 }

@@ -4,7 +4,7 @@ import { createConnections, type Credential, type CredentialSettings, trustedOri
 import { bodyOf, createPdpExchange } from './client.ts';
 import { createPdpMetadata, type PdpMetadataOptions } from './metadata.ts';
 
-export interface ForeignPdpSettings
+interface ForeignPdpSettings
   extends Pick<PdpMetadataOptions, 'metadata' | 'signedMetadata'>, Pick<CredentialSettings, 'clientCertificate'> {
   readonly url: string;
   readonly trustedOrigins: readonly string[];
@@ -13,8 +13,8 @@ export interface ForeignPdpSettings
 }
 
 /**
- * Asks another PDP, and hands on what it answers, unread. Throws `ERR_PDP_UNAVAILABLE` when there is no answer,
- * and when it cannot be told where to ask.
+ * Asks another PDP, and hands its answer on, unread. Throws `ERR_PDP_UNAVAILABLE` when there is no answer, and when its metadata
+ * cannot be used.
  */
 export function connectForeignPdp(
   settings: ForeignPdpSettings,

@@ -2,17 +2,18 @@ import { createRemoteJWKSet, jwtVerify } from 'jose';
 import type { Dispatcher } from 'undici';
 import * as z from 'zod';
 import type { Timing } from '../../../apps/shared/limits.ts';
+import { type Json, type JsonObject, objectOf } from '../../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import { parseAnswer } from '../../../workflows/domain/faithful-json.ts';
 import { cachingHttp, type HttpAnswer, type IsTrusted, KEPT_DOCUMENT, sendHttp } from '../http.ts';
 
 const WELL_KNOWN = '/.well-known/authzen-configuration';
-/** Where AuthZEN puts the endpoints of a PDP that has no metadata. */
+/** AuthZEN's endpoints of a PDP that has no metadata. */
 const DEFAULT_PATHS = { evaluation: '/access/v1/evaluation', evaluations: '/access/v1/evaluations' };
 /** Signatures that need no shared secret. */
 const ALGORITHMS = ['ES256', 'ES384', 'EdDSA', 'PS256', 'RS256'];
 
-/** What a PDP says of itself. Unknown members are ignored (AZ-MD-10). */
+/** The metadata of a PDP. Unknown members are ignored (AZ-MD-10). */
 const metadataBody = z.looseObject({
   policy_decision_point: z.string(),
   access_evaluation_endpoint: z.string(),
@@ -22,13 +23,13 @@ const metadataBody = z.looseObject({
   capabilities: z.array(z.string()).optional().catch(undefined),
 });
 
-/** Where a PDP takes what. An endpoint that is missing is one that it does not offer (AZ-MD-07). */
+/** The endpoints of a PDP. It does not offer a missing one (AZ-MD-07). */
 export interface PdpDescription {
   /** Whether the PDP described itself; otherwise these are the paths that AuthZEN names. */
   readonly isDescribed: boolean;
   readonly evaluation: string;
   readonly evaluations: string | undefined;
-  /** Where its access requests are submitted. May be somewhere that is not trusted. */
+  /** The submission URL for its access requests. May be an address that is not trusted. */
   readonly accessRequests: string | undefined;
   readonly jwks: string | undefined;
   readonly capabilities: readonly string[];
@@ -37,15 +38,15 @@ export interface PdpDescription {
 export interface PdpMetadataOptions extends Timing {
   /** The identifier of the PDP, byte by byte as it names itself. */
   readonly pdpUrl: string;
-  /** `ignored`: not even looked for, and the paths are those that AuthZEN names. */
+  /** `ignored`: the metadata are not fetched, and the paths are those that AuthZEN names. */
   readonly metadata: 'used' | 'ignored';
-  /** Who signs the metadata, and where the signer's keys are. Then what is not signed counts for nothing (PRJ-37). */
+  /** Who signs the metadata, and where the signer's keys are. Metadata without the signature are then refused (PRJ-37). */
   readonly signedMetadata?: { readonly issuer: string; readonly jwksUrl: string } | undefined;
   readonly isTrusted: IsTrusted;
   readonly via: Dispatcher | undefined;
 }
 
-/** Describes the PDP as its metadata do now, by the rules of HTTP caching. Throws `ERR_PDP_UNAVAILABLE` when they cannot be used. */
+/** The description of the PDP by its present metadata, by the rules of HTTP caching. Throws `ERR_PDP_UNAVAILABLE` when they cannot be used. */
 export type DescribePdp = () => Promise<PdpDescription>;
 
 /** @see AuthZEN Authorization API 1.0, section 9 */
@@ -58,9 +59,9 @@ export function createPdpMetadata(options: PdpMetadataOptions): DescribePdp {
     if (metadata === 'ignored') return byDefault(pdpUrl);
     const answer = await fetchMetadata(url, via, options);
     if (answer.status === 404 && verify === undefined) return byDefault(pdpUrl);
-    if (answer.status !== 200) throw unusable(`is answered with ${answer.status}`, 'start it, or mend pdp.url');
+    if (answer.status !== 200) throw unusable(`is answered with ${answer.status}`, 'start it, or correct pdp.url');
     const plain = parse(answer.text);
-    return describe(verify === undefined ? plain : { ...objectOf(plain), ...(await verify(plain)) }, options);
+    return describe(verify === undefined ? plain : { ...plain, ...(await verify(plain)) }, options);
   };
 }
 
@@ -93,29 +94,26 @@ async function fetchMetadata(url: string, via: Dispatcher, { clock, limits }: Ti
   }
 }
 
-function parse(text: string): unknown {
+function parse(text: string): JsonObject {
   try {
-    return parseAnswer(text);
+    return objectOf(parseAnswer(text) as Json);
   } catch {
-    throw unusable('is no JSON', 'mend the policy decision point, or set pdp.metadata to "ignored"');
+    throw unusable('is not JSON', 'correct the policy decision point, or set pdp.metadata to "ignored"');
   }
 }
-
-const objectOf = (value: unknown): object =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) ? value : {};
 
 function describe(document: unknown, { pdpUrl, isTrusted }: PdpMetadataOptions): PdpDescription {
   const parsed = metadataBody.safeParse(document);
   if (!parsed.success) {
     throw unusable(
       'has no members that can be used',
-      'mend the policy decision point, or set pdp.metadata to "ignored"',
+      'correct the policy decision point, or set pdp.metadata to "ignored"',
     );
   }
   const { data } = parsed;
   const { policy_decision_point: identity, access_evaluation_endpoint: evaluation } = data;
   // Nothing in it is used (AZ-MD-06).
-  if (identity !== pdpUrl) throw unusable(`is that of ${identity}, and not of ${pdpUrl}`, 'mend pdp.url');
+  if (identity !== pdpUrl) throw unusable(`is that of ${identity}, and not of ${pdpUrl}`, 'correct pdp.url');
   if (!isTrusted(evaluation)) {
     const nextStep = 'add its origin to pdp.trustedOrigins if calls may be sent there';
     throw unusable(`names ${evaluation} for evaluations, which is on another host`, nextStep);
@@ -131,12 +129,11 @@ function describe(document: unknown, { pdpUrl, isTrusted }: PdpMetadataOptions):
   };
 }
 
-/** The signed members, which win over the plain ones (AZ-MD-14). What is wrong with them is no reason to use the others (AZ-MD-15). */
+/** The signed members, which win over the plain ones (AZ-MD-14). A fault in them is no reason to use the plain ones (AZ-MD-15). */
 function createSignedReader({ issuer, jwksUrl }: { issuer: string; jwksUrl: string }, limits: Timing['limits']) {
   const keys = createRemoteJWKSet(new URL(jwksUrl), { timeoutDuration: limits.pdpMetadataMs });
-  return async (plain: unknown): Promise<object> => {
-    const { signed_metadata: token } = objectOf(plain) as { signed_metadata?: unknown };
-    const nextStep = 'mend the policy decision point, or take pdp.signedMetadata away';
+  return async ({ signed_metadata: token }: JsonObject): Promise<object> => {
+    const nextStep = 'correct the policy decision point, or remove pdp.signedMetadata';
     if (typeof token !== 'string') throw unusable('is not signed', nextStep);
     try {
       const { payload } = await jwtVerify(token, keys, { issuer, algorithms: ALGORITHMS });

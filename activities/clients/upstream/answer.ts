@@ -4,15 +4,18 @@ import type { Json, JsonObject } from '../../../workflows/domain/canonical-json.
 import type {
   InvocationResult,
   ReadMethod,
+  RelayedAnswer,
+  RelayedTaskAnswer,
+  TaskMethod,
   Unanswered,
   UpstreamAnswer,
+  UpstreamRound,
+  UpstreamTask,
 } from '../../../workflows/domain/upstream-ports.ts';
 import { INTERNAL_ERROR, UnreadableMessage } from './reading.ts';
-import type { RelayedAnswer, RelayedTaskAnswer, TaskMethod } from '../../../workflows/domain/relay-port.ts';
-import type { UpstreamRound, UpstreamTask } from '../../../workflows/domain/relay.ts';
 import { INPUT_METHODS } from '../../../workflows/domain/tools/wire-names.ts';
 
-/** Names the software that answered. It would pass for ours in a result that we hand on. */
+/** The name of the software that answered. In a result that we hand on, it would pass for ours. */
 const SERVER_INFO_META = 'io.modelcontextprotocol/serverInfo';
 
 const toolResult = z.looseObject({
@@ -33,7 +36,7 @@ const READ_RESULTS = {
   'completion/complete': readResult.extend({ completion: z.looseObject({ values: z.array(z.string()) }) }),
 } as const satisfies Record<ReadMethod, z.ZodType>;
 
-/** What an upstream says that the protocol does not know, or that it was not asked for. */
+/** The result for an answer that the protocol does not know, or that was not asked for. */
 export const NOT_A_RESULT = {
   kind: 'error',
   code: INTERNAL_ERROR,
@@ -41,7 +44,7 @@ export const NOT_A_RESULT = {
   isOurs: true,
 } as const;
 
-/** A tool result with every member kept, save the upstream's name for itself. What is not one is an upstream's error. */
+/** A tool result with every member kept, except the upstream's name for itself. Any other answer is an upstream's error. */
 export function readToolResult(raw: unknown): InvocationResult {
   const parsed = toolResult.safeParse(raw);
   if (!parsed.success) return NOT_A_RESULT;
@@ -49,7 +52,6 @@ export function readToolResult(raw: unknown): InvocationResult {
   return { kind: 'result', isError: rest.isError === true, result: withoutServerInfo({ ...rest, content }) };
 }
 
-/** The final result of something else than a tool, in the same way. */
 export function readAnswer(method: ReadMethod, raw: unknown): Exclude<UpstreamAnswer, { kind: 'input_required' }> {
   const parsed = READ_RESULTS[method].safeParse(raw);
   return parsed.success ? { kind: 'result', result: withoutServerInfo(parsed.data) } : NOT_A_RESULT;
@@ -60,7 +62,7 @@ function withoutServerInfo({ _meta, ...rest }: Record<string, unknown>): JsonObj
   return { ...rest, ...(Object.keys(meta).length > 0 && { _meta: meta }) } as unknown as JsonObject;
 }
 
-/** What a request that failed after it was handed to the transport proves. In doubt it may have arrived. */
+/** The proven result of a request that failed after it was handed to the transport. In doubt it may have arrived. */
 export function readFailure(error: unknown): Unanswered {
   if (error instanceof UnreadableMessage) return unreadable(error);
   if (error instanceof ProtocolError) {
@@ -101,19 +103,19 @@ function isConnectFailure(error: unknown): boolean {
   return false;
 }
 
-/** Something arrived, so what was asked for was most likely done. */
+/** An answer arrived, so the tool most likely ran. */
 const unreadable = ({ message: why }: UnreadableMessage): Unanswered => ({
   kind: 'error',
   code: INTERNAL_ERROR,
   message:
     `The upstream server answered, but its answer ${why}, and cannot be handed on. The tool may have run, and may have changed ` +
-    'something: look before you try again. The operator of this server can raise the limit; a smaller question may do as well.',
+    'something: check before you try again. The operator of this server can raise the limit; a request for less data may work as well.',
   isOurs: true,
 });
 
 const isRefusal = (status: number | undefined) => status !== undefined && status >= 400 && status < 500;
 
-/** What an upstream may make us keep for it in a client's hands, in characters. */
+/** The longest state that an upstream may have a client keep, in characters. */
 const MAX_STATE_LENGTH = 16_384;
 const MAX_NAME_LENGTH = 256;
 
@@ -158,7 +160,7 @@ const wholeTask = z.discriminatedUnion('status', [
 
 const isOfType = (raw: unknown, type: string) =>
   typeof raw === 'object' && raw !== null && (raw as { resultType?: unknown }).resultType === type;
-/** Whether it asks something, well or badly. */
+/** Whether it is a round of input requests, valid or not. */
 export const isRound = (raw: unknown) => isOfType(raw, 'input_required');
 
 /** The answer to a call whose client waits: a result, a round of input requests, or a task. */
@@ -167,12 +169,11 @@ export function readRelayed(raw: unknown): RelayedAnswer {
   if (!isOfType(raw, 'task')) return readToolResult(raw);
   const { data } = createdTask.safeParse(raw);
   if (data === undefined) return NOT_A_RESULT;
-  // The SDK's server writes one into everything that a call is answered with.
+  // The SDK's server writes `content` into every answer to a call.
   const { content: _content, ...created } = data;
   return { kind: 'task', task: asTask(created) };
 }
 
-/** A round of input requests. */
 export function readRound(raw: unknown): UpstreamRound | typeof NOT_A_RESULT {
   const { data } = round.safeParse(raw);
   if (data === undefined) return NOT_A_RESULT;
@@ -187,7 +188,7 @@ export function readRound(raw: unknown): UpstreamRound | typeof NOT_A_RESULT {
   };
 }
 
-/** The answer to a request about a task. What is taken note of says nothing more. */
+/** The answer to a request about a task. An acknowledgement has no content. */
 export function readTaskAnswer(method: TaskMethod, raw: unknown): RelayedTaskAnswer {
   if (method !== 'tasks/get') return { kind: 'done' };
   const { data } = wholeTask.safeParse(raw);

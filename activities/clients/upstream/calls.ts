@@ -3,16 +3,18 @@ import type { Logger } from 'pino';
 import type { Clock } from '../../../apps/shared/clock.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import type {
+  Conversation,
   InvocationResult,
+  RelayedAnswer,
   ResultCheck,
   Unanswered,
   UpstreamCall,
   UpstreamCallOptions,
+  UpstreamRelay,
   Upstreams,
+  UpstreamTask,
   UpstreamTool,
 } from '../../../workflows/domain/upstream-ports.ts';
-import type { RelayedAnswer, UpstreamRelay } from '../../../workflows/domain/relay-port.ts';
-import type { Conversation, UpstreamTask } from '../../../workflows/domain/relay.ts';
 import { HEADER_MISMATCH, ENCODED_VALUE, MIRROR_HEADER_PREFIX } from '../../../workflows/domain/tools/wire-names.ts';
 import type { PrefixedUpstream } from './offered-tools.ts';
 import { readToolResult, readRelayed, readTaskAnswer } from './answer.ts';
@@ -20,7 +22,7 @@ import { askOnce } from './request.ts';
 import type { Json, JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import { mirroredValue, type MirroredArgument } from '../../../workflows/domain/tools/mirrored-arguments.ts';
 
-/** Below it is what only the authors of a tool want to know. */
+/** Messages below it are for the authors of a tool. */
 const LEAST_LOG_LEVEL = 'info';
 
 interface CallDeps {
@@ -31,7 +33,7 @@ interface CallDeps {
   readonly clock: Clock;
 }
 
-/** Calls of tools that these upstreams have, and what is asked about the tasks that they opened. */
+/** Calls of the tools of these upstreams, and requests about the tasks that they opened. */
 export function createCalls(
   upstreams: ReadonlyMap<string, PrefixedUpstream>,
   { known, fitsOutput, log, clock }: CallDeps,
@@ -56,7 +58,7 @@ export function createCalls(
     };
     const request = { method: 'tools/call', params, conversation };
     const answer: T | Unanswered = await askOnce(connection, request, { ...options, clock, caller, headers }, read);
-    // The upstream declares other headers by now. The call is not repeated, but the next one is bound to what is so.
+    // The upstream declares other headers by now. The call is not repeated; the next one is bound to the new list.
     if (answer.kind === 'error' && answer.code === HEADER_MISMATCH) connection?.listLater();
     const fitted = answer.kind === 'result' ? withoutMisfit(answer, tool, fitsOutput) : undefined;
     if (fitted !== undefined) log.warn({ upstream, upstreamTool }, 'a structured result breaks its output schema');
@@ -80,8 +82,8 @@ export function createCalls(
 }
 
 /**
- * The tool that the call is bound to, of a list that is not too old: the description that was decided on may have been read by
- * another process, and a long time ago. Where it is another one, the tools are listed again before the call is given up.
+ * The tool that the call is bound to, from a list that is not too old: another process may have read the description that was
+ * decided on, and a long time ago. Where it differs, the tools are listed again before the call is given up.
  */
 async function boundTool(
   prefixed: PrefixedUpstream | undefined,
@@ -97,7 +99,7 @@ async function boundTool(
   throw new CountersignError('ERR_CALL_BINDING_MISMATCH', 'the tool has changed since the call was bound to it');
 }
 
-/** What a header may hold as it is. Space at its ends would be taken for none. */
+/** Texts that a header can hold unencoded. A reader would remove space at the ends. */
 const PLAIN = /^(?! |\t)[\t\x20-\x7e]*(?<! |\t)$/;
 
 /**
@@ -105,7 +107,7 @@ const PLAIN = /^(?! |\t)[\t\x20-\x7e]*(?<! |\t)$/;
  *
  * @see MCP 2026-07-28, Streamable HTTP, Value Encoding
  */
-export function mirroredHeaders(mirrored: readonly MirroredArgument[], args: JsonObject): Record<string, string> {
+function mirroredHeaders(mirrored: readonly MirroredArgument[], args: JsonObject): Record<string, string> {
   const headers: Record<string, string> = {};
   for (const argument of mirrored) {
     const value: Json | undefined = mirroredValue(args, argument);
@@ -125,18 +127,18 @@ function encoded(text: string): string {
 const MISFIT: JsonObject = {
   type: 'text',
   text:
-    'The tool ran, but its structured result is not what its output schema promises, and is left out here. ' +
+    'The tool ran, but its structured result does not fit its output schema, and is left out here. ' +
     'A change may have been made; check before trying again.',
 };
 
 /**
- * A result that keeps the tool's promise, unchanged; of any other, all but the structured part, as an error: a client that
- * reads it by the schema would read something else. An error need not have a structured part.
+ * Of a result that breaks its output schema, all but the structured part, as an error: a client that reads it by the schema would
+ * misread it. An error need not have a structured part.
  *
- * @returns `undefined` when nothing was left out.
+ * @returns `undefined` when the result fits.
  * @see MCP 2026-07-28, Tools, Output Schema (TOOL-003)
  */
-export function withoutMisfit(
+function withoutMisfit(
   answer: InvocationResult,
   tool: UpstreamTool | undefined,
   fitsOutput: ResultCheck,
@@ -149,8 +151,8 @@ export function withoutMisfit(
   return { kind: 'result', isError: true, result: { ...rest, content: blocks, isError: true } };
 }
 
-/** The same of the result that a task has come to. */
-export function taskWithoutMisfit(
+/** The same of the result of a task. */
+function taskWithoutMisfit(
   task: UpstreamTask,
   tool: UpstreamTool | undefined,
   fitsOutput: ResultCheck,

@@ -2,16 +2,16 @@ import type { Client, PriorDiscovery, ServerCapabilities } from '@modelcontextpr
 import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import { ProgramStart } from './program.ts';
-import { Attempts } from './reconnection.ts';
+import { scheduleAttempts } from './reconnection.ts';
 import { connectClient, createClient } from './sdk-client.ts';
 import { createCredentials, hasCredentials, NO_CREDENTIALS, type Credentials } from './credentials.ts';
 import { Exchange, ProgressNotices, sendOnce, type SendingLimits } from './request.ts';
-import { UpstreamList } from './list.ts';
-import { GatheredChanges, hearChanges, type Changed, type Hearing } from './notices.ts';
+import { createList, type UpstreamList } from './list.ts';
+import { gatherChanges, hearChanges, type Changed, type Hearing } from './notices.ts';
 import { createTransport, type UpstreamServer } from './transport.ts';
 
 const TOOLS = { method: 'tools/list', member: 'tools', key: 'name', capability: 'tools' } as const;
-/** An HTTP session that rested longer is checked before a call is trusted to it. */
+/** An HTTP session that was idle for longer is checked before a call is sent on it. */
 const IDLE_MS = 1_000;
 
 interface Live {
@@ -25,7 +25,6 @@ interface Live {
  * tools. Revisions are negotiated once and remembered, since the probe starts a second process of a program.
  */
 export class UpstreamConnection {
-  /** What it knows us by. */
   readonly credentials: Credentials;
   readonly #server: UpstreamServer;
   readonly #deps: Hearing;
@@ -33,14 +32,14 @@ export class UpstreamConnection {
   #connecting: Promise<Client> | undefined;
   #connectingSince = 0;
   #prior: PriorDiscovery | undefined;
-  readonly #attempts: Attempts;
+  readonly #attempts: ReturnType<typeof scheduleAttempts>;
   #capabilities: ServerCapabilities | undefined;
   #closed = false;
   /** Requests that wait for their answers, those for lists not counted. */
   #underWay = 0;
   readonly #tools: UpstreamList;
   readonly #progress = new ProgressNotices();
-  readonly #changes: Readonly<Record<Changed, GatheredChanges>>;
+  readonly #changes: Readonly<Record<Changed, ReturnType<typeof gatherChanges>>>;
 
   /** `onChanged` is called after each new list of tools, and when another list may have changed. */
   constructor(server: UpstreamServer, deps: Hearing) {
@@ -48,30 +47,29 @@ export class UpstreamConnection {
     this.#server = server;
     this.#deps = deps;
     this.credentials = 'url' in server && hasCredentials(server) ? createCredentials(server, limits) : NO_CREDENTIALS;
-    this.#tools = new UpstreamList(TOOLS, clock);
+    this.#tools = createList(TOOLS, clock);
     const stillAway = (err: unknown) => log.debug({ err }, 'upstream is still unreachable');
-    this.#attempts = new Attempts(() => this.connect().catch(stillAway), clock);
-    const handOn = (what: Changed) => new GatheredChanges(async () => onChanged(what), clock);
+    this.#attempts = scheduleAttempts(() => this.connect().catch(stillAway), clock);
+    const handOn = (what: Changed) => gatherChanges(async () => onChanged(what), clock);
     const notRead = (err: unknown) => log.warn({ err }, 'a changed list of tools cannot be read');
-    const tools = new GatheredChanges(() => this.refresh().then(() => undefined, notRead), clock);
+    const tools = gatherChanges(() => this.refresh().then(() => undefined, notRead), clock);
     this.#changes = { tools, prompts: handOn('prompts'), resources: handOn('resources') };
   }
 
   /**
-   * For how long, in milliseconds, a reader is to wait for a list: not again and again for a connection that does not come
-   * about.
+   * For how long, in milliseconds, a reader waits for a list. The readers of a connection that does not come about share one wait.
    */
-  get patienceMs(): number {
+  get waitMs(): number {
     const connectingMs = this.#connecting === undefined ? 0 : this.#deps.clock.monotonicMs() - this.#connectingSince;
     return Math.max(0, this.#deps.limits.upstreamWaitMs - connectingMs);
   }
 
-  /** The last list of tools the upstream gave, every member kept. `undefined` until there was one. */
+  /** The last list of tools of the upstream, every member kept. `undefined` until there was one. */
   get tools(): readonly JsonObject[] | undefined {
-    return this.#tools.items;
+    return this.#tools.items();
   }
 
-  /** What the upstream said of itself when it was last connected. `undefined` until it was. */
+  /** The upstream's capabilities when it was last connected. `undefined` until it was. */
   get capabilities(): ServerCapabilities | undefined {
     return this.#capabilities;
   }
@@ -87,7 +85,7 @@ export class UpstreamConnection {
     if (this.#live !== undefined && (await this.#isFit(this.#live))) return this.#live.client;
     if (this.#closed) throw unavailable('the gateway is stopping');
     if (this.#connecting === undefined) {
-      if (this.#attempts.hasJustFailed) throw unavailable('its last connection attempt failed');
+      if (this.#attempts.hasJustFailed()) throw unavailable('its last connection attempt failed');
       this.#connectingSince = this.#deps.clock.monotonicMs();
       this.#connecting = this.#open().finally(() => (this.#connecting = undefined));
     }
@@ -102,21 +100,20 @@ export class UpstreamConnection {
     return this.#tools.ensureGood(async () => {
       // A connection that is new has just listed them.
       const client = await this.connect();
-      if (!this.#tools.isGood) await this.#list(client);
+      if (!this.#tools.isGood()) await this.#list(client);
     });
   }
 
-  /** Asks the upstream for its tools now, and keeps the answer. */
   async refresh(): Promise<readonly JsonObject[]> {
     return this.#list(await this.connect());
   }
 
-  /** The last list of tools is not good any more: the next caller reads another. */
+  /** Has the next caller read the list of tools anew. */
   outdate(): void {
     this.#tools.changed();
   }
 
-  /** Asks the upstream for its tools before long, as if it had said that they changed. */
+  /** Asks the upstream for its tools before long, as if it had announced a change. */
   listLater(): void {
     this.#changes.tools.announce();
   }
@@ -145,7 +142,7 @@ export class UpstreamConnection {
     void client.close().catch(() => undefined);
   }
 
-  /** Has a connection checked before its next use, without taking it from the calls that are under way on it. */
+  /** Has a connection checked before its next use. The calls that are under way keep it. */
   doubt(client: Client): void {
     if (this.#live?.client === client) this.#live.usedAt = Number.NEGATIVE_INFINITY;
   }
@@ -193,30 +190,30 @@ export class UpstreamConnection {
     return client;
   }
 
-  /** Reads one of its lists whole, within its limits. It is not asked for one that it does not say it has, which is empty. */
+  /** Reads one of its lists whole, within its limits. A list that it does not announce is empty, and is not asked for. */
   read(client: Client, list: UpstreamList): ReturnType<UpstreamList['read']> {
     const until = this.#deps.clock.monotonicMs() + this.#deps.limits.upstreamListMs;
     const ask = (method: string, params: JsonObject) =>
       this.#send(client, method, params, { timeoutMs: Math.max(1, until - this.#deps.clock.monotonicMs()) });
-    const has = list.announcedBy(client.getServerCapabilities()) !== undefined;
-    return list.read(has ? ask : undefined, this.#server.limits);
+    const isAnnounced = client.getServerCapabilities()?.[list.listed.capability] !== undefined;
+    return list.read(isAnnounced ? ask : undefined, this.#server.limits);
   }
 
   async #list(client: Client): Promise<readonly JsonObject[]> {
     const began = this.#deps.clock.monotonicMs();
     const { items, isNews } = await this.read(client, this.#tools).catch((cause: unknown) => {
-      // A program that works on a call may not be able to list its tools meanwhile: the call keeps its connection.
+      // A program that works on a call may be unable to list its tools meanwhile: the call keeps its connection.
       if (this.#underWay > 0) this.doubt(client);
       else this.discard(client);
       throw new CountersignError('ERR_UPSTREAM_LIST_UNAVAILABLE', 'the upstream does not list its tools', { cause });
     });
-    // What a connection that is new lists can be used again, though it is the same.
+    // The same list of a new connection is news, too: its tools can be used again.
     if (isNews || this.#live?.client !== client) this.#deps.onChanged('tools');
     this.#changes.tools.rest(this.#deps.clock.monotonicMs() - began);
     return items;
   }
 
-  /** A program that ended is known at once; an HTTP session may have ended without a word. */
+  /** The end of a program is noticed at once; an HTTP session may have ended without notice. */
   async #isFit(live: Live): Promise<boolean> {
     const isSession = 'url' in this.#server && live.client.getProtocolEra() === 'legacy';
     if (!isSession || this.#deps.clock.monotonicMs() - live.usedAt < IDLE_MS) return true;

@@ -9,30 +9,27 @@ import type { Principal } from '../../../workflows/domain/principal.ts';
 /** A secret as it is written, or the file that holds it, which is read whenever the secret is used. */
 export type SecretText = string | { readonly file: string };
 
-/** How access tokens for an upstream are got. @see RFC 6749, section 4.4; RFC 8693 */
+/** How to get access tokens for an upstream. @see RFC 6749, section 4.4; RFC 8693 */
 export interface UpstreamAuth {
-  /** The authorization server, an OpenID provider. */
   readonly issuer: string;
   readonly clientId: string;
   readonly clientSecret?: SecretText | undefined;
-  /** A private ES256 key as a JWK: the client proves itself with it (`private_key_jwt`), and says with it who calls. */
+  /** A private ES256 key as a JWK. With it, the client authenticates (`private_key_jwt`) and names the caller. */
   readonly privateKey?: SecretText | undefined;
-  /** Separated by blanks. */
   readonly scope?: string | undefined;
-  /** What the tokens are for. Default: the address of the upstream. @see RFC 8707 */
+  /** The resource of the tokens. Default: the address of the upstream. @see RFC 8707 */
   readonly resource?: string | undefined;
-  /** Calls are made with a token that names their caller, which the client's own token is exchanged for. */
+  /** Calls carry a token that names their caller. The client's own token is exchanged for it. */
   readonly onBehalfOfCaller: boolean;
 }
 
-/** What an upstream gets with each request to know us by. */
 export interface Credentials {
   /**
-   * Headers for one request, or for the calls of a caller. Throws `ERR_UPSTREAM_UNAVAILABLE` when they cannot be got now;
+   * Headers for one request, or for the calls of a caller. Throws `ERR_UPSTREAM_UNAVAILABLE` when they are not available now;
    * nothing was sent to the upstream then.
    */
   headers(caller?: Principal): Promise<Record<string, string>>;
-  /** The upstream took them for bad: the next request gets new ones. */
+  /** The upstream refused them: the next request gets new ones. */
   refused(): void;
 }
 
@@ -40,28 +37,26 @@ const ALGORITHM = 'ES256';
 const TOKEN_EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange';
 const TYPE_JWT = 'urn:ietf:params:oauth:token-type:jwt';
 const TYPE_ACCESS_TOKEN = 'urn:ietf:params:oauth:token-type:access_token';
-/** A token is not used any more so long before it ends, since the request takes its time to arrive. */
+/** A token is not used so long before it ends, since the request takes its time to arrive. */
 const MARGIN_SECONDS = 30;
-/** How long one is used whose issuer does not say when it ends. */
+/** For a token whose issuer does not state its end. */
 const UNKNOWN_LIFETIME_SECONDS = 60;
-/** Who calls is said for one exchange, which takes place at once. */
+/** A subject token is for one exchange, which takes place at once. */
 const SUBJECT_TOKEN_LIFETIME = '1m';
 
-/** What the configuration says of an upstream that is reached by HTTP. */
 export interface HttpUpstream {
   readonly url: string;
   readonly headers: Readonly<Record<string, SecretText>>;
   readonly auth?: UpstreamAuth | undefined;
 }
 
-/** Whether the configuration names a credential of any kind for it. */
 export const hasCredentials = ({ headers, auth }: HttpUpstream): boolean =>
   auth !== undefined || Object.keys(headers).length > 0;
 
-/** Those of an upstream that needs none, as a program that we start. */
+/** For an upstream that needs none, such as a program that we start. */
 export const NO_CREDENTIALS: Credentials = { headers: async () => ({}), refused: () => undefined };
 
-/** `auth` gives an `Authorization` header, beside those that are always the same. */
+/** `auth` adds an `Authorization` header to the fixed ones. */
 export function createCredentials({ url, headers, auth }: HttpUpstream, limits: Limits): Credentials {
   const tokens = auth && createTokens({ ...auth, resource: auth.resource ?? url }, limits);
   return {
@@ -71,7 +66,7 @@ export function createCredentials({ url, headers, auth }: HttpUpstream, limits: 
         const fixed = Object.fromEntries(await Promise.all(entries));
         return tokens === undefined ? fixed : { ...fixed, authorization: `Bearer ${await tokens.tokenFor(caller)}` };
       } catch (cause) {
-        throw new CountersignError('ERR_UPSTREAM_UNAVAILABLE', 'no credential for the upstream server can be got', {
+        throw new CountersignError('ERR_UPSTREAM_UNAVAILABLE', 'no credential for the upstream is available', {
           cause,
         });
       }
@@ -81,7 +76,7 @@ export function createCredentials({ url, headers, auth }: HttpUpstream, limits: 
 }
 
 /**
- * The client's own token is kept until it ends. One that names a caller is got for one call and not kept: it must not
+ * The client's own token is kept until it ends. A token that names a caller serves one call and is not kept: it must not
  * outlive the approval that the call rests on. @see SEP-2848, Completion
  */
 function createTokens(auth: UpstreamAuth & { readonly resource: string }, limits: Limits) {
@@ -96,7 +91,7 @@ function createTokens(auth: UpstreamAuth & { readonly resource: string }, limits
     },
   });
 
-  /** What was read of issuer and secrets is read anew after a failure: a secret may have been changed. */
+  /** After a failure, issuer and secrets are read anew: a secret may have been changed. */
   async function ask<T>(grant: (issuer: oidc.Configuration) => Promise<T>): Promise<T> {
     configuration ??= discover(auth, limits);
     try {
@@ -140,11 +135,11 @@ async function discover(auth: UpstreamAuth, { tokenMs }: Limits): Promise<oidc.C
 }
 
 /**
- * Says who calls, signed by us: a call that waited has no token of its caller any more, and one that did not wait has one
- * that is meant for us alone. @see RFC 8693, section 2.1; RFC 9493
+ * Names the caller, signed by us: a call that waited has no token of its caller any more, and the token of another call is meant
+ * for us alone. @see RFC 8693, section 2.1; RFC 9493
  */
 async function subjectToken(auth: UpstreamAuth, { issuer, subject, clientId }: Principal): Promise<string> {
-  if (auth.privateKey === undefined) throw new Error('no key to say who calls');
+  if (auth.privateKey === undefined) throw new Error('no key to name the caller with');
   const { key, kid } = await privateKey(auth.privateKey);
   return new SignJWT({
     sub_id: { format: 'iss_sub', iss: issuer, sub: subject },

@@ -1,175 +1,234 @@
 import type { Logger } from 'pino';
 import type { Clock } from '../../../apps/shared/clock.ts';
-import { canonicalJson, type JsonObject } from '../../../workflows/domain/canonical-json.ts';
-import type {
-  ItemKind,
-  UpstreamAnswer,
-  UpstreamItem,
-  UpstreamItems,
-} from '../../../workflows/domain/upstream-ports.ts';
-import { descriptionOf } from '../../../workflows/domain/tools/accepted-descriptions.ts';
 import { sha256 } from '../../../apps/shared/crypto.ts';
-import { candidatesFor, type PrefixedUpstream } from './offered-tools.ts';
-import { readAnswer, isRound, readRound } from './answer.ts';
-import { askOnce } from './request.ts';
-import { LISTINGS, UpstreamListing } from './listing.ts';
+import { canonicalJson, type JsonObject } from '../../../workflows/domain/canonical-json.ts';
+import { CountersignError } from '../../../workflows/domain/errors.ts';
+import { descriptionOf } from '../../../workflows/domain/tools/accepted-descriptions.ts';
+import type { ItemKind, UpstreamItem, UpstreamItems } from '../../../workflows/domain/upstream-ports.ts';
+import { isRound, readAnswer, readRound } from './answer.ts';
+import type { UpstreamConnection } from './connection.ts';
+import { createList, type Listed } from './list.ts';
 import type { Changed } from './notices.ts';
+import { candidatesFor, type PrefixedUpstream } from './offered-tools.ts';
+import { atMost } from './reconnection.ts';
+import { askOnce } from './request.ts';
 
-/** What several upstreams list beside tools, put together. */
-export class JoinedItems implements UpstreamItems {
-  readonly #upstreams: ReadonlyMap<string, PrefixedUpstream>;
-  readonly #log: Logger;
-  readonly #clock: Clock;
-  readonly #listings: ReadonlyMap<string, Readonly<Record<ItemKind, UpstreamListing>>>;
-  readonly #described = new WeakMap<JsonObject, UpstreamItem>();
-  /** Upstreams of which the log says already that they claim the same. */
-  readonly #reported = new Set<string>();
+/** After an upstream failed to list its items, it is not asked again for so long. */
+const RETRY_MS = 5_000;
 
-  constructor(
-    upstreams: ReadonlyMap<string, PrefixedUpstream>,
-    { log, clock }: { readonly log: Logger; readonly clock: Clock },
-  ) {
-    this.#upstreams = upstreams;
-    this.#log = log;
-    this.#clock = clock;
-    this.#listings = new Map(
-      [...upstreams].map(([upstream, { connection }]) => {
-        const listing = (kind: ItemKind) =>
-          new UpstreamListing(connection, kind, { log: log.child({ upstream }), clock });
-        return [
-          upstream,
-          {
-            prompt: listing('prompt'),
-            resource: listing('resource'),
-            resource_template: listing('resource_template'),
-          },
-        ];
-      }),
-    );
-  }
+const LISTS = {
+  prompt: { method: 'prompts/list', member: 'prompts', key: 'name', capability: 'prompts' },
+  resource: { method: 'resources/list', member: 'resources', key: 'uri', capability: 'resources' },
+  resource_template: {
+    method: 'resources/templates/list',
+    member: 'resourceTemplates',
+    key: 'uriTemplate',
+    capability: 'resources',
+  },
+} as const satisfies Record<ItemKind, Listed>;
 
-  mayHave(capability: 'prompts' | 'resources' | 'completions'): boolean {
-    return [...this.#upstreams.values()].some(
-      ({ connection: { capabilities } }) => capabilities === undefined || capabilities[capability] !== undefined,
-    );
-  }
+interface Surroundings {
+  readonly log: Logger;
+  readonly clock: Clock;
+}
 
-  async list(kind: ItemKind): Promise<readonly UpstreamItem[]> {
-    const claims = new Map<string, UpstreamItem[]>();
-    for (const item of await this.#gather(kind, () => true)) {
-      const others = claims.get(item.name);
-      if (others === undefined) claims.set(item.name, [item]);
-      else others.push(item);
+/** The list of one kind of one upstream: read when it is asked for, and again after it may have changed. */
+function createListing(connection: UpstreamConnection, kind: ItemKind, { log, clock }: Surroundings) {
+  const list = createList(LISTS[kind], clock);
+  const { capability } = LISTS[kind];
+  let failedAt: number | undefined;
+
+  const hasJustFailed = () => failedAt !== undefined && clock.monotonicMs() - failedAt < RETRY_MS;
+  const read = async (): Promise<void> => {
+    try {
+      await connection.read(await connection.connect(), list);
+      failedAt = undefined;
+    } catch (err) {
+      if (failedAt === undefined) log.warn({ err }, `the upstream does not list its ${capability}`);
+      failedAt = clock.monotonicMs();
+      throw err;
     }
-    const owned = [...claims.values()].flatMap((of) => this.#soleOwner(of) ?? []);
-    const present = owned.filter(({ upstream }) => this.#upstreams.get(upstream)?.connection.isConnected);
-    return present.sort((a, b) => (a.name < b.name ? -1 : 1));
-  }
+  };
 
-  async find(kind: ItemKind, name: string): Promise<UpstreamItem | undefined> {
-    const named = kind === 'prompt' ? candidatesFor(name, this.#upstreams) : this.#upstreams;
-    const candidates = [...named].map(([upstream]) => upstream);
-    return this.#soleOwner(await this.#gatherGood(kind, (known) => known === name, candidates));
-  }
+  return {
+    changed: () => list.changed(),
+    /** The last list, even if it is old. */
+    known: (): readonly JsonObject[] => list.items() ?? [],
 
-  async findResource(uri: string): Promise<readonly UpstreamItem[]> {
-    const [listed, made] = await Promise.all([
-      this.#gatherGood('resource', (known) => known === uri),
-      this.#gatherGood('resource_template', (template) => mayBecome(template, uri)),
-    ]);
-    const first = this.#soleOwner([...listed, ...made]);
-    if (first === undefined) return [];
-    return listed.length > 0 ? [first] : made;
-  }
+    /**
+     * Reads the list where it is too old, if the upstream lists it now. Waits for an upstream that never failed to list it, and
+     * for no other: an upstream that hangs delays readers of other upstreams once at most.
+     */
+    async refresh(): Promise<void> {
+      if (hasJustFailed()) return;
+      await atMost(list.ensureGood(read), failedAt === undefined ? connection.waitMs : 0, clock);
+    },
 
-  ask(
-    { upstream, method, params, caller, conversation }: Parameters<UpstreamItems['ask']>[0],
-    options: Parameters<UpstreamItems['ask']>[1],
-  ): Promise<UpstreamAnswer> {
-    const connection = this.#upstreams.get(upstream)?.connection;
-    // Those who are asked without a conversation declared nothing that could be asked of them.
+    /** Throws `ERR_UPSTREAM_LIST_UNAVAILABLE` where the last list is too old, and no other can be had: nothing may be sent on its strength. */
+    async ensureGood(): Promise<void> {
+      let isGood = list.isGood();
+      if (!isGood && !hasJustFailed()) {
+        const reading = list.ensureGood(read).then(() => (isGood = true));
+        await atMost(reading, connection.waitMs, clock);
+      }
+      if (isGood) return;
+      const message = `the upstream server does not list its ${capability}`;
+      throw new CountersignError('ERR_UPSTREAM_LIST_UNAVAILABLE', message);
+    },
+  };
+}
+
+type Listing = ReturnType<typeof createListing>;
+
+export interface JoinedItems extends UpstreamItems {
+  /** The upstream may list other items of these by now. */
+  changed(upstream: string, what: Exclude<Changed, 'tools'>): void;
+  /** Every upstream may list other items by now. */
+  outdate(): void;
+}
+
+type Listings = ReadonlyMap<string, Readonly<Record<ItemKind, Listing>>>;
+
+export function createItems(
+  upstreams: ReadonlyMap<string, PrefixedUpstream>,
+  { log, clock }: Surroundings,
+): JoinedItems {
+  const listings: Listings = new Map(
+    [...upstreams].map(([upstream, { connection }]) => {
+      const listing = (kind: ItemKind) => createListing(connection, kind, { log: log.child({ upstream }), clock });
+      const all = { prompt: listing('prompt'), resource: listing('resource') };
+      return [upstream, { ...all, resource_template: listing('resource_template') }];
+    }),
+  );
+  const { gather, gatherGood } = createGathering(upstreams, listings, log);
+  const soleOwner = createSoleOwner(log);
+
+  return {
+    ...changesOf(listings),
+    ask: createAsk(upstreams, clock),
+    mayHave: (capability) =>
+      [...upstreams.values()].some(
+        ({ connection: { capabilities } }) => capabilities === undefined || capabilities[capability] !== undefined,
+      ),
+
+    async list(kind) {
+      const claims = new Map<string, UpstreamItem[]>();
+      for (const item of await gather(kind, () => true)) {
+        claims.set(item.name, [...(claims.get(item.name) ?? []), item]);
+      }
+      const owned = [...claims.values()].flatMap((of) => soleOwner(of) ?? []);
+      const present = owned.filter(({ upstream }) => upstreams.get(upstream)?.connection.isConnected);
+      return present.sort((a, b) => (a.name < b.name ? -1 : 1));
+    },
+
+    async find(kind, name) {
+      const named = kind === 'prompt' ? candidatesFor(name, upstreams) : upstreams;
+      const candidates = [...named].map(([upstream]) => upstream);
+      return soleOwner(await gatherGood(kind, (one) => one === name, candidates));
+    },
+
+    async findResource(uri) {
+      const [listed, made] = await Promise.all([
+        gatherGood('resource', (one) => one === uri),
+        gatherGood('resource_template', (template) => mayBecome(template, uri)),
+      ]);
+      const first = soleOwner([...listed, ...made]);
+      if (first === undefined) return [];
+      return listed.length > 0 ? [first] : made;
+    },
+  };
+}
+
+const createAsk =
+  (upstreams: ReadonlyMap<string, PrefixedUpstream>, clock: Clock): UpstreamItems['ask'] =>
+  ({ upstream, method, params, caller, conversation }, options) => {
+    const connection = upstreams.get(upstream)?.connection;
+    // Without a conversation, no capability was declared for which the upstream could ask.
     const read = (raw: unknown) =>
       conversation !== undefined && isRound(raw) ? readRound(raw) : readAnswer(method, raw);
-    return askOnce(connection, { method, params, conversation }, { ...options, clock: this.#clock, caller }, read);
+    return askOnce(connection, { method, params, conversation }, { ...options, clock, caller }, read);
+  };
+
+/** Gathers the items of a kind that these upstreams list and that fit, under their public names. */
+function createGathering(upstreams: ReadonlyMap<string, PrefixedUpstream>, listings: Listings, log: Logger) {
+  const describe = createDescribe(log);
+  type Of = [kind: ItemKind, fits: (name: string) => boolean, of?: readonly string[]];
+
+  /** The items of the last lists, even if a list is old. */
+  const known = (kind: ItemKind, fits: (name: string) => boolean, of: readonly string[]): UpstreamItem[] =>
+    of.flatMap((upstream) => {
+      // An address means the same wherever it is written, so it has no prefix.
+      const namePrefix = kind === 'prompt' ? (upstreams.get(upstream)?.namePrefix ?? '') : '';
+      const items = listings.get(upstream)?.[kind].known() ?? [];
+      return items
+        .filter((definition) => fits(`${namePrefix}${definition[LISTS[kind].key] as string}`))
+        .flatMap((definition) => describe({ kind, upstream, namePrefix }, definition) ?? []);
+    });
+
+  async function gather(...[kind, fits, of = [...listings.keys()]]: Of): Promise<UpstreamItem[]> {
+    await Promise.all(of.map(async (upstream) => listings.get(upstream)?.[kind].refresh()));
+    return known(kind, fits, of);
   }
 
-  /** What this upstream lists of it may be something else. */
-  changed(upstream: string, what: Exclude<Changed, 'tools'>): void {
-    const listings = this.#listings.get(upstream);
-    if (what === 'prompts') listings?.prompt.changed();
-    else [listings?.resource, listings?.resource_template].forEach((listing) => listing?.changed());
+  /** For a request that is to be sent: only from lists that are not too old. Throws `ERR_UPSTREAM_LIST_UNAVAILABLE`. */
+  async function gatherGood(...[kind, fits, of]: Of): Promise<UpstreamItem[]> {
+    const from = new Set((await gather(kind, fits, of)).map(({ upstream }) => upstream));
+    await Promise.all([...from].map(async (upstream) => listings.get(upstream)?.[kind].ensureGood()));
+    return known(kind, fits, [...from]);
   }
 
-  /** What any of them lists may be something else. */
-  outdate(): void {
-    for (const listings of this.#listings.values()) Object.values(listings).forEach((listing) => listing.changed());
-  }
+  return { gather, gatherGood };
+}
 
-  /** Described once for each list that was read, however often the list is asked for; undefined when it has no digest. */
-  #describe(
-    of: { kind: ItemKind; upstream: string; namePrefix: string },
+const changesOf = (listings: Listings): Pick<JoinedItems, 'changed' | 'outdate'> => ({
+  changed(upstream, what) {
+    const { prompt, resource, resource_template: template } = listings.get(upstream) ?? {};
+    for (const listing of what === 'prompts' ? [prompt] : [resource, template]) listing?.changed();
+  },
+  outdate() {
+    for (const all of listings.values()) Object.values(all).forEach((listing) => listing.changed());
+  },
+});
+
+/** Describes an item once for each list that was read, however often the list is asked for; undefined when it has no digest. */
+function createDescribe(log: Logger) {
+  const described = new WeakMap<JsonObject, UpstreamItem>();
+  return (
+    { kind, upstream, namePrefix }: { kind: ItemKind; upstream: string; namePrefix: string },
     definition: JsonObject,
-  ): UpstreamItem | undefined {
-    const { kind, upstream, namePrefix } = of;
-    const known = this.#described.get(definition);
+  ): UpstreamItem | undefined => {
+    const known = described.get(definition);
     if (known !== undefined) return known;
-    const upstreamName = definition[LISTINGS[kind].key] as string;
+    const upstreamName = definition[LISTS[kind].key] as string;
     try {
       const digest = `sha-256:${sha256(canonicalJson(descriptionOf(kind, definition)))}`;
       const item = { kind, upstream, upstreamName, name: `${namePrefix}${upstreamName}`, definition, digest };
-      this.#described.set(definition, item);
+      described.set(definition, item);
       return item;
     } catch (err) {
-      this.#log.error({ upstream, kind, err }, 'something has no canonical description and is left out');
+      log.error({ upstream, kind, err }, 'an item has no canonical description and is left out');
       return undefined;
     }
-  }
+  };
+}
 
-  /** Everything of a kind that these upstreams list and that fits, each with the name under which it is known. */
-  async #gather(
-    kind: ItemKind,
-    fits: (name: string) => boolean,
-    of: readonly string[] = [...this.#listings.keys()],
-  ): Promise<UpstreamItem[]> {
-    await Promise.all(of.map(async (upstream) => this.#listings.get(upstream)?.[kind].items()));
-    return this.#known(kind, fits, of);
-  }
-
-  /** The same for a request that is to be sent: only from lists that are not too old. Throws `ERR_UPSTREAM_LIST_UNAVAILABLE`. */
-  async #gatherGood(kind: ItemKind, fits: (name: string) => boolean, of?: readonly string[]): Promise<UpstreamItem[]> {
-    const from = new Set((await this.#gather(kind, fits, of)).map(({ upstream }) => upstream));
-    await Promise.all([...from].map(async (upstream) => this.#listings.get(upstream)?.[kind].ensureGood()));
-    return this.#known(kind, fits, [...from]);
-  }
-
-  /** The same of what was listed last, even if it is old. */
-  #known(kind: ItemKind, fits: (name: string) => boolean, of: readonly string[]): UpstreamItem[] {
-    const { key } = LISTINGS[kind];
-    return of.flatMap((upstream) => {
-      // An address means what it means wherever it is written, so it has no prefix.
-      const namePrefix = kind === 'prompt' ? (this.#upstreams.get(upstream)?.namePrefix ?? '') : '';
-      const items = this.#listings.get(upstream)?.[kind].known ?? [];
-      return items
-        .filter((definition) => fits(`${namePrefix}${definition[key] as string}`))
-        .flatMap((definition) => this.#describe({ kind, upstream, namePrefix }, definition) ?? []);
-    });
-  }
-
-  /**
-   * What two upstreams claim belongs to neither: it would be unknown whose was meant when it was allowed. An address that one
-   * lists and that another's template fits is no exception, or an upstream could take over what another answers for.
-   */
-  #soleOwner(claims: readonly UpstreamItem[]): UpstreamItem | undefined {
-    const upstreams = [...new Set(claims.map(({ upstream }) => upstream))].sort();
-    if (upstreams.length <= 1) return claims[0];
-    const key = upstreams.join(' ');
-    if (!this.#reported.has(key)) {
-      const found = 'these upstreams claim the same name or address; what they share is offered from none of them';
-      this.#log.error({ upstreams, name: claims[0]?.name }, found);
+/**
+ * An item that two upstreams claim belongs to neither: it would be unknown which one policy allowed. An address that one lists and
+ * that another's template fits is no exception, or an upstream could take over what another answers for.
+ */
+function createSoleOwner(log: Logger) {
+  const reported = new Set<string>();
+  return (claims: readonly UpstreamItem[]): UpstreamItem | undefined => {
+    const names = [...new Set(claims.map(({ upstream }) => upstream))].sort();
+    if (names.length <= 1) return claims[0];
+    const key = names.join(' ');
+    if (!reported.has(key)) {
+      const found = 'these upstreams claim the same name or address; the gateway offers it from neither';
+      log.error({ upstreams: names, name: claims[0]?.name }, found);
     }
-    this.#reported.add(key);
+    reported.add(key);
     return undefined;
-  }
+  };
 }
 
 /**

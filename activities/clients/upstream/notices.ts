@@ -4,7 +4,7 @@ import type { Cancel, Clock } from '../../../apps/shared/clock.ts';
 import type { Timing } from '../../../apps/shared/limits.ts';
 import { REST } from './list.ts';
 
-/** What an upstream says of that it has changed. */
+/** The lists of which an upstream says that they changed. */
 export type Changed = 'tools' | 'prompts' | 'resources';
 
 const NOTICES = {
@@ -13,16 +13,16 @@ const NOTICES = {
   'notifications/resources/list_changed': 'resources',
 } as const satisfies Record<string, Changed>;
 
-/** How long an upstream is left alone that does not say any more what changes, and one that does not want to. */
+/** Before the stream of notices is asked for again: after it ended, and after the upstream refused it. */
 const LISTEN_AGAIN_MS = 1_000;
 const REFUSED_MS = 30_000;
 /** Changes that are announced within this time, in milliseconds, are carried out together. */
-const TOGETHER_MS = 50;
+const GATHER_MS = 50;
 
 /**
- * Calls back for everything that the upstream says has changed, for as long as the client is connected. One of the present
- * revision says so on a stream that it was asked for: when that ends, another is asked for, and all counts as changed, because
- * something may have been missed. Resolves when it is listened to.
+ * Calls back for every change that the upstream announces, for as long as the client is connected. An upstream of the present
+ * revision announces changes on a stream that the client asks for. When the stream ends, the client asks for another one, and all
+ * lists count as changed, because a notice may have been missed. Resolves when the stream is open.
  */
 export async function hearChanges(client: Client, hearing: Hearing): Promise<void> {
   const { onChanged } = hearing;
@@ -39,7 +39,6 @@ export async function hearChanges(client: Client, hearing: Hearing): Promise<voi
   await listen(client, filter, hearing);
 }
 
-/** What changes are heard with. */
 export interface Hearing extends Timing {
   readonly onChanged: (what: Changed) => void;
   readonly log: Logger;
@@ -59,56 +58,48 @@ async function listen(client: Client, filter: SubscriptionFilter, hearing: Heari
     const { closed } = await client.listen(filter, { timeout: limits.upstreamListenMs });
     void closed.then(() => again(LISTEN_AGAIN_MS));
   } catch (err) {
-    log.debug({ err }, 'the upstream does not say what changes');
+    log.debug({ err }, 'the upstream does not announce changes');
     again(REFUSED_MS);
   }
 }
 
-/** Changes of one kind that are announced one after another, carried out together, and never while others are. */
-export class GatheredChanges {
-  readonly #carryOut: () => Promise<void>;
-  readonly #clock: Clock;
-  #cancel: Cancel | undefined;
-  #isAnnounced = false;
-  #isBusy = false;
-  #isClosed = false;
-  #restsUntil = 0;
-
-  /** @param carryOut Never rejects. */
-  constructor(carryOut: () => Promise<void>, clock: Clock) {
-    this.#carryOut = carryOut;
-    this.#clock = clock;
-  }
-
-  /** Told after a list was read, and how many milliseconds that took. */
-  rest(tookMs: number): void {
-    this.#restsUntil = this.#clock.monotonicMs() + REST * tookMs;
-  }
-
-  /** Has what is announced carried out before long: after the rest, and after what is being carried out. */
-  announce(): void {
-    this.#isAnnounced = true;
-    this.#wake();
-  }
-
-  close(): void {
-    this.#isClosed = true;
-    this.#cancel?.();
-  }
+/**
+ * Gathers changes of one kind that are announced one after another: they are carried out together, and never while others are.
+ *
+ * @param carryOut Never rejects.
+ */
+export function gatherChanges(carryOut: () => Promise<void>, clock: Clock) {
+  let cancel: Cancel | undefined;
+  let isAnnounced = false;
+  let isBusy = false;
+  let isClosed = false;
+  let restsUntil = 0;
 
   /** The first change sets the time: waiting for quiet would let an upstream that never is quiet hide its changes. */
-  #wake(): void {
-    if (this.#isBusy || this.#isClosed || !this.#isAnnounced) return;
-    const pauseMs = Math.max(TOGETHER_MS, this.#restsUntil - this.#clock.monotonicMs());
-    this.#cancel ??= this.#clock.once(pauseMs, () => void this.#start());
+  function schedule(): void {
+    if (isBusy || isClosed || !isAnnounced) return;
+    cancel ??= clock.once(Math.max(GATHER_MS, restsUntil - clock.monotonicMs()), () => void start());
+  }
+  async function start(): Promise<void> {
+    cancel = undefined;
+    isAnnounced = false;
+    isBusy = true;
+    await carryOut();
+    isBusy = false;
+    schedule();
   }
 
-  async #start(): Promise<void> {
-    this.#cancel = undefined;
-    this.#isAnnounced = false;
-    this.#isBusy = true;
-    await this.#carryOut();
-    this.#isBusy = false;
-    this.#wake();
-  }
+  return {
+    /** Call it after a list was read, which took so many milliseconds. */
+    rest: (tookMs: number) => void (restsUntil = clock.monotonicMs() + REST * tookMs),
+    /** Has the change carried out before long: after the rest, and after the changes that are being carried out. */
+    announce(): void {
+      isAnnounced = true;
+      schedule();
+    },
+    close(): void {
+      isClosed = true;
+      cancel?.();
+    },
+  };
 }

@@ -13,22 +13,19 @@ const CLAIMED_TWICE = 'two upstream tools have this name; give an upstream anoth
 /** A tool that an upstream lists, and that is not offered. */
 export interface RefusedTool {
   readonly upstream: string;
-  /** Public name. */
   readonly name: string;
   readonly reason: string;
 }
 
-/** What the operator says of tools, by their public names. */
 export type SettingsByTool = Readonly<Record<string, ToolSettings>>;
 
-/** What is offered of the tools that the upstreams listed last, and what is not. */
+/** The tools that the upstreams listed last: those that are offered, and the others. */
 export interface OfferedTools {
-  /** By their public names. */
   readonly known: ReadonlyMap<string, UpstreamTool>;
   readonly refused: readonly RefusedTool[];
 }
 
-/** Reads what is known of the tools of all upstreams. A name that two tools claim belongs to neither: it would be unknown which one was approved. */
+/** Sorts the tools of all upstreams. A name that two tools claim belongs to neither: it would be unknown which one was approved. */
 export function sortOut(
   upstreams: ReadonlyMap<string, PrefixedUpstream>,
   settings: SettingsByTool,
@@ -54,7 +51,7 @@ export function sortOut(
   return { known, refused: [...refused.values()] };
 }
 
-/** Digests of the definitions there are: a new list of one upstream costs nothing for the tools of the others. */
+/** Digests by definition: a new list of one upstream costs nothing for the tools of the others. */
 const digests = new WeakMap<JsonObject, string>();
 
 function describe(
@@ -77,10 +74,9 @@ function describe(
 /** Between the prefix of an upstream and its own name for a thing. No prefix has it. */
 const SEPARATOR = '__';
 
-/** An upstream among others. */
 export interface PrefixedUpstream {
   readonly connection: UpstreamConnection;
-  /** What the public names of its tools and prompts begin with, separator included. Empty: they are the upstream's own. */
+  /** Prefix of the public names of its tools and prompts, separator included. Empty: they are the upstream's own. */
   readonly namePrefix: string;
 }
 
@@ -90,5 +86,5 @@ export const candidatesFor = (
   upstreams: ReadonlyMap<string, PrefixedUpstream>,
 ): [string, PrefixedUpstream][] => [...upstreams].filter(([, { namePrefix }]) => name.startsWith(namePrefix));
 
-/** What public names begin with that have this prefix. */
+/** The beginning of public names with this prefix. */
 export const namePrefixOf = (prefix: string) => (prefix === '' ? '' : `${prefix}${SEPARATOR}`);

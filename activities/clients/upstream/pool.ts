@@ -1,8 +1,7 @@
 import type { Logger } from 'pino';
 import type { Timing } from '../../../apps/shared/limits.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
-import type { ResultCheck, UpstreamItems, Upstreams } from '../../../workflows/domain/upstream-ports.ts';
-import type { UpstreamRelay } from '../../../workflows/domain/relay-port.ts';
+import type { ResultCheck, UpstreamItems, UpstreamRelay, Upstreams } from '../../../workflows/domain/upstream-ports.ts';
 import {
   candidatesFor,
   namePrefixOf,
@@ -15,34 +14,30 @@ import {
 import { atMost } from './reconnection.ts';
 import { createCalls } from './calls.ts';
 import { UpstreamConnection } from './connection.ts';
-import { JoinedItems } from './items.ts';
+import { createItems } from './items.ts';
 import type { Changed } from './notices.ts';
 import type { UpstreamServer } from './transport.ts';
 
-/** An upstream as the configuration names it. */
-export type ConfiguredUpstream = UpstreamServer & {
-  /** What the public names of its tools and prompts begin with. Default: its key. Empty: they are the upstream's own. */
+type ConfiguredUpstream = UpstreamServer & {
+  /** Prefix of the public names of its tools and prompts. Default: its key. Empty: they are the upstream's own. */
   readonly prefix?: string | undefined;
 };
 
-/** The upstream MCP servers, with their connections. */
 export interface UpstreamPool extends Upstreams, UpstreamRelay {
-  /** What the upstreams have beside tools. */
   readonly items: UpstreamItems;
-  /** What the upstreams listed last, and is not offered. */
+  /** The tools that the upstreams listed last, and that are not offered. */
   refused(): readonly RefusedTool[];
   /** Calls back whenever the tools, the prompts, or the resources and their templates may have changed. Answers how to stop that. */
   onChange(listener: (what: Changed) => void): () => void;
   /**
-   * Has everything that the upstreams list read anew before it is used again: what an operator accepted just now was read just now, too,
-   * and may be newer than what is known here.
+   * Has all lists of the upstreams read anew before they are used again: the list from which an operator has just accepted may be
+   * newer than the list here.
    */
   outdate(): void;
   close(): Promise<void>;
 }
 
-/** What is known of tools beside what their upstreams say. */
-export interface ToolKnowledge {
+interface ToolKnowledge {
   readonly settings: SettingsByTool;
   readonly fitsOutput: ResultCheck;
 }
@@ -60,7 +55,7 @@ export function createUpstreams(
     else items.changed(upstream, what);
     for (const listener of listeners) listener(what);
   });
-  const items = new JoinedItems(upstreams, { log, clock: time.clock });
+  const items = createItems(upstreams, { log, clock: time.clock });
   const connections = () => [...upstreams.values()].map(({ connection }) => connection);
 
   return {
@@ -68,7 +63,7 @@ export function createUpstreams(
     items,
 
     async tools() {
-      await Promise.all(connections().map((one) => atMost(one.ensureGoodTools(), one.patienceMs, time.clock)));
+      await Promise.all(connections().map((one) => atMost(one.ensureGoodTools(), one.waitMs, time.clock)));
       return [...offered.known.values()].filter((tool) => upstreams.get(tool.upstream)?.connection.isConnected);
     },
 
@@ -77,7 +72,7 @@ export function createUpstreams(
       // A call of a tool that is known waits for no other upstream than its own.
       const owner = options?.live ? undefined : known && upstreams.get(known.upstream);
       const candidates = owner ? [owner] : candidatesFor(name, upstreams).map(([, candidate]) => candidate);
-      await Promise.all(candidates.map(({ connection }) => lookAt(connection, time, options?.live)));
+      await Promise.all(candidates.map(({ connection }) => ensureTools(connection, time, options?.live)));
       return offered.known.get(name);
     },
 
@@ -99,7 +94,7 @@ export function createUpstreams(
   };
 }
 
-/** Nothing is connected, and `onChanged` is not called, before something is asked for. */
+/** A connection opens, and calls `onChanged`, only after the first request. */
 function prefixed(
   servers: Readonly<Record<string, ConfiguredUpstream>>,
   { log, ...time }: Timing & { readonly log: Logger },
@@ -118,7 +113,7 @@ function prefixed(
  * Has the upstream's list of tools read when it is too old; with `live`, in any case. Throws `ERR_UPSTREAM_UNAVAILABLE` or
  * `ERR_UPSTREAM_LIST_UNAVAILABLE` when that fails or takes too long.
  */
-async function lookAt(connection: UpstreamConnection, { clock, limits }: Timing, live = false): Promise<void> {
+async function ensureTools(connection: UpstreamConnection, { clock, limits }: Timing, live = false): Promise<void> {
   if (live) return void (await connection.refresh());
   let isGood = false;
   const reading = connection.ensureGoodTools().then(() => (isGood = true));
@@ -135,7 +130,7 @@ export type UpstreamState = { readonly upstream: string } & (
   { readonly tools: number } | { readonly problem: unknown }
 );
 
-/** Connects every upstream once, has its tools listed, and lets it go. Never rejects. */
+/** Connects every upstream once, has its tools listed, and disconnects. Never rejects. */
 export function examineUpstreams(
   servers: Readonly<Record<string, UpstreamServer>>,
   log: Logger,

@@ -16,12 +16,11 @@ import {
 } from '@modelcontextprotocol/client/stdio';
 import type { Logger } from 'pino';
 import { isNativeError } from 'node:util/types';
-import { keepPace, INTERNAL_ERROR, MessageShape, LINE_END, type UnreadableMessage } from './reading.ts';
-import type { Reading } from './response.ts';
+import { keepPace, INTERNAL_ERROR, MessageShape, LINE_END, type Reading, type UnreadableMessage } from './reading.ts';
 
 const MAX_LOGGED_CHARS = 2_000;
 
-/** A program to start, which is spoken to over its standard input and output. */
+/** A program to start. Messages go over its standard input and output. */
 export interface UpstreamProgram {
   readonly command: string;
   readonly args: readonly string[];
@@ -31,7 +30,7 @@ export interface UpstreamProgram {
 
 interface Watched {
   readonly reading: Reading;
-  /** Told what becomes of each process of the program. */
+  /** Notes the start and the end of each process of the program. */
   readonly start: ProgramStart;
 }
 
@@ -47,7 +46,7 @@ export function createProgramTransport(program: UpstreamProgram, watched: Watche
     },
     watched,
   );
-  // Kept flowing, so that the program does not block on a full pipe; no faster than anything else that it writes.
+  // Read all the time, so that the program does not block on a full pipe; no faster than its messages.
   const errors = transport.stderr as Readable;
   errors.on('data', (chunk: Buffer) => {
     log.debug({ stderr: chunk.subarray(0, MAX_LOGGED_CHARS).toString('utf8') }, 'upstream wrote to its error output');
@@ -57,9 +56,9 @@ export function createProgramTransport(program: UpstreamProgram, watched: Watche
 }
 
 /**
- * The SDK's transport, whose program is read no faster than its pace. The SDK has no place for that, so the output is taken
- * from where the SDK keeps it. It learns the revision from a second process of the program, which it starts with the
- * transport's own constructor and nothing that derives from it: so that is where the second one gets its pace.
+ * The SDK's transport, with a limited pace of reading. The SDK has no option for that, so the output is taken from its private
+ * member. The SDK learns the revision from a second process of the program, which it starts with the transport's own constructor:
+ * so that is where the second process gets its pace.
  */
 function paced(parameters: StdioServerParameters, watched: Watched): StdioClientTransport {
   const { reading } = watched;
@@ -82,11 +81,11 @@ function paced(parameters: StdioServerParameters, watched: Watched): StdioClient
       child.stderr?.on('data', (chunk: Buffer) => watched.start.wrote(chunk));
       child.once('exit', (code, signal) => watched.start.ended(code, signal));
       const letGo = keepPace(child.stdout, reading);
-      // What is left in the pipe of a program that has ended would keep its end from being noticed.
+      // Unread output in the pipe of an ended program would keep its end from being noticed.
       child.once('exit', letGo);
     },
     async send(message: JSONRPCMessage) {
-      // What a program does not read is kept here for it.
+      // This process keeps the messages that a program does not read.
       if ((input?.writableLength ?? 0) > reading.maxMessageBytes) {
         throw new SdkError(SdkErrorCode.NotConnected, 'the program does not read what it is sent');
       }
@@ -95,27 +94,26 @@ function paced(parameters: StdioServerParameters, watched: Watched): StdioClient
   });
 }
 
-/** What a program says last says most of why it ended. In UTF-16 code units. */
+/** The last words of a program explain its end best. In UTF-16 code units. */
 const MAX_KEPT = 1_000;
 const ENVIRONMENT = `It gets no environment variables but ${DEFAULT_INHERITED_ENV_VARS.join(', ')} and those of its setting "env".`;
 
 /**
- * What is known of a program until it is connected, for the operator. Nothing of a call can be in what it writes until then; what it
- * writes to its error output later is no part of this.
+ * The facts about a program until it is connected, for the operator. Its error output until then can contain no call; later output
+ * is left out.
  */
 export class ProgramStart {
   #isStarted = false;
   #said = '';
   #end: string | undefined;
 
-  /** A process of the program was started. What became of one before it counts no more: it only told its revision, and we ended it. */
+  /** A process of the program was started. The one before it only told its revision, and we ended it. */
   started(): void {
     this.#isStarted = true;
     this.#said = '';
     this.#end = undefined;
   }
 
-  /** It wrote this to its error output. */
   wrote(chunk: Buffer): void {
     this.#said = (this.#said + chunk.toString('utf8')).slice(-MAX_KEPT);
   }
@@ -124,7 +122,7 @@ export class ProgramStart {
     this.#end = code === null ? `was ended by ${signal}` : `ended with the exit code ${code}`;
   }
 
-  /** Why it cannot be connected, in words for the operator. An upstream that is no program has the cause alone. */
+  /** Why the upstream cannot be connected, in words for the operator. Without a program, the cause alone. */
   explain(cause: unknown): unknown {
     if (!isNativeError(cause)) return cause;
     const why = wordsOf(cause);
@@ -133,25 +131,24 @@ export class ProgramStart {
     if (!this.#isStarted) return cause;
     const end = this.#end === undefined ? why : `its program ${this.#end} (${why})`;
     const said = this.#said.trim();
-    // All that the causes say is in it: `doctor` tells the first cause alone, which knows nothing of the program.
+    // With the words of all causes: `doctor` shows the first cause alone, which knows nothing of the program.
     return new Error(`${end}. ${said === '' ? 'It wrote no error' : `Its last words were: ${said}`}. ${ENVIRONMENT}`);
   }
 }
 
-/** What an error says, and what caused it. */
+/** The message of an error, and those of its causes. */
 const wordsOf = ({ message, cause }: Error): string =>
   isNativeError(cause) ? `${message}: ${wordsOf(cause)}` : message;
 
 /**
- * What a program writes, line by line, in place of the SDK's own reading, which gives up the whole connection over a line that is
- * too large. Here only the request that it answers fails: it gets an error that says why.
+ * The output of a program, line by line, in place of the SDK's own reading, which gives up the whole connection over a line that is
+ * too large. Here only the request that the line answers fails: it gets an error that says why.
  */
-export class MessageLines implements Pick<ReadBuffer, 'append' | 'readMessage' | 'clear'> {
+class MessageLines implements Pick<ReadBuffer, 'append' | 'readMessage' | 'clear'> {
   readonly #reading: Reading;
   readonly #ready: (string | JSONRPCMessage)[] = [];
   #shape: MessageShape;
   #pieces: Buffer[] = [];
-  /** What is wrong with the line that is open. */
   #fault: UnreadableMessage | undefined;
   #isAnswered = false;
 
@@ -176,7 +173,7 @@ export class MessageLines implements Pick<ReadBuffer, 'append' | 'readMessage' |
       try {
         return deserializeMessage(next);
       } catch (error) {
-        // Programs write other things than messages, too.
+        // Programs write other lines than messages, too.
         if (!(error instanceof SyntaxError)) throw error;
       }
     }
@@ -200,7 +197,7 @@ export class MessageLines implements Pick<ReadBuffer, 'append' | 'readMessage' |
     this.#answer(this.#fault);
   }
 
-  /** As soon as it is known which request it is about: the line may never end. */
+  /** Answers as soon as the request id is known: the line may never end. */
   #answer(fault: UnreadableMessage): void {
     const id = this.#shape.answers;
     if (id === undefined) return;

@@ -1,16 +1,12 @@
 import type { Readable } from 'node:stream';
 import type { Cancel, Clock } from '../../../apps/shared/clock.ts';
-
-/** Levels of objects and lists in one another that one message of an upstream may have: what is deeper cannot be walked through. */
-const MAX_LEVELS = 200;
+import { MAX_LEVELS } from '../../../workflows/domain/faithful-json.ts';
 
 /** The code of JSON-RPC for an answer that cannot be given. */
 export const INTERNAL_ERROR = -32_603;
 
-/** What one message of an upstream may consist of. */
 export interface MessageLimits {
   readonly maxMessageBytes: number;
-  /** Members of objects and elements of lists. */
   readonly maxMessageMembers: number;
 }
 
@@ -28,8 +24,8 @@ const [OPEN_OBJECT, OPEN_LIST, CLOSE_OBJECT, CLOSE_LIST] = [0x7b, 0x5b, 0x7d, 0x
 const MAX_KEPT_BYTES = 32;
 
 /**
- * How large a JSON-RPC message is that arrives in pieces, and which request it answers. It is looked at byte by byte, so that
- * nothing of it has to be kept or understood first: every byte of UTF-8 that matters here is a character of its own.
+ * The size of a JSON-RPC message that arrives in pieces, and the request that it answers. It is scanned byte by byte, so that no
+ * part has to be kept or parsed first: every byte of UTF-8 that matters here is a character of its own.
  *
  * @see RFC 8259, section 2
  */
@@ -41,7 +37,7 @@ export class MessageShape {
   #depth = 0;
   #isInString = false;
   #isEscaped = false;
-  /** Of the outermost object: what stands since its last mark, and the name before that. */
+  /** Of the outermost object: the bytes since its last mark, and the name before that. */
   #kept: number[] = [];
   #name = '';
   #id: number | undefined;
@@ -103,18 +99,17 @@ export class MessageShape {
 const BYTES_PER_MESSAGE = 16 * 1024;
 /** An upstream that is too fast all the time is named in the log this often. */
 const REPORT_MS = 60_000;
-/** The byte that ends a line. */
 export const LINE_END = 0x0a;
 
 /**
- * How fast one upstream is read: a second's worth of messages at once, and after that no more than so many in a second.
- * What comes faster waits at the upstream, which is slowed down by it. Nothing is lost, and no other upstream waits.
+ * The pace of reading one upstream: a second's worth of messages at once, and after that no more than so many in a second. Faster
+ * messages wait at the upstream, which slows it down. Nothing is lost, and no other upstream waits.
  */
 export class ReadingPace {
   readonly #perSecond: number;
   readonly #onTooFast: () => void;
   readonly #clock: Clock;
-  /** Messages that were read and for which the time has not passed yet. */
+  /** Messages that were read ahead of the pace. */
   #ahead = 0;
   #countedAt: number;
   #reportedAt = Number.NEGATIVE_INFINITY;
@@ -127,7 +122,7 @@ export class ReadingPace {
     this.#countedAt = clock.monotonicMs();
   }
 
-  /** Counts what was read. Answers for how long nothing should be read now, in milliseconds. */
+  /** Counts a chunk that was read. Answers the pause before the next one, in milliseconds. */
   pauseAfter(chunk: Buffer): number {
     const now = this.#clock.monotonicMs();
     const elapsed = ((now - this.#countedAt) / 1_000) * this.#perSecond;
@@ -143,14 +138,20 @@ export class ReadingPace {
   }
 }
 
-/** Every line is one: a message of a program is a line, and so is what only looks like one. */
+export interface Reading extends MessageLimits {
+  readonly pace: ReadingPace;
+  readonly clock: Clock;
+  readonly onUnreadable: (why: UnreadableMessage) => void;
+}
+
+/** Each line counts as a message. */
 function linesIn(chunk: Buffer): number {
   let lines = 0;
   for (let at = chunk.indexOf(LINE_END); at !== -1; at = chunk.indexOf(LINE_END, at + 1)) lines += 1;
   return lines;
 }
 
-/** Holds a stream, which is read by its events, to this pace. Answers how to let it go for good. */
+/** Holds a stream, which is read by its events, to this pace. Answers how to release it for good. */
 export function keepPace(stream: Readable, { pace, clock }: { pace: ReadingPace; clock: Clock }): () => void {
   let cancel: Cancel | undefined;
   const goOn = () => {

@@ -7,50 +7,39 @@ const FAIL_FAST_MS = 1_000;
 /** A connection that lived this long was a good one: the next failure starts the pauses afresh. */
 const STABLE_MS = 30_000;
 
-/** When an upstream is connected again that could not be connected, or was lost: after pauses that get longer. */
-export class Attempts {
-  readonly #connect: () => Promise<unknown>;
-  readonly #clock: Clock;
-  #failures = 0;
-  #failedAt = Number.NEGATIVE_INFINITY;
-  #cancel: Cancel | undefined;
+/**
+ * Schedules connection attempts to an upstream that could not be connected, or was lost: after pauses that get longer.
+ *
+ * @param connect Never rejects.
+ */
+export function scheduleAttempts(connect: () => Promise<unknown>, clock: Clock) {
+  let failures = 0;
+  let failedAt = Number.NEGATIVE_INFINITY;
+  let cancel: Cancel | undefined;
+  const stop = () => cancel?.();
+  return {
+    stop,
+    /** Whether it is too early for another attempt. */
+    hasJustFailed: () => clock.monotonicMs() - failedAt < FAIL_FAST_MS,
 
-  /** @param connect Never rejects. */
-  constructor(connect: () => Promise<unknown>, clock: Clock) {
-    this.#connect = connect;
-    this.#clock = clock;
-  }
+    /** An attempt failed. Answers whether it is the first one in a row. */
+    failed(): boolean {
+      failedAt = clock.monotonicMs();
+      return failures === 0;
+    },
 
-  /** Whether it is too early for another attempt. */
-  get hasJustFailed(): boolean {
-    return this.#clock.monotonicMs() - this.#failedAt < FAIL_FAST_MS;
-  }
+    /** A connection was lost that was good since this instant of the monotonic clock. */
+    lost(since: number): void {
+      if (clock.monotonicMs() - since > STABLE_MS) failures = 0;
+    },
 
-  /** An attempt failed. Answers whether it is the first one in a row. */
-  failed(): boolean {
-    this.#failedAt = this.#clock.monotonicMs();
-    return this.#failures === 0;
-  }
-
-  /** A connection was lost that was good since this instant of the monotonic clock. */
-  lost(since: number): void {
-    if (this.#clock.monotonicMs() - since > STABLE_MS) this.#failures = 0;
-  }
-
-  /** Connects after the pause, unless `stop` is called before. */
-  later(): void {
-    const pauseMs = Math.min(
-      BACKOFF_MAX_MS,
-      Math.max(FAIL_FAST_MS, BACKOFF_MIN_MS * 2 ** Math.min(this.#failures, 10)),
-    );
-    this.#failures += 1;
-    this.stop();
-    this.#cancel = this.#clock.once(pauseMs, () => void this.#connect());
-  }
-
-  stop(): void {
-    this.#cancel?.();
-  }
+    later(): void {
+      const pauseMs = Math.max(FAIL_FAST_MS, BACKOFF_MIN_MS * 2 ** Math.min(failures, 10));
+      failures += 1;
+      stop();
+      cancel = clock.once(Math.min(BACKOFF_MAX_MS, pauseMs), () => void connect());
+    },
+  };
 }
 
 /** Rejects when the signal fires first, or has fired already. */

@@ -4,15 +4,13 @@ import type { Readable } from 'node:stream';
 import type { Clock } from '../../../apps/shared/clock.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import { type JsonObject, objectOf } from '../../../workflows/domain/canonical-json.ts';
-import type { Unanswered, LogMessage, Progress } from '../../../workflows/domain/upstream-ports.ts';
+import type { Conversation, LogMessage, Progress, Unanswered } from '../../../workflows/domain/upstream-ports.ts';
 import type { Principal } from '../../../workflows/domain/principal.ts';
-import type { Conversation } from '../../../workflows/domain/relay.ts';
 import { orAborted } from './reconnection.ts';
 import { readFailure } from './answer.ts';
 import type { Credentials } from './credentials.ts';
 import { asItIs } from './sdk-client.ts';
 
-/** What a request needs of the connection to its upstream. */
 interface Connection {
   readonly credentials: Credentials;
   connect(): Promise<Client>;
@@ -24,7 +22,7 @@ interface Connection {
 interface AskOptions extends Omit<SendingLimits, 'headers'> {
   /** Of this request, over HTTP, beside the credential. Nothing is sent if it throws. */
   readonly headers?: (client: Client) => Promise<Readonly<Record<string, string>>>;
-  /** For whom it is asked: the upstream may want a credential that names the caller. */
+  /** The upstream may want a credential that names the caller. */
   readonly caller?: Principal | undefined;
   readonly signal: AbortSignal;
   readonly clock: Clock;
@@ -32,8 +30,7 @@ interface AskOptions extends Omit<SendingLimits, 'headers'> {
   readonly sendBy?: number;
 }
 
-/** What an upstream is asked. */
-export interface UpstreamRequest {
+interface UpstreamRequest {
   readonly method: string;
   readonly params: JsonObject;
   readonly conversation?: Conversation | undefined;
@@ -68,7 +65,7 @@ export async function askOnce<T>(
   }
 }
 
-/** Only in the present revision a request says what its client can do, and brings answers. */
+/** Only in the present revision, a request carries the client's capabilities and answers. */
 function paramsFor(client: Client, { params, conversation }: UpstreamRequest): JsonObject {
   if (conversation === undefined || client.getProtocolEra() !== 'modern') return params;
   const { capabilities, ...round } = conversation;
@@ -120,7 +117,7 @@ export class Exchange {
     return exchange;
   }
 
-  /** Fires when the answer is not waited for any more. */
+  /** Fires when no caller waits for the answer any more. */
   get over(): AbortSignal {
     return this.#over.signal;
   }
@@ -129,28 +126,25 @@ export class Exchange {
     return exchanges.run(this, send);
   }
 
-  /** The answer has begun to arrive. */
   begins(body: Readable): void {
     this.#body = body;
   }
 
-  /** Gives the request up, and closes its connection. */
   end(): void {
     this.#over.abort();
   }
 
-  /** The same, for this reason. */
   fail(why: Error): void {
     this.#failure ??= why;
     this.end();
   }
 
-  /** Why it failed, if that is known better than by what ended it. */
+  /** The cause of its failure, if a better one is known than the error that ended it. */
   get failure(): Error | undefined {
     return this.#failure;
   }
 
-  /** The answer was read. An upstream that goes on sending loses the connection; it would hold one for every call otherwise. */
+  /** The answer was read. An upstream that goes on sending loses the connection; otherwise it would hold one for every call. */
   settle(clock: Clock): void {
     const body = this.#body;
     if (body === undefined || body.closed) return;
@@ -167,12 +161,12 @@ export interface SendingLimits {
   readonly timeoutMs?: number;
   /** Of the one HTTP request, credentials among them. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** Told what the upstream logs on the answer. */
+  /** Gets the log messages that come on the answer. */
   readonly onLog?: (message: LogMessage) => void;
   readonly onProgress?: (progress: Progress) => void;
 }
 
-/** Sends one request and hands back the result as it came. When it fails, nothing of it is left open. Never repeats. */
+/** Sends one request and hands back the result as it came. A failed request leaves nothing open. Never repeats. */
 export async function sendOnce(
   client: Client,
   request: { readonly method: string; readonly params: JsonObject },
@@ -201,14 +195,13 @@ export async function sendOnce(
 const PROGRESS = 'notifications/progress';
 
 /**
- * Who is told of which progress. The SDK would do so, too, and forgets whom to tell as soon as the answer arrives: a notice
- * that comes in one piece with the answer would be lost.
+ * Hands progress notices to the listeners of their requests. The SDK does so, too, and forgets a listener as soon as the answer
+ * arrives: a notice that comes in one piece with the answer would be lost.
  */
 export class ProgressNotices {
   readonly #listeners = new Map<string, (progress: Progress) => void>();
   #tokens = 0;
 
-  /** Hears the notices of this client from now on. */
   hear(client: Client): void {
     client.setNotificationHandler(PROGRESS, ({ params: { progressToken, progress, total, message } }) =>
       this.#listeners.get(String(progressToken))?.({
@@ -219,7 +212,7 @@ export class ProgressNotices {
     );
   }
 
-  /** The parameters with which progress is asked for, and how to listen no more. Without a listener: as they are. */
+  /** The parameters with which progress is asked for, and how to stop listening. Unchanged parameters without a listener. */
   expect(
     params: JsonObject,
     listener: ((progress: Progress) => void) | undefined,

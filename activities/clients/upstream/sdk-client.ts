@@ -6,7 +6,7 @@ import type { LogMessage } from '../../../workflows/domain/upstream-ports.ts';
 
 const CLIENT_INFO = { name: 'countersign', version: '0.1.0' };
 
-/** A client that is not connected and declares no capability. `onLog` gets what its upstream logs. */
+/** A client that is not connected and declares no capability. `onLog` gets the log messages of its upstream. */
 export function createClient(
   { log, limits }: { readonly log: Logger; readonly limits: Limits },
   onLog: (message: LogMessage) => void,
@@ -23,7 +23,7 @@ export function createClient(
   return client;
 }
 
-/** Connects, and answers which revision the upstream speaks: with it, the next connection need not find that out. */
+/** Connects, and answers which revision the upstream speaks: with it, the next connection needs no probe. */
 export async function connectClient(
   client: Client,
   transport: Transport,
@@ -38,7 +38,7 @@ export async function connectClient(
 /** In place of a result that the SDK's client knows nothing of. */
 const WHOLE = Symbol('the whole result');
 
-/** The SDK's client, which takes a task for an answer, too. It would refuse one, and lose what it was. */
+/** The SDK's client, which also accepts a task as an answer. The SDK itself would refuse it, and lose its content. */
 class TaskTakingClient extends Client {
   protected override _onresponse(response: JSONRPCResponse): void {
     const result: unknown = 'result' in response ? response.result : undefined;
@@ -49,10 +49,10 @@ class TaskTakingClient extends Client {
   }
 }
 
-/** What the upstream sent, of what the client hands out. */
+/** The upstream's own result, from the one that the client hands out. */
 const wholeResult = (result: unknown): unknown => (result as { [WHOLE]?: unknown } | null)?.[WHOLE] ?? result;
 
-/** Accepts everything and changes nothing: what the upstream says arrives complete. */
+/** A schema that accepts every result and changes none, so that answers of the upstream arrive complete. */
 export const asItIs = {
   '~standard': {
     version: 1 as const,

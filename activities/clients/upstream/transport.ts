@@ -1,16 +1,25 @@
 import { EventEmitter, setMaxListeners } from 'node:events';
+import { Readable } from 'node:stream';
+import { StringDecoder } from 'node:string_decoder';
 import { StreamableHTTPClientTransport, type Transport } from '@modelcontextprotocol/client';
+import { createParser, type EventSourceMessage } from 'eventsource-parser';
 import type { Logger } from 'pino';
 import { Agent, request, type Dispatcher } from 'undici';
 import type { Clock } from '../../../apps/shared/clock.ts';
-import { ReadingPace, type UnreadableMessage } from './reading.ts';
+import {
+  MessageShape,
+  ReadingPace,
+  tooLarge,
+  type MessageLimits,
+  type Reading,
+  type UnreadableMessage,
+} from './reading.ts';
 import type { Credentials, HttpUpstream } from './credentials.ts';
 import { Exchange } from './request.ts';
 import { createProgramTransport, type ProgramStart, type UpstreamProgram } from './program.ts';
-import { toResponse, type Reading } from './response.ts';
 
-/** What one upstream may make us read. What is beyond is not read, and harms its own calls only. */
-export interface UpstreamLimits {
+/** Limits on reading one upstream. Messages beyond them are not read, and only its own calls fail. */
+interface UpstreamLimits {
   /** Bytes of one message: a line, an event, an answer, a whole list. */
   readonly maxMessageBytes: number;
   /** Members of objects and elements of lists in one message. */
@@ -50,17 +59,17 @@ export function createTransport(
   });
 }
 
-/** Ends nothing by itself: a tool may take as long as its deadline, and a stream of notices may be silent for hours. */
+/** Has no time limits: a tool may take as long as its deadline, and a stream of notices may be silent for hours. */
 const agent = new Agent({ headersTimeout: 0, bodyTimeout: 0 });
 
-/** More than an upstream needs that answers. */
+/** More than an upstream with working answers needs. */
 const MAX_ASIDES = 16;
 
 /** Requests to one upstream that are no calls: notices, streams of notices, answers to what it asks. */
 class Asides {
   #open = 0;
 
-  /** Answers how to leave again. Throws when too many are open: one that never takes our answers would hold a connection for each. */
+  /** Answers how to leave again. Throws when too many are open: an upstream that takes no answer would hold a connection for each. */
   enter(): () => void {
     if (this.#open >= MAX_ASIDES) throw new Error('the upstream does not take what it asked for');
     this.#open += 1;
@@ -68,7 +77,6 @@ class Asides {
   }
 }
 
-/** What all HTTP requests to one upstream have in common. */
 interface Sending {
   readonly reading: Reading;
   readonly credentials: Credentials;
@@ -112,8 +120,8 @@ async function fetchOnce(
 }
 
 /**
- * Ends the request when one of the signals fires, and says when it has ended. Lets go of the signals when the answer has been
- * read: one lives as long as the connection, and the built-in `fetch` keeps listening to it until garbage is collected.
+ * Ends the request when one of the signals fires, and calls `onEnd` at its end. Stops listening to the signals when the answer has
+ * been read: one lives as long as the connection, and the built-in `fetch` keeps listening to it until garbage is collected.
  */
 async function whileWanted(
   { signals, onEnd }: { signals: readonly (AbortSignal | null | undefined)[]; onEnd: (() => void) | undefined },
@@ -139,4 +147,141 @@ async function whileWanted(
     letGo();
     throw error;
   }
+}
+
+const EVENT_STREAM = 'text/event-stream';
+/** An empty line ends an event. @see HTML, server-sent events, event stream interpretation */
+const EVENT_ENDS = ['\n\n', '\r\n\r\n', '\r\r'];
+const LONGEST_END = 4;
+
+/**
+ * An upstream's answer in the form that the SDK reads. A stream of events whose first message is the answer itself, which
+ * is how most servers answer, is handed on as that message: the SDK's own reading of streams costs more than the call.
+ * Rejects when the answer cannot be read.
+ */
+async function toResponse(
+  { statusCode: status, headers: received, body }: Dispatcher.ResponseData,
+  reading: Reading,
+): Promise<Response> {
+  const headers = new Headers();
+  for (const [name, value = ''] of Object.entries(received)) {
+    headers.set(name, Array.isArray(value) ? value.join(', ') : value);
+  }
+  const isStream = headers.get('content-type')?.startsWith(EVENT_STREAM) === true;
+  if (!isStream) {
+    const text = await readText(body, reading);
+    return new Response(status === 204 ? null : text, { status, headers });
+  }
+  const { chunks, answer } = await readStart(body, reading);
+  if (answer === undefined) {
+    const rest = Readable.from(events(chunks, body, reading), { objectMode: false });
+    return new Response(Readable.toWeb(rest) as ReadableStream, { status, headers });
+  }
+  headers.set('content-type', 'application/json');
+  return Object.assign(new Response(null, { status, headers }), { json: async () => answer });
+}
+
+async function readText(body: Readable, reading: Reading): Promise<string> {
+  const chunks: Buffer[] = [];
+  const shape = new MessageShape(reading);
+  for await (const chunk of body as AsyncIterable<Buffer>) {
+    shape.feed(chunk);
+    refuse(shape, reading);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+/** Reads up to the first event with data. A stream that does not begin with the answer is left to the SDK, from the first byte on. */
+function readStart(body: Readable, reading: Reading): Promise<{ chunks: Buffer[]; answer: unknown }> {
+  return new Promise((resolve) => {
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    const decoder = new StringDecoder('utf8');
+    let first: { event?: string | undefined; data: string } | undefined;
+    // Events without data only give the place in the stream a name.
+    const parser = createParser({ onEvent: (event) => (first ??= event.data === '' ? undefined : event) });
+    const stop = () => {
+      body.off('data', take).off('end', stop).off('error', stop).pause();
+      const answer = first && (first.event ?? 'message') === 'message' ? answerIn(first.data, reading) : undefined;
+      // The rest after the answer is read and dropped, so that the connection can be used again.
+      if (answer !== undefined) body.resume();
+      resolve({ chunks, answer });
+    };
+    const take = (chunk: Buffer) => {
+      chunks.push(chunk);
+      bytes += chunk.length;
+      parser.feed(decoder.write(chunk));
+      if (first !== undefined || bytes > reading.maxMessageBytes) stop();
+    };
+    body.on('data', take).once('end', stop).once('error', stop);
+    // A connection may break at any time, also without a listener.
+    body.on('error', () => undefined);
+  });
+}
+
+/** A JSON-RPC answer; undefined for any other message, and for a text that the SDK has to judge. */
+function answerIn(data: string, limits: MessageLimits): unknown {
+  if (shapeOf(data, limits).fault !== undefined) return undefined;
+  try {
+    const message: unknown = JSON.parse(data);
+    const isAnswer = typeof message === 'object' && message !== null && ('result' in message || 'error' in message);
+    return isAnswer ? message : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * The events that have arrived and those that will, no faster than their pace and than they are read. Throws at an unreadable event.
+ */
+async function* events(chunks: readonly Buffer[], body: Readable, reading: Reading): AsyncGenerator<Buffer> {
+  let open = 0;
+  let seen = Buffer.alloc(0);
+  const decoder = new StringDecoder('utf8');
+  const arrived: string[] = [];
+  const parser = createParser({
+    onEvent(event) {
+      refuse(shapeOf(event.data, reading), reading);
+      arrived.push(asText(event));
+    },
+    onRetry: (ms) => arrived.push(`retry: ${ms}\n\n`),
+  });
+  for await (const chunk of both(chunks, body)) {
+    // An end may be cut in two by its chunks.
+    seen = Buffer.concat([seen.subarray(-LONGEST_END), chunk]);
+    const end = Math.max(...EVENT_ENDS.map((bytes) => seen.lastIndexOf(bytes)));
+    open = end === -1 ? open + chunk.length : seen.length - end;
+    if (open > reading.maxMessageBytes) refuse({ fault: tooLarge(reading) }, reading);
+    parser.feed(decoder.write(chunk));
+    if (arrived.length > 0) yield Buffer.from(arrived.splice(0).join(''));
+    const pauseMs = reading.pace.pauseAfter(chunk);
+    if (pauseMs > 0) await reading.clock.after(pauseMs);
+  }
+}
+
+/** An event as it is sent. @see HTML, server-sent events */
+const asText = ({ id, event, data }: EventSourceMessage): string =>
+  [
+    ...(id === undefined ? [] : [`id: ${id}`]),
+    ...(event === undefined ? [] : [`event: ${event}`]),
+    ...data.split('\n').map((line) => `data: ${line}`),
+    '\n',
+  ].join('\n');
+
+async function* both(chunks: readonly Buffer[], body: Readable): AsyncGenerator<Buffer> {
+  yield* chunks;
+  yield* body as AsyncIterable<Buffer>;
+}
+
+function shapeOf(text: string, limits: MessageLimits): MessageShape {
+  const shape = new MessageShape(limits);
+  shape.feed(Buffer.from(text));
+  return shape;
+}
+
+function refuse({ fault }: Pick<MessageShape, 'fault'>, { onUnreadable }: Reading): void {
+  if (fault === undefined) return;
+  onUnreadable(fault);
+  throw fault;
 }

@@ -1,8 +1,12 @@
 import type { Logger } from 'pino';
 import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import type { CallBinding } from '../../../workflows/domain/gated-call/call-binding.ts';
-import type { RelayedAnswer, UpstreamRelay } from '../../../workflows/domain/relay-port.ts';
-import type { InvocationResult, UpstreamTool } from '../../../workflows/domain/upstream-ports.ts';
+import type {
+  InvocationResult,
+  RelayedAnswer,
+  UpstreamRelay,
+  UpstreamTool,
+} from '../../../workflows/domain/upstream-ports.ts';
 import type { ToolFacts } from '../../../workflows/domain/tools/tool-facts.ts';
 import type { Redaction } from '../extensions/redaction.ts';
 import type { OpenedRound } from '../extensions/sealed-state.ts';

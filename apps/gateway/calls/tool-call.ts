@@ -1,9 +1,14 @@
 import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import type { StepUp } from '../../../workflows/domain/authzen/obligation.ts';
 import type { GatedCallView } from '../../../workflows/domain/ports.ts';
-import type { InvocationResult, LogMessage, Progress } from '../../../workflows/domain/upstream-ports.ts';
+import type {
+  InvocationResult,
+  LogMessage,
+  Progress,
+  UpstreamRound,
+  UpstreamTask,
+} from '../../../workflows/domain/upstream-ports.ts';
 import type { Principal } from '../../../workflows/domain/principal.ts';
-import type { UpstreamRound, UpstreamTask } from '../../../workflows/domain/relay.ts';
 import type { MirroredArgument } from '../../../workflows/domain/tools/mirrored-arguments.ts';
 import type { RequestForm } from '../../../workflows/domain/submission-input/request-form.ts';
 import type { CallFault } from '../../shared/schemas/schema-check.ts';

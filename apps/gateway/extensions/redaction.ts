@@ -1,8 +1,7 @@
 import { type JsonObject, ownProperty } from '../../../workflows/domain/canonical-json.ts';
 import { CountersignError, type ErrorCode } from '../../../workflows/domain/errors.ts';
 import type { GatedCalls, GatedCallView } from '../../../workflows/domain/ports.ts';
-import type { InvocationResult, Upstreams } from '../../../workflows/domain/upstream-ports.ts';
-import type { UpstreamTask } from '../../../workflows/domain/relay.ts';
+import type { InvocationResult, Upstreams, UpstreamTask } from '../../../workflows/domain/upstream-ports.ts';
 import {
   isAbove,
   type Sensitivity,

@@ -1,5 +1,12 @@
 import type { Result } from '@modelcontextprotocol/server';
-import type { InvocationResult, Unanswered } from '../../../workflows/domain/upstream-ports.ts';
+import type {
+  InvocationResult,
+  TaskMethod,
+  Unanswered,
+  UpstreamRelay,
+  UpstreamRound,
+  UpstreamTask,
+} from '../../../workflows/domain/upstream-ports.ts';
 import type { RelayedRounds } from '../calls/extension-ports.ts';
 import { refused, type RelayedRound, type ToolCallAnswer, type Undeclared } from '../calls/tool-call.ts';
 import { INTERNAL_ERROR, MISSING_CAPABILITY, INVALID_PARAMS } from '../wire/identifiers.ts';
@@ -21,10 +28,8 @@ import {
   type StateScope,
 } from './sealed-state.ts';
 import { type Json, objectOf } from '../../../workflows/domain/canonical-json.ts';
-import type { UpstreamRound, UpstreamTask } from '../../../workflows/domain/relay.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import type { Principal } from '../../../workflows/domain/principal.ts';
-import type { TaskMethod, UpstreamRelay } from '../../../workflows/domain/relay-port.ts';
 import type { Clock } from '../../shared/clock.ts';
 import { renderRelayedTask } from '../wire/upstream-result.ts';
 import { missingCapabilities } from '../wire/sdk-overlay.ts';

@@ -6,8 +6,7 @@ import {
 } from '@modelcontextprotocol/server';
 import type { Logger } from 'pino';
 import type { EnsureSubmitted, GatedCalls, PolicyDecisionPoint } from '../../../workflows/domain/ports.ts';
-import type { UpstreamItems, Upstreams } from '../../../workflows/domain/upstream-ports.ts';
-import type { UpstreamRelay } from '../../../workflows/domain/relay-port.ts';
+import type { UpstreamItems, UpstreamRelay, Upstreams } from '../../../workflows/domain/upstream-ports.ts';
 import { CALLBACK_PATH, type Config } from '../../shared/config/config.ts';
 import type { Timing } from '../../shared/limits.ts';
 import { createArgumentCheck } from '../../shared/schemas/schema-check.ts';

@@ -1,6 +1,6 @@
 import type { Result, Server, ServerContext } from '@modelcontextprotocol/server';
 import type { GatedCalls, GatedCallView, TaskAnswer, TaskQuestion } from '../../../workflows/domain/ports.ts';
-import type { TaskMethod } from '../../../workflows/domain/relay-port.ts';
+import type { TaskMethod } from '../../../workflows/domain/upstream-ports.ts';
 import { findRelayedTask, relayTaskMethod, type RelayedTaskDeps } from '../extensions/relayed-rounds.ts';
 import type { Authorize } from '../mcp/authorize.ts';
 import type { Rendering } from '../wire/rendering.ts';

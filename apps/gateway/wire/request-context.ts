@@ -2,10 +2,9 @@ import { CLIENT_CAPABILITIES_META_KEY, type LoggingLevel, type ServerContext } f
 import * as z from 'zod';
 import type { Json, JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import type { Principal } from '../../../workflows/domain/principal.ts';
-import type { LogMessage, Progress } from '../../../workflows/domain/upstream-ports.ts';
+import type { Conversation, InputRequest, LogMessage, Progress } from '../../../workflows/domain/upstream-ports.ts';
 import type { Guarded } from './errors.ts';
 import { declaresTasks } from './schemas.ts';
-import type { Conversation, InputRequest } from '../../../workflows/domain/relay.ts';
 import type { OpenedRound } from '../extensions/sealed-state.ts';
 import { INPUT_METHODS, TASKS_EXTENSION, BAGGAGE_META, TRACEPARENT_META, TRACESTATE_META } from './identifiers.ts';
 

@@ -1,6 +1,6 @@
 import { ProtocolError, type CallToolResult, type Result } from '@modelcontextprotocol/server';
 import { type Json, type JsonObject, objectOf } from '../../../workflows/domain/canonical-json.ts';
-import type { UpstreamAnswer } from '../../../workflows/domain/upstream-ports.ts';
+import type { UpstreamAnswer, UpstreamRound, UpstreamTask } from '../../../workflows/domain/upstream-ports.ts';
 import {
   INTERNAL_ERROR,
   INVALID_PARAMS,
@@ -11,7 +11,6 @@ import {
   TRANSPORT_ERROR_CODES,
   EARLIER_RESOURCE_NOT_FOUND,
 } from './identifiers.ts';
-import type { UpstreamRound, UpstreamTask } from '../../../workflows/domain/relay.ts';
 import type { RelayedRound, Undeclared } from '../calls/tool-call.ts';
 import { TASK_LIFETIME_MS } from '../extensions/sealed-state.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';

@@ -28,7 +28,7 @@ describe('an allowed call', () => {
     async (_what, tool, args, why) => {
       const { error } = await call(tool, args);
       expect(error).toMatchObject({ code: -32_603, message: expect.stringMatching(why) });
-      expect(error?.message).toMatch(/The tool may have run, .* look before you try again\. /);
+      expect(error?.message).toMatch(/The tool may have run, .* check before you try again\. /);
     },
   );
 

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { requestRefOf } from '../../../activities/stores/task-view.ts';
+import { requestRefOf } from '../../../activities/stores/opening.ts';
 import { TEST_SEALS } from '../../support/gated-calls.ts';
 import { AUTHORIZATION, AWAITING, metaOf, SERVER_INFO, textOf } from '../../support/gateway-wire.ts';
 import { TASKS, taskOf, type CallOptions } from '../../support/input-calls.ts';

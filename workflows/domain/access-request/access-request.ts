@@ -7,25 +7,13 @@ export const ACCESS_REQUEST_STATUSES = ['pending', 'approved', 'denied', 'expire
 
 export type AccessRequestStatus = (typeof ACCESS_REQUEST_STATUSES)[number];
 
-/** From pending, once, to an end (ARAP-STS-04). The database holds the same table and refuses everything else. */
-export const ACCESS_REQUEST_TRANSITIONS = {
-  pending: ['approved', 'denied', 'expired', 'cancelled', 'failed'],
-  approved: [],
-  denied: [],
-  expired: [],
-  cancelled: [],
-  failed: [],
-} as const satisfies Record<AccessRequestStatus, readonly AccessRequestStatus[]>;
-
-/** Whether an access request with this status is over; such a status never changes. */
-export function isEnded(status: AccessRequestStatus): boolean {
-  return ACCESS_REQUEST_TRANSITIONS[status].length === 0;
-}
+/** Whether an access request with this status is over: the database refuses every change but the one from pending (ARAP-STS-04). */
+export const isEnded = (status: AccessRequestStatus): boolean => status !== 'pending';
 
 export const VERDICTS = ['approve', 'deny'] as const;
 export type Verdict = (typeof VERDICTS)[number];
 
-/** The ways by which a vote can arrive: of people the first three, of a supervising agent, and of an automatic resolver. */
+/** The ways by which a vote can arrive: three for people, one for supervising agents, one for automatic resolvers. */
 export const VOTE_CHANNELS = ['inbox', 'api', 'webhook', 'agent', 'automatic'] as const;
 export type VoteChannel = (typeof VOTE_CHANNELS)[number];
 
@@ -38,10 +26,10 @@ export interface Approver {
   readonly roles: readonly string[];
 }
 
-/** What one approver said, with the roles they had then, in which stage. */
+/** The verdict of one approver in one stage, with the roles they had then. */
 export interface Vote {
   readonly approver: Approver;
-  /** Who said it in the approver's place, whose vote it is nevertheless. */
+  /** Who cast it in the approver's place. The vote still is the approver's. */
   readonly castBy?: string;
   /** Subjects that acted for the voter by the `act` chain of their token. @see RFC 8693, section 4.1 */
   readonly actors?: readonly string[];
@@ -53,32 +41,31 @@ export interface Vote {
   readonly at: string;
 }
 
-/** For whom access is asked. Issuer and agent are what the enforcement point said; only the subject is bound to the denial. */
+/** The requester. Issuer and agent come from the enforcement point; only the subject is bound to the denial. */
 export interface Requester {
   readonly issuer?: string;
   readonly subject: string;
   readonly clientId?: string;
 }
 
-/** What approvers see and resolve. */
+/** An access request, as approvers see and resolve it. */
 export interface AccessRequest {
   readonly id: string;
-  /** The enforcement point that submitted it. */
   readonly clientId: string;
-  /** The bundle that it was submitted in, if any, and which of its items it is, from 1. */
+  /** The bundle in which it was submitted, if any, and its position there, from 1. */
   readonly bundle?: { readonly id: string; readonly position: number; readonly size: number };
   readonly status: AccessRequestStatus;
   readonly evaluationId: string;
   readonly subject: Subject;
   readonly action: Action;
   readonly resource: Resource;
-  /** RFC 8785 text, arguments included: what is shown is what was submitted. */
+  /** RFC 8785 text, arguments included: approvers see what was submitted. */
   readonly context: string;
   readonly tool: string;
   readonly template?: string;
   readonly policies: readonly string[];
   readonly reason?: string;
-  /** What the policy's author wrote for approvers. */
+  /** The policy author's words for approvers. */
   readonly title?: string;
   readonly description?: string;
   readonly requester: Requester;
@@ -101,12 +88,11 @@ export interface AccessRequest {
   /** Whether a person counts in one stage of the request only. */
   readonly separateStages: boolean;
   readonly votes: readonly Vote[];
-  /** What automatic resolvers answered, also where it is no vote. */
+  /** The answers of automatic resolvers, also those that are no votes. */
   readonly answers: readonly ResolverAnswer[];
   readonly createdAt: string;
   readonly expiresAt: string;
   readonly endedAt?: string;
-  /** Who gave it up, a person or the client that submitted it. */
   readonly cancelled?: { readonly subject?: string; readonly client?: string; readonly reason?: string };
   /** Its task is shown to no client any more. */
   readonly pastRetention?: true;
@@ -114,7 +100,7 @@ export interface AccessRequest {
     readonly id: string;
     readonly approvedAt: string;
     readonly approvedUntil: string;
-    /** The signed proof, once somebody has asked for it. */
+    /** The signed proof, once a client has asked for it. */
     readonly state?: string;
     /** Who took it back, when that was done. The request stays approved: ends never change. */
     readonly revoked?: { readonly at: string; readonly by: string; readonly reason?: string };

@@ -1,7 +1,7 @@
-/** What an automatic resolver may answer. Only the first is an approval; the last leaves the stage to its people. */
+/** The answers of an automatic resolver. Only the first is an approval; the last leaves the stage to its people. */
 export const AUTOMATIC_VERDICTS = ['approve', 'deny', 'abstain'] as const;
 
-/** What a resolver answered, once for each stage. `failed`: nothing that could be understood, or nothing in time. */
+/** A resolver's answer, one for each stage. `failed`: it could not be understood, or did not come in time. */
 export interface ResolverAnswer {
   /** Counted from 1. */
   readonly stage: number;
@@ -11,18 +11,18 @@ export interface ResolverAnswer {
   readonly at: string;
 }
 
-/** Of no token and no sign-in: nobody who has one can speak as a resolver. */
+/** No token and no sign-in has this issuer, so no person or client can vote as a resolver. */
 const ISSUER = 'urn:countersign:resolvers';
 const PREFIX = 'automatic:';
 
-/** The one voter that the configured resolver of this name is, whichever stage asks it. */
+/** The configured resolver of this name as a voter, the same in every stage. */
 export const automaticVoter = (resolver: string) => ({
   issuer: ISSUER,
   subject: `${PREFIX}${resolver}`,
   roles: [] as readonly string[],
 });
 
-/** Whether it is the voter of a resolver; undefined for somebody who only bears such a name, who may decide nothing. */
+/** Whether it is the voter of a resolver; undefined for a person who only bears such a name, and who may decide nothing. */
 export function isAutomatic({
   issuer,
   subject,

@@ -3,7 +3,7 @@ import { automaticVoter, isAutomatic } from './automatic.ts';
 import { type Part, partIn } from './parties.ts';
 import { type Electorate, openStage } from './stages.ts';
 
-/** The role without which nobody gets into the inbox, and which decides where no template says otherwise. */
+/** The role that opens the inbox, and that decides where no template says otherwise. */
 export const APPROVER_ROLE = 'approver';
 
 /**
@@ -14,7 +14,7 @@ export const AGENT_ROLE = 'approver-agent';
 
 export type Ineligibility = 'not_eligible' | Part;
 
-/** What the deployment's directory says of people. Nothing in it comes from a request. */
+/** The deployment's directory of people. Nothing in it comes from a request. */
 export interface People {
   find(subject: string):
     | {
@@ -27,13 +27,12 @@ export interface People {
   membersOf(group: string): ReadonlySet<string>;
 }
 
-/** What of a request says who may decide it. */
 type Asked = Pick<AccessRequest, 'requester' | 'parties' | 'delegates' | 'stages' | 'stage'>;
 
 /**
- * Why somebody may not vote in the stage that is open, in their own name or with another voice (`castBy`); undefined when they
- * may. An approver decides no request that they, or the person in whose place they decide, have a part in; nor one that any name has
- * a part in that stands behind their vote (`chain`). Nothing else that they are changes that. Groups and managers are looked up now: who has left decides nothing, whatever their role.
+ * Why a person may not vote in the open stage, in their own name or with another voice (`castBy`); undefined when they may. An
+ * approver decides no request in which they have a part, or the person in whose place they decide, or any name behind their vote
+ * (`chain`). No role changes that. Groups and managers are looked up at the vote: a person who has left decides nothing.
  * @see ARAP, Approver Eligibility (ARAP-APV-01)
  */
 export function ineligibilityOf(
@@ -58,7 +57,7 @@ interface Surroundings {
   readonly people: People;
 }
 
-/** Whether somebody is of an electorate, and still there. */
+/** Whether a person belongs to an electorate, and has not left. */
 export function belongsTo(electorate: Electorate, approver: Approver, { asked, people }: Surroundings): boolean {
   const { subject, roles } = approver;
   const known = people.find(subject);
@@ -74,8 +73,8 @@ export function belongsTo(electorate: Electorate, approver: Approver, { asked, p
 }
 
 /**
- * Subjects that can decide the open stage at present; undefined where a role lets in people whom nobody can list. A resolver is
- * one of them until it has answered: after that it votes no more.
+ * Subjects that can decide the open stage at present; undefined where a role lets people in, who cannot be listed. A resolver is
+ * one of them until it has answered.
  */
 export function electorateOf(
   asked: Asked & Pick<AccessRequest, 'answers'>,
@@ -93,13 +92,13 @@ export function electorateOf(
   );
 }
 
-/** Everybody whom an electorate names, by itself or through a group. */
+/** All subjects that an electorate names, itself or through a group. */
 export function subjectsOf({ people: named, groups, owners }: Electorate, people: People): Set<string> {
   const members = [...groups, ...(owners?.groups ?? [])].flatMap((group) => [...people.membersOf(group)]);
   return new Set([...named, ...(owners?.people ?? []), ...members]);
 }
 
-/** Subjects whose approval in the open stage no longer counts, since they have left or are of the electorate no more. */
+/** Subjects whose approval in the open stage no longer counts, since they have left or no longer belong to the electorate. */
 export function lapsedApprovers(asked: Asked & Pick<AccessRequest, 'votes'>, people: People): string[] {
   return asked.votes
     .filter(({ stage, verdict }) => stage === asked.stage && verdict === 'approve')
@@ -110,7 +109,7 @@ export function lapsedApprovers(asked: Asked & Pick<AccessRequest, 'votes'>, peo
 /** The role, beside `approver`, with which a person reads every request. It decides nothing. */
 export const OVERSEER_ROLE = 'approver-overseer';
 
-/** Who wants to read access requests, in which voices they may decide, and what else they may do. */
+/** A reader of access requests, with the voices in which they may decide and their other rights. */
 export interface Reader {
   readonly self: Approver;
   /** Those in whose place the reader may decide now. */
@@ -121,7 +120,6 @@ export interface Reader {
   readonly mayBreakGlass: boolean;
 }
 
-/** What of a request says who may read it. */
 interface Readable extends Pick<AccessRequest, 'requester' | 'stages' | 'status' | 'cancelled'> {
   readonly votes: readonly { readonly approver: { readonly subject: string }; readonly castBy?: string }[];
   readonly approval?: { readonly revoked?: { readonly by: string } };
@@ -132,9 +130,9 @@ interface Readable extends Pick<AccessRequest, 'requester' | 'stages' | 'status'
 /**
  * Whether a reader may read a request, arguments included. They may when they decide a stage of it, be it over, open or still to
  * come, by themselves or in the place of another. They may when they voted in it, or took it or its approval back. A person may
- * also read what they asked for, what they may grant alone or did, and what they may review or did; an overseer reads everything.
- * A part in a request takes the vote and not the sight of it. Who has left, as the directory says, reads nothing. The store
- * filters lists by the same rule, in SQL.
+ * also read their own requests, and those that they may grant alone or review, or did; an overseer reads everything. A part in a
+ * request excludes from voting and not from reading. A person who has left, as the directory says, reads nothing. The store filters
+ * lists by the same rule, in SQL.
  * @see ARAP, Approver Eligibility (ARAP-APV-06)
  */
 export function mayRead(reader: Reader, request: Readable, people: People): boolean {
@@ -147,7 +145,7 @@ export function mayRead(reader: Reader, request: Readable, people: People): bool
   );
 }
 
-/** Subjects that had a hand in what became of it. */
+/** Subjects that took part in its outcome. */
 function deciders({ votes, cancelled, approval }: Readable): (string | undefined)[] {
   const voters = votes.flatMap(({ approver, castBy }) => [approver.subject, castBy]);
   return [...voters, cancelled?.subject, approval?.revoked?.by];
@@ -161,7 +159,7 @@ function isThePersons({ self, mayBreakGlass }: Reader, { requester, status, emer
   return emergency.review === undefined || [emergency.grantedBy, emergency.review.by].includes(self.subject);
 }
 
-/** In whose name the reader could decide anything at all now: their own first. */
+/** The names in which the reader could decide requests now: their own first. */
 export function voicesOf({ self, standsInFor }: Pick<Reader, 'self' | 'standsInFor'>, people: People): Approver[] {
   return [self, ...standsInFor].filter((voice) => isAutomatic(voice) === false && !hasLeft(voice, people));
 }

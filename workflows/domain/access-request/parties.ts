@@ -1,7 +1,7 @@
 import { type Json, type JsonObject, objectOf } from '../canonical-json.ts';
 import type { Principal } from '../principal.ts';
 
-/** Everything of a submission that names a person or a program for whom, or through whom, is asked. */
+/** The parts of a submission that name a person or a program for which, or through which, access is asked. */
 export interface PartiesSource {
   readonly subject: { readonly id: string; readonly properties?: JsonObject | undefined };
   readonly context: JsonObject;
@@ -9,9 +9,10 @@ export interface PartiesSource {
 }
 
 /**
- * Names that may not decide a request: the subject, the requester as their token calls them, the agent that asked, and every actor in
- * the chains of both. A name that was not verified can only keep its bearer from deciding, and lets no one in (ARAP-SUB-18).
- * Issuers play no part, and names are compared exactly: `sub` is case-sensitive ASCII (OpenID Connect Core 1.0, section 2).
+ * Names that may not decide a request: the subject, the requester by the names of their token, the agent that asked, and every
+ * actor in the chains of both. A name that was not verified can only keep its bearer from deciding, and lets no one in
+ * (ARAP-SUB-18). Issuers play no part, and names are compared exactly: `sub` is case-sensitive ASCII (OpenID Connect Core 1.0,
+ * section 2).
  * @see ARAP, Approver Eligibility and Delegation
  */
 export function partiesOf({ subject, context, client }: PartiesSource): string[] {
@@ -39,26 +40,24 @@ function chainOf(actor: Json | undefined): string[] {
 }
 
 /**
- * What stands behind a vote beside the subject whose vote it is: their other names, the client of their token, and every actor of its
- * chain. The client is in it for every role: a program that holds a person's token must not approve what it asked for itself.
+ * The names behind a vote beside its subject: their other names, the client of their token, and every actor of its chain. The
+ * client is in it for every role: a program that holds a person's token must not approve its own request.
  */
 export function behind({ clientId, aliases = [], actors = [] }: Omit<Principal, 'issuer' | 'subject'>): string[] {
   return distinct([...aliases, clientId, ...actors.flatMap((one) => [one.subject, one.clientId])]);
 }
 
-/** What of a request says who has a part in it. */
 export interface Involved {
   readonly parties: readonly string[];
   /** Subjects to whom a party delegated at any time since the request was opened. */
   readonly delegates: readonly string[];
 }
 
-/** How a name has a part in a request. */
 export type Part = 'own_request' | 'delegate_of_requester';
 
 /**
- * The part that any of these names has in a request, which keeps their bearer from deciding it; undefined when none has. This is
- * the one rule, for every door and every role; `approvals.part_in` is the same rule in the database, under the lock of the request.
+ * The part that any of these names has in a request, which keeps their bearer from deciding it; undefined when none has. The one
+ * rule for every channel and every role; `approvals.part_in` is the same rule in the database, under the lock of the request.
  */
 export function partIn({ parties, delegates }: Involved, names: readonly string[]): Part | undefined {
   if (names.some((one) => parties.includes(one))) return 'own_request';

@@ -11,8 +11,8 @@ export type Counted = Pick<Vote, 'verdict' | 'stage'> & {
 export type Tallied = Pick<AccessRequest, 'stages' | 'stage'> & { readonly votes: readonly Counted[] };
 
 /**
- * Approvals given and still missing in the stage that is open. Each person counts once, however many votes carry their
- * name and however their issuer is spelled; those who lapsed not at all.
+ * Approvals given and still missing in the open stage. Each person counts once, however many votes carry their name and however
+ * their issuer is spelled. A lapsed approval does not count.
  */
 export function tally(request: Tallied, lapsed: readonly string[] = []) {
   const approvers = new Set(
@@ -26,9 +26,9 @@ export function tally(request: Tallied, lapsed: readonly string[] = []) {
 
 /**
  * The vote that keeps a voter from voting again: any of theirs where a person counts in one stage only, else theirs in the named
- * stage. A vote is everyone's who has a voice in it: the approver's, that of a person who votes in their place (`castBy`), and that of
- * each subject who acts for the voter by the token (`actors`). A voter who names no stage has voted when they ever did, so that a
- * retry is no vote in the next stage.
+ * stage. A vote belongs to everyone who has a voice in it: the approver, the person who votes in their place (`castBy`), and each
+ * subject that acts for the voter by the token (`actors`). A voter who names no stage has voted when they ever did, so that a retry
+ * is no vote in the next stage.
  */
 export function earlierVote<V extends Counted>(
   { votes, separateStages }: { readonly votes: readonly V[]; readonly separateStages: boolean },
@@ -54,18 +54,17 @@ const voicesIn = ({ subject, castBy = subject, actors = [] }: Parameters<typeof 
   ...actors,
 ];
 
-/** What the directory knows at the moment of a vote. */
 export interface DirectoryFacts {
   /** Subjects whose approval no longer counts. */
   readonly lapsed?: readonly string[];
-  /** Subjects that can decide the open stage; undefined where nobody can list them. */
+  /** Subjects that can decide the open stage; undefined where they cannot be listed. */
   readonly electorate?: ReadonlySet<string> | undefined;
 }
 
 /**
- * What the votes make of the stage that is open: the next stage (counted from 1) or the end of the request, and undefined
- * when it stays open. Where there is a veto one denial denies. Where there is none, the request is denied once too few
- * people are left who could still approve; who those are has to be known, so such a stage is for no role.
+ * The result of the votes in the open stage: the next stage (counted from 1) or the end of the request, and undefined when the
+ * stage stays open. Where there is a veto, one denial denies. Otherwise the request is denied once too few people are left who
+ * could still approve; these have to be known, so such a stage is for no role.
  */
 export function resolutionOf(
   request: Tallied & { readonly separateStages: boolean },

@@ -1,21 +1,19 @@
-/** Whoever belongs to any of these may decide a stage. */
+/** The people who may decide a stage: those who belong to any of these. */
 export interface Electorate {
-  /** Subjects. */
   readonly people: readonly string[];
-  /** Names of groups of the directory. */
   readonly groups: readonly string[];
-  /** Roles of the sign-in. How many people have one is known to nobody here. */
+  /** Roles of the sign-in. The product cannot know how many people have one. */
   readonly roles: readonly string[];
   /** Owners of the resource that is asked for; absent when the stage is not for them. */
   readonly owners?: { readonly people: readonly string[]; readonly groups: readonly string[] };
-  /** The manager, as the directory says, of the subject on whose behalf is asked. */
+  /** The manager, as the directory says, of the subject for which access is asked. */
   readonly requesterManager: boolean;
 }
 
-/** What becomes of a stage whose time is over. Never an approval. */
+/** The results of a stage whose time is over. Never an approval. */
 export const STAGE_ENDS = ['deny', 'escalate'] as const;
 
-/** One step of an access request: so many of these people, within that time. */
+/** One step of an access request: a number of approvals by these people, within a time. */
 export interface Stage {
   readonly name: string;
   readonly approvers: Electorate;
@@ -35,11 +33,11 @@ export interface Stage {
   readonly onlyOnEscalation: boolean;
 }
 
-/** What follows a stage: another (counted from 1), or the end of the request. */
+/** The successor of a stage: another stage (counted from 1), or the end of the request. */
 export type Next = number | 'granted' | 'denied';
 
 /**
- * What follows the stage at `position` (from 1), once it agreed or ran out of time. Only the agreement of every stage that
+ * The successor of the stage at `position` (from 1), once it agreed or ran out of time. Only the agreement of every stage that
  * opened, or of the one that took its place, grants. @see ARAP, State Transitions (ARAP-APV-05, ARAP-STS-06)
  */
 export function nextStage(stages: readonly Stage[], position: number, how: 'agreed' | 'elapsed'): Next {

@@ -1,6 +1,5 @@
 import { type AccessRequest, type AccessRequestStatus, isEnded } from './access-request.ts';
 
-/** A person, an agent or a resolver, as the access request service knew them when they decided. */
 export interface StatedPerson {
   readonly issuer?: string;
   readonly subject: string;
@@ -8,9 +7,8 @@ export interface StatedPerson {
   readonly name?: string;
 }
 
-/** One vote, as it is stated. */
 export interface StatedVote {
-  /** As whose vote it counts. */
+  /** The person whose vote it is. */
   readonly approver: StatedPerson;
   /** Who cast it in the approver's place, by a delegation. */
   readonly castBy?: StatedPerson;
@@ -18,7 +16,6 @@ export interface StatedVote {
   readonly actors?: readonly string[];
   readonly verdict: 'approve' | 'deny';
   readonly reason?: string;
-  /** The way by which it came. */
   readonly via?: string;
   /** Counted from 1. */
   readonly stage?: number;
@@ -28,12 +25,11 @@ export interface StatedVote {
   readonly at: string;
 }
 
-/** What an access request service states about one request: how it stands, and whose word that rests on. */
+/** The statement of an access request service about one request: its status, and who decided it. */
 export interface ResolutionStatement {
   /** As ARAP names it; `pending` where it was read before the end. */
   readonly status: AccessRequestStatus;
   readonly template?: string;
-  /** In their order. */
   readonly stages?: readonly { readonly name: string; readonly quorum?: number }[];
   readonly votes: readonly StatedVote[];
   /** One person granted it alone, past the stages. */
@@ -43,7 +39,6 @@ export interface ResolutionStatement {
     readonly via?: string;
     readonly at: string;
   };
-  /** Who gave it up: a person, or a client of the service. */
   readonly cancelled?: {
     readonly by?: StatedPerson;
     readonly client?: string;
@@ -55,28 +50,28 @@ export interface ResolutionStatement {
 
 /**
  * The statement as it goes on record. It is the word of the access request service, read over an authenticated connection, and no
- * finding of ours. `unreadable`: there was one, and it could not be read.
+ * finding of ours. `unreadable`: the service made one, and it could not be read.
  */
 export type RecordedStatement = ({ readonly kind: 'stated' } & ResolutionStatement) | { readonly kind: 'unreadable' };
 
-/** Ids of bundles begin with it, so that nobody looks for one among requests. */
+/** Ids of bundles begin with it, so that no lookup searches for one among requests. */
 export const BUNDLE_PREFIX = 'arb_';
 
 /**
- * Access requests that were submitted together. Approvers decide each by itself, and each approval is good for its item
- * alone; whoever submitted them has one task for all. In the order of the submission, and never empty.
+ * Access requests that were submitted together. Approvers decide each by itself, and each approval is good for its item alone; the
+ * client has one task for all. In the order of the submission, and never empty.
  */
 export interface Bundle {
   readonly id: string;
   readonly items: readonly AccessRequest[];
 }
 
-/** How a bundle stands: as all its items do, or `partial` where they ended differently. Only bundles are partial (ARAP-BLK-10). */
+/** The common status of all items, or `partial` where they ended differently. Only bundles are partial (ARAP-BLK-10). */
 export type BundleStatus = AccessRequestStatus | 'partial';
 
 /**
- * The status of a bundle. It follows from those of its items, of which there has to be one at least, and is stored nowhere,
- * so that the two cannot disagree. It says nothing about any single item.
+ * The status of a bundle. It follows from those of its items, at least one, and is stored nowhere, so that the two cannot disagree.
+ * It says nothing about any single item.
  * @see ARAP, Response (ARAP-BLK-06)
  */
 export function bundleStatus(items: readonly AccessRequestStatus[]): BundleStatus {

@@ -11,8 +11,8 @@ export const NEVER_BOUND: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * What a requestable denial and its approval are bound to: subject without the delegation it came through, action,
- * resource, and the named context members, neither more nor fewer. A named member that is not there stays absent.
+ * The parts to which a requestable denial and its approval are bound: subject without the delegation it came through, action,
+ * resource, and exactly the named context members. A named member that is not there stays absent.
  * @see ARAP, Binding Token Integrity
  */
 export function boundParts(request: EvaluationRequest, members: readonly string[]): JsonObject {
@@ -30,7 +30,7 @@ export function boundParts(request: EvaluationRequest, members: readonly string[
 
 /**
  * The same for several resources and actions that were denied together: subject and context of all, and each pair in the order
- * in which it was denied. Takes the questions one by one, of which there has to be one at least; they differ in resource and action alone.
+ * in which it was denied. Takes at least one evaluation request; they differ in resource and action alone.
  * @see ARAP, Binding Token Integrity (ARAP-BLK-03)
  */
 export function boundBundle(requests: readonly EvaluationRequest[], members: readonly string[]): JsonObject {

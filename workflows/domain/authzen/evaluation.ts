@@ -1,5 +1,5 @@
 import type { Json, JsonObject } from '../canonical-json.ts';
-import type { ObligationOutcome, StepUp, Unmet, WithObligations } from './obligation.ts';
+import type { ObligationOutcome, StepUp, Unmet } from './obligation.ts';
 
 /**
  * Members and link relations of our own on the wire between the two sides. Others ignore them. The names are of the reverse-DNS
@@ -7,7 +7,7 @@ import type { ObligationOutcome, StepUp, Unmet, WithObligations } from './obliga
  */
 
 /**
- * In the context of every decision: the digest of everything that it was made from. It tells nothing but whether two decisions come of
+ * In the context of every decision: the digest of all texts that it was made from. It only tells whether two decisions come from
  * the same texts.
  */
 export const POLICY_VERSION_MEMBER = 'dev.countersign.policy_version';
@@ -16,8 +16,8 @@ export const POLICY_VERSION_MEMBER = 'dev.countersign.policy_version';
 export const POLICIES_MEMBER = 'dev.countersign.policies';
 
 /**
- * In `task.links`: where the access request service states who resolved the request, and how. A resource of its own, so that whoever
- * may read a status learns nothing of approvers (ARAP-STS-14, ARAP-STS-16).
+ * In `task.links`: where the access request service states who resolved the request, and how. A resource of its own, so that a
+ * reader of the status learns nothing of approvers (ARAP-STS-14, ARAP-STS-16).
  */
 export const RESOLUTION_LINK = 'dev.countersign.resolution';
 
@@ -51,7 +51,7 @@ export interface EvaluationRequest {
   readonly context: JsonObject;
 }
 
-/** What a requestable denial says about the access request that may cure it. @see ARAP, requestable denial */
+/** The access request that may cure a requestable denial. @see ARAP, requestable denial */
 export interface AccessRequestOffer {
   /** Submission URL: that of the denial, else the configured one, else that of the PDP's metadata (ARAP-DEN-05). */
   readonly endpoint: string;
@@ -59,15 +59,15 @@ export interface AccessRequestOffer {
   /** Instant (RFC 3339) after which a submission is refused. */
   readonly expiresAt: string;
   readonly bindingToken?: string;
-  /** Where it says what a submission has to be given beside the call. */
+  /** Address of the schema for the input of a submission. */
   readonly requestSchemaUrl?: string;
-  /** Where it says from which catalogs values of that are chosen. Never without the schema. */
+  /** Address of the document that names catalogs for values of that input. Never without the schema. */
   readonly requestCatalogsUrl?: string;
 }
 
 /**
- * A granted resolution. The object that the access request service handed out goes to the PDP as it came, whatever is in it;
- * beside it stands what is of use here. @see ARAP, approval object (ARAP-CMP-09, ARAP-REV-02)
+ * A granted resolution: the approval object for the PDP, exactly as the access request service gave it, and the parts of it that
+ * this side uses. @see ARAP, approval object (ARAP-CMP-09, ARAP-REV-02)
  */
 export interface Approval {
   readonly id: string;
@@ -78,48 +78,47 @@ export interface Approval {
   readonly presented: JsonObject;
 }
 
-/** What a decision rests on, as the PDP states it. Not every PDP does. */
+/** The basis of a decision, as the PDP states it. Not every PDP does. */
 export interface PolicyBasis {
   /** Version of the policies: of ours, a digest. */
   readonly policyVersion?: string;
-  /** Ids of the policies that determined the decision. */
   readonly policies?: readonly string[];
 }
 
-/** What the PDP answered, with its obligations carried out. Only the PDP decides; anything not understood is a plain denial. */
-export type Decision = WithObligations & { readonly basis?: PolicyBasis } & (
-    | {
-        readonly kind: 'allow';
-        readonly evaluationId?: string;
-        /** Instant (RFC 3339) after which nothing may be claimed for it, where the PDP names one. @see ARAP (ARAP-REV-12) */
-        readonly approvedUntil?: string;
-      }
-    | {
-        readonly kind: 'deny';
-        readonly evaluationId?: string;
-        readonly reason?: string;
-        /** Of a permit whose obligations were not met, and of a denial that demands a stronger sign-in. */
-        readonly unmet?: Unmet;
-      }
-    | {
-        readonly kind: 'requestable';
-        readonly evaluationId?: string;
-        readonly evaluatedAt?: string;
-        readonly reason?: string;
-        readonly offer: AccessRequestOffer;
-      }
-    | {
-        readonly kind: 'retry';
-        readonly evaluationId?: string;
-        readonly reason?: string;
-        readonly retryAfterMs?: number;
-      }
-  );
+/** The answer of the PDP, with its obligations carried out. Only the PDP decides; an answer that is not understood is a plain denial. */
+export type Decision = { readonly obligations?: readonly ObligationOutcome[]; readonly basis?: PolicyBasis } & (
+  | {
+      readonly kind: 'allow';
+      readonly evaluationId?: string;
+      /** Instant (RFC 3339) after which nothing may be claimed for it, where the PDP names one. @see ARAP (ARAP-REV-12) */
+      readonly approvedUntil?: string;
+    }
+  | {
+      readonly kind: 'deny';
+      readonly evaluationId?: string;
+      readonly reason?: string;
+      /** Of a permit whose obligations were not met, and of a denial that demands a stronger sign-in. */
+      readonly unmet?: Unmet;
+    }
+  | {
+      readonly kind: 'requestable';
+      readonly evaluationId?: string;
+      readonly evaluatedAt?: string;
+      readonly reason?: string;
+      readonly offer: AccessRequestOffer;
+    }
+  | {
+      readonly kind: 'retry';
+      readonly evaluationId?: string;
+      readonly reason?: string;
+      readonly retryAfterMs?: number;
+    }
+);
 
 /**
- * What several decisions come to, and which of them says so. All have to allow (COAZ-EN-06). One requestable denial among nothing
- * but permits is requestable, because an approval for that question cures all there is to cure; with two or more, none would be
- * enough, so that is a plain denial.
+ * The joint result of several decisions, and the index of the decision that it comes from. All have to allow (COAZ-EN-06). One
+ * requestable denial among permits alone is requestable, because an approval for that evaluation request cures it. With two or
+ * more, no single approval would be enough, so the result is a plain denial.
  */
 export function joinDecisions(decisions: readonly Decision[]): { readonly decision: Decision; readonly about: number } {
   const all = decisions.flatMap((decision, about) => (decision.kind === 'allow' ? [] : [{ decision, about }]));
@@ -133,7 +132,7 @@ export function joinDecisions(decisions: readonly Decision[]): { readonly decisi
   return { decision: refused(decision), about };
 }
 
-/** A permit that rests on others as well, with everything that it rests on. Versions that differ are left out: there is no one version. */
+/** A permit that rests on others as well, with their basis. Versions that differ are left out: there is no single version. */
 export function onBasisOfAll<One extends Decision>(decision: One, others: readonly Decision[]): One {
   const all = [decision, ...others].flatMap(({ basis }) => basis ?? []);
   if (others.length === 0 || all.length === 0) return decision;
@@ -146,7 +145,7 @@ export function onBasisOfAll<One extends Decision>(decision: One, others: readon
   return { ...decision, basis };
 }
 
-/** A decision as the denial that is all it is good for, with why, and with what was not complied with. */
+/** A decision as a plain denial, with its reason, its basis and its unmet obligations. */
 export function refused(decision: Exclude<Decision, { kind: 'allow' }>): Extract<Decision, { kind: 'deny' }> {
   const { reason, obligations, basis } = decision;
   return {
@@ -159,22 +158,21 @@ export function refused(decision: Exclude<Decision, { kind: 'allow' }>): Extract
 }
 
 /**
- * Carries out what an answer of the PDP obliges its enforcement point to do, and says what the answer comes to then. A permit is
- * one only when all was carried out; a denial stays one. Throws `ERR_OBLIGATION_UNAVAILABLE` for a permit of which something could
- * not be carried out now, and `ERR_DATABASE_UNAVAILABLE`; then nothing is permitted.
+ * Carries out the obligations of an answer, and answers the resulting decision. A permit with an unmet obligation is treated as a
+ * denial; a denial stays one. Throws `ERR_OBLIGATION_UNAVAILABLE` when an obligation of a permit could not be carried out now, and
+ * `ERR_DATABASE_UNAVAILABLE`; then nothing is permitted.
  * @see AuthZEN Obligations Profile, Obligations on PERMIT, Obligations on DENY, Non-Compliance
  */
 export type Oblige = (answer: ObligingAnswer) => Promise<Decision>;
 
 export interface ObligingAnswer {
   readonly decision: Decision;
-  /** As they came, of whatever form. */
+  /** As they came, in any form. */
   readonly obligations: readonly Json[];
-  /** Of the caller's token, as they were when the call was made. */
   readonly claims: JsonObject;
 }
 
-/** The decision after its obligations: what is not met turns a permit, and a request for an approval, into a denial. */
+/** The decision after its obligations: an unmet one turns a permit, and a requestable denial, into a plain denial. */
 export function afterObligations(
   decision: Decision,
   obligations: readonly ObligationOutcome[],

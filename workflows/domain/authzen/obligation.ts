@@ -7,7 +7,7 @@ export const SIGN_IN_CLAIMS = ['acr', 'amr'] as const;
 export const OBLIGATION_TYPES = ['notification', 'step-up', 'session_termination', 'custom'] as const;
 export type ObligationType = (typeof OBLIGATION_TYPES)[number];
 
-/** What an answer demands of the enforcement point. @see AuthZEN Obligations Profile, The Obligation Object */
+/** A demand of an answer on the enforcement point. @see AuthZEN Obligations Profile, The Obligation Object */
 export interface Obligation {
   readonly id: string;
   readonly type: ObligationType;
@@ -24,35 +24,28 @@ export interface StepUp {
   readonly amrValues: readonly string[];
 }
 
-/** What became of one obligation of an answer. Kept beside the decision, for auditors. */
+/** The outcome of one obligation of an answer. Kept beside the decision, for auditors. */
 export interface ObligationOutcome {
   /** As the PDP named it. Of one that cannot be read, empty. */
   readonly id: string;
   readonly type: string;
-  /** `queued`: of a denial, and not taken yet; it is sent until it is. `repeated`: of a denial that came before, and was not sent again. */
+  /** `queued`: of a denial, and sent until its receiver takes it. `repeated`: of a denial that came before, and not sent again. */
   readonly outcome: 'carried_out' | 'queued' | 'repeated' | 'unmet';
-}
-
-/** What of its obligations goes with a decision. */
-export interface WithObligations {
-  /** Absent where the PDP put none on its answer. */
-  readonly obligations?: readonly ObligationOutcome[];
 }
 
 /** A receiver of messages, as the configuration names it; notifications have one for each `to`. */
 export type ObligationReceiver = { readonly notification: string } | 'custom' | 'sessionTermination';
 
-/** What is sent because of an obligation. The same id names the same obligation, however often it arrives. */
+/** The message that carries an obligation out. The same id names the same obligation, however often it arrives. */
 export interface ObligationMessage {
   readonly id: string;
   readonly to: ObligationReceiver;
-  /** JSON. */
   readonly body: string;
 }
 
-/** Why a permit counts as a denial, or what a denial asks for first. */
+/** The unmet obligations of a permit that counts as a denial, or the demands of a denial. */
 export interface Unmet {
-  /** The sign-ins that are missing, where nothing else is. */
+  /** The missing sign-ins, where only sign-ins are missing. */
   readonly stepUps?: readonly [StepUp, ...StepUp[]];
 }
 

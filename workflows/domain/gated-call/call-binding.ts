@@ -17,16 +17,16 @@ export interface CallBinding {
   readonly callDigest: string;
   /** Digest of the tool's description and schemas as they stood when the call was made. */
   readonly toolDigest: string;
-  /** Digest of the mapping that made the questions of the call; missing when that was the default. */
+  /** Digest of the mapping that made the evaluation requests of the call; missing for the default mapping. */
   readonly mappingDigest?: string;
   readonly caller: Principal;
-  /** Claims of the caller's token that requirements of tools and obligations of policy are about, as they were when the call was made. */
+  /** Claims of the caller's token, at the time of the call, that requirements of tools and obligations of policy are about. */
   readonly claims?: JsonObject;
-  /** What the PDP was asked, without any approval; sent again unchanged at re-evaluation. */
+  /** The evaluation request without any approval; sent again unchanged at re-evaluation. */
   readonly evaluation: EvaluationRequest;
-  /** What it was asked beside, of a mapping with several decisions. Each has to be allowed, and no approval is for any of them. */
+  /** Further evaluation requests of a mapping with several decisions. Each has to be allowed, and no approval is for any of them. */
   readonly others?: readonly EvaluationRequest[];
-  /** What the requester said for the access request. No part of the call, and never shown to the PDP or the tool. */
+  /** The requester's input for the access request. No part of the call, and never shown to the PDP or the tool. */
   readonly input?: RequesterInput;
 }
 
@@ -57,7 +57,7 @@ export function isIntact(binding: Pick<CallBinding, 'tool' | 'arguments' | 'call
 }
 
 /**
- * Id of the claim of one generation. Derived, not random: whoever repeats the claim after a commit whose answer was lost
+ * Id of the claim of one generation. Derived, not random: a worker that repeats the claim after a commit whose answer was lost
  * finds its own claim. The first sixteen bytes of a SHA-256 in the form of a version 8 UUID (RFC 9562 section 5.8).
  */
 export function claimIdOf(gatedCallId: string, generation: number, sha256: Sha256): string {

@@ -1,7 +1,7 @@
 /**
  * Pause before the next attempt, in milliseconds: doubles with each attempt from `minMs` to `maxMs`, spread by up to a
- * fifth so that many calls do not come at the same moment, and never beyond what is `remainingMs` of the deadline.
- * `random` is in [0, 1). `askedMs` is what the other side asked us to wait at least (Retry-After).
+ * fifth so that many calls do not come at the same moment, and never beyond the deadline, which is `remainingMs` away.
+ * `random` is in [0, 1). `askedMs` is the least pause that the other side asked for (Retry-After).
  */
 export function pauseMs(pause: {
   attempt: number;

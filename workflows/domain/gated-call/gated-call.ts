@@ -69,7 +69,7 @@ export const END_REASONS = [
 
 export type EndReason = (typeof END_REASONS)[number];
 
-/** What became of execution, as clients read it. @see SEP-2848, Execution disposition */
+/** The outcome of execution, as clients read it. @see SEP-2848, Execution disposition */
 export type Disposition = 'approved-executed' | 'denied-not-executed' | 'execution-error' | 'outcome-unknown';
 
 const DISPOSITIONS = {

@@ -2,7 +2,7 @@ import type { Principal } from '../principal.ts';
 import { isPastApprovers, whoDecided, type WhoDecided } from './who-decided.ts';
 import { contradictionsOf, type Evidence, type OutcomeRecord, type SiblingCall } from './outcome-record.ts';
 
-/** What ended the question of consent. */
+/** The end of the question of consent. */
 export type Verdict = 'approval' | 'denial' | 'expiry' | 'cancellation' | 'failure';
 
 /** The five questions of an auditor, answered as data and in words. @see SEP-2848, reviewers' verifier questions */
@@ -35,11 +35,11 @@ export interface Answers {
     readonly siblings: readonly SiblingCall[];
     readonly why: string;
   };
-  /** What does not fit together. Anything here makes `didRun` and `couldRunTwice` unknown. */
+  /** Contradictions in the evidence. One is enough to make `didRun` and `couldRunTwice` unknown. */
   readonly contradictions: readonly string[];
 }
 
-/** Answers from the sealed record, held against what the tables say. A record that contradicts itself proves nothing. */
+/** Answers from the sealed record, compared with the tables. A record that contradicts itself proves nothing. */
 export function answersOf(record: OutcomeRecord, evidence: Evidence): Answers {
   const contradictions = contradictionsOf(record, evidence);
   const reliable = contradictions.length === 0;
@@ -69,7 +69,7 @@ function headline(record: OutcomeRecord, ran: 'yes' | 'no' | 'unknown'): string 
   return record.state === 'executed' ? 'The tool ran once.' : 'The tool ran once, and its result is an error.';
 }
 
-/** What nobody may overlook. */
+/** Auditors must not overlook a grant past the approvers, so the headline has it. */
 function pastApprovers(record: OutcomeRecord): string {
   return isPastApprovers(record) ? ' One person granted it alone, by break-glass.' : '';
 }

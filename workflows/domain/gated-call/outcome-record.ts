@@ -12,7 +12,7 @@ export type TerminalState = Extract<
 >;
 export const TERMINAL_STATES = GATED_CALL_STATES.filter((state): state is TerminalState => isTerminal(state));
 
-/** One answer of the PDP about the call, and what it says that the answer rests on. */
+/** One answer of the PDP about the call, and the basis that it states. */
 export interface RecordedDecision extends PolicyBasis {
   readonly id: string;
   readonly generation: number;
@@ -20,7 +20,7 @@ export interface RecordedDecision extends PolicyBasis {
   readonly reason?: string;
   /** The PDP's own name for this answer, where it gave one. */
   readonly evaluationId?: string;
-  /** What it obliged to, and what became of each by then. */
+  /** Its obligations, each with its outcome by then. */
   readonly obligations?: readonly ObligationOutcome[];
   readonly evaluatedAt: string;
 }
@@ -31,7 +31,7 @@ export interface RecordedAccessRequest {
   readonly accessRequestId?: string;
   readonly approvalId?: string;
   readonly approvedAt?: string;
-  /** Who resolved it, as its service states; absent when it stated nothing, or was not asked before the call ended. */
+  /** Who resolved it, as its service states; absent without a statement, and when none was read before the call ended. */
   readonly statement?: RecordedStatement;
 }
 
@@ -44,7 +44,7 @@ export interface RecordedTransition {
 }
 
 /**
- * What was sealed when a gated call ended. It names the call by digests and never holds arguments or results.
+ * The record that was sealed when a gated call ended. It names the call by digests and never holds arguments or results.
  * Instants are in UTC with one fixed number of digits, so that they can be compared as text.
  */
 export interface OutcomeRecord {
@@ -80,7 +80,7 @@ export interface SiblingCall {
   readonly outcomeRef?: string;
 }
 
-/** What the tables say now, read beside the record so that one can be held against the other. */
+/** The present tables, read beside the record so that both can be compared. */
 export interface Evidence {
   /** Whether the record's text still has the digest that was stored with it. */
   readonly sealIntact: boolean;
@@ -96,7 +96,7 @@ export interface Evidence {
   readonly siblings: readonly SiblingCall[];
 }
 
-/** Everything that does not fit together, in words. Empty for a record that can be relied on. */
+/** All contradictions, in words. Empty for a record that can be relied on. */
 export function contradictionsOf(record: OutcomeRecord, evidence: Evidence): readonly string[] {
   const found: [boolean, string][] = [
     [!evidence.sealIntact, 'The text of the record was changed after it was written.'],
@@ -123,9 +123,9 @@ function endsIn({ state, transitions }: OutcomeRecord): boolean {
   return ordered && transitions.at(-1)?.to === state;
 }
 
-/** What must and must not be there besides the state, per state. */
+/** Whether claim, permit and result are there exactly where the state demands them. */
 function fitsState({ state, reason, claim, invocation, result }: OutcomeRecord): boolean {
-  // What was lost with the rows that a restore took is not there to be looked at.
+  // A restore may have taken the rows of claim and permit.
   if (reason === 'restored' && state !== 'denied') return state === 'outcome_unknown' && result === undefined;
   const sent = invocation !== undefined && invocation.notSentAt === undefined;
   switch (state) {

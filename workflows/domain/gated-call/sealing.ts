@@ -1,6 +1,6 @@
 /**
- * What of a gated call is kept sealed, by table and column. Everything under the call key is forgotten when retention ends;
- * what is under the record key can be read by auditors afterwards.
+ * The sealed parts of a gated call, by table and column, with their keys. The call key is destroyed when retention ends; auditors
+ * can read the parts under the record key afterwards.
  */
 export const SEALED_COLUMNS = {
   'call_binding.sealed_content': 'call',
@@ -34,9 +34,9 @@ export interface CallSeals {
   open(column: SealedColumn, sealed: string, generation?: number): string;
 }
 
-/** What opens a record, and nothing else of its call. */
+/** Opens a record, and nothing else of its call. */
 export interface RecordSeals extends Pick<Seals, 'digest'> {
-  /** Throws as `CallSeals.open`, and `ERR_SEAL_BROKEN` for what is under the key of the call. */
+  /** Throws as `CallSeals.open`, and `ERR_SEAL_BROKEN` for a text under the key of the call. */
   ofRecord(gatedCallId: string, recordKey: string): Pick<CallSeals, 'open'>;
 }
 
@@ -46,12 +46,12 @@ export interface Seals {
   readonly currentKeyId: string;
   /** Names of the other keys of the configuration. */
   readonly earlierKeyIds: readonly string[];
-  /** Equal for equal texts, and telling nothing about them to those without the key: `hmac-sha-256:` and 64 hex digits. */
+  /** Equal for equal texts, and tells nothing about them without the key: `hmac-sha-256:` and 64 hex digits. */
   digest(text: string): string;
   /** Fresh data keys for a new call. */
   forNewCall(gatedCallId: string): CallSeals & { readonly wrapped: WrappedKeys };
   forCall(gatedCallId: string, wrapped: WrappedKeys): CallSeals;
-  /** What one of the two above gave for this call not long ago. */
+  /** The seals that one of the two above gave for this call not long ago. */
   recall(gatedCallId: string): CallSeals | undefined;
   /** The same data keys under the current key of the configuration. */
   rewrap(wrapped: WrappedKeys): WrappedKeys;

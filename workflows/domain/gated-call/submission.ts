@@ -26,13 +26,13 @@ export interface Submission {
   readonly handle?: AccessRequestHandle;
 }
 
-/** What whoever won the right to contact the access request service sends, unchanged however often it is sent. */
+/** The submission for the process that won the right to send it; unchanged however often it is sent. */
 export type TakenSubmission = Pick<Submission, 'generation' | 'endpoint' | 'idempotencyKey' | 'body'>;
 
-/** What is to be sent, before it is recorded. */
+/** A submission before it is recorded. */
 export type NewSubmission = Omit<TakenSubmission, 'generation'>;
 
-/** Comes back with each callback, so that one can be told from a stranger's; for whoever answers, it means nothing. */
+/** Comes back with each callback, so that a stranger's callback is recognized. It means nothing to the service. */
 const CALLBACK_STATE_BYTES = 16;
 /** A submission has one key for its whole life: however often it is sent, it opens one access request. */
 const IDEMPOTENCY_KEY_BYTES = 32;
@@ -42,7 +42,7 @@ export interface SubmissionSettings {
 }
 
 /**
- * What the access request service is to be sent for a denied call, under a key and with callbacks of its own.
+ * The submission to the access request service for a denied call, under a key and with a callback state of its own.
  *
  * @param randomText Answers so many random bytes as text that needs no escaping.
  */
@@ -68,14 +68,13 @@ interface SubmissionFacts {
   readonly callback: { readonly endpoint: string; readonly state: string };
   /** Counts the access requests for one gated call, from 1. */
   readonly generation: number;
-  /** What the requester was asked for beside the call. */
+  /** The requester's input beside the call. */
   readonly additions?: Additions | undefined;
 }
 
 /**
- * The exact body of a submission for a denied call, in canonical form: what was evaluated, verbatim, and every
- * member of the denial as it came, since the service compares them with what the PDP signed. What is added beside it
- * alters none of it (ARAP-SUB-05).
+ * The exact body of a submission for a denied call, in canonical form: the evaluation request verbatim, and every member of the
+ * denial as it came, since the service compares them with the PDP's signature. Additions alter no member (ARAP-SUB-05).
  * @see ARAP, submission (PRJ-08)
  */
 export function submissionBody(facts: SubmissionFacts): string {
@@ -106,7 +105,7 @@ export function submissionBody(facts: SubmissionFacts): string {
   return canonicalJson(body as unknown as Json);
 }
 
-/** Who acts, and behind it the `act` chain of the caller's token, whole: the service has to know all who may not decide. @see ARAP-DLG-01, ARAP-DLG-02 */
+/** The actor, and behind it the whole `act` chain of the caller's token: the service has to know everyone who may not decide. @see ARAP-DLG-01, ARAP-DLG-02 */
 function actorOf({ issuer, clientId, actors = [] }: Principal): { readonly actor?: JsonObject } {
   const [first, ...rest] = actors;
   if (clientId !== undefined) return { actor: { id: clientId, issuer, type: 'ai_agent', ...chain(actors, issuer) } };
@@ -121,7 +120,7 @@ function chain([first, ...rest]: readonly Actor[], issuer: string): JsonObject {
 
 const clientOf = ({ clientId }: Actor): JsonObject => (clientId === undefined ? {} : { client_id: clientId });
 
-/** The caller as the token calls them, also where the policy decision point was asked about another subject. */
+/** The caller by the names of the token, also where the PDP was asked about another subject. */
 const requesterOf = ({ issuer, subject, aliases }: Principal): JsonObject => ({
   iss: issuer,
   sub: subject,

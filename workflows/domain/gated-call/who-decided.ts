@@ -3,15 +3,15 @@ import type { EndReason } from './gated-call.ts';
 import type { OutcomeRecord, RecordedAccessRequest } from './outcome-record.ts';
 
 /**
- * What decided about the call. `approvers`: people, agents or resolvers in their stages. `break_glass`: one person past them.
- * `withdrawn`: the request was given up where approvers decide. `requester`: whoever made the call. `policy`: a decision after the
- * approval. `time`: a deadline. `checks`: what is looked at before an execution. `not_stated`: the access request service resolved
- * the request and did not say who. `unreadable`: what it said could not be read.
+ * Who or what decided about the call. `approvers`: people, agents or resolvers in their stages. `break_glass`: one person past
+ * them. `withdrawn`: the request was given up where approvers decide. `requester`: the caller. `policy`: a decision after the
+ * approval. `time`: a deadline. `checks`: the checks before an execution. `not_stated`: the access request service resolved the
+ * request and did not say who. `unreadable`: its statement could not be read.
  */
 export type Decider =
   'approvers' | 'break_glass' | 'withdrawn' | 'requester' | 'policy' | 'time' | 'checks' | 'not_stated' | 'unreadable';
 
-/** Somebody whose word it was, and as whose it counts where they stood in for another. */
+/** A person who decided, and the person in whose place they decided. */
 export interface DecidingPerson extends StatedPerson {
   readonly inPlaceOf?: StatedPerson;
 }
@@ -19,7 +19,7 @@ export interface DecidingPerson extends StatedPerson {
 /** On whose decision the call ran, or did not. */
 export interface WhoDecided {
   readonly by: Decider;
-  /** Whose word it was, as the access request service states. Empty where it was no person's. */
+  /** The people who decided, as the access request service states. Empty where no person did. */
   readonly people: readonly DecidingPerson[];
   readonly why: string;
 }
@@ -28,7 +28,7 @@ export interface WhoDecided {
 export const isPastApprovers = ({ accessRequests }: OutcomeRecord): boolean =>
   accessRequests.some((one) => statedBy(one)?.breakGlass !== undefined);
 
-/** Answered from the record alone. What the access request service states is its word, and is called so. */
+/** Answered from the record alone. A statement of the access request service is named as its statement. */
 export function whoDecided(record: OutcomeRecord): WhoDecided {
   const { state, reason, accessRequests } = record;
   const last = accessRequests.at(-1);
@@ -39,7 +39,7 @@ export function whoDecided(record: OutcomeRecord): WhoDecided {
   return approvedBy(accessRequests.filter(({ approvalId }) => approvalId !== undefined));
 }
 
-/** What ended a call that was not executed. */
+/** The end of a call that was not executed, by its reason. */
 const ENDED_BY = {
   resolution_denied: 'resolution',
   resolution_failed: 'resolution',
@@ -66,12 +66,10 @@ const ENDED_BY = {
 const ENDED_WHY = {
   policy: 'Policy was asked again, and did not allow the call.',
   time: 'A deadline passed. No person ended the call; votes that were cast until then are below where they are known.',
-  requester:
-    'Whoever made the call gave it up. Votes that had been cast are not known here: the request was not read again.',
-  checks: 'No person ended the call: what has to be so before an execution was not, as the reason says.',
+  requester: 'The caller gave the call up. Votes cast by then are not known here: the request was not read again.',
+  checks: 'No person ended the call: a check before the execution failed, as the reason says.',
 } as const;
 
-/** What the service states about a request, if that could be read. */
 function statedBy({ statement }: RecordedAccessRequest): ResolutionStatement | undefined {
   return statement?.kind === 'stated' ? statement : undefined;
 }
@@ -84,10 +82,10 @@ const NOT_STATED: WhoDecided = {
 const UNREADABLE: WhoDecided = {
   by: 'unreadable',
   people: [],
-  why: 'The access request service states who resolved the request, and what it states could not be read.',
+  why: 'The access request service states who resolved the request, and its statement could not be read.',
 };
 
-/** Whose approvals an execution rests on, over all access requests of the call. */
+/** The approvers behind an execution, over all access requests of the call. */
 function approvedBy(approved: readonly RecordedAccessRequest[]): WhoDecided {
   if (approved.length === 0) return { by: 'checks', people: [], why: 'The record holds no approval for the call.' };
   if (approved.some(({ statement }) => statement?.kind === 'unreadable')) return UNREADABLE;
@@ -101,7 +99,7 @@ function approvedBy(approved: readonly RecordedAccessRequest[]): WhoDecided {
       'One person granted it alone in an emergency, past the approvers of the stages. The access request service states so.';
     return { by: 'break_glass', people, why };
   }
-  const why = 'They approved, in every stage as many as it asks for. The access request service states so.';
+  const why = 'They approved, in each stage as many as it asks for. The access request service states so.';
   return { by: 'approvers', people, why };
 }
 
@@ -123,11 +121,11 @@ function resolvedBy(request: RecordedAccessRequest | undefined): WhoDecided {
     return { by: 'approvers', people, why: 'They denied it. The access request service states so.' };
   }
   const why =
-    'The access request service ended the request, and states no denial by anybody: its time, or that of a stage, was over.';
+    'The access request service ended the request and states no denial: its time, or the time of a stage, was over.';
   return { by: 'time', people: [], why };
 }
 
-/** Those whose approvals settled a stage. One that ran out of time was settled by nobody, whoever had approved in it. */
+/** The people whose approvals settled a stage. A stage that ran out of time has none, though people may have approved in it. */
 function approversIn({ votes, stages = [] }: ResolutionStatement): DecidingPerson[] {
   const counted = votes.filter((vote) => vote.verdict === 'approve' && vote.hasLapsed === undefined);
   const isSettled = (stage: number) =>

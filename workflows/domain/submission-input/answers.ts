@@ -2,11 +2,11 @@ import { type Json, type JsonObject, ownProperty } from '../canonical-json.ts';
 import { type FieldSchema, writtenText } from './form-field.ts';
 import type { FormField, RequestForm } from './request-form.ts';
 
-/** What a requester adds to a submission, member by member of its body. @see ARAP-FRM-02 */
+/** The requester's input for a submission, member by member of its body. @see ARAP-FRM-02 */
 export type Additions = { readonly [Place in 'context' | 'requested_access']?: JsonObject };
 
 const UNPAIRED_SURROGATE = /\p{Surrogate}/u;
-/** Stricter than the standards, and each in linear time: what is taken here, every service takes. */
+/** Stricter than the standards, and each in linear time: every service takes a text that fits. */
 const EMAIL = /^[\w!#$%&'*+/=?^`{|}~-]+(\.[\w!#$%&'*+/=?^`{|}~-]+)*@(?!-)[a-z0-9-]+(?<!-)(\.(?!-)[a-z0-9-]+(?<!-))+$/i;
 const URI =
   /^[a-z][a-z0-9+.-]*:(\/\/[a-z0-9.-]+(:\d+)?(?=[/?#]|$)|\/?(?=[\w.~%-]))([\w.~!$&'()*+,;=:@/-]|%[0-9a-f]{2})*(\?([\w.~-]|[/=&]|%[0-9a-f]{2})*)?(#[\w.~-]*)?$/i;
@@ -20,8 +20,8 @@ const FORMATS: Readonly<Record<string, (text: string) => boolean>> = {
 };
 
 /**
- * What a filled-in form adds to a submission; `undefined` when something is missing or is not as it was asked for. Members that
- * nobody asked for are left out, and nothing is converted or filled in. @see ARAP-FRM-03, MRTR-044
+ * The additions of a filled-in form to a submission; `undefined` when a value is missing or does not fit. Members that the form
+ * does not ask for are left out, and nothing is converted or filled in. @see ARAP-FRM-03, MRTR-044
  */
 export function additionsOf(form: RequestForm, content: JsonObject): Additions | undefined {
   const additions: Record<string, Json> = {};
@@ -39,7 +39,7 @@ export function additionsOf(form: RequestForm, content: JsonObject): Additions |
   return additions;
 }
 
-/** Of what was filled in, the members that the form asks for; `undefined` when they do not fit it. @see MRTR-044 */
+/** The members of an answer that the form asks for; `undefined` when they do not fit it. @see MRTR-044 */
 export function answerTo(form: RequestForm, content: JsonObject): JsonObject | undefined {
   if (additionsOf(form, content) === undefined) return undefined;
   const asked = form.fields.filter(({ name }) => Object.hasOwn(content, name));
@@ -52,7 +52,6 @@ const written = (text: string, { schema }: FormField): string | undefined => {
   return 'oneOf' in schema ? text : writtenText(text);
 };
 
-/** Whether a value is one that the field takes. */
 export function fits(schema: FieldSchema, value: Json): boolean {
   switch (schema.type) {
     case 'boolean':
@@ -85,7 +84,6 @@ function isChoice(schema: Extract<FieldSchema, { type: 'array' }>, value: Json):
 
 const isWithin = (count: number, least: number, most: number) => count >= least && count <= most;
 
-/** Whether there is such a day. */
 function isDay(text: string): boolean {
   const at = Date.parse(`${text}T00:00:00Z`);
   return !Number.isNaN(at) && new Date(at).toISOString().startsWith(text);

@@ -1,14 +1,12 @@
-import { type Json, type JsonObject, objectOf } from '../canonical-json.ts';
+import type { Json, JsonObject } from '../canonical-json.ts';
 import { requestForm, type FormField, type RequestForm } from './request-form.ts';
 
-/** Where the values of a field are chosen from. @see ARAP, Catalogs Document */
+/** The catalog for the values of a field. @see ARAP, Catalogs Document */
 export interface CatalogReference {
   readonly endpoint: string;
-  /** Parameter of the text that is looked for. */
   readonly searchParameter: string;
   /** Names of the fields that narrow the catalog down, by the parameter that carries their values. */
   readonly scope: readonly (readonly [parameter: string, field: string])[];
-  /** Where value and label stand in an item. */
   readonly valuePath: readonly string[];
   readonly labelPath: readonly string[];
 }
@@ -16,18 +14,17 @@ export interface CatalogReference {
 /** A form of which some fields have catalogs. A field that a required one depends on is required in it. */
 export interface CataloguedForm {
   readonly form: RequestForm;
-  /** By the name of the field. */
   readonly references: ReadonlyMap<string, CatalogReference>;
 }
 
-/** The document asks for what cannot be done. The message holds no text of its author. */
+/** The document cannot be used. The message holds no text of its author. */
 class NoCatalogs extends Error {
   override readonly name = 'NoCatalogs';
 }
 
 /**
- * Reads a Catalogs Document beside the form of its schema. Members that it does not know are no matter. What cannot be resolved whatever is
- * filled in is a problem with the whole document: a field without its catalog is none to ask for. `problem` is for operators.
+ * Reads a Catalogs Document beside the form of its schema, and ignores unknown members. A reference that can never be resolved is a
+ * problem with the whole document: a field without its catalog cannot be asked for. `problem` is for operators.
  * @see ARAP, Catalogs Document (ARAP-CAT-01 to ARAP-CAT-04)
  */
 export function cataloguedForm(document: Json, form: RequestForm): CataloguedForm | { readonly problem: string } {
@@ -47,7 +44,7 @@ export function cataloguedForm(document: Json, form: RequestForm): CataloguedFor
   }
 }
 
-/** The same, from the schema: what whoever wrote both has to know before they are used. */
+/** The same, from the schema: for the author of both, before they are used. */
 export function catalogueProblem(document: Json, schema: Json): string | undefined {
   const form = requestForm(schema);
   const read = 'problem' in form ? form : cataloguedForm(document, form);
@@ -56,7 +53,7 @@ export function catalogueProblem(document: Json, schema: Json): string | undefin
 
 function asObject(value: Json | undefined): JsonObject {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    throw new NoCatalogs('something in it is no object');
+    throw new NoCatalogs('it has another value where an object belongs');
   }
   return value as JsonObject;
 }
@@ -78,12 +75,12 @@ function readReference(reference: JsonObject, form: RequestForm): CatalogReferen
 
 function text(value: Json | undefined): string {
   if (typeof value === 'string' && value !== '') return value;
-  throw new NoCatalogs('a reference says too little');
+  throw new NoCatalogs('a reference lacks a text that it needs');
 }
 
 /** @see RFC 6901 */
 function pathOf(pointer: string): readonly string[] {
-  if (!/^(\/([^/~]|~[01])+)+$/.test(pointer)) throw new NoCatalogs('a pointer is none');
+  if (!/^(\/([^/~]|~[01])+)+$/.test(pointer)) throw new NoCatalogs('a JSON Pointer is not valid');
   return pointer
     .slice(1)
     .split('/')
@@ -99,11 +96,11 @@ function fieldAt(pointer: string, { fields }: RequestForm): FormField {
 
 function textFieldAt(pointer: string, form: RequestForm): FormField {
   const field = fieldAt(pointer, form);
-  if (field.schema.type !== 'string') throw new NoCatalogs('a field with a catalog is no text');
+  if (field.schema.type !== 'string') throw new NoCatalogs('a field with a catalog is not a text');
   return field;
 }
 
-/** Fields that wait for each other could never be asked for. */
+/** Fields that depend on each other could never be asked for. */
 function refuseCircle(name: string, references: ReadonlyMap<string, CatalogReference>): void {
   const seen = new Set<string>();
   const open = [name];
@@ -117,15 +114,7 @@ function refuseCircle(name: string, references: ReadonlyMap<string, CatalogRefer
 
 function withRequiredSources(form: RequestForm, references: ReadonlyMap<string, CatalogReference>): RequestForm {
   const required = new Set(form.fields.filter(({ isRequired }) => isRequired).map(({ name }) => name));
-  // A set hands out what is added while it is gone through, so sources of sources are required as well.
+  // The loop over a set reaches members that are added meanwhile, so sources of sources are required as well.
   for (const name of required) for (const [, source] of references.get(name)?.scope ?? []) required.add(source);
   return { ...form, fields: form.fields.map((field) => ({ ...field, isRequired: required.has(field.name) })) };
-}
-
-/** The value at a path of an item; undefined when there is none. */
-export function valueIn(item: Json, path: readonly string[]): Json | undefined {
-  return path.reduce<Json | undefined>((of, name) => {
-    const members = objectOf(of);
-    return Object.hasOwn(members, name) ? members[name] : undefined;
-  }, item);
 }

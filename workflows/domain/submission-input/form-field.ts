@@ -1,17 +1,17 @@
 import { type Json, type JsonObject, objectOf } from '../canonical-json.ts';
 
-/** Controls, formatting and bidirectional marks, separators, what fonts leave out, and halves of characters. */
+/** Controls, formatting and bidirectional marks, separators, invisible characters, and halves of characters. */
 const HIDDEN = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]+/gu;
 /** The same without the line feed and the tab, which people write. */
 const UNWRITABLE = /(?![\n\t])[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
-/** What a client could make a link of. */
+/** Texts that a client could turn into a link. */
 const ADDRESS = /:\/\/|\b(www\.|mailto:|javascript:|data:)/i;
-/** Texts in which the words stand apart, in lower case, without signs and digits. */
+/** For texts in lower case whose words are separated, without signs and digits. */
 const SECRET =
   /\b(\w*pass ?(word|wort|wd|phrase|code)\w*|pwd|\w*secrets?|\w*tokens?|\w*credentials?|(api|access|private) ?keys?|card ?numbers?|credit ?cards?|cv[vc]|pins?|otps?)\b/;
 
 /**
- * Text of somebody else as it may stand in a form: on one line, without what does not show or turns text around, and cut to
+ * A foreign text as a form may show it: on one line, without characters that are invisible or turn text around, and cut to
  * `maxLength` characters. `undefined` when nothing is left of it, or when it names an address: forms have no links.
  * @see MRTR-047, PRJ-39
  */
@@ -21,12 +21,12 @@ export function shownText(text: string, maxLength: number): string | undefined {
   return cleaned === '' || ADDRESS.test(cleaned) ? undefined : cleaned;
 }
 
-/** What somebody wrote into a form, without what does not show; lines and tabs stay. @see PRJ-39 */
+/** A person's text in a form without invisible characters; lines and tabs stay. @see PRJ-39 */
 export function writtenText(text: string): string {
   return text.replaceAll('\r\n', '\n').replace(UNWRITABLE, '');
 }
 
-/** Whether a name or a text speaks of what no form may ask for: passwords, keys, tokens, data of payment cards. @see MRTR-040 */
+/** Whether a name or a text speaks of a secret, which no form may ask for: passwords, keys, tokens, payment cards. @see MRTR-040 */
 export function speaksOfSecret(text: string): boolean {
   const words = text
     .replace(/(\p{Ll})(\p{Lu})/gu, '$1 $2')
@@ -35,7 +35,7 @@ export function speaksOfSecret(text: string): boolean {
   return SECRET.test(words.toLowerCase());
 }
 
-/** The schema asks for what cannot be asked for in a form. The message names the place and holds no text of the schema's author. */
+/** No form can express the schema. The message names the place and holds no text of the schema's author. */
 export class NoForm extends Error {
   override readonly name = 'NoForm';
 }
@@ -68,15 +68,15 @@ export const MAX_TITLE = 100;
 const MAX_DESCRIPTION = 500;
 const MAX_OPTIONS = 100;
 export const MAX_OPTION = 200;
-/** In characters: what approvers read has an end. */
+/** In characters, so that approvers can read it all. */
 const MAX_TEXT = 4_000;
 
-/** Members of a schema that say nothing about which values fit. What is in `default` is not handed on: people say it, or nobody. */
+/** Members of a schema that restrict no value. A `default` is not handed on: only a person gives an answer. */
 const ANNOTATIONS = ['title', 'description', 'default', 'examples', 'deprecated', '$comment'];
 
 /**
- * The field for a schema of one value. A rule that no form can express is none that could be kept to, so a schema that has one
- * is refused. Throws `NoForm`.
+ * The field for a schema of one value. A rule that no form can express could not be enforced, so a schema that has one is refused.
+ * Throws `NoForm`.
  */
 export function readField(schema: JsonObject, place: string): FieldSchema {
   const shown = shownTexts(schema, place);
@@ -96,12 +96,7 @@ export function readField(schema: JsonObject, place: string): FieldSchema {
         return { ...shown, type: 'string', oneOf: readOptions(schema, place) };
       }
       allow('minLength', 'maxLength', 'format');
-      return {
-        ...shown,
-        type: 'string',
-        ...countRange(schema, ['minLength', 'maxLength'], place),
-        ...format(schema, place),
-      };
+      return { ...shown, type: 'string', ...lengthRange(schema, place), ...format(schema, place) };
     case 'array':
       allow('items', 'minItems', 'maxItems', 'uniqueItems');
       return { ...shown, ...readChoices(schema, place) };
@@ -145,7 +140,10 @@ function readChoices(schema: JsonObject, place: string): Extract<FieldSchema, { 
   if (type !== undefined && type !== 'string') throw new NoForm(`${place} is a list of other things than texts`);
   allowOnly(rest, ['enum', 'oneOf'], place);
   const options = readOptions({ ...rest, ...(anyOf !== undefined && { oneOf: anyOf }) }, place);
-  const { minItems, maxItems } = countRange(schema, ['minItems', 'maxItems'], place);
+  const { minLength: minItems, maxLength: maxItems } = lengthRange(
+    { minLength: schema['minItems'] ?? 0, maxLength: schema['maxItems'] ?? MAX_TEXT },
+    place,
+  );
   if (minItems > options.length) throw new NoForm(`${place} cannot be answered`);
   return { type: 'array', items: { anyOf: options }, minItems, maxItems: Math.min(maxItems, options.length) };
 }
@@ -162,7 +160,7 @@ function readOptions(schema: JsonObject, place: string): Option[] {
   return options;
 }
 
-/** A value that would be shown otherwise than it is sent is refused; of its title, what can be shown is. */
+/** Refuses a value that would be shown otherwise than it is sent. Shows the visible part of its title. */
 function readOption(listed: Json, place: string): Option {
   const option = typeof listed === 'string' ? { const: listed } : objectOf(listed);
   allowOnly(option, ['const'], place);
@@ -183,20 +181,13 @@ function numberRange(schema: JsonObject, place: string): { minimum?: number; max
   return { ...(least !== undefined && { minimum: least }), ...(most !== undefined && { maximum: most }) };
 }
 
-/** Bounds of a length. There always is an upper one. */
-function countRange<Least extends string, Most extends string>(
-  schema: JsonObject,
-  [least, most]: readonly [Least, Most],
-  place: string,
-): Record<Least | Most, number> {
-  const count = (member: string, otherwise: number) => {
-    const value = schema[member] ?? otherwise;
-    if (!Number.isSafeInteger(value) || (value as number) < 0) {
-      throw new NoForm(`${place} has a bound that is no length`);
-    }
-    return value as number;
+function lengthRange(schema: JsonObject, place: string): { minLength: number; maxLength: number } {
+  const count = (value: Json) => {
+    if (!Number.isSafeInteger(value) || Number(value) < 0) throw new NoForm(`${place} has a bound that is no length`);
+    return Number(value);
   };
-  const range = { [least]: count(least, 0), [most]: Math.min(count(most, MAX_TEXT), MAX_TEXT) };
-  if ((range[least] ?? 0) > (range[most] ?? 0)) throw new NoForm(`${place} cannot be answered`);
-  return range as Record<Least | Most, number>;
+  const minLength = count(schema['minLength'] ?? 0);
+  const maxLength = Math.min(count(schema['maxLength'] ?? MAX_TEXT), MAX_TEXT);
+  if (minLength > maxLength) throw new NoForm(`${place} cannot be answered`);
+  return { minLength, maxLength };
 }

@@ -1,22 +1,19 @@
 import { canonicalJson, type Json, type JsonObject, objectOf } from '../canonical-json.ts';
 import { allowOnly, type FieldSchema, NoForm, readField, shownTexts, speaksOfSecret } from './form-field.ts';
 
-/** One thing that a requester is asked for. */
 export interface FormField {
-  /** Unique within the form. */
   readonly name: string;
-  /** Where the value stands in a submission. */
   readonly path: readonly string[];
   readonly isRequired: boolean;
   readonly schema: FieldSchema;
 }
 
-/** What an access request has to be given beside the call, as one form. */
+/** The input that an access request needs beside the call, as one form. */
 export interface RequestForm {
-  /** What it is about, in the words of the access request service, cleaned. */
+  /** Its subject in the words of the access request service, cleaned. */
   readonly purpose?: string;
   readonly fields: readonly FormField[];
-  /** Every object of the schema, outermost first: a submission has them, also where nothing is in them. */
+  /** Every object of the schema, outermost first: a submission has them even when they are empty. */
   readonly objects: readonly (readonly string[])[];
 }
 
@@ -25,13 +22,13 @@ const MAX_DEPTH = 4;
 const NAME = /^[A-Za-z][A-Za-z0-9_-]{0,63}$/;
 /** Additions go into these members of a submission and no others. @see ARAP-FRM-02 */
 const PLACES = ['context', 'requested_access'];
-/** What an evaluated call says itself, and what only the service may say: no addition alters it. @see ARAP-SUB-05 */
+/** Members of the evaluated call, and those that only the service may set: no addition alters them. @see ARAP-SUB-05 */
 const TAKEN: ReadonlySet<string> = new Set(['agent', 'arguments', 'call_digest', 'approval']);
 
 /**
- * The form for the JSON Schema of what a submission is to add to `context` and `requested_access`: its texts, numbers, booleans
- * and choices, in one flat list. What cannot be asked for in a form, and what never may be (secrets), is a problem with the whole
- * schema: a request that is only in part what was asked for is not made. `problem` is for operators.
+ * The form for the JSON Schema of additions to `context` and `requested_access`: its texts, numbers, booleans and choices, in one
+ * flat list. A value that no form can ask for, or that none may ask for (secrets), is a problem with the whole schema: an incomplete
+ * request is not made. `problem` is for operators.
  * @see ARAP, machine-readable forms (ARAP-FRM-03, ARAP-FRM-05); MCP elicitation (MRTR-040, MRTR-041)
  */
 export function requestForm(schema: Json): RequestForm | { readonly problem: string } {
@@ -68,8 +65,8 @@ export const formDigest = (form: RequestForm, sha256: (text: string) => string):
   sha256(canonicalJson(form as unknown as Json));
 
 /**
- * The form in parts for a requester who is in the middle of something else: the fields of each object of the schema in which something has to
- * be said are one question. What may be left out there is not asked about.
+ * The form in parts, for a requester who is in the middle of another activity: the fields of each object of the schema that has a
+ * required one are one question. An object without required fields is not asked about.
  */
 export function questionsOf(form: RequestForm): RequestForm[] {
   const places = new Map<string, FormField[]>();
@@ -81,7 +78,7 @@ export function questionsOf(form: RequestForm): RequestForm[] {
   return needed.map((fields) => ({ ...form, fields }));
 }
 
-/** What an object that may be left out requires is required here, too: asked for more than needed, never given less. */
+/** The required members of an optional object are required here, too: the form may ask for too much, never for too little. */
 function readObject(schema: JsonObject, path: readonly string[]): Pick<RequestForm, 'fields' | 'objects'> {
   const place = path.length === 0 ? 'the schema' : path.join('.');
   if (schema['type'] !== 'object') throw new NoForm(`${place} is no object`);
@@ -124,7 +121,7 @@ function readMember(
 function requiredOf(schema: JsonObject, place: string): readonly string[] {
   const required: unknown = schema['required'] ?? [];
   if (!Array.isArray(required) || !required.every((name): name is string => typeof name === 'string')) {
-    throw new NoForm(`${place} requires what is no member`);
+    throw new NoForm(`${place} requires a member without a name`);
   }
   return required;
 }

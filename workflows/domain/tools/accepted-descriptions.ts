@@ -7,17 +7,14 @@ export const ITEM_KINDS = ['prompt', 'resource', 'resource_template'] as const s
 export const DESCRIBED_KINDS = ['tool', ...ITEM_KINDS] as const;
 export type DescribedKind = (typeof DESCRIBED_KINDS)[number];
 
-/** What upstreams list. */
 export type Listed = UpstreamTool | UpstreamItem;
 
-/** Something of an upstream as it was accepted. What its upstream says of it later counts when it says exactly this. */
+/** A description as it was accepted. A later description of the upstream counts only when it is exactly this. */
 export interface AcceptedDescription extends DescribedName {
   readonly upstream: string;
-  /** The upstream's own name, address or template. */
   readonly upstreamName: string;
-  /** What of it was accepted: of a tool everything, of others their `descriptionOf`. */
+  /** The accepted part: of a tool everything, of others their `descriptionOf`. */
   readonly definition: JsonObject;
-  /** Digest over the definition. */
   readonly digest: string;
 }
 
@@ -27,18 +24,18 @@ export interface DescribedName {
   readonly name: string;
 }
 
-/** Tells what may be used from what may not. Throws `ERR_DATABASE_UNAVAILABLE` when that cannot be known. */
+/** Tells usable things from others. Throws `ERR_DATABASE_UNAVAILABLE` when that cannot be known. */
 export interface Accepted {
   /** Those of the things that are described as it was accepted, in their order. */
   among<Thing extends Listed>(things: readonly Thing[]): Promise<readonly Thing[]>;
 }
 
-/** What was accepted, as it is stored. Throws `ERR_DATABASE_UNAVAILABLE`. */
+/** The stored accepted descriptions. Throws `ERR_DATABASE_UNAVAILABLE`. */
 export interface DescriptionStore {
   all(): Promise<readonly AcceptedDescription[]>;
   /**
    * Accepts those whose name has no accepted description yet, in this order and as far as there is room for things of their
-   * upstream. What is accepted stays as it is.
+   * upstream. Accepted descriptions stay as they are.
    */
   add(descriptions: readonly AcceptedDescription[]): Promise<void>;
 }
@@ -61,7 +58,7 @@ export const describedNameOf = (thing: Listed): DescribedName => ({ kind: kindOf
 /** Equal for equal names. A kind has no space in it. */
 export const keyOf = ({ kind, name }: DescribedName): string => `${kind} ${name}`;
 
-/** Whether it is this thing that was accepted, and as it is described now. */
+/** Whether this thing was accepted with its present description. */
 export const isAsAccepted = (thing: Listed, accepted: Omit<AcceptedDescription, 'definition'> | undefined): boolean =>
   accepted !== undefined &&
   kindOf(thing) === accepted.kind &&
@@ -78,10 +75,10 @@ export const canBeAccepted = (thing: Listed): boolean =>
   thing.name.length <= MAX_NAME_LENGTH && ![thing.name, upstreamNameOf(thing)].some((text) => text.includes('\0'));
 
 /**
- * What of a definition describes the thing, and is accepted: everything but how large its contents are and when they
- * changed. A server says those two anew whenever its contents are others, and no decision rests on them. A member that we do
- * not know counts, since a model may read it; and a size that is no number, or a time that is none, counts as well, or
- * there would be a place for texts that no operator has seen.
+ * The part of a definition that describes the thing, and is accepted: everything except the size of its contents and the time of
+ * their last change. A server changes those two with the contents, and no decision rests on them. An unknown member counts, since a
+ * model may read it. A size that is no number counts as well, and so does a time that is none: otherwise they would be a place for
+ * texts that no operator has seen.
  */
 export function descriptionOf(kind: ItemKind, definition: JsonObject): JsonObject {
   if (kind === 'prompt') return definition;
@@ -93,7 +90,7 @@ export function descriptionOf(kind: ItemKind, definition: JsonObject): JsonObjec
   };
 }
 
-/** ISO 8601 of any precision: nothing that could be read as words. */
+/** ISO 8601 of any precision: no text that could be read as words. */
 const TIME = /^[\d\-+:.TZ]{1,40}$/;
 
 function withoutTime(annotations: Json): { readonly annotations?: Json } {
@@ -103,55 +100,49 @@ function withoutTime(annotations: Json): { readonly annotations?: Json } {
 }
 
 /**
- * How a thing gets into the signature: with `first-seen` as it is described when it is first seen, with `accepted` when the
- * operator says so. One that is in it changes by the operator's word alone, in either case.
+ * How a thing gets into the signature: with `first-seen` by its description when it is first seen, with `accepted` when the
+ * operator accepts it. In either case only the operator changes it afterwards.
  */
 export const PINNINGS = ['first-seen', 'accepted'] as const;
 export type Pinning = (typeof PINNINGS)[number];
 
-/** Tells tools that may be used from those that may not. Throws `ERR_DATABASE_UNAVAILABLE` when that cannot be known. */
+/** Tells usable tools from others. Throws `ERR_DATABASE_UNAVAILABLE` when that cannot be known. */
 export interface AcceptedTools {
   /** Those of the tools that are described as it was accepted, in their order. */
   among(tools: readonly UpstreamTool[]): Promise<readonly UpstreamTool[]>;
 }
 
-/** What of the configuration a signature depends on. */
 export interface SignatureSettings {
-  /** The upstreams, by their names. */
   readonly mcpServers: Readonly<Record<string, unknown>>;
-  /** What the operator says of tools, by their public names. */
   readonly tools: Readonly<Record<string, ToolSettings>>;
 }
 
-/** Everything that any list may have, for any caller, reachable now or not. */
+/** The contents of all lists, for any caller, reachable now or not. */
 export interface SignatureContents {
-  /** The pinned tools with what is known of them. */
+  /** The accepted tools with their facts. */
   readonly tools: readonly UpstreamTool[];
-  /** What is accepted beside tools. */
   readonly items: readonly AcceptedDescription[];
 }
 
 /**
- * The accepted descriptions that can be listed: none of an upstream that is not configured any more, and no refused tool.
+ * The accepted descriptions that can be listed: those of configured upstreams, without refused tools.
  * @see SEP-2091 (SIG-004, SIG-012)
  */
 export function contentsOf(
-  pinned: readonly AcceptedDescription[],
+  accepted: readonly AcceptedDescription[],
   { mcpServers, tools: settings }: SignatureSettings,
 ): SignatureContents {
-  const present = pinned.filter(({ upstream }) => Object.hasOwn(mcpServers, upstream));
+  const present = accepted.filter(({ upstream }) => Object.hasOwn(mcpServers, upstream));
   const tools = present
     .filter(({ kind }) => kind === 'tool')
-    .map(({ kind: _tool, upstreamName: upstreamTool, ...pin }) => ({
-      ...pin,
-      upstreamTool,
-      facts: toolFacts(pin.definition, ownProperty(settings, pin.name)),
+    .map(({ kind: _tool, upstreamName: upstreamTool, ...rest }) => ({
+      ...{ ...rest, upstreamTool },
+      facts: toolFacts(rest.definition, ownProperty(settings, rest.name)),
     }))
     .filter(({ facts }) => refusalOf(facts) === undefined);
   return { tools, items: present.filter(({ kind }) => kind !== 'tool') };
 }
 
-/** A signature as it is published. */
 export interface SignatureDocument {
   /** RFC 8785 text: the same for the same things, found anywhere and in any order. */
   readonly text: string;
@@ -162,10 +153,8 @@ export interface SignatureDocument {
 /** The lists of a signature, with the member that tells the things of each apart. @see SEP-2091 (SIG-002) */
 const LISTS = { tools: 'name', prompts: 'name', resources: 'uri', resourceTemplates: 'uriTemplate' } as const;
 
-/** Everything in a signature, as it is published. */
 export type Published = Readonly<Record<keyof typeof LISTS, readonly JsonObject[]>>;
 
-/** The document with these things in it. */
 export function signatureDocument(published: Published, sha256: Sha256): SignatureDocument {
   const lists = Object.entries(LISTS).map(([list, key]) => [
     list,
@@ -180,43 +169,43 @@ function sortedBy(key: string, things: readonly JsonObject[]): readonly JsonObje
   return [...things].sort((a, b) => (textOf(a) < textOf(b) ? -1 : 1));
 }
 
-/** Where what is listed departs from what is pinned. */
+/** A difference between a listed and an accepted description. */
 export interface Drift extends DescribedName {
   readonly change: 'new' | 'changed' | 'gone';
-  /** What of it is not as it was accepted: members of its description, or `upstream`. None for what is new or gone. */
+  /** The changed members of its description, or `upstream`. Empty for a new or missing thing. */
   readonly members: readonly string[];
   readonly pinned?: AcceptedDescription;
   readonly listed?: AcceptedDescription;
 }
 
 /**
- * Everything that an operator would accept, by name. What is pinned and not listed is gone, unless its upstream may still have
- * things of this kind: it cannot be asked now.
+ * All differences that an operator would accept, by name. An accepted thing that is not listed is gone, unless its upstream cannot
+ * be asked now and may still have it.
  */
 export function driftOf(
-  pinned: readonly AcceptedDescription[],
+  accepted: readonly AcceptedDescription[],
   listed: readonly Listed[],
   mayStillHave: (upstream: string, kind: DescribedKind) => boolean,
 ): readonly Drift[] {
-  const pins = new Map(pinned.map((pin) => [keyOf(pin), pin]));
+  const acceptedByKey = new Map(accepted.map((one) => [keyOf(one), one]));
   const keys = new Set(listed.map((thing) => keyOf(describedNameOf(thing))));
   const found = listed.flatMap((thing): Drift[] => {
     const name = describedNameOf(thing);
-    const pin = pins.get(keyOf(name));
-    if (pin === undefined) return [{ ...name, change: 'new', members: [], listed: asAccepted(thing) }];
-    if (isAsAccepted(thing, pin)) return [];
+    const before = acceptedByKey.get(keyOf(name));
     const now = asAccepted(thing);
-    return [{ ...name, change: 'changed', members: changedMembers(pin, now), pinned: pin, listed: now }];
+    if (before === undefined) return [{ ...name, change: 'new', members: [], listed: now }];
+    if (isAsAccepted(thing, before)) return [];
+    return [{ ...name, change: 'changed', members: changedMembers(before, now), pinned: before, listed: now }];
   });
-  const gone = pinned
-    .filter((pin) => !keys.has(keyOf(pin)) && !mayStillHave(pin.upstream, pin.kind))
-    .map((pin): Drift => ({ kind: pin.kind, name: pin.name, change: 'gone', members: [], pinned: pin }));
+  const gone = accepted
+    .filter((one) => !keys.has(keyOf(one)) && !mayStillHave(one.upstream, one.kind))
+    .map((one): Drift => ({ kind: one.kind, name: one.name, change: 'gone', members: [], pinned: one }));
   return [...found, ...gone].sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-function changedMembers(pin: AcceptedDescription, now: AcceptedDescription): readonly string[] {
-  const keys = [...new Set([...Object.keys(pin.definition), ...Object.keys(now.definition)])].sort();
+function changedMembers(before: AcceptedDescription, now: AcceptedDescription): readonly string[] {
+  const keys = [...new Set([...Object.keys(before.definition), ...Object.keys(now.definition)])].sort();
   const textOf = (value: Json | undefined) => (value === undefined ? undefined : canonicalJson(value));
-  const changed = keys.filter((key) => textOf(pin.definition[key]) !== textOf(now.definition[key]));
-  return [...(pin.upstream === now.upstream ? [] : ['upstream']), ...changed];
+  const changed = keys.filter((key) => textOf(before.definition[key]) !== textOf(now.definition[key]));
+  return [...(before.upstream === now.upstream ? [] : ['upstream']), ...changed];
 }

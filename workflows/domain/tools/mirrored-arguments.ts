@@ -1,4 +1,4 @@
-import { type Json, type JsonObject, objectOf } from '../canonical-json.ts';
+import { type Json, type JsonObject, objectOf, valueAt } from '../canonical-json.ts';
 import { MAPPING_KEYWORD, MIRROR_KEYWORD } from './wire-names.ts';
 
 /** An argument that clients over HTTP repeat in a header, so that a proxy can route by it. */
@@ -10,16 +10,16 @@ export interface MirroredArgument {
   readonly type: 'string' | 'integer' | 'boolean';
 }
 
-/** What a tool says of them. One that is declared in another way than the protocol permits makes the whole tool one that cannot be offered. */
+/** The mirrored arguments of a tool. One wrong declaration keeps the whole tool from being offered. */
 export interface MirroredArguments {
   readonly mirrored: readonly MirroredArgument[];
-  /** What is wrong, as the end of a sentence about the tool. */
+  /** The fault, as the end of a sentence about the tool. */
   readonly fault?: string;
 }
 
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 const TYPES: readonly string[] = ['string', 'integer', 'boolean'] satisfies MirroredArgument['type'][];
-/** Keywords whose values are data: what looks like a declaration there is none. */
+/** Keywords whose values are data: a declaration there does not count. */
 export const DATA_KEYWORDS: readonly string[] = [
   'const',
   'default',
@@ -80,11 +80,5 @@ function first<T>(items: readonly T[], faultOf: (item: T) => string | undefined)
 }
 
 /** The value of such an argument in a call; `undefined` when there is none, or `null`: then there is no header either. */
-export function mirroredValue(args: JsonObject, { path }: MirroredArgument): Json | undefined {
-  let value: Json | undefined = args;
-  for (const key of path) {
-    const members: JsonObject = objectOf(value);
-    value = Object.hasOwn(members, key) ? members[key] : undefined;
-  }
-  return value ?? undefined;
-}
+export const mirroredValue = (args: JsonObject, { path }: MirroredArgument): Json | undefined =>
+  valueAt(args, path) ?? undefined;

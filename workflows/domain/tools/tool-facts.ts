@@ -4,15 +4,15 @@ import { mirroredArguments, type MirroredArguments } from './mirrored-arguments.
 import { declaredRequirements } from './requirements.ts';
 import { HINT_META, MAPPING_KEYWORD } from './wire-names.ts';
 
-/** What a tool mainly does to the world. */
+/** The main effect of a tool. */
 export const EFFECTS = ['read', 'write', 'delete', 'external'] as const;
 export type Effect = (typeof EFFECTS)[number];
 
-/** How much it matters who sees a result, rising. */
+/** The sensitivity of a result, rising. */
 export const SENSITIVITIES = ['public', 'internal', 'confidential', 'restricted'] as const;
 export type Sensitivity = (typeof SENSITIVITIES)[number];
 
-/** What the upstream or the operator says of a tool. Advice only: it permits nothing. @see advisory policy hints (HINT-002) */
+/** Hints of the upstream or the operator about a tool. Advice only: they permit nothing. @see advisory policy hints (HINT-002) */
 export interface ToolHints {
   readonly effect?: Effect | undefined;
   /** Whether the same call has the same result. Not the annotation `idempotentHint`, which is about further effects. */
@@ -21,7 +21,7 @@ export interface ToolHints {
   readonly resultSensitivity?: Sensitivity | undefined;
 }
 
-/** What the upstream says. A value that is none of those that there are says nothing. */
+/** The upstream's hints. An unknown value counts as no hint. */
 function declaredHints(definition: JsonObject): ToolHints {
   const meta = objectOf(definition['_meta']);
   return {
@@ -32,7 +32,6 @@ function declaredHints(definition: JsonObject): ToolHints {
   };
 }
 
-/** The annotations that follow from an effect. */
 const IMPLIED = {
   read: { readOnlyHint: true, destructiveHint: false },
   write: { readOnlyHint: false },
@@ -43,8 +42,8 @@ const IMPLIED = {
 const impliedBy = (effect: Effect | undefined): JsonObject => (effect === undefined ? {} : IMPLIED[effect]);
 
 /**
- * The annotations of a tool: the upstream's, completed by what follows from its own effect, and corrected by what follows
- * from the effect that the operator states.
+ * The annotations of a tool: the upstream's, completed by those that follow from its own effect, and corrected by those that
+ * follow from the operator's.
  */
 function annotationsOf(definition: JsonObject, said: { declared: ToolHints; own: ToolHints }): JsonObject {
   const { declared, own } = said;
@@ -64,7 +63,7 @@ export function contradictionsIn(effect: Effect | undefined, annotations: JsonOb
   ];
 }
 
-/** Whether a tool says of itself, and is not contradicted, that a call changes nothing. */
+/** Whether a tool declares that a call changes nothing, and is not contradicted. */
 const hasNoEffect = (effect: Effect | undefined, annotations: JsonObject): boolean =>
   effect === 'read' && annotations['readOnlyHint'] === true;
 
@@ -73,17 +72,16 @@ export const isAbove = (sensitivity: Sensitivity, ceiling: Sensitivity): boolean
 
 const booleanOf = (value: Json | undefined): boolean | undefined => (typeof value === 'boolean' ? value : undefined);
 
-/** What the operator says of one tool. */
 export interface ToolSettings extends ToolHints {
   /** Beside those that the upstream declares. */
   readonly requirements?: readonly string[] | undefined;
   /** Whether clients are to run it before every prompt. */
   readonly preprocessor?: boolean | undefined;
-  /** Which questions a call of it puts to the policy decision point: these, or those of the default mapping, in place of what the upstream declares. */
+  /** The mapping from a call to evaluation requests, in place of the upstream's: this one, or the default. */
   readonly mapping?: JsonObject | 'default' | undefined;
 }
 
-/** A mapping and whose word it is. Nothing of it was looked at yet. @see COAZ, declared mappings */
+/** A mapping and its author. It was not checked yet. @see COAZ, declared mappings */
 export interface ToolMapping {
   readonly by: 'operator' | 'upstream';
   readonly content: Json;
@@ -92,20 +90,20 @@ export interface ToolMapping {
 /** How much an allowed call matters to a reader of the log. */
 type AuditLevel = 'debug' | 'info' | 'warn';
 
-/** What is known of a tool: what its upstream says, and what the operator says. Everything that asks about a tool asks here. */
+/** The facts of a tool, from its upstream and from the operator. All code that needs a fact of a tool takes it from here. */
 export interface ToolFacts {
-  /** What has to be the case for any call to be carried out; each once. */
+  /** Requirements of every call; each once. */
   readonly requirements: readonly string[];
   /** The operator's, else the upstream's. Nothing is permitted because of them. */
   readonly hints: ToolHints;
-  /** As they are published: in keeping with the effect. */
+  /** As they are published: consistent with the effect. */
   readonly annotations: JsonObject;
   readonly auditLevel: AuditLevel;
   /** Whether clients run it before every prompt. Its calls never wait for an approval. */
   readonly preprocessor: boolean;
   /** Arguments that clients over HTTP repeat in headers. */
   readonly headers: MirroredArguments;
-  /** What takes the place of the default mapping: the operator's, else the upstream's. Missing where the default applies. */
+  /** The operator's mapping, else the upstream's. Missing where the default applies. */
   readonly mapping?: ToolMapping;
 }
 
@@ -130,7 +128,7 @@ export function toolFacts(definition: JsonObject, settings: ToolSettings = {}): 
   };
 }
 
-/** That the member is there is all that counts: a mapping that cannot be used does not give way to the default (COAZ-DC-06). */
+/** The presence of the member counts: a mapping that cannot be used does not give way to the default (COAZ-DC-06). */
 function mappingOf(definition: JsonObject, own: ToolSettings['mapping']): { readonly mapping?: ToolMapping } {
   if (own === 'default') return {};
   if (own !== undefined) return { mapping: { by: 'operator', content: own } };
@@ -144,13 +142,13 @@ export const mappingDigest = (mapping: ToolMapping | undefined, sha256: Sha256):
   mapping && `sha-256:${sha256(canonicalJson([mapping.by, mapping.content]))}`;
 
 /**
- * Why a tool is not offered; undefined when it is. A preprocessor runs without a choice of its user, so it has to be certain
- * that nothing comes of that (PRE-010). Of clients that speak HTTP none could call a tool whose headers are declared wrongly.
+ * Why a tool is not offered; undefined when it is. A preprocessor runs without a choice of its user, so it must certainly change
+ * nothing (PRE-010). No client over HTTP could call a tool whose headers are declared wrongly.
  */
 export function refusalOf({ preprocessor, hints, annotations, headers }: ToolFacts): string | undefined {
   if (headers.fault !== undefined) return headers.fault;
   if (!preprocessor || hasNoEffect(hints.effect, annotations)) return undefined;
-  return 'it is a preprocessor, and not one that only reads: its effect has to be "read", and readOnlyHint true';
+  return 'it is a preprocessor that does not only read: its effect has to be "read", and readOnlyHint true';
 }
 
 const LEVELS = { read: 'debug', write: 'info', external: 'info', delete: 'warn' } as const satisfies Record<
@@ -158,7 +156,7 @@ const LEVELS = { read: 'debug', write: 'info', external: 'info', delete: 'warn' 
   AuditLevel
 >;
 
-/** An upstream can have the calls of its tool stand out in the log, but not have them vanish from it: only the operator can. */
+/** An upstream can raise the log level of its tool's calls, and only the operator can lower it. */
 function auditLevelOf(declared: Effect | undefined, own: Effect | undefined): AuditLevel {
   if (own !== undefined) return LEVELS[own];
   return declared === 'delete' ? LEVELS.delete : 'info';

@@ -9,14 +9,14 @@ export const HINT_META = {
 /** Key of `capabilities.extensions` under which clients and servers declare tasks. */
 export const TASKS_EXTENSION = 'io.modelcontextprotocol/tasks';
 
-/** What may be asked in an answer that wants input; methods that no request has any more. */
+/** The input requests that an answer may carry; methods that no request has any more. */
 export const INPUT_METHODS = {
   elicitation: 'elicitation/create',
   sampling: 'sampling/createMessage',
   roots: 'roots/list',
 } as const;
 
-/** JSON-RPC error of a request whose client did not declare what it takes. Answered with HTTP status 400. */
+/** JSON-RPC error of a request whose client did not declare a capability that it needs. Answered with HTTP status 400. */
 export const MISSING_CAPABILITY = -32_021;
 
 /** Names of the gateway's own tools. No tool of an upstream is offered under one: it could pass for an approval. */
@@ -24,12 +24,11 @@ export const OWN_TOOLS = { requestAccess: 'request_access', requestStatus: 'get_
 
 /** In the schema of an argument: the name of the header in which clients over HTTP repeat it. */
 export const MIRROR_KEYWORD = 'x-mcp-header';
-/** What the names of such headers begin with. */
 export const MIRROR_HEADER_PREFIX = 'Mcp-Param-';
 /** Around the value of a header that is Base64 of UTF-8. */
 export const ENCODED_VALUE = { start: '=?base64?', end: '?=' } as const;
 /** A request whose headers are not what its body says. */
 export const HEADER_MISMATCH = -32_020;
 
-/** In a tool's input schema: the questions that a call of it puts to the policy decision point. @see COAZ, declaring a mapping */
+/** In a tool's input schema: the mapping from a call to evaluation requests. @see COAZ, declaring a mapping */
 export const MAPPING_KEYWORD = 'x-authzen-mapping';
