@@ -36,7 +36,7 @@ export async function requestAccess(
     return isUnfit && Object.keys(args).length === 0 ? withEmptyArguments(rendered) : rendered;
   } catch (error) {
     if (!(error instanceof CountersignError) || error.code !== 'ERR_TOOL_NOT_FOUND') throw error;
-    return renderInvalidArguments('there is no tool of this name');
+    return renderInvalidArguments('no tool has this name');
   }
 }
 

@@ -55,7 +55,7 @@ function evaluationRequests(
   const anchored = (request: EvaluationRequest): EvaluationRequest => {
     if (mapping.by === 'upstream') checkVocabulary(request, tool.name);
     if (Object.hasOwn(request.context, 'approval')) {
-      throw new MappingError('context.approval is not for mappings to say');
+      throw new MappingError('a mapping must not set context.approval');
     }
     return {
       ...request,
@@ -75,7 +75,7 @@ function allowOtherSubject({ config, log }: MappedArgumentsDeps, tool: UpstreamT
   const { mcpServers, gateway } = config;
   if (ownProperty(mcpServers, tool.upstream)?.mappingsMayNameSubject !== true) {
     throw new MappingError(
-      `subject is not of the type ${SUBJECT_TYPE}, or its id is not what the token says of its ${gateway.coaz.identityClaim}`,
+      `subject must have the type ${SUBJECT_TYPE}, and the ${gateway.coaz.identityClaim} of the token as its id`,
     );
   }
   const from = sourceOf(mapping);
@@ -123,10 +123,10 @@ const PROTOCOL_WORDS = MAPPED_METHODS.filter((method) => method.includes('/') ||
  */
 function checkVocabulary({ action, resource }: EvaluationRequest, own: string): void {
   if (action.name !== TOOLS_CALL && PROTOCOL_WORDS.includes(action.name)) {
-    throw new MappingError('action.name is a method of the protocol, which is not what is called');
+    throw new MappingError('action.name must not be a method of the protocol other than tools/call');
   }
   const isOwn = resource.type === TOOL && resource.id === own;
   if ((action.name === TOOLS_CALL || resource.type === TOOL) && !isOwn) {
-    throw new MappingError('resource is not this tool under its public name, though it speaks of tools');
+    throw new MappingError('a mapping about tools must name this tool, by its public name, as its resource');
   }
 }

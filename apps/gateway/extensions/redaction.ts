@@ -12,8 +12,8 @@ import {
 import type { AcceptedTools } from '../../../workflows/domain/tools/accepted-descriptions.ts';
 
 const WITHHELD =
-  "The tool's result is withheld: it is marked as more sensitive than what may be shown here. " +
-  'Whoever operates this server can see to it.';
+  "The tool's result is withheld: it is marked as more sensitive than this gateway may show. " +
+  'The operator of this gateway can change that.';
 const WITHHELD_ERROR = "The tool's server answered with an error, whose text is withheld as too sensitive.";
 
 /** Keeps results of sensitive tools from clients, and so from models. @see advisory policy hints (HINT-012) */

@@ -38,7 +38,7 @@ export interface RelayedRoundDeps extends ToolLookup {
 const UNEXPECTED: Unanswered = {
   kind: 'error',
   code: INTERNAL_ERROR,
-  message: 'The upstream server answered with something that it was not asked for.',
+  message: 'The upstream server sent something that it was not asked for.',
 };
 
 /** What upstreams ask the clients of allowed calls, and the tasks that they open for these. Nothing of it is stored. */

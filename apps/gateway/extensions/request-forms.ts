@@ -204,10 +204,10 @@ async function askFor(
   const search = typeof looked === 'string' ? looked : undefined;
   const found = await catalogs.look(reference, { search, scope });
   if (found === undefined) return 'unusable';
-  if (found === 'too_many') return searchFor(field, search === undefined ? '' : 'Too much was found. ');
+  if (found === 'too_many') return searchFor(field, search === undefined ? '' : 'The search found too many values. ');
   const options = found.filter((option) => fits(field.schema, option.const));
   if (options.length > 0) return { ...field, schema: { ...texts(field), type: 'string', oneOf: options } };
-  return search === undefined ? none : searchFor(field, 'Nothing was found. ');
+  return search === undefined ? none : searchFor(field, 'The search found nothing. ');
 }
 
 /** Fields that narrow a catalog down have one value each. */
@@ -223,7 +223,7 @@ function searchFor(field: FormField, before: string): FormField {
   const schema: FieldSchema = {
     type: 'string',
     title: `${field.schema.title ?? field.name}: search`,
-    description: `${before}Type a part of the name. What is found can be chosen from next.`,
+    description: `${before}Type a part of the name. Next, choose from the values that are found.`,
     minLength: 1,
     maxLength: MAX_SEARCH,
   };

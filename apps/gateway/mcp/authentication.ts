@@ -112,13 +112,17 @@ function askForToken(response: Response, error: OAuthError, options: ChallengeOp
   const { status, headers } = bearerAuthChallengeResponse(error, options);
   const header = headers.get('WWW-Authenticate') ?? 'Bearer';
   response.set('WWW-Authenticate', header.replace(/error="[^"]*", error_description="[^"]*",? */, ''));
-  response.status(status).json({ message: 'An access token is needed. The resource metadata say who issues it.' });
+  response
+    .status(status)
+    .json({ message: 'This request needs an access token. The resource metadata names its issuer.' });
 }
 
 /** Not the token's fault: the client is to keep it, and to come back. */
 function unavailable(response: Response, error: unknown): void {
   const isAway = error instanceof CountersignError && error.code === 'ERR_IDENTITY_PROVIDER_UNAVAILABLE';
-  const message = isAway ? 'Your token cannot be checked now. The request may be repeated later.' : 'Internal error';
+  const message = isAway
+    ? 'The gateway cannot check your token now. The request may be repeated later.'
+    : 'Internal error';
   if (isAway) response.set('Retry-After', String(RETRY_AFTER_SECONDS));
   response.status(isAway ? 503 : 500).json({ jsonrpc: '2.0', id: null, error: { code: INTERNAL_ERROR, message } });
 }

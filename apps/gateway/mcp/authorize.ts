@@ -62,7 +62,7 @@ export function evaluationRequestOf(
 function audienceOf({ claims }: Sender, own: string): string {
   const { aud } = claims;
   if (aud === own || (Array.isArray(aud) && aud.includes(own))) return own;
-  throw new MappingError('the token names no audience that is this server');
+  throw new MappingError('the audience of the token does not include this server');
 }
 
 /** Looks at messages before the protocol layer does, and answers in its place what is not allowed. */
@@ -179,5 +179,5 @@ const passesThrough = (method: string): boolean => method === 'ping' || method.s
 
 function text(value: Json | undefined, member: string): string {
   if (typeof value === 'string' && value !== '') return value;
-  throw new MappingError(`params.${member} is not a text that is not empty`);
+  throw new MappingError(`params.${member} must be a string that is not empty`);
 }

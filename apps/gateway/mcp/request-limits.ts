@@ -71,8 +71,8 @@ async function refuseTooMany(
   const about = messages.filter(isAbout);
   const made = messages.filter((message) => isCall(message) && !isAbout(message));
   const taken = [
-    { of: about, limit: polls, cost: sumOf(about.map(tasksNamed)), what: 'Tasks are asked for too often.' },
-    { of: made, limit: calls, cost: made.length, what: 'Tools are called too often. The tool did not run.' },
+    { of: about, limit: polls, cost: sumOf(about.map(tasksNamed)), what: 'Too many requests about tasks.' },
+    { of: made, limit: calls, cost: made.length, what: 'Too many tool calls. The tool did not run.' },
   ];
   for (const { of, limit, cost, what } of taken) {
     if (cost === 0) continue;

@@ -72,7 +72,7 @@ export async function ownTask(
   params: unknown,
 ): Promise<GatedCallView> {
   const parsed = taskParams.safeParse(params);
-  if (!parsed.success) throw new CountersignError('ERR_ARGUMENTS_INVALID', 'taskId must be a text');
+  if (!parsed.success) throw new CountersignError('ERR_ARGUMENTS_INVALID', 'taskId must be a string');
   const view = await gatedCalls.findTask(parsed.data.taskId, gatedCalls.ownerOf(caller));
   if (view === undefined) throw new CountersignError('ERR_GATED_CALL_NOT_FOUND', 'no such task of this caller');
   return view;

@@ -14,7 +14,7 @@ import { callerOf } from '../mcp/authentication.ts';
 import { guard, errorResponse, tooManyRequests } from '../wire/errors.ts';
 import { onAbort, type ConcurrencyLimit } from '../calls/concurrency-limit.ts';
 import { INVALID_PARAMS, LISTEN } from '../wire/identifiers.ts';
-import { declaresTasks, listenRequest, subscribedTasks } from '../wire/schemas.ts';
+import { declaresTasks, listenRequest, MAX_TASKS_PER_SUBSCRIPTION, subscribedTasks } from '../wire/schemas.ts';
 import { missingTasksCapability } from '../wire/sdk-overlay.ts';
 import {
   findRelayedTask,
@@ -110,7 +110,7 @@ async function tasksOf(
   if (!declaresTasks(_meta[CLIENT_CAPABILITIES_META_KEY])) throw missingTasksCapability();
   const asked = subscribedTasks.safeParse(notifications.taskIds);
   if (!asked.success)
-    throw new ProtocolError(INVALID_PARAMS, 'taskIds must be a list of task ids that is not too long');
+    throw new ProtocolError(INVALID_PARAMS, `taskIds must be a list of at most ${MAX_TASKS_PER_SUBSCRIPTION} task ids`);
   const own: string[] = [];
   const relayed: RelayedTask[] = [];
   for (const taskId of new Set(asked.data)) {

@@ -54,20 +54,21 @@ const WIRE_ERRORS = {
   ERR_STEP_UP_NEEDED: {
     code: READ_DENIED,
     message:
-      'Policy demands a stronger sign-in for this request. Sign in again, and repeat the request with the new token.',
+      'Policy requires a stronger sign-in for this request. Next step: sign in again, then repeat the request with the new token.',
   },
   ERR_NOT_ACCEPTED: {
     code: READ_DENIED,
     message:
-      'What its server says of this is not what was accepted, so nothing was read. ' +
-      'Whoever operates this server sees why with `countersign signature diff`, and can accept it with `countersign signature accept`.',
+      'Its server does not describe this as the operator of this gateway accepted it, so nothing was read. Next step, for the ' +
+      'operator: read `countersign signature diff`, then run `countersign signature accept` to allow it.',
   },
   // What is wrong is told below: the text is written for clients.
   ERR_MAPPING_FAILED: { code: INVALID_PARAMS, message: 'Authorization mapping failed' },
   ERR_ARGUMENTS_INVALID: { code: INVALID_PARAMS, message: 'Invalid parameters' },
   ERR_INPUT_INVALID: {
     code: INVALID_PARAMS,
-    message: 'An answer does not fit its question, and none was taken. Answer as the inputRequests of tasks/get ask.',
+    message:
+      'An answer does not fit its question, so no answer was accepted. Next step: send answers that fit the inputRequests of tasks/get.',
   },
   ERR_REQUEST_STATE_INVALID: {
     code: INVALID_PARAMS,
@@ -82,22 +83,22 @@ const WIRE_ERRORS = {
   ERR_SUBMISSION_CONFLICT: ours,
   ERR_ACCESS_REQUEST_NOT_FOUND: ours,
   ERR_TOKEN_INVALID: ours,
-  ERR_PDP_UNAVAILABLE: later('No authorization decision could be obtained.'),
-  ERR_OBLIGATION_UNAVAILABLE: later('A condition that policy makes could not be met now.'),
+  ERR_PDP_UNAVAILABLE: later('The gateway could not get an authorization decision.'),
+  ERR_OBLIGATION_UNAVAILABLE: later('A condition that policy sets cannot be met now.'),
   ERR_ACCESS_REQUEST_SERVICE_UNAVAILABLE: approvalServiceAway,
   ERR_UPSTREAM_UNAVAILABLE: {
     ...later("The tool's server cannot be reached."),
     ofRequest: 'The upstream server cannot be reached, or gives no answer. The request may be repeated later.',
   },
   ERR_UPSTREAM_LIST_UNAVAILABLE: later(
-    'Whether its server still describes this as it was accepted cannot be checked now.',
+    'The gateway cannot check now whether its server still describes this as the operator accepted it.',
   ),
-  ERR_IDENTITY_PROVIDER_UNAVAILABLE: later('Your token cannot be checked now.'),
-  ERR_DATABASE_UNAVAILABLE: later('The records cannot be reached now.'),
+  ERR_IDENTITY_PROVIDER_UNAVAILABLE: later('The gateway cannot check your token now.'),
+  ERR_DATABASE_UNAVAILABLE: later('The gateway cannot reach its records now.'),
   // The tool may have run: it may be its result that cannot be opened.
   ERR_SEALING_KEY_UNAVAILABLE: {
     code: INTERNAL_ERROR,
-    message: 'What is kept of this call cannot be read now. The request may be repeated later.',
+    message: 'The gateway cannot read its record of this call now. The request may be repeated later.',
   },
 } as const satisfies Record<ErrorCode, WireError>;
 
@@ -203,10 +204,10 @@ export function answerToUnkeptValue(error: unknown): object | undefined {
 
 const MESSAGES = {
   'body.number_inexact':
-    'Invalid params: there is a number that is too long to be kept exactly, so nothing was done. Next step: send it as a text if the ' +
-    'tool takes one, or send a whole number between -9007199254740991 and 9007199254740991.',
+    'Invalid params: the request has a number that is too long to be kept exactly, so nothing was done. Next step: send it as a ' +
+    'string if the tool takes one, or send a whole number between -9007199254740991 and 9007199254740991.',
   'body.character_broken':
-    'Invalid params: a text has half a character (a surrogate without the other one), so nothing was done. Next step: send the whole ' +
+    'Invalid params: a string has half a character (an unpaired surrogate), so nothing was done. Next step: send the whole ' +
     'character, or leave it out.',
   'body.too_many': `Invalid params: nothing was done, since ${TOO_MANY_MEMBERS}.`,
 } as const;

@@ -65,8 +65,8 @@ export function headerCheck(request: Request | undefined, args: JsonObject) {
     refused.add(request);
     throw new ProtocolError(
       HEADER_MISMATCH,
-      `Header mismatch: ${header} does not repeat its argument. The tool did not run. Next step: read tools/list again, and ` +
-        "send a header for each argument that the tool's schema has one for.",
+      `Header mismatch: ${header} does not repeat its argument. The tool did not run. Next step: read tools/list again, then ` +
+        "send each header that the tool's schema names for an argument.",
     );
   };
 }

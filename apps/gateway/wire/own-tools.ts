@@ -10,7 +10,7 @@ const MAX_NAME_LENGTH = 256;
 
 /** A text that names something. */
 const nameOf = (what: string) => {
-  const error = `it is ${what}: a text of 1 to ${MAX_NAME_LENGTH} characters`;
+  const error = `it must be ${what}: a string of 1 to ${MAX_NAME_LENGTH} characters`;
   return z.string({ error }).min(1, { error }).max(MAX_NAME_LENGTH, { error });
 };
 
@@ -31,9 +31,9 @@ function readObject(text: string): JsonObject | string {
 }
 
 const objectOrItsText = z
-  .union([z.looseObject({}), z.string()], { error: 'it is an object, or the JSON text of one' })
+  .union([z.looseObject({}), z.string()], { error: 'it must be an object, or the JSON text of one' })
   .default({})
-  .describe('Exactly the arguments with which it is to be called: an object, or the JSON text of that object')
+  .describe('The exact arguments of the call: an object, or the JSON text of that object')
   .transform((given, context) => {
     const read = typeof given === 'string' ? readObject(given) : (given as JsonObject);
     if (typeof read === 'object') return read;
@@ -51,7 +51,7 @@ export const accessRequestArguments = z.strictObject({
 export const statusArguments = z.strictObject({
   reference: nameOf('a request reference')
     .optional()
-    .describe('Request reference that was given for the request. Without one, your newest requests are listed'),
+    .describe('The request reference that you got for the request. Without one, your newest requests are listed'),
 });
 
 /**
@@ -69,7 +69,7 @@ export function readOwnArguments<Read>(
   if (parsed.success) return { read: parsed.data };
   const names = Object.keys(schema.shape).join(' and ');
   const problems = parsed.error.issues.map(({ path: [member], message }) =>
-    typeof member === 'string' ? `${member} is wrong: ${message}` : `no member but ${names} is taken`,
+    typeof member === 'string' ? `${member} is not valid: ${message}` : `the only members are ${names}`,
   );
   return { problem: problems.join('; ') };
 }
@@ -101,8 +101,8 @@ export const OWN_TOOL_DEFINITIONS = [
     title: 'Request access',
     description:
       'Requests an approval for a call of another tool, for clients without tasks. Use it when a call was refused because it ' +
-      'needs an approval. Once approved, the call runs once, with exactly these arguments, without any further step. Answers ' +
-      `with a request reference for ${OWN_TOOLS.requestStatus}, which survives restarts, and says until when it can be used.`,
+      'needs an approval. Once approved, the call runs once, with exactly these arguments; you do nothing more. Returns a request ' +
+      `reference for ${OWN_TOOLS.requestStatus}, which survives restarts, and says until when you can use it.`,
     inputSchema: REQUEST_SCHEMA,
     annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
   },
@@ -110,8 +110,8 @@ export const OWN_TOOL_DEFINITIONS = [
     name: OWN_TOOLS.requestStatus,
     title: 'Get request status',
     description:
-      'Tells how a request for an approval stands, and gives the result of its call once that has ended. Without a reference it lists ' +
-      `your newest requests. Call it ${POLLED}.`,
+      'Returns the status of a request for an approval, and the result of its call once the call has ended. Without a reference, it ' +
+      `lists your newest requests. Call it ${POLLED}.`,
     inputSchema: jsonSchema(statusArguments),
     annotations: { readOnlyHint: true, openWorldHint: false },
   },
@@ -125,7 +125,7 @@ interface InstructionsFor {
 }
 
 const WITH_TASKS =
-  'With tasks, such a call answers with a task: keep its id, poll tasks/get, and answer by tasks/update what it asks. The tool has ' +
+  'With tasks, such a call returns a task: keep its id, poll tasks/get, and answer its questions with tasks/update. The tool has ' +
   'not run until the task says so. Without tasks:';
 
 /** What a client is told at the start of calls that need an approval: of nothing that its revision or the operator does not have. */
@@ -145,11 +145,11 @@ function withoutTasks(
   const notYet = 'The tool has not run until an answer says so.';
   if (waitSeconds > 0) {
     const then = requestTools
-      ? `then it answers with a request reference: ${poll}`
+      ? `then it returns a request reference: ${poll}`
       : 'then repeat the same call, which joins the request';
-    return `Such a call requests one, and waits for its result for up to ${waitSeconds} seconds; ${then}. ${notYet}`;
+    return `Such a call requests one, and waits up to ${waitSeconds} seconds for its result; ${then}. ${notYet}`;
   }
   return requestTools
     ? `Such a call is refused: call ${requestAccess} with it, keep the request reference, and ${poll}. ${notYet}`
-    : 'Such a call is refused, and nothing is requested: it takes a client with tasks.';
+    : 'Such a call is refused, and nothing is requested: only a client with tasks can request an approval.';
 }

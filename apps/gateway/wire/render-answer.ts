@@ -87,7 +87,7 @@ function denial(result: CallToolResult, { coaz }: Rendering): Result {
 export function renderDenial(rendering: Rendering, why?: 'not_permitted'): CallToolResult {
   return toolError(
     why === 'not_permitted'
-      ? 'The tool did not run. Policies permit no such call, and no approval can be requested for it. Next step, for the operator ' +
+      ? 'The tool did not run. No policy permits this call, and no approval can be requested for it. Next step, for the operator ' +
           'of this gateway: `countersign lint` names the tools that no policy permits.'
       : 'The tool did not run. Policy does not allow this call, and no approval can change that.',
     authorizationMeta('final', rendering),
@@ -97,8 +97,8 @@ export function renderDenial(rendering: Rendering, why?: 'not_permitted'): CallT
 /** A denial that a stronger sign-in may cure. The values are the policy's, for the client's authorization request. @see OpenID Connect Core 1.0, section 3.1.2.1 */
 export function renderStepUp(stepUps: readonly StepUp[], rendering: Rendering): CallToolResult {
   return toolError(
-    'The tool did not run. Policy demands a stronger sign-in for this call. Next step: sign in again as the metadata of this ' +
-      'answer say, and repeat the call with the new token.',
+    'The tool did not run. Policy requires a stronger sign-in for this call. Next step: sign in again as the metadata of this ' +
+      'answer says, then repeat the call with the new token.',
     {
       ...authorizationMeta('stepUp', rendering),
       [NEXT_STEP_META]: {
@@ -112,7 +112,7 @@ export function renderStepUp(stepUps: readonly StepUp[], rendering: Rendering): 
 /** A denial because too many requests are open, or were made lately. It invites to nothing, so that agents do not loop. */
 export function renderLimitDenial(rendering: Rendering): CallToolResult {
   return toolError(
-    'The tool did not run. Too many approval requests are open or new for this caller; do not repeat this call now.',
+    'The tool did not run. This caller has too many open or recent approval requests; do not repeat this call now.',
     authorizationMeta('limit', rendering),
   );
 }
@@ -144,8 +144,8 @@ export function renderNeedsTasks(rendering: Rendering): CallToolResult {
 /** A call that was allowed when its tool asked, and needs an approval now that the answer is there. Nothing was requested. */
 export function renderNotContinued(rendering: Rendering): CallToolResult {
   return toolError(
-    'The tool did not go on. Since it asked, this call needs an approval; the answers were not handed on, and nothing was ' +
-      'requested yet. Next step: repeat the call from its beginning, without requestState and inputResponses.',
+    'The tool did not continue: policy now requires an approval for this call. The answers were not sent to the tool, and ' +
+      'nothing was requested yet. Next step: repeat the call from the start, without requestState and inputResponses.',
     authorizationMeta('requestable', rendering),
   );
 }
@@ -153,16 +153,16 @@ export function renderNotContinued(rendering: Rendering): CallToolResult {
 /** A tool that is not what the operator accepted: it could do anything by now, so nothing is asked about calls of it. */
 export function renderNotAccepted(): CallToolResult {
   return toolError(
-    'The tool did not run. What its server says of it is not what the operator of this gateway accepted. Next step, for ' +
-      'the operator: look at `countersign signature diff`, and run `countersign signature accept` if the tool is to be used.',
+    'The tool did not run. Its server does not describe it as the operator of this gateway accepted it. Next step, for the ' +
+      'operator: read `countersign signature diff`, then run `countersign signature accept` to allow the tool.',
   );
 }
 
 /** A requestable denial whose request needs input, for a client that can show no form. Nothing was requested. */
 export function renderNeedsForms(rendering: Rendering): CallToolResult {
   return toolError(
-    'The tool did not run. This call needs an approval that can be requested, the request needs input of a person, and nothing ' +
-      'was requested yet. Next step: repeat the call from a client that declares the capability elicitation (form).',
+    'The tool did not run. This call needs an approval that can be requested, but the request needs input from a person. ' +
+      'Nothing was requested yet. Next step: repeat the call from a client that declares the capability elicitation (form).',
     {
       ...authorizationMeta('requestable', rendering),
       [NEXT_STEP_META]: { kind: 'declare_capability', capability: 'elicitation' },
@@ -177,8 +177,8 @@ export function renderNeedsForms(rendering: Rendering): CallToolResult {
 export function renderNotRequested(why: 'not_given' | 'nothing_to_choose', rendering: Rendering): CallToolResult {
   return toolError(
     why === 'not_given'
-      ? 'The tool did not run. It needs an approval, and what the request for one needs was not given. Nothing was requested.'
-      : 'The tool did not run. It needs an approval, and what the request for one needs cannot be chosen at the moment. Nothing was ' +
+      ? 'The tool did not run. It needs an approval, but the input for the request was not given. Nothing was requested.'
+      : 'The tool did not run. It needs an approval, but the input for the request cannot be chosen at the moment. Nothing was ' +
           'requested. Next step, for the operator of this gateway: look for `catalog_unusable` in its log.',
     authorizationMeta('final', rendering),
   );
@@ -189,7 +189,7 @@ export function renderUnfit(fault: CallFault): CallToolResult {
   return toolError(
     'problem' in fault
       ? `The tool did not run. Its arguments are not valid: ${fault.problem}.`
-      : `The tool did not run. Its ${fault.unusable} schema cannot be used, so no call of it can be made. Only whoever runs its server can mend that.`,
+      : `The tool did not run. Its ${fault.unusable} schema cannot be used, so it cannot be called. Only the operator of its server can fix that.`,
   );
 }
 
@@ -206,5 +206,7 @@ export function renderNotSent(): CallToolResult {
 
 /** An allowed call that left and brought no answer. */
 export function renderNoAnswer(): CallToolResult {
-  return toolError('The tool may have run: no answer came from its server. Check the target system before any repeat.');
+  return toolError(
+    'The tool may have run: its server sent no answer. Check the target system before you repeat the call.',
+  );
 }

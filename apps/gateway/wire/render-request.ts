@@ -29,8 +29,8 @@ export function renderEarlier(view: GatedCallView, rendering: Rendering): CallTo
 }
 
 const earlierOf = ({ createdAt }: GatedCallView) =>
-  `This is the outcome of the same call, made at ${createdAt}, which you had not read. The tool did not run again. Next step: repeat ` +
-  'the call only if it is to run once more; that needs a new approval.';
+  `This is the outcome of an identical call, made at ${createdAt}, which you had not read. The tool did not run again. Next step: ` +
+  'repeat the call only if the tool should run once more; that needs a new approval.';
 
 /**
  * The answer of one of our own tools. Some hosts show a model the structured result alone, where there is one: so what is said of
@@ -59,8 +59,8 @@ export function renderRecent(requests: readonly RecentRequest[]): CallToolResult
   );
   const text =
     lines.length === 0
-      ? 'You have no request that is kept.'
-      : `Your newest requests, newest first. Next step: call ${OWN_TOOLS.requestStatus} with a reference to read what came of it.`;
+      ? 'You have no requests on record.'
+      : `Your newest requests, newest first. Next step: call ${OWN_TOOLS.requestStatus} with a reference to read its outcome.`;
   return {
     content: [{ type: 'text', text: [text, ...lines].join('\n') }],
     structuredContent: { requests: listed },
@@ -82,11 +82,11 @@ function nextStep(view: GatedCallView, { requestTools }: Rendering) {
     return { text: ANSWER_THE_TASK, meta: { kind: 'answer_task', reference, expiresAt } };
   const once = isUndecided(view) ? ' The tool runs once when the approval is given.' : '';
   if (!requestTools) {
-    const text = `Next step: repeat the same call. While the request is open, it joins it and opens no other.${once}`;
+    const text = `Next step: repeat the same call. While the request is open, the call joins it and opens no new one.${once}`;
     return { text, meta: { kind: 'repeat_call', reference, expiresAt, pollIntervalMs } };
   }
   const tool = OWN_TOOLS.requestStatus;
-  const text = `Next step: call ${tool} with this reference, ${POLLED}, until it has the result of the tool.${once}`;
+  const text = `Next step: call ${tool} with this reference, ${POLLED}, until it returns the result of the tool.${once}`;
   return { text, meta: { kind: tool, tool, arguments: { reference }, expiresAt, pollIntervalMs } };
 }
 
@@ -95,8 +95,9 @@ const isUndecided = ({ state }: Pick<GatedCallView, 'state'>) => state !== 'gran
 
 /** Only a task shows forms, and a client of the plain tools has no task. */
 const ANSWER_THE_TASK =
-  'The information cannot be given here. Next step: the client that holds the task of this call answers the questions that ' +
-  'tasks/get shows, by tasks/update. One that declares tasks and elicitation (form) gets that task by repeating the same call.';
+  'You cannot give the information here. Next step: the client that holds the task of this call reads the questions with ' +
+  'tasks/get and answers them with tasks/update. A client that declares tasks and elicitation (form) gets that task by repeating ' +
+  'the same call.';
 
 /** Arguments of one of our own tools. It is asked about a call, and says nothing of whether that has run. */
 export function renderInvalidArguments(problem: string): CallToolResult {
@@ -106,7 +107,7 @@ export function renderInvalidArguments(problem: string): CallToolResult {
 /** The refusal of a call whose arguments came empty: some clients cannot send members that no schema names. */
 export function withEmptyArguments(refused: CallToolResult): CallToolResult {
   const text =
-    'The member arguments came empty. Next step: give the arguments of the call there. If your client sends none of them, give ' +
+    'The member arguments is empty. Next step: put the arguments of the call in it. If your client drops them, send the member ' +
     'arguments as the JSON text of the object.';
   return { ...refused, content: [...refused.content, { type: 'text', text }] };
 }

@@ -32,13 +32,14 @@ const DENIED: Partial<Record<EndReason, string>> = {
   policy_denied: 'The tool did not run: policy does not allow this call. No change was made.',
   request_expired: 'The tool did not run: the request expired before it was decided. No change was made.',
   approval_expired: 'The tool did not run: the approval expired before it could be used. No change was made.',
-  approval_used: 'The tool did not run: the approval that came had been given for another call. No change was made.',
-  chain_limit: 'The tool did not run: one more approval would be needed than may be requested. No change was made.',
+  approval_used: 'The tool did not run: the approval was given for another call. No change was made.',
+  chain_limit: 'The tool did not run: it needs more approvals than can be requested. No change was made.',
   binding_integrity: 'The tool did not run: the recorded call failed its integrity check. No change was made.',
   tool_changed: 'The tool did not run: the tool has changed since the call was made. No change was made.',
   input_missing: 'The tool did not run: a further approval needs input that was not given. No change was made.',
-  input_declined: 'The tool did not run: what a further approval needs was not given. No change was made.',
-  requirement_unmet: 'The tool did not run: a requirement of the tool was not met in the end. No change was made.',
+  input_declined: 'The tool did not run: the input that a further approval needs was declined. No change was made.',
+  requirement_unmet:
+    'The tool did not run: a requirement of the tool was not met when it was time to run. No change was made.',
   obligation_unmet:
     'The tool did not run: policy allows this call under a condition that was not met. No change was made.',
 };
@@ -50,7 +51,7 @@ const NOT_SENT =
   'The tool did not run: the approved call could not be delivered to it. It will not be delivered again for this request.';
 const MAY_HAVE_RUN =
   'The tool may have run; its outcome is unknown. It will not be run again for this request. ' +
-  'Check the target system before any repeat.';
+  'Check the target system before you repeat the call.';
 const IMMEDIATE_RESPONSE =
   'The tool has not run. The call waits for a decision and may still be refused. ' +
   'Continue with other work and check the task later.';
@@ -167,10 +168,10 @@ function withStatement(
 }
 
 /** What leads to a form, in fixed words. */
-const BEFORE_A_TASK = 'This call needs an approval. The request for one needs some input; the tool has not run.';
+const BEFORE_A_TASK = 'This call needs an approval, and the request for it needs some input. The tool has not run.';
 
 export const WITHIN_A_TASK =
-  'This call needs one more approval. The request for it needs some input; the tool has not run.';
+  'This call needs one more approval, and the request for it needs some input. The tool has not run.';
 
 /** A form as it is put to a person. @see MCP elicitation, form mode */
 export const renderForm = (lead: string, form: RequestForm) => ({

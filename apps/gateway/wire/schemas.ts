@@ -32,7 +32,7 @@ export const listenRequest = z.looseObject({
 });
 
 /** Each is looked up before the subscription is acknowledged. */
-const MAX_TASKS_PER_SUBSCRIPTION = 100;
+export const MAX_TASKS_PER_SUBSCRIPTION = 100;
 export const subscribedTasks = z.array(taskId).max(MAX_TASKS_PER_SUBSCRIPTION);
 
 /** Accepts anything, so that a missing capability is reported before a wrong parameter. */
