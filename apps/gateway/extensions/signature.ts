@@ -76,16 +76,8 @@ export function serveCard(readDocument: ReadDocument): RequestHandler {
 /** Entity tags, compared weakly. @see RFC 9110, section 13.1.2 */
 const tagsIn = (header = ''): string[] => header.split(',').map((tag) => tag.trim().replace(/^W\//, ''));
 
-export interface SignatureMethodDeps {
-  readonly readDocument: ReadDocument;
-}
-
 /** `signature`: everything that any list may ever have, in every revision. Being in it permits nothing (SIG-020). */
-export function registerSignatureMethod(
-  server: Server,
-  { readDocument }: SignatureMethodDeps,
-  { guarded }: RequestContext,
-): void {
+export function registerSignatureMethod(server: Server, readDocument: ReadDocument, { guarded }: RequestContext): void {
   server.setRequestHandler(SIGNATURE, { params: anyParams }, () =>
     guarded(SIGNATURE, async () => renderSignature(await readDocument())),
   );
