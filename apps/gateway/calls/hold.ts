@@ -18,8 +18,14 @@ import { logScope } from '../../shared/log-scope.ts';
 import { randomText } from '../../shared/crypto.ts';
 import { watchTasks, type TaskWatchDeps } from '../tasks/watch.ts';
 import type { ConcurrencyLimit } from './concurrency-limit.ts';
-import type { RequestableCall, RequestInput } from './extension-ports.ts';
-import { refused, type OnHold, type ToolCall, type ToolCallAnswer } from './tool-call.ts';
+import {
+  type OnHold,
+  refused,
+  type RequestableCall,
+  type RequestInput,
+  type ToolCall,
+  type ToolCallAnswer,
+} from './tool-call.ts';
 
 export interface HoldingDeps extends TaskWatchDeps {
   readonly gatedCalls: Pick<GatedCalls, 'open' | 'findOpen' | 'findTask' | 'ownerOf'> & TaskWatchDeps['gatedCalls'];

@@ -10,7 +10,7 @@ import { expressionsIn } from '../../shared/coaz/template.ts';
 import type { Config } from '../../shared/config/config.ts';
 import type { Timing } from '../../shared/limits.ts';
 import { identityOf, withAgent } from '../calls/bind.ts';
-import type { MappedArguments, MappedCall, Sender } from '../calls/extension-ports.ts';
+import type { MappedArguments, MappedCall, Sender } from '../calls/tool-call.ts';
 import { MAPPED_METHODS } from '../mcp/authorize.ts';
 
 interface MappedArgumentsDeps extends Timing {

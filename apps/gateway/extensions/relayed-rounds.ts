@@ -1,7 +1,12 @@
 import type { Result } from '@modelcontextprotocol/server';
 import type { InvocationResult, Unanswered } from '../../../workflows/domain/upstream-ports.ts';
-import type { RelayedRounds } from '../calls/extension-ports.ts';
-import { refused, type RelayedRound, type ToolCallAnswer, type Undeclared } from '../calls/tool-call.ts';
+import {
+  refused,
+  type RelayedRound,
+  type RelayedRounds,
+  type ToolCallAnswer,
+  type Undeclared,
+} from '../calls/tool-call.ts';
 import { INTERNAL_ERROR, MISSING_CAPABILITY, INVALID_PARAMS } from '../wire/identifiers.ts';
 import {
   TASKS,

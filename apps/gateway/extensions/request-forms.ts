@@ -7,8 +7,13 @@ import { additionsOf, answerTo, fits, type Additions } from '../../../workflows/
 import type { CataloguedForm, CatalogReference } from '../../../workflows/domain/submission-input/catalogs.ts';
 import type { Timing } from '../../shared/limits.ts';
 import { randomText, sha256 } from '../../shared/crypto.ts';
-import type { RequestableCall, RequestInput } from '../calls/extension-ports.ts';
-import { refused, type ToolCall, type ToolCallAnswer } from '../calls/tool-call.ts';
+import {
+  refused,
+  type RequestableCall,
+  type RequestInput,
+  type ToolCall,
+  type ToolCallAnswer,
+} from '../calls/tool-call.ts';
 import { inputResponse } from '../wire/schemas.ts';
 import { callScope, sealRound, type SealedStates } from './sealed-state.ts';
 import type { FieldSchema } from '../../../workflows/domain/submission-input/form-field.ts';

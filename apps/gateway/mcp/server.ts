@@ -15,8 +15,7 @@ import { createMappedArguments } from '../extensions/mapped-arguments.ts';
 import { createRelayedRounds } from '../extensions/relayed-rounds.ts';
 import { createRequestInput, type RequestInputDeps } from '../extensions/request-forms.ts';
 import { createEnforcement, type EnforcementDeps } from '../calls/enforce.ts';
-import { createReadEnforcement, registerToolList, type ToolListDeps } from '../offers/read.ts';
-import { createRequestLimits, type McpEndpoint } from './request-limits.ts';
+import { createRequestLimits } from './request-limits.ts';
 import { guard } from '../wire/errors.ts';
 import { createSubscriptions } from '../tasks/subscriptions.ts';
 import type { TaskChanges } from '../tasks/watch.ts';
@@ -28,10 +27,13 @@ import type { AcceptedDescriptions } from '../offers/accepted-descriptions.ts';
 import { completesTaskHeaders } from '../wire/headers.ts';
 import { callerOf, claimsOf } from './authentication.ts';
 import {
+  createReadEnforcement,
   type ItemMethodDeps,
   registerCompletionMethods,
   registerPromptMethods,
   registerResourceMethods,
+  registerToolList,
+  type ToolListDeps,
 } from '../offers/items.ts';
 import { registerTaskMethods, type TaskMethodDeps } from '../tasks/methods.ts';
 import { registerToolCalls, type ToolCallDeps } from '../calls/register.ts';
@@ -90,13 +92,11 @@ export function createProtocol(
   const polls = createRateLimit({ count: gateway.maxPollsPerSecond, seconds: 1 });
   const calls = createRateLimit({ count: gateway.maxCallsPerSecond, seconds: 1 });
   const gate = createMethodGate({ authorize, guarded: guard(log, denials), initializePasses: initialize === 'pass' });
-  const completeTaskHeader = completesTaskHeaders(log);
-  const endpoint: McpEndpoint = createRequestLimits({
-    ...{ handler, subscriptions, polls, calls, completeTaskHeader },
-    ...(everyMethod && { gate }),
-  });
   return {
-    endpoint,
+    endpoint: createRequestLimits({
+      ...{ handler, subscriptions, polls, calls, completeTaskHeader: completesTaskHeaders(log) },
+      ...(everyMethod && { gate }),
+    }),
     /** Notifies subscribed clients that a list has changed. */
     notify: handler.notify,
     endStreams: () => concurrency.close(),
