@@ -8,7 +8,6 @@ import type { Rendering } from './rendering.ts';
 
 const MAX_NAME_LENGTH = 256;
 
-/** A text that names something. */
 const nameOf = (what: string) => {
   const error = `it must be ${what}: a string of 1 to ${MAX_NAME_LENGTH} characters`;
   return z.string({ error }).min(1, { error }).max(MAX_NAME_LENGTH, { error });
@@ -17,7 +16,7 @@ const nameOf = (what: string) => {
 const isObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** The object that a JSON text is of, read as faithfully as a body is; or what is wrong with the text. */
+/** The object of a JSON text, parsed with the same checks as a request body; or the fault of the text. */
 function readObject(text: string): JsonObject | string {
   const fault = unfaithful(text);
   if (fault !== undefined) return bodyFaultOf({ type: fault })?.message.replace('the body', 'its text') ?? fault;
@@ -25,7 +24,7 @@ function readObject(text: string): JsonObject | string {
     const value: unknown = JSON.parse(text);
     if (isObject(value)) return value;
   } catch {
-    // Said below.
+    // Reported below.
   }
   return 'its text is not the JSON of an object';
 }
@@ -55,8 +54,8 @@ export const statusArguments = z.strictObject({
 });
 
 /**
- * Arguments of an own tool; or what is wrong with them, for people, by the name of the member and with nothing that stands
- * in it. A client that builds a model of a schema sends `null` for what was left out.
+ * The arguments of an own tool, or their problem in words, which names the member but quotes no value. A client that builds a model of a
+ * schema sends `null` for a member that was left out.
  */
 export function readOwnArguments<Read>(
   schema: z.ZodType<Read> & { readonly shape: object },
@@ -74,10 +73,7 @@ export function readOwnArguments<Read>(
   return { problem: problems.join('; ') };
 }
 
-/**
- * An object of any members has no `properties`: from an empty list of them, a converter that builds a model makes one that
- * drops every member.
- */
+/** Leaves out empty `properties`: from these, a converter that builds a model makes one that drops every member. */
 const jsonSchema = (schema: z.ZodType) =>
   z.toJSONSchema(schema, {
     io: 'input',
@@ -89,9 +85,9 @@ const jsonSchema = (schema: z.ZodType) =>
   });
 
 export const REQUEST_SCHEMA = jsonSchema(accessRequestArguments);
-/** Who asks by a plain tool is a model, which pays for each look. */
+/** The client of an own tool is a model, which pays for each poll. */
 export const REQUEST_POLL_MS = 60_000;
-/** How often such a client is to look, in words that cannot be read as a least number of looks. */
+/** The poll interval, in words that cannot be read as a minimum number of polls. */
 export const POLLED = `no more often than every ${REQUEST_POLL_MS / 1_000} seconds`;
 
 /** The gateway's own tools, as clients see them. */
@@ -117,29 +113,27 @@ export const OWN_TOOL_DEFINITIONS = [
   },
 ];
 
+type HoldWait = Pick<HoldSettings, 'waitSeconds'>;
+
 interface InstructionsFor {
-  /** Whether the client speaks the present revision, the only one in which there are tasks. */
+  /** Whether the client speaks the present revision, the only one with tasks. */
   readonly isModern: boolean;
   readonly rendering: Pick<Rendering, 'requestTools'>;
-  readonly holding: Pick<HoldSettings, 'waitSeconds'>;
+  readonly holding: HoldWait;
 }
 
 const WITH_TASKS =
   'With tasks, such a call returns a task: keep its id, poll tasks/get, and answer its questions with tasks/update. The tool has ' +
   'not run until the task says so. Without tasks:';
 
-/** What a client is told at the start of calls that need an approval: of nothing that its revision or the operator does not have. */
+/** The server instructions about approvals. They name only what the client's revision and the operator's settings support. */
 export function instructionsFor({ isModern, rendering, holding }: InstructionsFor): string {
-  const needed = 'Some tools need an approval before they run.';
-  const otherwise = withoutTasks(rendering, holding);
-  // What a request declares is not known here yet.
-  return isModern ? `${needed} ${WITH_TASKS} ${otherwise}` : `${needed} ${otherwise}`;
+  // The client's capabilities are not known yet.
+  const withTasks = isModern ? `${WITH_TASKS} ` : '';
+  return `Some tools need an approval before they run. ${withTasks}${withoutTasks(rendering, holding)}`;
 }
 
-function withoutTasks(
-  { requestTools }: InstructionsFor['rendering'],
-  { waitSeconds }: InstructionsFor['holding'],
-): string {
+function withoutTasks({ requestTools }: Pick<Rendering, 'requestTools'>, { waitSeconds }: HoldWait): string {
   const { requestAccess, requestStatus } = OWN_TOOLS;
   const poll = `call ${requestStatus} with it, ${POLLED}`;
   const notYet = 'The tool has not run until an answer says so.';
