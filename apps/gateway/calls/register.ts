@@ -19,12 +19,11 @@ import {
 import type { Rendering } from '../wire/rendering.ts';
 import {
   askedBy,
-  FORMS,
   forwardedMeta,
   onItsWay,
+  requestDeclaresForms,
   requestDeclaresTasks,
   type RequestContext,
-  undeclared,
 } from '../wire/request-context.ts';
 import type { Enforce } from './enforce.ts';
 import { type HoldSettings, onHoldFor } from './hold.ts';
@@ -71,9 +70,9 @@ export function registerToolCalls(server: Server, deps: ToolCallDeps, context: R
 /** Who calls, how the client can be asked, and the input that it brings. */
 function commonOf(context: RequestContext, ctx: ServerContext, clock: Clock) {
   const { caller, claims } = context;
-  const asked = askedBy(context, ctx);
-  const acceptsForm = asked.capabilities !== undefined && undeclared(FORMS, asked.capabilities) === undefined;
-  return { ...asked, caller, claims, signal: ctx.mcpReq.signal, acceptsForm, cameAt: clock.monotonicMs() };
+  const { signal } = ctx.mcpReq;
+  const acceptsForm = requestDeclaresForms(ctx);
+  return { ...askedBy(context, ctx), caller, claims, signal, acceptsForm, cameAt: clock.monotonicMs() };
 }
 
 /** `request_access`: handles the given call like a call of its own, up to the point where it would wait. An allowed call is not made. */

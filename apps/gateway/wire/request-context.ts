@@ -109,8 +109,8 @@ export function askedBy({ isModern }: { readonly isModern: boolean }, ctx: Serve
 }
 
 /**
- * Tells a client what comes of its call before the answer, on the stream of the answer. Logging is deprecated in the
- * present revision, so its clients get no log messages. What cannot be sent is lost: the client has gone, or has its answer.
+ * Sends progress and log messages to the client before the answer, on the stream of the answer. Logging is deprecated in the present
+ * revision, so its clients get no log messages. A message that cannot be sent is lost: the client has gone, or has its answer.
  */
 export const onItsWay = ({ isModern }: Pick<RequestContext, 'isModern'>, ctx: ServerContext) => ({
   onProgress: progressTo(ctx),
