@@ -2,7 +2,7 @@ import { isLegacyRequest, type AuthInfo, type McpHttpHandler } from '@modelconte
 import { subjectKey } from '../../../workflows/domain/principal.ts';
 import { callerOf } from './authentication.ts';
 import type { MethodGate } from './authorize.ts';
-import type { Subscriptions } from '../tasks/subscriptions.ts';
+import type { ServeSubscription } from '../tasks/subscriptions.ts';
 import type { RateLimit } from '../../shared/http/address-limit.ts';
 import { isAboutTasks, tooManyRequests } from '../wire/errors.ts';
 import { LISTEN } from '../wire/identifiers.ts';
@@ -15,7 +15,7 @@ export type McpEndpoint = Pick<McpHttpHandler, 'fetch'>;
 interface RequestLimitDeps {
   /** The SDK's. */
   readonly handler: McpEndpoint;
-  readonly subscriptions: Subscriptions;
+  readonly serveSubscription: ServeSubscription;
   /** Of requests about tasks, for each subject. */
   readonly polls: RateLimit;
   /** Of calls of tools, for each subject. */
@@ -31,7 +31,7 @@ interface RequestLimitDeps {
  */
 export function createRequestLimits({
   handler,
-  subscriptions,
+  serveSubscription,
   gate,
   completeTaskHeader,
   ...limits
@@ -46,7 +46,7 @@ export function createRequestLimits({
       if (denied !== undefined) return denied;
       const answer = withStatusFor(request, await handler.fetch(request, options));
       if (subjectOf(asked) !== LISTEN || !isStream(answer) || (await isLegacyRequest(request, asked))) return answer;
-      return subscriptions.serve(answer, asked, options?.authInfo);
+      return serveSubscription(answer, asked, options?.authInfo);
     },
   };
 }

@@ -88,13 +88,13 @@ export function createProtocol(
     maxSubscriptions: Infinity,
     onerror: (error) => log.debug({ err: error }, 'a request was refused by the protocol layer'),
   });
-  const subscriptions = createSubscriptions({ ...served, concurrency });
+  const serveSubscription = createSubscriptions({ ...served, concurrency });
   const polls = createRateLimit({ count: gateway.maxPollsPerSecond, seconds: 1 });
   const calls = createRateLimit({ count: gateway.maxCallsPerSecond, seconds: 1 });
   const gate = createMethodGate({ authorize, guarded: guard(log, denials), initializePasses: initialize === 'pass' });
   return {
     endpoint: createRequestLimits({
-      ...{ handler, subscriptions, polls, calls, completeTaskHeader: completesTaskHeaders(log) },
+      ...{ handler, serveSubscription, polls, calls, completeTaskHeader: completesTaskHeaders(log) },
       ...(everyMethod && { gate }),
     }),
     /** Notifies subscribed clients that a list has changed. */
