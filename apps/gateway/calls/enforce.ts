@@ -36,8 +36,7 @@ export function createEnforcement(deps: EnforcementDeps): Enforce {
     call.checkHeaders?.(tool.facts.headers.mirrored);
     const binding = bindCall(deps, call, tool);
     if ('problem' in binding || 'unusable' in binding) return refused({ reason: 'unfit', fault: binding });
-    const { requestState: state } = call;
-    const round = state === undefined ? undefined : await deps.relayedRounds.open(binding, state);
+    const round = await deps.relayedRounds.open(binding, call.requestState);
     const requirements = await missingRequirements(deps, call, tool);
     if (requirements.length > 0) return refused({ reason: 'requirements_unmet', requirements });
     const bound = { tool, binding, round };

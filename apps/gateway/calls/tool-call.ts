@@ -163,7 +163,7 @@ export interface MappedArguments {
 /** Relays the questions and the tasks of the upstream of an allowed call. @see SEP-2322, SEP-2663 */
 export interface RelayedRounds {
   /** The round that this call answers. Throws `ERR_REQUEST_STATE_INVALID` for a state of another call or caller. */
-  open(binding: CallBinding, state: string): Promise<OpenedRound | undefined>;
+  open(binding: CallBinding, state: string | undefined): Promise<OpenedRound | undefined>;
   /** Turns the upstream's error, questions or task into the caller's answer. */
   handOn(
     call: ToolCall,
