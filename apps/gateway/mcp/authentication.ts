@@ -11,7 +11,7 @@ import type { Request, RequestHandler, Response } from 'express';
 import type { Logger } from 'pino';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import { createClientDemand, NO_CLIENT, type ClientDemand } from '../../shared/auth/client-demand.ts';
-import type { AccessToken, TokenVerifier } from '../../shared/auth/access-token.ts';
+import type { TokenVerifier } from '../../shared/auth/access-token.ts';
 import { scopesFor } from '../../shared/auth/client-credentials.ts';
 import type { Config } from '../../shared/config/config.ts';
 import { senderIsKnown } from '../../shared/http/address-limit.ts';
@@ -136,7 +136,14 @@ function bearerVerifier({
 }): OAuthTokenVerifier {
   return {
     async verifyAccessToken(token) {
-      const { principal, scopes, claims, expiresAt } = await verified(verifier, token, log);
+      const { principal, scopes, claims, expiresAt } = await verifier.verify(token).catch((error: unknown) => {
+        if (error instanceof CountersignError && error.code === 'ERR_TOKEN_INVALID') {
+          throw new OAuthError(OAuthErrorCode.InvalidToken, 'The access token is not valid here');
+        }
+        // Unreadable keys are not the token's fault: the client is not told to get another token.
+        log.error({ err: error }, 'tokens cannot be checked');
+        throw error;
+      });
       if (!hasClient(principal)) throw new OAuthError(OAuthErrorCode.InvalidToken, NO_CLIENT);
       return {
         token,
@@ -148,19 +155,6 @@ function bearerVerifier({
       };
     },
   };
-}
-
-async function verified(verifier: TokenVerifier, token: string, log: Logger): Promise<AccessToken> {
-  try {
-    return await verifier.verify(token);
-  } catch (error) {
-    if (error instanceof CountersignError && error.code === 'ERR_TOKEN_INVALID') {
-      throw new OAuthError(OAuthErrorCode.InvalidToken, 'The access token is not valid here');
-    }
-    // Unreadable keys are not the token's fault: the client is not told to get another token.
-    log.error({ err: error }, 'tokens cannot be checked');
-    throw error;
-  }
 }
 
 /** The caller of a request that passed authentication. Throws for any other request, which must not get this far. */
