@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import { createResultCheck } from '../shared/schemas/schema-check.ts';
-import { connectAuthority, examineAuthority as examine, type Authority } from '../../activities/clients/authority.ts';
+import { connectAuthority, examineAuthority as examine } from '../../activities/clients/authority.ts';
 import { asProblem, type PdpProblem } from '../../activities/clients/pdp/check.ts';
 import { createRequestForms } from '../../activities/clients/access-requests/forms.ts';
 import { createRequirementChecks } from '../../activities/clients/requirements.ts';
@@ -12,11 +12,10 @@ import {
 import { rewrapDataKeys } from '../../activities/stores/key-ring.ts';
 import { createDueCalls } from '../../activities/stores/due-calls.ts';
 import { createGatedCallStore } from '../../activities/stores/gated-call.store.ts';
-import { createLifecycleStore, type LifecycleStore } from '../../activities/stores/lifecycle.store.ts';
+import { createLifecycleStore } from '../../activities/stores/lifecycle.store.ts';
 import { createSeals } from '../../activities/stores/seals.ts';
 import { createPins } from '../../activities/stores/pins.ts';
 import { createEnsureSubmitted } from '../../activities/submit-access-request.ts';
-import type { AccessRequestService } from '../../workflows/domain/ports.ts';
 import { createTokenVerifier, type TokenVerifier } from '../shared/auth/access-token.ts';
 import { type Clock, systemClock } from '../shared/clock.ts';
 import type { Config } from '../shared/config/config.ts';
@@ -31,11 +30,9 @@ import { isEntryScript, type Running, stopAll } from '../shared/lifecycle.ts';
 import { limitsOf } from '../shared/limits.ts';
 import { startExpiry } from '../shared/maintenance/expire.ts';
 import { receiveCallback } from './tasks/callbacks.ts';
-import { callOptions } from './call-options.ts';
 import { createGatewayApp } from './mcp/http.ts';
 import { createSealedStates } from './extensions/sealed-state.ts';
 import { createTaskChanges } from './tasks/watch.ts';
-import { reportPdpProblems } from './pdp-report.ts';
 import { createProtocol, type ProtocolPorts } from './mcp/server.ts';
 import { createRedaction } from './extensions/redaction.ts';
 import { createDocument, createOperator, offeredBy, type Operator } from './extensions/signature.ts';
@@ -60,40 +57,30 @@ export interface GatewayDeps {
   readonly upstreams?: UpstreamPool;
 }
 
-/** The ports that the gateway serves from. */
+/** The ports of the gateway. */
 export interface GatewayPorts extends ProtocolPorts {
   readonly upstreams: UpstreamPool;
   readonly verifier: TokenVerifier;
-  /** What keeps it from its work. Default: nothing does. */
+  /** Why the gateway cannot do its work now. Default: no problem. */
   readonly problems?: Problems;
 }
 
-/** What the gateway reaches the world through. The code that makes them closes them. */
-export interface GatewayConnections extends Omit<GatewayPorts, 'ensureSubmitted'> {
-  readonly taskChanges: ReturnType<typeof createTaskChanges>;
-  readonly accepted: ReturnType<typeof createAcceptedDescriptions>;
-  readonly store: LifecycleStore;
-  readonly dueCalls: ReturnType<typeof createDueCalls> & { rewrap(limit: number): Promise<number> };
-  readonly accessRequests: AccessRequestService;
-  /** Looks at the policy decision point. */
-  readonly check: Authority['check'];
-  close(): Promise<void>;
-}
+export type GatewayConnections = ReturnType<typeof connectGateway>;
 
 type Own = Pick<GatewayDeps, 'log' | 'clock'>;
 
-/** The configured upstreams, for gateway and worker of one process to share. The caller closes them. */
+/** The configured upstreams. Gateway and worker of one process share them. The caller closes them. */
 export function connectUpstreams(config: Config, { log, clock }: Own): UpstreamPool {
   const limits = limitsOf(config);
   const known = { settings: config.tools, fitsOutput: createResultCheck(limits) };
   return createUpstreams(config.mcpServers, log, { ...known, clock, limits });
 }
 
-/** Whether each upstream of the configuration can be used, by connections of its own. */
+/** Whether each configured upstream can be used. Opens its own connections. */
 export const examineUpstreams = (config: Config, { log, clock }: Own) =>
   examineEach(config.mcpServers, log, { clock, limits: limitsOf(config) });
 
-/** The signature as its operator sees and accepts it, over connections of the owner of the tables. The caller closes it. */
+/** The signature as the operator reads and accepts it. Needs the database role that owns the tables. The caller closes it. */
 export function openSignature(
   config: Config,
   { databaseUrl, ...own }: Own & Pick<GatewayDeps, 'databaseUrl'>,
@@ -110,13 +97,13 @@ export function openSignature(
   };
 }
 
-/** Starts the gateway on its real parts. Rejects with the listen error when the port is taken. */
+/** Rejects with the listen error when the port is taken. */
 export function startGateway(config: Config, secrets: GatewaySecrets, deps: GatewayDeps): Promise<Running> {
   return startGatewayOn(config, secrets, connectGateway(config, secrets, deps));
 }
 
-/** The real parts behind the gateway. Nothing is contacted before it is needed. */
-export function connectGateway(config: Config, secrets: GatewaySecrets, deps: GatewayDeps): GatewayConnections {
+/** The real ports of the gateway. They contact other services only when they are used. The caller closes them. */
+export function connectGateway(config: Config, secrets: GatewaySecrets, deps: GatewayDeps) {
   const own = { log: deps.log, clock: deps.clock, limits: limitsOf(config) };
   const { urls, gateway, authority, obligations } = config;
   const { pdpToken, accessRequestToken } = secrets;
@@ -131,7 +118,7 @@ export function connectGateway(config: Config, secrets: GatewaySecrets, deps: Ga
   const retentionMs = gateway.resultRetentionSeconds * 1_000;
   return {
     ...connectAuthority(authority, { pdpToken, accessRequestToken }, { pool, seals, obligations, ...own }),
-    gatedCalls: createGatedCallStore(pool, { seals, retentionMs, ...callOptions(config), ...own }),
+    gatedCalls: createGatedCallStore(pool, { seals, retentionMs, ...callOptionsOf(config), ...own }),
     taskChanges: createTaskChanges(deps.databaseUrl, own),
     accepted: createAcceptedDescriptions({
       store: createPins(pool),
@@ -142,7 +129,7 @@ export function connectGateway(config: Config, secrets: GatewaySecrets, deps: Ga
       ...own,
     }),
     store: createLifecycleStore(pool, { seals, retentionMs, ...own }),
-    dueCalls: { ...createDueCalls(pool), rewrap: (limit) => rewrapDataKeys(pool, seals, limit) },
+    dueCalls: { ...createDueCalls(pool), rewrap: (limit: number) => rewrapDataKeys(pool, seals, limit) },
     upstreams,
     requirements: createRequirementChecks(config.requirements, own),
     requestForms: createRequestForms(own.log, own),
@@ -157,7 +144,17 @@ export function connectGateway(config: Config, secrets: GatewaySecrets, deps: Ga
   };
 }
 
-/** Starts the gateway on these connections, and closes them when it stops or does not start. */
+/** How long calls wait, and how many may be open. */
+const callOptionsOf = ({ gateway, worker }: Config) => ({
+  requestTtlMs: gateway.requestTtlSeconds * 1_000,
+  firstPollMs: worker.resolutionPollMinSeconds * 1_000,
+  taskOwner: gateway.taskOwner,
+  maxOpenPerCaller: gateway.maxOpenPerCaller,
+  maxOpenPerSubject: gateway.maxOpenPerSubject ?? gateway.maxOpenPerCaller,
+  unreadMs: gateway.unreadOutcomeSeconds * 1_000,
+});
+
+/** Starts the gateway on these connections. Closes them when it stops, or when it does not start. */
 export async function startGatewayOn(
   config: Config,
   secrets: Pick<GatewaySecrets, 'callbackSecret'>,
@@ -169,7 +166,7 @@ export async function startGatewayOn(
     const ensureSubmitted = createEnsureSubmitted(connections);
     parts.push(connections.taskChanges.start(), connections.accepted.start());
     parts.push(await serveGateway(config, secrets, { ...connections, ensureSubmitted }));
-    // Workers carry deadlines out, too. What was promised of a deadline holds without them.
+    // Workers carry out deadlines as well. A deadline holds without a worker.
     parts.push(
       startExpiry({
         calls: { ...dueCalls, expire: store.expire, end: store.end },
@@ -187,9 +184,28 @@ export async function startGatewayOn(
 }
 
 /**
- * What is wrong with the configured policy decision point, as `doctor` shows it, and when the access request service answers.
- * A PDP that cannot be used is a problem as well.
+ * Logs the problems of a PDP that is not the embedded one. A PDP that does not answer yet may start after the gateway; until
+ * then no call is allowed. Never rejects.
  */
+async function reportPdpProblems(
+  { check, log }: Pick<GatewayConnections, 'check' | 'log'>,
+  url: string,
+): Promise<void> {
+  if (url.startsWith('http:')) log.warn({ url }, 'calls are sent to the policy decision point over plain http');
+  try {
+    const problems = await check();
+    for (const { weight, what, nextStep } of problems) {
+      const message = `the policy decision point: ${what}. Next: ${nextStep}`;
+      if (weight === 'fatal') log.error({ alarm: 'pdp_misconfigured' }, message);
+      else log.warn(message);
+    }
+    if (problems.length === 0) log.info({ url }, 'the policy decision point is fit for use');
+  } catch (error) {
+    log.warn({ err: error }, 'the policy decision point cannot be used yet; no call is allowed until it can');
+  }
+}
+
+/** Probes of the PDP and of the access request service, for `countersign doctor`. A PDP that cannot be used is a problem too. */
 export function examineAuthority(config: Config, { pdpToken }: Pick<GatewaySecrets, 'pdpToken'>, own: Own) {
   const examined = examine(config.authority, pdpToken, { ...own, limits: limitsOf(config) });
   return {
@@ -209,7 +225,7 @@ export async function serveGateway(
   const gatedCalls = redaction.ofTasks(ports.gatedCalls, { upstreams, accepted });
   const readDocument = createDocument(accepted, redaction, config.gateway);
   const protocol = createProtocol(config, { ...ports, gatedCalls, redaction, readDocument });
-  // Starts the upstreams before the first call needs them; who cannot be reached now is tried again later.
+  // Starts the upstreams before the first call needs them. An upstream that cannot be reached is tried again later.
   upstreams.tools().catch((error: unknown) => log.warn({ err: error }, 'the upstreams cannot be listed yet'));
   const forgetChanges = [
     upstreams.onChange((what) => protocol.notify[`${what}Changed`]()),
@@ -234,7 +250,7 @@ export async function serveGateway(
     async stop() {
       for (const forget of forgetChanges) forget();
       const closed = http.close();
-      // Streams have no end of their own, and would be cut; what else is in flight is finished first.
+      // A stream does not end by itself. Other requests in flight may finish first.
       protocol.endStreams();
       await closed;
       await protocol.close();

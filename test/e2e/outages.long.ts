@@ -68,7 +68,7 @@ const outcomeOf = async (taskId: string) => {
 const nothingOpen = () => waitFor(async () => (await openWork(stack)).length === 0);
 
 describe('without a policy decision point', () => {
-  const ERROR = later('No authorization decision could be obtained.');
+  const ERROR = later('The gateway could not get an authorization decision.');
   const signal = (name: NodeJS.Signals) => async () => stack.signal('pdp', name);
 
   it.each([
@@ -165,7 +165,8 @@ describe('without an approval service', () => {
 
 describe('without the upstream', () => {
   const NOT_REACHED = 'The tool did not run: its server cannot be reached. The call may be repeated later.';
-  const NO_ANSWER = 'The tool may have run: no answer came from its server. Check the target system before any repeat.';
+  const NO_ANSWER =
+    'The tool may have run: its server sent no answer. Check the target system before you repeat the call.';
   const lose = () => loseFileServer(stack);
   const recover = async (name?: string) => {
     allowFileServer(stack);

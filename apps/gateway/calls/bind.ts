@@ -11,10 +11,9 @@ import { SUBJECT_TYPE } from '../../shared/coaz/resolve.ts';
 import type { Config } from '../../shared/config/config.ts';
 import type { ArgumentCheck, CallFault } from '../../shared/schemas/schema-check.ts';
 import { sha256 } from '../../shared/crypto.ts';
-import type { MappedArguments, MappedCall, Sender } from './extension-ports.ts';
-import type { ToolCall } from './tool-call.ts';
+import type { MappedArguments, MappedCall, Sender, ToolCall } from './tool-call.ts';
 
-/** Deeper arguments are refused here, with a reason, before a service that follows them less far fails over them. */
+/** Deeper arguments are refused here, with a reason, before a service with a lower limit fails on them. */
 const MAX_DEPTH = 64;
 
 export interface BindingDeps {
@@ -25,7 +24,7 @@ export interface BindingDeps {
   readonly log: Logger;
 }
 
-/** Captures the call before anything is asked about it: what is decided on is what will run. Throws a `MappingError`. */
+/** Captures the call before the PDP is asked: the call that is decided on is the call that runs. Throws a `MappingError`. */
 export function bindCall(
   deps: BindingDeps,
   call: Pick<ToolCall, 'caller' | 'claims' | 'arguments'>,
@@ -63,7 +62,7 @@ export function bindCall(
   };
 }
 
-/** Of what the token says, no more is kept than will be looked at. */
+/** Keeps only the claims that a later check reads. */
 function keptClaims(claims: JsonObject, names: readonly string[]): { readonly claims?: JsonObject } {
   const kept = names.flatMap((name) => (Object.hasOwn(claims, name) ? [[name, claims[name] ?? null] as const] : []));
   return kept.length > 0 ? { claims: Object.fromEntries(kept) } : {};
@@ -74,15 +73,15 @@ function isNestedWithin(value: Json, levels: number): boolean {
   return levels > 0 && Object.values(value).every((member: Json) => isNestedWithin(member, levels - 1));
 }
 
-/** What the PDP is asked about the call: by the tool's own mapping where it has one, else one request by default. */
+/** The evaluation requests for the call: by the tool's own mapping if it has one, otherwise the default request. */
 function evaluationRequests(
   deps: BindingDeps,
   sender: Sender,
   call: Omit<MappedCall, 'mapping'>,
 ): ReturnType<MappedArguments['evaluationRequests']> {
   const { tool } = call;
+  const { mapping } = tool.facts;
   try {
-    const { mapping } = tool.facts;
     return mapping === undefined
       ? [evaluationRequestByDefault(deps, sender, call)]
       : deps.mappedArguments.evaluationRequests(sender, { ...call, mapping });
@@ -94,19 +93,22 @@ function evaluationRequests(
   }
 }
 
-/** What the binding asks, and, unless that is switched off, what the embedded decision point goes by (PRJ-17). */
+/** The request of the binding. Unless `coaz.callDetails` is off, it has the details that the embedded PDP decides by (PRJ-17). */
 function evaluationRequestByDefault(
   { coaz: { identityClaim, callDetails } }: Pick<BindingDeps, 'coaz'>,
   sender: Sender,
   { tool, ...call }: Omit<MappedCall, 'mapping'>,
 ): EvaluationRequest {
-  // As the upstream gave them. What hints make of them is for clients to read, and no part of any decision (HINT-004).
+  // The upstream's own annotations. Hints change them for clients only, never for a decision (HINT-004).
   const annotations = tool.definition['annotations'];
-  const isTold = callDetails && annotations !== undefined;
   return {
     subject: { type: SUBJECT_TYPE, id: identityOf(sender, identityClaim) },
     action: { name: 'tools/call' },
-    resource: { type: 'tool', id: tool.name, ...(isTold && { properties: { annotations } }) },
+    resource: {
+      type: 'tool',
+      id: tool.name,
+      ...(callDetails && annotations !== undefined && { properties: { annotations } }),
+    },
     context: {
       ...withAgent(sender, {}),
       ...(callDetails && { arguments: call.arguments, call_digest: call.callDigest }),
@@ -114,7 +116,7 @@ function evaluationRequestByDefault(
   };
 }
 
-/** The subject of a verified token, or what takes its place by agreement with the issuer (COAZ-IM-05, COAZ-IM-06). */
+/** The subject of a verified token, or the claim that replaces it by agreement with the issuer (COAZ-IM-05, COAZ-IM-06). */
 export function identityOf({ caller, claims }: Sender, claim: string): string {
   if (claim === 'sub') return caller.subject;
   const identity = ownProperty(claims, claim);
@@ -122,7 +124,7 @@ export function identityOf({ caller, claims }: Sender, claim: string): string {
   throw new MappingError(`the token has no claim "${claim}", which says on whose behalf it is used`);
 }
 
-/** The agent is always the token's; a mapping cannot change it (COAZ-SE-04). */
+/** The agent is always the token's client. A mapping cannot change it (COAZ-SE-04). */
 export function withAgent({ caller }: Sender, context: JsonObject): JsonObject {
   const { agent: _agent, ...others } = context;
   return caller.clientId === undefined ? others : { agent: caller.clientId, ...others };

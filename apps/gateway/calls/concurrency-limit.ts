@@ -1,29 +1,12 @@
-/** Something that is held open for a subject. */
-export interface Slot {
-  /** Fires when the gateway stops: what is held open is to end. */
-  readonly closing: AbortSignal;
-  release(): void;
-}
+export type ConcurrencyLimit = ReturnType<typeof createConcurrencyLimit>;
 
-/** How many streams and waiting calls are open in this process at the same time. */
-export interface ConcurrencyLimit {
-  /** `undefined` when there is no room. */
-  acquire(subject: string): Slot | undefined;
-  /** Ends every slot, and each that is acquired later. */
-  close(): void;
-}
-
-export function createConcurrencyLimit({
-  perSubject,
-  overall,
-}: {
-  perSubject: number;
-  overall: number;
-}): ConcurrencyLimit {
+/** Limits the streams and waiting calls that are open in this process at the same time. */
+export function createConcurrencyLimit({ perSubject, overall }: { perSubject: number; overall: number }) {
   const taken = new Set<{ readonly subject: string; readonly closing: AbortController }>();
   let closed = false;
   return {
-    acquire(subject) {
+    /** A slot, whose `closing` fires when the gateway stops. `undefined` if there is no room. */
+    acquire(subject: string) {
       const own = [...taken].filter((slot) => slot.subject === subject).length;
       if (taken.size >= overall || own >= perSubject) return undefined;
       const slot = { subject, closing: new AbortController() };
@@ -31,6 +14,7 @@ export function createConcurrencyLimit({
       if (closed) slot.closing.abort();
       return { closing: slot.closing.signal, release: () => void taken.delete(slot) };
     },
+    /** Ends every slot, also those that are acquired later. */
     close() {
       closed = true;
       for (const { closing } of taken) closing.abort();
@@ -38,7 +22,7 @@ export function createConcurrencyLimit({
   };
 }
 
-/** Calls back when the signal fires, or at once when it has. */
+/** Calls `act` when the signal fires, or at once if it has fired. */
 export function onAbort(signal: AbortSignal, act: () => void): void {
   if (signal.aborted) act();
   else signal.addEventListener('abort', act, { once: true });

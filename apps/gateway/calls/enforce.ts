@@ -1,5 +1,3 @@
-import type { Logger } from 'pino';
-import type { Decision } from '../../../workflows/domain/authzen/evaluation.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import type { CallBinding } from '../../../workflows/domain/gated-call/call-binding.ts';
 import type { PolicyDecisionPoint } from '../../../workflows/domain/ports.ts';
@@ -7,32 +5,30 @@ import type { Upstreams, UpstreamTool } from '../../../workflows/domain/upstream
 import type { RequirementChecks } from '../../../workflows/domain/tools/requirements.ts';
 import type { AcceptedTools } from '../../../workflows/domain/tools/accepted-descriptions.ts';
 import { bindCall, type BindingDeps } from './bind.ts';
-import type { MappedArguments, RelayedRounds } from './extension-ports.ts';
+import { type MappedArguments, refused, type RelayedRounds, type ToolCall, type ToolCallAnswer } from './tool-call.ts';
 import { forward, type AllowedCall, type ForwardingDeps } from './forward.ts';
 import { hold, type HoldingDeps } from './hold.ts';
-import { refused, type ToolCall, type ToolCallAnswer } from './tool-call.ts';
 
-export interface EnforcementDeps extends BindingDeps, HoldingDeps, ForwardingDeps {
-  readonly pdp: PolicyDecisionPoint;
-  readonly upstreams: Pick<Upstreams, 'find'> & ForwardingDeps['upstreams'];
-  readonly accepted: AcceptedTools;
-  readonly requirements: RequirementChecks;
-  readonly mappedArguments: MappedArguments;
-  readonly relayedRounds: RelayedRounds;
-  readonly settings: HoldingDeps['settings'] & ForwardingDeps['settings'];
-  readonly log: Logger;
-}
+export type EnforcementDeps = BindingDeps &
+  HoldingDeps &
+  ForwardingDeps & {
+    readonly pdp: PolicyDecisionPoint;
+    readonly upstreams: Pick<Upstreams, 'find'>;
+    readonly accepted: AcceptedTools;
+    readonly requirements: RequirementChecks;
+    readonly mappedArguments: MappedArguments;
+    readonly relayedRounds: RelayedRounds;
+  };
 
-/** Our PDP's reason where no policy permits a call and none forbids it. No caller is told another PDP's reason. */
+/** The embedded PDP's reason if no policy permits a call and none forbids it. Reasons of other PDPs are not shown to callers. */
 const NOT_PERMITTED = 'not_permitted';
 
-/**
- * The policy enforcement point: nothing reaches a tool but through it. Throws `CountersignError`s, and what `checkHeaders`
- * does; then nothing ran.
- */
 export type Enforce = (call: ToolCall) => Promise<ToolCallAnswer>;
 
-/** Find the tool, bind the call, decide on it; then forward it, hold it or refuse it. */
+/**
+ * The policy enforcement point: no call reaches a tool by another way. Find the tool, bind the call, decide on it; then forward it, hold
+ * it or refuse it. Throws `CountersignError`s, and the error of `checkHeaders`; then nothing ran.
+ */
 export function createEnforcement(deps: EnforcementDeps): Enforce {
   return async (call) => {
     const tool = await find(deps, call);
@@ -40,18 +36,17 @@ export function createEnforcement(deps: EnforcementDeps): Enforce {
     call.checkHeaders?.(tool.facts.headers.mirrored);
     const binding = bindCall(deps, call, tool);
     if ('problem' in binding || 'unusable' in binding) return refused({ reason: 'unfit', fault: binding });
-    const { requestState: state } = call;
-    const round = state === undefined ? undefined : await deps.relayedRounds.open(binding, state);
+    const round = await deps.relayedRounds.open(binding, call.requestState);
     const requirements = await missingRequirements(deps, call, tool);
     if (requirements.length > 0) return refused({ reason: 'requirements_unmet', requirements });
     const bound = { tool, binding, round };
     const answer = await decideAndAct(deps, call, bound);
-    // The call that this one would have joined ended meanwhile, or its denial got too old: the decision is taken once more.
+    // The open call that this one would join has just ended, or the denial has expired: decide once more.
     return answer ?? (await decideAndAct(deps, call, bound)) ?? busy();
   };
 }
 
-/** `undefined` for a tool that is not described as it was accepted: nothing that it says of itself is used then. */
+/** `undefined` for a tool whose description is not the accepted one: no part of that description is used. */
 async function find({ upstreams, accepted }: EnforcementDeps, call: ToolCall): Promise<UpstreamTool | undefined> {
   const tool = await upstreams.find(call.tool);
   if (tool === undefined) throw new CountersignError('ERR_TOOL_NOT_FOUND', 'no upstream has this tool');
@@ -59,7 +54,7 @@ async function find({ upstreams, accepted }: EnforcementDeps, call: ToolCall): P
   return described;
 }
 
-/** Requirements that are not met, or that cannot be checked. While there is one, the PDP is not asked about the call (REQ-014). */
+/** Requirements that are not met or cannot be checked. If there is one, the PDP is not asked about the call (REQ-014). */
 async function missingRequirements(
   { requirements: checks }: EnforcementDeps,
   { caller, claims }: ToolCall,
@@ -82,28 +77,25 @@ async function decideAndAct(
       if (call.onHold === 'reference') return refused({ reason: 'not_needed' });
       return forward(deps, call, { tool, binding, round });
     case 'requestable':
-      // A client runs a preprocessor before each prompt, and waits for no approval (PRE-009).
+      // A client runs a preprocessor before each prompt and does not wait for approvals (PRE-009).
       if (tool.facts.preprocessor) return refused({ reason: 'denied' });
-      // A call that waits begins anew: what the upstream was told and asked so far would be lost.
+      // A held call starts from the beginning, so the exchange with the upstream would be lost.
       if (round?.kind === 'relayed_round') return refused({ reason: 'not_continued' });
       return hold(deps, call, { binding, decision, asked: round });
     case 'deny':
       if (decision.unmet?.stepUps) return refused({ reason: 'step_up', stepUps: decision.unmet.stepUps });
       return refused({ reason: 'denied', ...(decision.reason === NOT_PERMITTED && { why: NOT_PERMITTED }) });
     case 'retry':
-      // No approval was presented that could become usable: there is nothing to wait for.
+      // The call presented no approval that could become usable, so there is nothing to wait for.
       return refused({ reason: 'denied' });
   }
 }
 
-/**
- * The decision on a call, and the call bound to the evaluation request that it is about: the one that an approval would be
- * for. Throws `ERR_PDP_UNAVAILABLE`.
- */
+/** The decision on a call, and the call bound to the evaluation request that an approval would be for. Throws `ERR_PDP_UNAVAILABLE`. */
 async function decide(
-  { pdp, mappedArguments }: Pick<EnforcementDeps, 'pdp' | 'mappedArguments'>,
+  { pdp, mappedArguments }: EnforcementDeps,
   binding: CallBinding,
-): Promise<{ readonly decision: Decision; readonly binding: CallBinding }> {
+): ReturnType<MappedArguments['decide']> {
   if (binding.others !== undefined) return mappedArguments.decide(pdp, { ...binding, others: binding.others });
   return { decision: await pdp.evaluate(binding.evaluation, undefined, binding.claims), binding };
 }

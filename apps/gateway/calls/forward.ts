@@ -1,18 +1,11 @@
 import type { Logger } from 'pino';
-import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import type { CallBinding } from '../../../workflows/domain/gated-call/call-binding.ts';
-import type {
-  InvocationResult,
-  RelayedAnswer,
-  UpstreamRelay,
-  UpstreamTool,
-} from '../../../workflows/domain/upstream-ports.ts';
+import type { RelayedAnswer, UpstreamRelay, UpstreamTool } from '../../../workflows/domain/upstream-ports.ts';
 import type { ToolFacts } from '../../../workflows/domain/tools/tool-facts.ts';
 import type { Redaction } from '../extensions/redaction.ts';
 import type { OpenedRound } from '../extensions/sealed-state.ts';
 import { conversationOf } from '../wire/request-context.ts';
-import type { RelayedRounds } from './extension-ports.ts';
-import type { ToolCall, ToolCallAnswer } from './tool-call.ts';
+import type { RelayedRounds, ToolCall, ToolCallAnswer } from './tool-call.ts';
 
 export interface ForwardingDeps {
   readonly upstreams: Pick<UpstreamRelay, 'relay'>;
@@ -25,29 +18,23 @@ export interface ForwardingDeps {
   readonly log: Logger;
 }
 
-/** An allowed call of a tool, and the round of input that it comes back from. */
+/** An allowed call of a tool, and the round of input that it answers. */
 export interface AllowedCall {
   readonly tool: UpstreamTool;
   readonly binding: CallBinding;
   readonly round: OpenedRound | undefined;
 }
 
-const NOTHING_ON_ITS_WAY: Pick<ToolCall, 'onProgress' | 'onLog'> = {};
-
-/** Sends an allowed call to its upstream, once, and answers what the caller gets of the answer. */
+/** Sends an allowed call to its upstream, once, and returns the caller's answer. */
 export async function forward(deps: ForwardingDeps, call: ToolCall, allowed: AllowedCall): Promise<ToolCallAnswer> {
   const { tool, binding } = allowed;
   const answer = await send(deps, call, allowed);
   noteAllowedCall(deps, binding, { facts: tool.facts, result: answer });
-  const ran = (outcome: InvocationResult): ToolCallAnswer => ({
-    kind: 'ran',
-    outcome: deps.redaction.ofResult(tool.facts, outcome),
-  });
   switch (answer.kind) {
     case 'result':
     case 'not_sent':
     case 'no_answer':
-      return ran(answer);
+      return { kind: 'ran', outcome: deps.redaction.ofResult(tool.facts, answer) };
     case 'error':
     case 'input_required':
     case 'task':
@@ -55,7 +42,7 @@ export async function forward(deps: ForwardingDeps, call: ToolCall, allowed: All
   }
 }
 
-/** What a tool asks or logs on its way may be a part of its result, so it is withheld where the result is. */
+/** Questions, progress and log messages of a tool may hold parts of its result, so they are withheld if the result is. */
 function send(
   { upstreams, redaction, settings }: ForwardingDeps,
   call: ToolCall,
@@ -64,10 +51,10 @@ function send(
   const { upstream, upstreamTool, toolDigest, caller } = binding;
   const { arguments: args, meta, capabilities } = call;
   const isWithheld = redaction.withholds(tool.facts);
-  const { onProgress, onLog } = isWithheld ? NOTHING_ON_ITS_WAY : call;
-  // The result of a task can be withheld when it is read.
+  const { onProgress, onLog } = isWithheld ? {} : call;
+  // Tasks stay: the result of a task is withheld when it is read.
   const { extensions } = capabilities ?? {};
-  const tasksAlone: JsonObject = extensions === undefined ? {} : { extensions };
+  const tasksAlone = extensions === undefined ? {} : { extensions };
   const asked = { ...call, capabilities: isWithheld ? tasksAlone : capabilities };
   return upstreams.relay(
     {
@@ -84,7 +71,7 @@ function send(
   );
 }
 
-/** The only trace of a call that needed no approval. How loud it is depends on what the tool does (HINT-009). */
+/** The only trace of a call that needed no approval. Its log level depends on the effect of the tool (HINT-009). */
 function noteAllowedCall(
   { log }: Pick<ForwardingDeps, 'log'>,
   { tool, caller }: CallBinding,

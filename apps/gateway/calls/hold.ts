@@ -18,13 +18,18 @@ import { logScope } from '../../shared/log-scope.ts';
 import { randomText } from '../../shared/crypto.ts';
 import { watchTasks, type TaskWatchDeps } from '../tasks/watch.ts';
 import type { ConcurrencyLimit } from './concurrency-limit.ts';
-import type { RequestableCall, RequestInput } from './extension-ports.ts';
-import { refused, type OnHold, type ToolCall, type ToolCallAnswer } from './tool-call.ts';
+import {
+  type OnHold,
+  refused,
+  type RequestableCall,
+  type RequestInput,
+  type ToolCall,
+  type ToolCallAnswer,
+} from './tool-call.ts';
 
 export interface HoldingDeps extends TaskWatchDeps {
   readonly gatedCalls: Pick<GatedCalls, 'open' | 'findOpen' | 'findTask' | 'ownerOf'> & TaskWatchDeps['gatedCalls'];
   readonly ensureSubmitted: EnsureSubmitted;
-  /** Asks for what an access request needs beside the call. */
   readonly requestInput: RequestInput;
   /** Of access requests, for each subject. */
   readonly submissions: RateLimit;
@@ -37,15 +42,15 @@ export interface HoldingDeps extends TaskWatchDeps {
   readonly log: Logger;
 }
 
-/** What the operator chose for clients without tasks. */
+/** The operator's settings for clients without tasks. */
 export interface HoldSettings {
-  /** How long their calls wait. Zero: not at all. */
+  /** How long their calls wait. Zero: they do not wait. */
   readonly waitSeconds: number;
-  /** Whether clients that could declare tasks have to; or for which tools. */
+  /** Whether clients that can declare tasks must do so, or for which tools. */
   readonly demandTasks: boolean | readonly string[];
 }
 
-/** What a client gets for a call that goes on hold. A client of an earlier revision can declare no tasks, so none are demanded of it. */
+/** Clients of earlier revisions cannot declare tasks, so the gateway does not demand tasks of them. */
 export function onHoldFor(
   {
     isModern,
@@ -60,7 +65,7 @@ export function onHoldFor(
   return waitSeconds > 0 ? 'wait' : 'words';
 }
 
-/** Puts a call that an approval could cure on hold, as its client can have it. `undefined`: the decision has to be taken again. */
+/** Puts a call that needs an approval on hold, in the form that its client supports. `undefined`: the decision has to be taken again. */
 export async function hold(
   deps: HoldingDeps,
   call: ToolCall,
@@ -77,8 +82,8 @@ export async function hold(
 }
 
 /**
- * Waits until the call has ended, for as long as is configured, the caller stays and the gateway runs. What is waited for
- * stays open. Above the limit on waiting calls there is no wait.
+ * Waits until the call has ended, the configured time is over, the caller leaves or the gateway stops. The call stays open. Above the
+ * limit on waiting calls it does not wait.
  */
 async function waitForEnd(
   deps: HoldingDeps,
@@ -98,13 +103,13 @@ async function waitForEnd(
     slot.release();
   }
   if (isTerminal(last.state) || signal.aborted) return last;
-  // A notice may have been lost: what is said of the call is how it stands now.
+  // A notice may have been lost, so the call is read once more.
   return (await deps.gatedCalls.readTask(taskId, owner)) ?? last;
 }
 
 /**
- * Requests an approval: the call becomes a task. Where the request needs more than the call, the client is asked first, and
- * nothing is opened before it has answered. `undefined` when the decision has to be taken again.
+ * Requests an approval, so that the call becomes a task. If the request needs input, the client is asked first, and nothing is opened
+ * before it has answered. `undefined`: the decision has to be taken again.
  */
 async function requestApproval(
   deps: HoldingDeps,
@@ -126,9 +131,9 @@ async function requestApproval(
 }
 
 /**
- * Opens the gated call, or joins the open one for the same call, and hands its task out only when the access request
- * service has given its handle. Nothing is opened for a caller that has gone. One that goes later changes nothing: what is
- * opened is submitted, and a repeated call finds the same task.
+ * Opens the gated call, or joins the open one for the same call. Returns its task once the access request service has given its handle.
+ * Nothing is opened for a caller that has gone. If the caller leaves later, the opened call is still submitted, and a repeated call finds
+ * the same task.
  */
 async function openTask(
   deps: HoldingDeps,
@@ -149,7 +154,7 @@ async function openTask(
   if (opened.kind === 'unwanted') return { kind: 'ran', outcome: { kind: 'not_sent', cause: 'the caller has gone' } };
   if (opened.kind === 'late') throw new CountersignError('ERR_REQUEST_STATE_INVALID', 'the answers came too late');
   if (opened.kind === 'redeemed') {
-    // The same answers again: the same task, also where it has ended.
+    // The same answers get the same task, even if it has ended.
     const view = await deps.gatedCalls.findTask(opened.taskId, deps.gatedCalls.ownerOf(caller));
     if (view !== undefined) return { kind: 'held', as: 'task', view };
   }
@@ -157,7 +162,7 @@ async function openTask(
   return joinTask(deps, binding, opened);
 }
 
-/** An identical call that was carried out before, for its caller, who was not told yet how it ended. */
+/** An identical call that was carried out before, and whose outcome its caller has not read yet. */
 async function earlierTask(
   { gatedCalls }: Pick<HoldingDeps, 'gatedCalls'>,
   { caller }: Pick<CallBinding, 'caller'>,
@@ -167,7 +172,7 @@ async function earlierTask(
   return view && { kind: 'held', as: 'task', view, isEarlier: true };
 }
 
-/** Hands the task of an open call out as soon as the access request service has given its handle. */
+/** The task of an open call, once the access request service has given its handle. */
 async function joinTask(
   { ensureSubmitted, gatedCalls }: Pick<HoldingDeps, 'ensureSubmitted' | 'gatedCalls'>,
   { caller }: Pick<CallBinding, 'caller'>,
@@ -185,7 +190,7 @@ async function joinTask(
   }
 }
 
-/** A call that opened nothing, because it joined another, say, is not counted. @see APPR-196 */
+/** Counts only a call that opened a request, not one that joined an open request. @see APPR-196 */
 async function openWithinLimit(
   { gatedCalls, submissions }: Pick<HoldingDeps, 'gatedCalls' | 'submissions'>,
   opening: Opening,

@@ -1,25 +1,33 @@
-import type { CallToolRequest, CallToolResult, Server, ServerContext } from '@modelcontextprotocol/server';
+import type { CallToolResult, Server, ServerContext } from '@modelcontextprotocol/server';
 import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
+import { CountersignError } from '../../../workflows/domain/errors.ts';
 import type { GatedCalls } from '../../../workflows/domain/ports.ts';
+import type { Principal } from '../../../workflows/domain/principal.ts';
 import type { Clock } from '../../shared/clock.ts';
-import type { Enforce } from './enforce.ts';
-import { onHoldFor, type HoldSettings } from './hold.ts';
-import { requestAccess, requestStatus } from './own-tools.ts';
-import { OWN_TOOLS } from '../wire/identifiers.ts';
 import { headerCheck } from '../wire/headers.ts';
+import { OWN_TOOLS } from '../wire/identifiers.ts';
+import { accessRequestArguments, readOwnArguments, statusArguments } from '../wire/own-tools.ts';
 import { renderAnswer } from '../wire/render-answer.ts';
-import type { Rendering } from '../wire/rendering.ts';
-import type { ToolCall } from './tool-call.ts';
 import {
-  FORMS,
-  undeclared,
-  forwardedMeta,
+  renderInvalidArguments,
+  renderRecent,
+  renderRequest,
+  renderUnknownRequest,
+  withEmptyArguments,
+  withRequest,
+} from '../wire/render-request.ts';
+import type { Rendering } from '../wire/rendering.ts';
+import {
   askedBy,
-  requestDeclaresTasks,
+  forwardedMeta,
   onItsWay,
+  requestDeclaresForms,
+  requestDeclaresTasks,
   type RequestContext,
-  type Asked,
 } from '../wire/request-context.ts';
+import type { Enforce } from './enforce.ts';
+import { type HoldSettings, onHoldFor } from './hold.ts';
+import type { ToolCall } from './tool-call.ts';
 
 export interface ToolCallDeps {
   readonly rendering: Rendering;
@@ -29,53 +37,79 @@ export interface ToolCallDeps {
   readonly clock: Clock;
 }
 
-/** What a call has, whichever tool it is of. */
-type CommonPart = Asked & Pick<ToolCall, 'caller' | 'claims' | 'signal' | 'acceptsForm' | 'cameAt'>;
+/** The newest requests that one answer lists. A model reads the list. */
+const MAX_LISTED = 20;
 
 /** `tools/call`. */
 export function registerToolCalls(server: Server, deps: ToolCallDeps, context: RequestContext): void {
-  const { guarded } = context;
+  const { guarded, isModern } = context;
+  const { enforce, rendering } = deps;
   server.setRequestHandler('tools/call', ({ params }, ctx) => {
-    const { name, arguments: args } = params;
+    const { name: tool, arguments: args } = params;
     const of = commonOf(context, ctx, deps.clock);
-    if (deps.rendering.requestTools && name === OWN_TOOLS.requestStatus) {
+    if (rendering.requestTools && tool === OWN_TOOLS.requestStatus) {
       return guarded('tools/call', () => requestStatus(deps, of.caller, args));
     }
-    if (deps.rendering.requestTools && name === OWN_TOOLS.requestAccess) {
+    if (rendering.requestTools && tool === OWN_TOOLS.requestAccess) {
       return guarded('tools/call', () => requestAccess(deps, of, args), 'call');
     }
-    const client = { isModern: context.isModern, declaresTasks: requestDeclaresTasks(ctx) };
-    const onHold = onHoldFor({ ...client, tool: name }, deps.holding);
-    // Of a call that is waited for, a failure must not say that its tool did not run.
-    const failureOf = onHold === 'wait' ? 'request' : 'call';
-    const checkHeaders = context.isModern ? headerCheck(ctx.http?.req, (args ?? {}) as JsonObject) : undefined;
+    const onHold = onHoldFor({ isModern, declaresTasks: requestDeclaresTasks(ctx), tool }, deps.holding);
+    const given = (args ?? {}) as JsonObject;
+    const checkHeaders = isModern ? headerCheck(ctx.http?.req, given) : undefined;
+    const call = { ...of, ...onItsWay(context, ctx), onHold, checkHeaders, tool, arguments: given };
     return guarded(
       'tools/call',
-      () => callTool(deps, { ...of, ...onItsWay(context, ctx), onHold, checkHeaders }, params),
-      failureOf,
+      async () =>
+        renderAnswer(await enforce({ ...call, meta: forwardedMeta(params._meta) }), rendering) as CallToolResult,
+      // A call that waits may run, so its failure must not say that the tool did not run.
+      onHold === 'wait' ? 'request' : 'call',
     );
   });
 }
 
-/** A call of an upstream's tool. */
-async function callTool(
-  { enforce, rendering }: ToolCallDeps,
-  of: Omit<ToolCall, 'tool' | 'arguments' | 'meta'>,
-  params: CallToolRequest['params'],
-): Promise<CallToolResult> {
-  const answer = await enforce({
-    ...of,
-    tool: params.name,
-    arguments: (params.arguments ?? {}) as JsonObject,
-    meta: forwardedMeta(params._meta),
-  });
-  return renderAnswer(answer, rendering) as CallToolResult;
+/** Who calls, how the client can be asked, and the input that it brings. */
+function commonOf(context: RequestContext, ctx: ServerContext, clock: Clock) {
+  const { caller, claims } = context;
+  const { signal } = ctx.mcpReq;
+  const acceptsForm = requestDeclaresForms(ctx);
+  return { ...askedBy(context, ctx), caller, claims, signal, acceptsForm, cameAt: clock.monotonicMs() };
 }
 
-/** Who calls, what the request can be answered with, and what it brings in answer. */
-function commonOf(context: RequestContext, ctx: ServerContext, clock: Clock): CommonPart {
-  const { caller, claims } = context;
-  const asked = askedBy(context, ctx);
-  const acceptsForm = asked.capabilities !== undefined && undeclared(FORMS, asked.capabilities) === undefined;
-  return { ...asked, caller, claims, signal: ctx.mcpReq.signal, acceptsForm, cameAt: clock.monotonicMs() };
+/** `request_access`: handles the given call like a call of its own, up to the point where it would wait. An allowed call is not made. */
+async function requestAccess(
+  { enforce, rendering }: ToolCallDeps,
+  of: Omit<ToolCall, 'tool' | 'arguments' | 'onHold'>,
+  params: unknown,
+): Promise<CallToolResult> {
+  const wanted = readOwnArguments(accessRequestArguments, params);
+  if ('problem' in wanted) return renderInvalidArguments(wanted.problem);
+  const { tool, arguments: args } = wanted.read;
+  try {
+    const answer = await enforce({ ...of, tool, arguments: args, onHold: 'reference' });
+    const rendered = renderAnswer(answer, rendering) as CallToolResult;
+    if (answer.kind === 'held') return withRequest(rendered, answer);
+    const isUnfit = answer.kind === 'refused' && answer.refusal.reason === 'unfit';
+    return isUnfit && Object.keys(args).length === 0 ? withEmptyArguments(rendered) : rendered;
+  } catch (error) {
+    if (!(error instanceof CountersignError) || error.code !== 'ERR_TOOL_NOT_FOUND') throw error;
+    return renderInvalidArguments('no tool has this name');
+  }
+}
+
+/**
+ * `get_request_status`: the caller's own call, as `tasks/get` reads it. Another caller's reference and an unknown reference get the same
+ * answer. Without a reference: the caller's newest requests.
+ */
+async function requestStatus(
+  { gatedCalls, rendering }: ToolCallDeps,
+  caller: Principal,
+  params: unknown,
+): Promise<CallToolResult> {
+  const asked = readOwnArguments(statusArguments, params);
+  if ('problem' in asked) return renderInvalidArguments(asked.problem);
+  const { reference } = asked.read;
+  const owner = gatedCalls.ownerOf(caller);
+  if (reference === undefined) return renderRecent(await gatedCalls.recent(owner, MAX_LISTED));
+  const view = await gatedCalls.readTask(gatedCalls.taskIdOf(reference), owner);
+  return view === undefined ? renderUnknownRequest() : withRequest(renderRequest(view, rendering), { view });
 }

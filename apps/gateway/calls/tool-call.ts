@@ -1,53 +1,62 @@
-import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import type { StepUp } from '../../../workflows/domain/authzen/obligation.ts';
-import type { GatedCallView } from '../../../workflows/domain/ports.ts';
+import type { Decision, EvaluationRequest } from '../../../workflows/domain/authzen/evaluation.ts';
+import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
+import type { CallBinding, RequesterInput } from '../../../workflows/domain/gated-call/call-binding.ts';
+import type { GatedCallView, PolicyDecisionPoint } from '../../../workflows/domain/ports.ts';
+import type { Principal } from '../../../workflows/domain/principal.ts';
 import type {
   InvocationResult,
   LogMessage,
   Progress,
+  RelayedAnswer,
   UpstreamRound,
   UpstreamTask,
+  UpstreamTool,
 } from '../../../workflows/domain/upstream-ports.ts';
-import type { Principal } from '../../../workflows/domain/principal.ts';
-import type { MirroredArgument } from '../../../workflows/domain/tools/mirrored-arguments.ts';
 import type { RequestForm } from '../../../workflows/domain/submission-input/request-form.ts';
+import type { MirroredArgument } from '../../../workflows/domain/tools/mirrored-arguments.ts';
+import type { ToolMapping } from '../../../workflows/domain/tools/tool-facts.ts';
 import type { CallFault } from '../../shared/schemas/schema-check.ts';
+import type { OpenedRound } from '../extensions/sealed-state.ts';
 import type { Asked } from '../wire/request-context.ts';
 
-/** What a caller gets for a call that an approval could cure. */
+/** Who sends a message, and the claims of the verified token. */
+export interface Sender {
+  readonly caller: Principal;
+  readonly claims: JsonObject;
+}
+
+/** How a call that needs an approval is put on hold. */
 export type OnHold =
   /** A task. */
   | 'task'
-  /** A request reference. The caller asks for the approval only: the call is not forwarded, even if policy allows it. */
+  /** A request reference. The caller wants the approval alone: the call is not forwarded, even if policy allows it. */
   | 'reference'
   /** The result, if the call ends soon; else a request reference. */
   | 'wait'
-  /** Words. Nothing is opened. */
+  /** A text. Nothing is opened. */
   | 'words'
   /** The error of a missing capability. Nothing is opened. */
   | 'error';
 
 /** One `tools/call` of an authenticated caller. */
-export interface ToolCall extends Asked {
-  readonly caller: Principal;
-  /** Of the caller's token. */
-  readonly claims: JsonObject;
+export interface ToolCall extends Asked, Sender {
   readonly tool: string;
   readonly arguments: JsonObject;
-  /** Throws when a header of the request does not repeat one of these. Missing where headers repeat nothing. */
+  /** Throws when a header of the request does not repeat its argument. Missing in revisions without such headers. */
   readonly checkHeaders?: ((mirrored: readonly MirroredArgument[]) => void) | undefined;
-  /** What of the call's metadata the upstream may see. */
+  /** The part of the call's metadata that the upstream may see. */
   readonly meta?: JsonObject | undefined;
   /** Whether this request can be answered with a form. */
   readonly acceptsForm: boolean;
   readonly onHold: OnHold;
-  /** When the call came, by the monotonic clock. */
+  /** When the call arrived, by the monotonic clock. */
   readonly cameAt: number;
   /** Fires when the caller has gone. */
   readonly signal: AbortSignal;
-  /** Gets the progress of the tool, if the caller asked for it. Never called for a call that became a task. */
+  /** Gets the progress of the tool, if the caller asked for it. Never called for a task. */
   readonly onProgress?: ((progress: Progress) => void) | undefined;
-  /** Gets what the tool logs, if the caller can read that. Never called for a call that became a task. */
+  /** Gets the log messages of the tool, if the caller can read them. Never called for a task. */
   readonly onLog?: ((message: LogMessage) => void) | undefined;
 }
 
@@ -56,21 +65,21 @@ export interface Ran {
   readonly kind: 'ran';
   readonly outcome:
     | InvocationResult
-    /** The upstream opened a task, which its owner knows by this id. */
+    /** The upstream opened a task. Its owner knows it by this id. */
     | { readonly kind: 'task'; readonly taskId: string; readonly task: UpstreamTask };
 }
 
-/** The call is on hold, or was and has ended by now. */
+/** The call is on hold, or was on hold and has ended. */
 export interface Held {
   readonly kind: 'held';
   readonly view: GatedCallView;
-  /** `reference`: the caller cannot have a task, and knows the call by its request reference. `waited`: it is on hold still, after a wait. */
+  /** `reference`: the caller has no task, and knows the call by its request reference. `waited`: still on hold after a wait. */
   readonly as: 'task' | 'reference' | 'waited';
-  /** An identical call ran before, and its caller is told only now how it ended. Nothing was opened. */
+  /** An identical call ran before, and its caller has not read the outcome yet. Nothing was opened. */
   readonly isEarlier?: true;
 }
 
-/** A form, and what the client sends back with the answer. */
+/** A form, and the state that the client sends back with its answer. */
 export interface FormRound {
   readonly kind: 'form';
   readonly key: string;
@@ -78,20 +87,20 @@ export interface FormRound {
   readonly requestState: string;
 }
 
-/** What an upstream asks, as its client gets it. */
+/** An upstream's questions, as the client gets them. */
 export interface RelayedRound extends Omit<UpstreamRound, 'kind' | 'requestState'> {
   readonly kind: 'relayed_round';
   /** Ours: it holds the upstream's. */
   readonly requestState: string;
 }
 
-/** What only a client can be told that declares more. */
+/** The client has to declare more capabilities to get the answer. */
 export interface Undeclared {
   readonly kind: 'undeclared';
   readonly requiredCapabilities: JsonObject;
 }
 
-/** The client is asked first: for what an access request needs, or for what the upstream of an allowed call needs. Nothing was opened. */
+/** The client is asked first, for input of an access request or of the upstream of an allowed call. Nothing was opened. */
 export interface Asks {
   readonly kind: 'asks';
   readonly round: FormRound | RelayedRound;
@@ -99,12 +108,12 @@ export interface Asks {
 
 /** Why nothing ran and nothing is on hold. */
 export type Refusal =
-  /** `not_permitted`: no policy permits the call, and none forbids it; the operator may have forgotten it. */
+  /** `not_permitted`: no policy permits the call, and none forbids it. The operator may have forgotten it. */
   | { readonly reason: 'denied'; readonly why?: 'not_permitted' }
-  /** Policy demands that the caller signs in otherwise, and that is all that it demands. */
+  /** A stronger sign-in is the only thing that policy requires. */
   | { readonly reason: 'step_up'; readonly stepUps: readonly StepUp[] }
   | { readonly reason: 'too_many' }
-  /** An approval was asked for, and the call needs none. */
+  /** An approval was requested, but the call needs none. */
   | { readonly reason: 'not_needed' }
   /** An approval could be requested, but the client cannot hold a task. */
   | { readonly reason: 'needs_tasks' }
@@ -114,11 +123,11 @@ export type Refusal =
   | { readonly reason: 'needs_forms' }
   /** The access request lacks input: the caller gave none, or its catalogs cannot be used. */
   | { readonly reason: 'not_requested'; readonly why: 'not_given' | 'nothing_to_choose' }
-  /** The tool is not described as the operator accepted it, or not accepted yet. The PDP was not asked. */
+  /** The tool's description is not the accepted one, or is not accepted yet. The PDP was not asked. */
   | { readonly reason: 'not_accepted' }
-  /** The upstream needs to ask, or to open a task, and the client did not declare that it can be asked. */
+  /** The upstream needs to ask, or to open a task, and the client did not declare that it supports that. */
   | { readonly reason: 'undeclared'; readonly requiredCapabilities: Undeclared['requiredCapabilities'] }
-  /** The client answers what the upstream asked, but by now the call needs an approval. Nothing was sent. */
+  /** The client answers the upstream's questions, but policy now requires an approval. Nothing was sent. */
   | { readonly reason: 'not_continued' }
   /** The call cannot be made. The PDP was not asked. */
   | { readonly reason: 'unfit'; readonly fault: CallFault }
@@ -134,3 +143,54 @@ export interface Refused {
 export type ToolCallAnswer = Ran | Held | Asks | Refused;
 
 export const refused = (refusal: Refusal): Refused => ({ kind: 'refused', refusal });
+
+/** The call that a tool's mapping reads. */
+export interface MappedCall {
+  readonly tool: UpstreamTool;
+  readonly mapping: ToolMapping;
+  readonly arguments: JsonObject;
+  readonly callDigest: string;
+}
+
+/** Makes evaluation requests by a tool's own mapping, in place of the default one. @see COAZ */
+export interface MappedArguments {
+  /** Throws a `MappingError` when the mapping cannot be used for this call; then the PDP is not asked. */
+  evaluationRequests(
+    sender: Sender,
+    call: MappedCall,
+  ): readonly [evaluation: EvaluationRequest, ...others: EvaluationRequest[]];
+  /** Decides on a call that has several evaluation requests. Throws `ERR_PDP_UNAVAILABLE`. */
+  decide(
+    pdp: PolicyDecisionPoint,
+    binding: CallBinding & { readonly others: readonly EvaluationRequest[] },
+  ): Promise<{ readonly decision: Decision; readonly binding: CallBinding }>;
+}
+
+/** Relays the questions and the tasks of the upstream of an allowed call. @see SEP-2322, SEP-2663 */
+export interface RelayedRounds {
+  /** The round that this call answers. Throws `ERR_REQUEST_STATE_INVALID` for a state of another call or caller. */
+  open(binding: CallBinding, state: string | undefined): Promise<OpenedRound | undefined>;
+  /** Turns the upstream's error, questions or task into the caller's answer. */
+  handOn(
+    call: ToolCall,
+    of: { readonly tool: UpstreamTool; readonly binding: CallBinding },
+    answer: Exclude<RelayedAnswer, { kind: 'result' | 'not_sent' | 'no_answer' }>,
+  ): Promise<ToolCallAnswer>;
+}
+
+/** A denied call for which policy offers to request an approval. */
+export interface RequestableCall {
+  readonly binding: CallBinding;
+  readonly decision: Extract<Decision, { kind: 'requestable' }>;
+  /** The round of input that the call answers. */
+  readonly asked: Extract<OpenedRound, { kind: 'form' }> | undefined;
+}
+
+/** Collects the input that an access request needs beside the call. @see SEP-2848, collecting submission input */
+export interface RequestInput {
+  /** Asks the client for input, or returns the complete input. Nothing is opened or stored before that. */
+  collect(
+    call: ToolCall,
+    requestable: RequestableCall & { readonly schemaUrl: string },
+  ): Promise<ToolCallAnswer | { readonly kind: 'complete'; readonly input: RequesterInput }>;
+}

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import { type EvaluationRequest, joinDecisions } from '../../../workflows/domain/authzen/evaluation.ts';
-import { type Json, ownProperty } from '../../../workflows/domain/canonical-json.ts';
+import { ownProperty } from '../../../workflows/domain/canonical-json.ts';
 import type { UpstreamTool } from '../../../workflows/domain/upstream-ports.ts';
 import type { ToolMapping } from '../../../workflows/domain/tools/tool-facts.ts';
 import { compileMapping, expressionsIn, type Mapping } from '../../shared/coaz/mapping.ts';
@@ -9,7 +9,7 @@ import { createSlowMappings, type MappingTime, resolveMapping, SUBJECT_TYPE } fr
 import type { Config } from '../../shared/config/config.ts';
 import type { Timing } from '../../shared/limits.ts';
 import { identityOf, withAgent } from '../calls/bind.ts';
-import type { MappedArguments, MappedCall, Sender } from '../calls/extension-ports.ts';
+import type { MappedArguments, MappedCall, Sender } from '../calls/tool-call.ts';
 import { MAPPED_METHODS } from '../mcp/authorize.ts';
 
 interface MappedArgumentsDeps extends Timing {
@@ -48,19 +48,19 @@ function evaluationRequests(
   const params = { name: tool.name, arguments: call.arguments };
   const requests = resolveMapping(form, { params, token: sender.claims, identity }, deps);
   const { type, id } = requests[0].subject;
-  // Under another type, policies would not know the caller, and nothing that they hold against it would count.
+  // Under another type, policies would not know the caller, and a forbid for the caller would not apply.
   const isCaller = id === identity && (type === SUBJECT_TYPE || mapping.by === 'operator');
   if (!isCaller) allowOtherSubject(deps, tool, form);
   const anchored = (request: EvaluationRequest): EvaluationRequest => {
     if (mapping.by === 'upstream') checkVocabulary(request, tool.name);
     if (Object.hasOwn(request.context, 'approval')) {
-      throw new MappingError('context.approval is not for mappings to say');
+      throw new MappingError('a mapping must not set context.approval');
     }
     return {
       ...request,
       context: {
         ...withAgent(sender, request.context),
-        // Approvers see the whole call, also where the mapping tells policies less of it.
+        // Approvers see the whole call, even if the mapping passes less to policies.
         ...(callDetails && { arguments: call.arguments, call_digest: call.callDigest, tool: tool.name }),
       },
     };
@@ -69,38 +69,36 @@ function evaluationRequests(
   return [anchored(first), ...others.map(anchored)];
 }
 
-/** Throws unless the operator takes this upstream's word for whom calls are made. @see COAZ-SU-04 */
+/** Throws unless the operator lets this upstream name the subject. @see COAZ-SU-04 */
 function allowOtherSubject({ config, log }: MappedArgumentsDeps, tool: UpstreamTool, mapping: Mapping): void {
   const { mcpServers, gateway } = config;
   if (ownProperty(mcpServers, tool.upstream)?.mappingsMayNameSubject !== true) {
     throw new MappingError(
-      `subject is not of the type ${SUBJECT_TYPE}, or its id is not what the token says of its ${gateway.coaz.identityClaim}`,
+      `subject must have the type ${SUBJECT_TYPE}, and the ${gateway.coaz.identityClaim} of the token as its id`,
     );
   }
   const from = sourceOf(mapping);
   log.warn({ audit: 'subject_override', tool: tool.name, from }, 'a mapping asks about another subject');
 }
 
-/** What was made of mappings, and what is wrong with them: each is read once. */
+/** Compiled mappings, and the errors of others: each is compiled once. */
 const known = new WeakMap<ToolMapping, Mapping | MappingError>();
 
 function compiled(mapping: ToolMapping): Mapping {
-  const found = known.get(mapping) ?? compile(mapping.content);
-  known.set(mapping, found);
+  const found = known.get(mapping);
   if (found instanceof MappingError) throw found;
-  return found;
-}
-
-function compile(content: Json): Mapping | MappingError {
+  if (found !== undefined) return found;
   try {
-    return compileMapping(content);
+    const made = compileMapping(mapping.content);
+    known.set(mapping, made);
+    return made;
   } catch (error) {
-    if (error instanceof MappingError) return error;
+    if (error instanceof MappingError) known.set(mapping, error);
     throw error;
   }
 }
 
-/** Where a subject comes from that is not the token's: from the message is worse (COAZ-SU-05). */
+/** The source of a subject that is not the token's. A subject from the message is worse (COAZ-SU-05). */
 function sourceOf({ shared, evaluations: [first] }: Mapping): 'token' | 'message' {
   const { subject } = shared.subject === undefined ? (first ?? {}) : shared;
   if (subject === undefined) return 'token';
@@ -110,22 +108,21 @@ function sourceOf({ shared, evaluations: [first] }: Mapping): 'token' | 'message
 
 const TOOLS_CALL = 'tools/call';
 const TOOL = 'tool';
-/** Those that have no other use. */
+/** Method names that have no other meaning. */
 const PROTOCOL_WORDS = MAPPED_METHODS.filter((method) => method.includes('/') || method === 'initialize');
 
 /**
- * Keeps an upstream from speaking in the words of the default mappings about anything but its own tool. A policy about
- * `tools/call` and another tool means that tool: a mapping that asked about it instead would borrow its permissions. Other
- * words are the upstream's own. Throws a `MappingError`.
+ * Allows an upstream's mapping to use the words of the default mappings only for its own tool. A mapping that asked about `tools/call` and
+ * another tool would borrow that tool's permissions. Other words are the upstream's own. Throws a `MappingError`.
  *
- * @param own Public name of the tool that is called. @see COAZ, Trust-Anchored (COAZ-FW-19)
+ * @param own Public name of the called tool. @see COAZ, Trust-Anchored (COAZ-FW-19)
  */
 function checkVocabulary({ action, resource }: EvaluationRequest, own: string): void {
   if (action.name !== TOOLS_CALL && PROTOCOL_WORDS.includes(action.name)) {
-    throw new MappingError('action.name is a method of the protocol, which is not what is called');
+    throw new MappingError('action.name must not be a method of the protocol other than tools/call');
   }
   const isOwn = resource.type === TOOL && resource.id === own;
   if ((action.name === TOOLS_CALL || resource.type === TOOL) && !isOwn) {
-    throw new MappingError('resource is not this tool under its public name, though it speaks of tools');
+    throw new MappingError('a mapping about tools must name this tool, by its public name, as its resource');
   }
 }

@@ -11,40 +11,29 @@ import {
 import type { AcceptedTools } from '../../../workflows/domain/tools/accepted-descriptions.ts';
 
 const WITHHELD =
-  "The tool's result is withheld: it is marked as more sensitive than what may be shown here. " +
-  'Whoever operates this server can see to it.';
+  "The tool's result is withheld: it is marked as more sensitive than this gateway may show. " +
+  'The operator of this gateway can change that.';
 const WITHHELD_ERROR = "The tool's server answered with an error, whose text is withheld as too sensitive.";
 
-/** Keeps results of sensitive tools from clients, and so from models. @see advisory policy hints (HINT-012) */
-export interface Redaction {
-  /** Whether results of a tool like this are withheld. One that says nothing of its results is taken for public. */
-  withholds(facts: ToolFacts): boolean;
-  /** The result of a call that was allowed, as the client may see it. */
-  ofResult(facts: ToolFacts, result: InvocationResult): InvocationResult;
-  /** A task that the upstream of this tool opened, as its owner may see it. */
-  ofTask(task: UpstreamTask, tool: string, tools: ToolLookup): Promise<UpstreamTask>;
-  /** The same records, in which results of sensitive tools are withheld from readers of a task. */
-  ofTasks(gatedCalls: GatedCalls, tools: ToolLookup): GatedCalls;
-}
+/** Withholds results of sensitive tools from clients, and so from models. @see advisory policy hints (HINT-012) */
+export type Redaction = ReturnType<typeof createRedaction>;
 
-/** Where tools are looked up of which only the name is known. */
+/** Finds the tool of a task, of which only the name is known. */
 export interface ToolLookup {
   readonly upstreams: Pick<Upstreams, 'find'>;
   readonly accepted: AcceptedTools;
 }
 
-/** Without a ceiling nothing is withheld. `settings`: what the operator says of tools, also of those that are gone. */
-export function createRedaction(
-  ceiling: Sensitivity | undefined,
-  settings: Readonly<Record<string, ToolSettings>>,
-): Redaction {
+/** Without a ceiling nothing is withheld. `settings`: the operator's settings of tools, also of tools that are gone. */
+export function createRedaction(ceiling: Sensitivity | undefined, settings: Readonly<Record<string, ToolSettings>>) {
   const exceeds = (sensitivity: Sensitivity | undefined) =>
     ceiling !== undefined && isAbove(sensitivity ?? 'public', ceiling);
+  /** Whether results of this tool are withheld. A tool without a sensitivity counts as public. */
   const withholds = ({ hints }: ToolFacts) => exceeds(hints.resultSensitivity);
 
   /**
-   * A tool that cannot be looked up may be one whose results are sensitive. So may one that is not as it was accepted: its
-   * upstream could call results public that were not when the call was made.
+   * A tool that cannot be found may have sensitive results. So may a tool whose description is not the accepted one: its upstream could
+   * now call results public that were sensitive when the call was made.
    */
   async function isWithheld(tool: string, { upstreams, accepted }: ToolLookup): Promise<boolean> {
     if (ceiling === undefined) return false;
@@ -57,9 +46,13 @@ export function createRedaction(
 
   return {
     withholds,
-    ofResult: (facts, result) => (withholds(facts) ? withheld(result) : result),
-    ofTask: async (task, tool, tools) => ((await isWithheld(tool, tools)) ? withheldTask(task) : task),
-    ofTasks(gatedCalls, tools) {
+    /** The result of an allowed call, as the client may see it. */
+    ofResult: (facts: ToolFacts, result: InvocationResult) => (withholds(facts) ? withheld(result) : result),
+    /** A task that the upstream of this tool opened, as its owner may see it. */
+    ofTask: async (task: UpstreamTask, tool: string, tools: ToolLookup) =>
+      (await isWithheld(tool, tools)) ? withheldTask(task) : task,
+    /** The same store, but reads of a task withhold results of sensitive tools. */
+    ofTasks(gatedCalls: GatedCalls, tools: ToolLookup): GatedCalls {
       if (ceiling === undefined) return gatedCalls;
       const redacted = (find: GatedCalls['findTask']) => async (taskId: string, owner: string) => {
         const view = await find(taskId, owner);
@@ -81,11 +74,11 @@ function withheld(result: InvocationResult): InvocationResult {
   if (result.kind === 'result') {
     return { ...result, result: { ...PLACEHOLDER, ...(result.isError && { isError: true }) } };
   }
-  // What a server writes into an error may be what its tool would have answered.
+  // An error text may hold parts of the result.
   return result.kind === 'error' ? { kind: 'error', code: result.code, message: WITHHELD_ERROR } : result;
 }
 
-/** No member that is not known to say nothing. */
+/** Keeps only members that are known to reveal nothing. */
 function withheldTask({ result, error, inputRequests, ...task }: UpstreamTask): UpstreamTask {
   const { taskId, status, createdAt, lastUpdatedAt, ttlMs, pollIntervalMs } = task;
   return {

@@ -7,8 +7,13 @@ import type {
   UpstreamRound,
   UpstreamTask,
 } from '../../../workflows/domain/upstream-ports.ts';
-import type { RelayedRounds } from '../calls/extension-ports.ts';
-import { refused, type RelayedRound, type ToolCallAnswer, type Undeclared } from '../calls/tool-call.ts';
+import {
+  refused,
+  type RelayedRound,
+  type RelayedRounds,
+  type ToolCallAnswer,
+  type Undeclared,
+} from '../calls/tool-call.ts';
 import { INTERNAL_ERROR, MISSING_CAPABILITY, INVALID_PARAMS } from '../wire/identifiers.ts';
 import {
   TASKS,
@@ -34,19 +39,19 @@ import type { Clock } from '../../shared/clock.ts';
 import { renderRelayedTask } from '../wire/upstream-result.ts';
 import { missingCapabilities } from '../wire/sdk-overlay.ts';
 
-export interface RelayedRoundDeps extends ToolLookup {
+interface RelayedRoundDeps extends ToolLookup {
   readonly redaction: Pick<Redaction, 'withholds' | 'ofResult' | 'ofTask'>;
   readonly sealedStates: SealedStates;
 }
 
-/** An upstream may only ask, and only open tasks, as it was told that it may. */
+/** An upstream may ask and open tasks only as the forwarded capabilities allow. */
 const UNEXPECTED: Unanswered = {
   kind: 'error',
   code: INTERNAL_ERROR,
-  message: 'The upstream server answered with something that it was not asked for.',
+  message: 'The upstream server sent something that it was not asked for.',
 };
 
-/** What upstreams ask the clients of allowed calls, and the tasks that they open for these. Nothing of it is stored. */
+/** Relays questions and tasks of upstreams to the clients of allowed calls. Nothing is stored. */
 export function createRelayedRounds(deps: RelayedRoundDeps): RelayedRounds {
   const { redaction, sealedStates } = deps;
   return {
@@ -64,7 +69,8 @@ export function createRelayedRounds(deps: RelayedRoundDeps): RelayedRounds {
           if (undeclared(TASKS, call.capabilities ?? {}) !== undefined) return ran(UNEXPECTED);
           const { upstream, tool, caller } = binding;
           const { taskId: upstreamTaskId } = answer.task;
-          const taskId = await sealTask(sealedStates, caller, { upstream, upstreamTaskId, tool });
+          const sealed = { kind: 'relayed_task', upstream, upstreamTaskId, tool } as const;
+          const taskId = await sealedStates.seal(sealed, scopeOf(caller), TASK_LIFETIME_MS / 1_000);
           return {
             kind: 'ran',
             outcome: { kind: 'task', taskId, task: await redaction.ofTask(answer.task, tool, deps) },
@@ -84,7 +90,7 @@ function asAnswer(round: RelayedRound | Undeclared): ToolCallAnswer {
   return refused({ reason: 'undeclared', requiredCapabilities: round.requiredCapabilities });
 }
 
-/** Hands a round of an upstream on, to a client that declared what it needs. */
+/** Relays a round of an upstream to a client that declared the needed capabilities. */
 export async function handOnRound(
   sealedStates: SealedStates,
   scope: StateScope,
@@ -98,8 +104,8 @@ export async function handOnRound(
 }
 
 /**
- * An upstream's error, or what the client would have to declare instead of it. Only what is handed on at all counts: a client
- * that declares something else would get the same error again.
+ * An upstream's error, or the capabilities that the client would have to declare to avoid it. Only relayed capabilities count: a client
+ * that declares others would get the same error again.
  */
 export function orUndeclared<T extends { readonly code: number; readonly data?: Json }>(
   error: T,
@@ -120,9 +126,9 @@ export interface RelayedTaskDeps extends ToolLookup {
   };
 }
 
-/** A task that an upstream opened for an allowed call. Nothing of it is stored here. */
+/** A task that an upstream opened for an allowed call. The gateway stores nothing of it. */
 export interface RelayedTask {
-  /** The sealed id by which its owner knows it. */
+  /** The sealed id that its owner has. */
   readonly taskId: string;
   readonly upstream: string;
   readonly upstreamTaskId: string;
@@ -131,26 +137,17 @@ export interface RelayedTask {
 }
 
 /** The task owner's request. */
-export interface TaskAsker extends Asked {
+interface TaskAsker extends Asked {
   readonly caller: Principal;
   readonly signal: AbortSignal;
 }
 
-/** Never that of a round, which is a digest. */
+/** Differs from the scope of every round, which is a digest. */
 const scopeOf = (caller: Principal): StateScope => ({ caller, about: 'a task of an upstream' });
 
-/** The task id that the caller gets. */
-export function sealTask(
-  sealedStates: SealedStates,
-  caller: Principal,
-  task: Omit<RelayedTask, 'taskId'>,
-): Promise<string> {
-  return sealedStates.seal({ kind: 'relayed_task', ...task }, scopeOf(caller), TASK_LIFETIME_MS / 1_000);
-}
-
 /**
- * The caller's task of an upstream that this id leads to. `undefined` for any other id, also of another caller's task:
- * it is then looked up as one of ours, so that both are refused in the same way.
+ * The caller's task of an upstream that has this id. `undefined` for any other id, also of another caller's task. Such an id is then
+ * looked up as an own task, so that both are refused in the same way.
  */
 export async function findRelayedTask(
   sealedStates: SealedStates,
@@ -164,10 +161,10 @@ export async function findRelayedTask(
 }
 
 /**
- * Asks the upstream about a task, or tells it something, as the caller may see it. Throws `ERR_GATED_CALL_NOT_FOUND` when it
- * has no such task any more, and `ERR_UPSTREAM_UNAVAILABLE` for anything else that is no answer.
+ * Sends a task method to the upstream, and redacts the answer. Throws `ERR_GATED_CALL_NOT_FOUND` if the upstream no longer has the task,
+ * and `ERR_UPSTREAM_UNAVAILABLE` if there is no usable answer.
  */
-export async function askAboutTask(
+async function askAboutTask(
   deps: RelayedTaskDeps,
   { upstream, upstreamTaskId, tool }: RelayedTask,
   method: TaskMethod,
@@ -175,7 +172,7 @@ export async function askAboutTask(
 ): Promise<{ readonly kind: 'task'; readonly task: UpstreamTask } | { readonly kind: 'done' } | Undeclared> {
   const { upstreams, redaction, settings } = deps;
   const { caller, signal, capabilities } = asker;
-  // Only an update brings answers: reading changes nothing.
+  // Only an update sends answers: a read changes nothing.
   const asked = method === 'tasks/update' ? asker : { capabilities, inputResponses: new Map() };
   const answer = await upstreams.task(
     { upstream, method, upstreamTaskId, tool, caller, conversation: conversationOf(asked) },
@@ -195,13 +192,13 @@ export async function askAboutTask(
   throw new CountersignError('ERR_UPSTREAM_UNAVAILABLE', `a task cannot be asked about: ${answer.kind}`);
 }
 
-/** No listener makes us ask an upstream more often than this, and none waits longer for news, also where the upstream says otherwise. */
+/** The limits of the poll interval that an upstream may ask for. */
 const SHORTEST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 60_000;
 
 /**
- * Shows a task of an upstream at each look, until it has ended, is gone, or the listener has left. The upstream is asked at its
- * own pace, since it knows nothing of the listeners here.
+ * Polls a task of an upstream and shows it each time, until it has ended, is gone, or the listener has left. The upstream sets the poll
+ * interval, because it cannot notify the listeners here.
  */
 export async function watchRelayedTask(
   deps: RelayedTaskDeps & { readonly clock: Clock },
@@ -212,7 +209,7 @@ export async function watchRelayedTask(
   const { signal } = asker;
   let pauseMs = SHORTEST_PAUSE_MS;
   while (!signal.aborted) {
-    const seen = await look(deps, task, asker);
+    const seen = await poll(deps, task, asker);
     if (signal.aborted || seen === 'gone') return;
     if (seen !== 'unseen') {
       await show(seen);
@@ -223,8 +220,8 @@ export async function watchRelayedTask(
   }
 }
 
-/** `unseen`: it cannot be looked at now, or not by a listener that declared so little. */
-async function look(
+/** `unseen`: it cannot be read now, or the listener declared too few capabilities to read it. */
+async function poll(
   deps: RelayedTaskDeps,
   task: RelayedTask,
   asker: TaskAsker,

@@ -1,25 +1,29 @@
 import type { AccessRequestOffer } from '../../../workflows/domain/authzen/evaluation.ts';
 import { canonicalJson, type Json, type JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
-import type { CallBinding } from '../../../workflows/domain/gated-call/call-binding.ts';
 import type { RequestCatalogs, RequestForms } from '../../../workflows/domain/ports.ts';
 import { additionsOf, answerTo, fits, type Additions } from '../../../workflows/domain/submission-input/answers.ts';
 import type { CataloguedForm, CatalogReference } from '../../../workflows/domain/submission-input/catalogs.ts';
 import type { Timing } from '../../shared/limits.ts';
 import { randomText, sha256 } from '../../shared/crypto.ts';
-import type { RequestableCall, RequestInput } from '../calls/extension-ports.ts';
-import { refused, type ToolCall, type ToolCallAnswer } from '../calls/tool-call.ts';
+import {
+  refused,
+  type RequestableCall,
+  type RequestInput,
+  type ToolCall,
+  type ToolCallAnswer,
+} from '../calls/tool-call.ts';
 import { inputResponse } from '../wire/schemas.ts';
 import { callScope, sealRound, type SealedStates } from './sealed-state.ts';
 import type { FieldSchema } from '../../../workflows/domain/submission-input/form-field.ts';
 import type { FormField, RequestForm } from '../../../workflows/domain/submission-input/request-form.ts';
 
-/** A client that answers badly five times is not asked a sixth time. */
+/** After five unusable answers, a client is not asked again. */
 const MAX_ROUNDS = 5;
-/** Beside these: a search that finds too much, one that finds something, and the choice. */
+/** Added for each catalog: a search that finds too much, one that finds something, and the choice. */
 const ROUNDS_OF_A_CATALOG = 3;
 const KEY_BYTES = 8;
-/** Of answers that a client keeps for us from one round to the next. */
+/** Answers that a client keeps for the gateway between rounds. */
 const MAX_GIVEN_BYTES = 100_000;
 
 export interface RequestInputDeps extends Timing {
@@ -28,7 +32,7 @@ export interface RequestInputDeps extends Timing {
   readonly sealedStates: SealedStates;
 }
 
-/** The input that an access request needs, by the form that its denial names. @see SEP-2848 (APPR-090 to APPR-093) */
+/** Collects the input of an access request with the form that its denial names. @see SEP-2848 (APPR-090 to APPR-093) */
 export function createRequestInput(deps: RequestInputDeps): RequestInput {
   return {
     async collect(call, { binding, decision, asked, schemaUrl }) {
@@ -45,7 +49,7 @@ export function createRequestInput(deps: RequestInputDeps): RequestInput {
   };
 }
 
-/** The form for the schema of an offer, with the catalogs that it names; `undefined` when it cannot be kept to, `unusable` when these cannot. @see ARAP-FRM-05, ARAP-CAT-21 */
+/** The form of an offer, with its catalogs. `undefined`: the form cannot be used. `unusable`: a catalog cannot. @see ARAP-FRM-05, ARAP-CAT-21 */
 async function catalogued(
   { requestForms, requestCatalogs }: Pick<RequestInputDeps, 'requestForms' | 'requestCatalogs'>,
   { requestSchemaUrl: schemaUrl = '', requestCatalogsUrl: catalogsUrl, endpoint }: AccessRequestOffer,
@@ -56,9 +60,9 @@ async function catalogued(
 }
 
 /**
- * What follows from what the requester said: more to ask, or what to submit. A client that cannot be asked gives no input,
- * where none is required. An answer counts for the form that it was given to. That form is made anew, so that only what a
- * catalog has now can be chosen (ARAP-CAT-13, ARAP-CAT-14).
+ * The next question, or the complete input. For a client that cannot show forms, the input is empty if none is required. An answer counts
+ * only for the form that it was given to. That form is rebuilt, so that only current values of a catalog can be chosen (ARAP-CAT-13,
+ * ARAP-CAT-14).
  */
 async function nextStep(
   deps: NextInputDeps,
@@ -70,37 +74,35 @@ async function nextStep(
     return silent ? { kind: 'complete', additions: silent } : nextInput(deps, form, {});
   }
   const answer = inputResponse.safeParse(call.inputResponses.get(asked.key));
-  if (!answer.success) throw new CountersignError('ERR_ARGUMENTS_INVALID', 'an answer to a form has another shape');
+  if (!answer.success) throw new CountersignError('ERR_ARGUMENTS_INVALID', 'an answer to a form has the wrong shape');
   if (answer.data.action !== 'accept') return { kind: 'refused' };
   const before = await nextInput(deps, form, asked.given ?? {});
   if (before.kind === 'unusable') return before;
-  // Where nothing is left to ask, schema or catalogs are others by now: what was typed may be a choice in them.
+  // If nothing is left to ask, schema or catalogs have changed: the typed text may now be a value to choose.
   const isSame = before.kind === 'ask' && asked.form === inputDigest(form, before.form);
   if (!isSame) return nextInput(deps, form, {});
   const given = withAnswers(before.form, before.given, (answer.data.content ?? {}) as JsonObject);
   return given === undefined ? before : nextInput(deps, form, given);
 }
 
-interface Asking {
-  readonly binding: CallBinding;
-  readonly form: CataloguedForm;
-  readonly next: Extract<Next, { kind: 'ask' }>;
-  readonly asked: RequestableCall['asked'];
-}
-
 async function ask(
   { sealedStates }: Pick<RequestInputDeps, 'sealedStates'>,
   { acceptsForm }: ToolCall,
-  { binding, form, next, asked }: Asking,
+  {
+    binding,
+    form,
+    next,
+    asked,
+  }: Pick<RequestableCall, 'binding' | 'asked'> & { form: CataloguedForm; next: Extract<Next, { kind: 'ask' }> },
 ): Promise<ToolCallAnswer> {
   if (!acceptsForm) return refused({ reason: 'needs_forms' });
   const round = (asked?.round ?? 0) + 1;
   if (round > MAX_ROUNDS + ROUNDS_OF_A_CATALOG * form.references.size)
     return refused({ reason: 'not_requested', why: 'not_given' });
-  // Another key each time, so that no key stands for two forms.
+  // A new key each time, so that no key stands for two forms.
   const key = `request-${round}-${randomText(KEY_BYTES)}`;
   const { form: asking, given } = next;
-  // A client could not bring more back.
+  // A client could not send more back.
   if (Buffer.byteLength(JSON.stringify(given)) > MAX_GIVEN_BYTES)
     return refused({ reason: 'not_requested', why: 'not_given' });
   const about = { key, form: inputDigest(form, asking), round, given };
@@ -108,14 +110,11 @@ async function ask(
   return { kind: 'asks', round: { kind: 'form', key, form: asking, requestState } };
 }
 
-/**
- * What was said so far, by the name of the field: null where nothing was, and where nothing could be. Beside it stand the texts that
- * catalogs are to be searched for.
- */
-export type Given = JsonObject;
+/** The answers so far by field: null for an empty answer, and for a field with nothing to choose. It also has the search texts for catalogs. */
+type Given = JsonObject;
 
-/** What is to be asked next, or all that there is to say. `unusable`: what is needed cannot be chosen, so nothing is submitted. */
-export type Next =
+/** The next question, or the complete answers. `unusable`: a required value cannot be chosen, so nothing is submitted. */
+type Next =
   | { readonly kind: 'ask'; readonly form: RequestForm; readonly given: Given }
   | { readonly kind: 'complete'; readonly additions: Additions }
   | { readonly kind: 'unusable' };
@@ -123,14 +122,14 @@ export type Next =
 type Catalogs = Pick<RequestCatalogs, 'look'>;
 type NextInputDeps = Timing & { readonly requestCatalogs: Catalogs };
 
-/** Names of fields of the schema begin with a letter, so none is such a one. */
+/** Names of schema fields begin with a letter, so there is no conflict. */
 const SEARCH = '_search_';
 const searchName = (name: string) => `${SEARCH}${name}`;
 const MAX_SEARCH = 100;
 
 /**
- * Asks for everything that can be asked for by now. A field with a catalog waits for those that narrow it down (ARAP-CAT-04), and is
- * a choice among what its catalog has for them; of one that has too much, a search is asked for first (ARAP-CAT-15). Throws what `look` does.
+ * Asks for every field that can be asked for now. A field with a catalog waits for the fields that narrow it (ARAP-CAT-04), and is then a
+ * choice among the catalog's values. If the catalog has too many, the form asks for a search first (ARAP-CAT-15). Throws the errors of `look`.
  */
 export async function nextInput(
   { requestCatalogs, clock, limits }: NextInputDeps,
@@ -156,7 +155,7 @@ export async function nextInput(
   return additions === undefined ? { kind: 'unusable' } : { kind: 'complete', additions };
 }
 
-/** What was said, with the answers to this form; `undefined` when they do not fit it. */
+/** The answers so far with the answers to this form; `undefined` if these do not fit it. */
 export function withAnswers(asked: RequestForm, given: Given, content: JsonObject): Given | undefined {
   const answers = answerTo(asked, content);
   if (answers === undefined) return undefined;
@@ -170,13 +169,13 @@ export function withAnswers(asked: RequestForm, given: Given, content: JsonObjec
   return said;
 }
 
-/** Names what is asked and for what, so that an answer to another form does not count. The address of a catalog differs each time. */
-export function inputDigest({ form, references }: CataloguedForm, asked: RequestForm): string {
+/** Identifies the question, so that an answer to another form does not count. It ignores the address of a catalog, which differs each time. */
+function inputDigest({ form, references }: CataloguedForm, asked: RequestForm): string {
   const catalogs = [...references].map(([name, { endpoint: _endpoint, ...reference }]) => [name, reference]);
   return sha256(canonicalJson([form, asked, catalogs] as unknown as Json));
 }
 
-/** Fields that narrow a catalog down come before the one that has it. */
+/** Fields that narrow a catalog come before the field with that catalog. */
 function inOrder({ form, references }: CataloguedForm): FormField[] {
   const placed = new Set<FormField>();
   const place = (field: FormField): void => {
@@ -188,7 +187,7 @@ function inOrder({ form, references }: CataloguedForm): FormField[] {
   return [...placed];
 }
 
-/** `later`: what it depends on is not known yet. `nothing`: there is nothing to choose, and nothing has to be said. */
+/** `later`: a field that it depends on has no answer yet. `nothing`: there is nothing to choose, and the field is optional. */
 async function askFor(
   catalogs: Catalogs,
   { field, reference }: { field: FormField; reference: CatalogReference | undefined },
@@ -200,17 +199,17 @@ async function askFor(
   if (sources.includes(undefined)) return 'later';
   if (sources.includes(null)) return none;
   const scope = new Map(reference.scope.map(([parameter, source]) => [parameter, asText(said[source])]));
-  const looked = said[searchName(field.name)];
-  const search = typeof looked === 'string' ? looked : undefined;
+  const typed = said[searchName(field.name)];
+  const search = typeof typed === 'string' ? typed : undefined;
   const found = await catalogs.look(reference, { search, scope });
   if (found === undefined) return 'unusable';
-  if (found === 'too_many') return searchFor(field, search === undefined ? '' : 'Too much was found. ');
+  if (found === 'too_many') return searchFor(field, search === undefined ? '' : 'The search found too many values. ');
   const options = found.filter((option) => fits(field.schema, option.const));
   if (options.length > 0) return { ...field, schema: { ...texts(field), type: 'string', oneOf: options } };
-  return search === undefined ? none : searchFor(field, 'Nothing was found. ');
+  return search === undefined ? none : searchFor(field, 'The search found nothing. ');
 }
 
-/** Fields that narrow a catalog down have one value each. */
+/** A field that narrows a catalog has one value. */
 const asText = (value: Json | undefined): string => (typeof value === 'string' ? value : JSON.stringify(value));
 
 const texts = ({ schema: { title, description } }: FormField) => ({
@@ -218,12 +217,12 @@ const texts = ({ schema: { title, description } }: FormField) => ({
   ...(description !== undefined && { description }),
 });
 
-/** What is typed into it is looked for, and never submitted. */
+/** The catalog is searched for its value. The value is never submitted. */
 function searchFor(field: FormField, before: string): FormField {
   const schema: FieldSchema = {
     type: 'string',
     title: `${field.schema.title ?? field.name}: search`,
-    description: `${before}Type a part of the name. What is found can be chosen from next.`,
+    description: `${before}Type a part of the name. Next, choose from the values that are found.`,
     minLength: 1,
     maxLength: MAX_SEARCH,
   };

@@ -11,32 +11,31 @@ import { sha256 } from '../../shared/crypto.ts';
 import type { CallBinding } from '../../../workflows/domain/gated-call/call-binding.ts';
 import type { ReadMethod } from '../../../workflows/domain/upstream-ports.ts';
 
-/** The longest text that is opened. Ours are shorter, also with what an upstream put in them. */
+/** The longest text that is opened. The gateway's own are shorter, even with the state of an upstream in them. */
 const MAX_LENGTH = 200_000;
 const SEALING = { alg: 'dir', enc: 'A256GCM' } as const;
 
 const content = z.discriminatedUnion('kind', [
-  /** A form of ours: the input that an access request needs. */
+  /** The gateway's own form, for the input that an access request needs. */
   z.object({
     kind: z.literal('form'),
-    /** Of the form. */
     key: z.string(),
     /** Digest of the form: answers to another form do not count. */
     form: z.string(),
     /** From 1. */
     round: z.number().int().positive(),
-    /** What was said in the rounds before. */
+    /** The answers of earlier rounds. */
     given: z.custom<JsonObject>((value) => typeof value === 'object' && value !== null).optional(),
   }),
-  /** What an upstream asks, with its own state, if it gave one. */
+  /** An upstream's question, with the upstream's own state, if it gave one. */
   z.object({ kind: z.literal('relayed_round'), state: z.string().optional() }),
-  /** A task that an upstream opened, with its own id, and the public name of the tool that was called. */
+  /** A task that an upstream opened, with the upstream's id and the public name of the tool. */
   z.object({ kind: z.literal('relayed_task'), upstream: z.string(), upstreamTaskId: z.string(), tool: z.string() }),
 ]);
-/** What a client keeps for us, without being able to read or to alter it. */
+/** The content that a client keeps for the gateway, without being able to read or change it. */
 export type SealedContent = z.infer<typeof content>;
 
-/** Binds a sealed state to one caller and one matter. For any other it does not open. */
+/** Binds a sealed state to one caller and one subject matter. It does not open for any other. */
 export interface StateScope {
   readonly caller: Principal;
   readonly about: string;
@@ -44,23 +43,22 @@ export interface StateScope {
 
 export type OpenedState = SealedContent & Redemption;
 
-/** The one seal of everything that clients bring back. */
+/** Seals everything that clients send back. */
 export interface SealedStates {
   seal(of: SealedContent, scope: StateScope, lifetimeSeconds: number): Promise<string>;
-  /** `undefined` for what was altered, made elsewhere, for another caller or another matter, and for what comes too late. */
+  /** `undefined` if the state was altered, made elsewhere or for another scope, or has expired. */
   open(sealed: string, scope: StateScope): Promise<OpenedState | undefined>;
 }
 
 const claims = z.object({ sub: z.string(), aud: z.string(), jti: z.string().min(1), exp: z.number(), of: content });
 
 /**
- * SealedStates are encrypted and authenticated, under a key that is derived from a sealing key for this alone: they go through hands
- * that may read, alter, copy and keep them. What kind one is stands inside, so that none can pass for another kind. Whose one is goes by
- * `owner`, as with a gated call.
+ * Sealed states are encrypted and authenticated, because clients may read, alter, copy and keep them. The key is derived from a sealing key
+ * for this use alone. The kind is inside, so that one kind cannot pass for another. `owner` says who owns one, as for a gated call.
  * @see SEP-2322, server requirements (MRTR-006 to MRTR-012)
  */
 export function createSealedStates(sealingKeys: Secrets['sealingKeys'], clock: Clock, owner?: TaskOwner): SealedStates {
-  /** Short, also for a long name of the caller: a task id goes into a header. */
+  /** Short, even if the caller's name is long: a task id goes into a header. */
   const subjectOf = (caller: Principal) => sha256(ownerKey(caller, owner));
   const keys = new Map(sealingKeys.map(({ kid, k }) => [kid, derivedFrom(k)]));
   const [current] = sealingKeys;
@@ -91,7 +89,7 @@ export function createSealedStates(sealingKeys: Secrets['sealingKeys'], clock: C
 const derivedFrom = (k: string) =>
   new Uint8Array(hkdfSync('sha256', Buffer.from(k, 'base64url'), '', 'countersign handle', 32));
 
-/** `undefined` when it cannot be opened. The sender is not told why. */
+/** `undefined` if it cannot be opened. The sender does not learn why. */
 async function decrypt(
   sealed: string,
   keys: ReadonlyMap<string, Uint8Array>,
@@ -112,17 +110,17 @@ async function decrypt(
   }
 }
 
-/** How long a sealed task id leads to its task. An upstream that forgets the task earlier says so itself. */
+/** How long a sealed task id is valid. An upstream that forgets the task earlier reports that itself. */
 export const TASK_LIFETIME_MS = 30 * 24 * 60 * 60 * 1_000;
 /** How long a client has to answer. */
 const ROUND_LIFETIME_SECONDS = 600;
 
-/** One round of input: a form of ours, or what an upstream asks. */
+/** One round of input: the gateway's own form, or an upstream's question. */
 export type Round = Extract<SealedContent, { kind: 'form' | 'relayed_round' }>;
 /** A round that came back. */
 export type OpenedRound = Extract<OpenedState, { kind: 'form' | 'relayed_round' }>;
 
-/** Exactly this call of exactly this caller, and of a tool that is what it was. */
+/** Exactly this call of exactly this caller, of a tool with an unchanged description. */
 export const callScope = ({
   caller,
   upstream,
@@ -146,11 +144,10 @@ export function readScope(
   }
 }
 
-/** The state that goes out with a round. */
 export const sealRound = (sealedStates: SealedStates, scope: StateScope, round: Round): Promise<string> =>
   sealedStates.seal(round, scope, ROUND_LIFETIME_SECONDS);
 
-/** The round that a request comes back from, if it brings a state. Throws `ERR_REQUEST_STATE_INVALID` for a state of another request or caller. */
+/** The round that a request answers. Throws `ERR_REQUEST_STATE_INVALID` for a state of another request or caller. */
 export async function openRound(
   sealedStates: SealedStates,
   scope: StateScope,

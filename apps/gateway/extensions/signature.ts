@@ -30,7 +30,7 @@ import type { RequestContext } from '../wire/request-context.ts';
 import { anyParams } from '../wire/schemas.ts';
 import { createRedaction, type Redaction } from './redaction.ts';
 
-/** The signature as it is published now. Throws `ERR_DATABASE_UNAVAILABLE` when it was never read. */
+/** The signature as it is published now. Throws `ERR_DATABASE_UNAVAILABLE` if it could never be read. */
 export type ReadDocument = () => Promise<SignatureDocument>;
 
 /** Made once for each set of accepted descriptions. */
@@ -49,12 +49,12 @@ export function createDocument(
   };
 }
 
-/** Seconds after which a client may ask again when the signature cannot be read. */
+/** When a client may retry if the signature cannot be read. */
 const RETRY_AFTER_SECONDS = 5;
 
 /**
- * The signature by plain HTTP, for clients that only want to know whether it changed: its entity tag is its digest. A
- * client that has it asks before each use whether it is still good. @see SEP-2091 (SIG-014, SIG-015)
+ * The signature over plain HTTP, for clients that only check whether it changed: its entity tag is its digest. A client revalidates its
+ * copy before each use. @see SEP-2091 (SIG-014, SIG-015)
  */
 export function serveCard(readDocument: ReadDocument): RequestHandler {
   return async (request, response) => {
@@ -62,7 +62,7 @@ export function serveCard(readDocument: ReadDocument): RequestHandler {
       const { text, digest } = await readDocument();
       const etag = `"${digest}"`;
       response.set({ etag, 'cache-control': 'private, no-cache' });
-      // Not left to express: it sends everything to clients whose `fetch` adds "no-cache" to what they ask by themselves.
+      // Not left to express, which ignores the tag of clients whose `fetch` adds "no-cache" by itself.
       if (tagsIn(request.headers['if-none-match']).includes(etag)) response.status(304).end();
       else response.type('json').send(text);
     } catch (error) {
@@ -76,27 +76,19 @@ export function serveCard(readDocument: ReadDocument): RequestHandler {
 /** Entity tags, compared weakly. @see RFC 9110, section 13.1.2 */
 const tagsIn = (header = ''): string[] => header.split(',').map((tag) => tag.trim().replace(/^W\//, ''));
 
-export interface SignatureMethodDeps {
-  readonly readDocument: ReadDocument;
-}
-
-/** `signature`: everything that any list may ever have, in every revision. Being in it permits nothing (SIG-020). */
-export function registerSignatureMethod(
-  server: Server,
-  { readDocument }: SignatureMethodDeps,
-  { guarded }: RequestContext,
-): void {
+/** `signature`: every entry that a list may have, in every revision. An entry in it does not permit anything (SIG-020). */
+export function registerSignatureMethod(server: Server, readDocument: ReadDocument, { guarded }: RequestContext): void {
   server.setRequestHandler(SIGNATURE, { params: anyParams }, () =>
     guarded(SIGNATURE, async () => renderSignature(await readDocument())),
   );
 }
 
-/** How long a client may go on with what it read, in milliseconds, unless a list tells it sooner. */
+/** How long a client may use its copy, unless it gets a change notification earlier. */
 const TTL_MS = 60_000;
 
 /**
- * The signature with these contents and our own tools, each exactly as lists have it; but for what a list says of the contents
- * of a resource, which is not accepted.
+ * The signature with these contents and the gateway's own tools, each exactly as in lists. It leaves out what a list says about the contents
+ * of a resource, because that is not accepted.
  */
 function renderDocument(
   { tools, items }: SignatureContents,
@@ -106,7 +98,7 @@ function renderDocument(
   const ofKind = (wanted: DescribedKind) => items.filter(({ kind }) => kind === wanted).map(publishedItem);
   return signatureDocument(
     {
-      // As they go over the wire: members that are written at serialisation only are part of them.
+      // As on the wire: some members are added at serialisation.
       tools: JSON.parse(JSON.stringify(publishedTools(tools, redaction, rendering))) as JsonObject[],
       prompts: ofKind('prompt'),
       resources: ofKind('resource'),
@@ -116,10 +108,7 @@ function renderDocument(
   );
 }
 
-/**
- * The answer to `signature`: the document, and beside it what is not part of it. It does not depend on the caller, but
- * needs a token. @see SEP-2091
- */
+/** The answer to `signature`: the document, and members that are not part of it. It is the same for every caller. @see SEP-2091 */
 function renderSignature({ text, digest }: SignatureDocument): Result {
   const content = JSON.parse(text) as Record<string, unknown>;
   return { ...content, ttlMs: TTL_MS, cacheScope: 'private', _meta: { [SIGNATURE_DIGEST_META]: digest } };
@@ -136,41 +125,25 @@ interface OperatorDeps {
   };
 }
 
-/** What is pinned, and the document that is published of it. */
-interface Shown {
-  readonly pinned: readonly AcceptedDescription[];
-  readonly document: SignatureDocument;
-}
-
-/** Things of one kind that an upstream does not list, so that it is unknown whether they are gone. */
+/** Items of one kind that an upstream does not list now, so that it is unknown whether they are gone. */
 export interface Silence {
   readonly upstream: string;
   readonly kind: DescribedKind;
 }
 
-/** What departs from the signature, and what could not be looked at. */
-interface Departures {
-  readonly drift: readonly Drift[];
-  /** Upstreams that cannot be reached, or list nothing of a kind: what is pinned of it stays. */
-  readonly silent: readonly Silence[];
-}
+/** The signature as an operator reads and accepts it. */
+export type Operator = ReturnType<typeof createOperator>;
 
-/** The signature as an operator sees and accepts it. */
-export interface Operator {
-  show(): Promise<Shown>;
-  compare(): Promise<Departures>;
-  /** Accepts exactly what was seen, even if the upstreams list something else by now. */
-  accept(drift: readonly Drift[]): Promise<void>;
-}
-
-export function createOperator({ config, pins, upstreams }: OperatorDeps): Operator {
+export function createOperator({ config, pins, upstreams }: OperatorDeps) {
   const redaction = createRedaction(config.gateway.redactAbove, config.tools);
   return {
+    /** The pinned descriptions, and the document that is published of them. */
     async show() {
       const pinned = await pins.all();
       const contents = contentsOf(pinned, config);
       return { pinned, document: renderDocument(contents, redaction, config.gateway) };
     },
+    /** The differences from the signature. `silent`: upstreams that list nothing of a kind now; their pinned descriptions stay. */
     async compare() {
       const [pinned, offered] = await Promise.all([pins.all(), offeredBy(upstreams)]);
       const silent = silencesOf(Object.keys(config.mcpServers), pinned, [
@@ -181,7 +154,8 @@ export function createOperator({ config, pins, upstreams }: OperatorDeps): Opera
         silent.some((one) => one.upstream === upstream && one.kind === kind);
       return { drift: driftOf(pinned, offered.filter(canBeAccepted), mayStillHave), silent };
     },
-    async accept(drift) {
+    /** Accepts exactly these descriptions, even if the upstreams list others by now. */
+    async accept(drift: readonly Drift[]) {
       const seen = drift.flatMap(({ listed }) => (listed === undefined ? [] : [listed]));
       await pins.accept(
         seen,
@@ -193,10 +167,7 @@ export function createOperator({ config, pins, upstreams }: OperatorDeps): Opera
 
 const silenceOf = (thing: Listed): Silence => ({ upstream: thing.upstream, kind: describedNameOf(thing).kind });
 
-/**
- * Of which kinds nothing was heard from these upstreams. Only where something of the kind is pinned, since it matters there,
- * and of an upstream from which nothing was heard at all.
- */
+/** The kinds that upstreams list nothing of, if descriptions of the kind are pinned; and upstreams that list nothing at all. */
 function silencesOf(
   upstreams: readonly string[],
   pinned: readonly AcceptedDescription[],
@@ -211,7 +182,7 @@ function silencesOf(
     .filter((one) => !said.has(textOf(one)) && matters(one));
 }
 
-/** Everything that these upstreams offer now, tools first: where there is no room for all of it, they are pinned before others. */
+/** Every item that these upstreams offer now. Tools come first: if there is no room for all, tools are pinned before others. */
 export async function offeredBy(
   upstreams: Pick<Upstreams, 'tools'> & { readonly items: Pick<UpstreamItems, 'list'> },
 ): Promise<readonly Listed[]> {

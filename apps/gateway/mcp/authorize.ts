@@ -7,14 +7,14 @@ import { MappingError } from '../../shared/coaz/json-of.ts';
 import { SUBJECT_TYPE } from '../../shared/coaz/resolve.ts';
 import type { Config } from '../../shared/config/config.ts';
 import { identityOf, withAgent } from '../calls/bind.ts';
-import type { Sender } from '../calls/extension-ports.ts';
+import type { Sender } from '../calls/tool-call.ts';
 import { errorResponse, type Guarded } from '../wire/errors.ts';
 import { LISTEN, SIGNATURE } from '../wire/identifiers.ts';
 import { callerOf, claimsOf } from './authentication.ts';
 
 /**
- * Asks about one message of any method but `tools/call`. Resolves when it is allowed, and throws when it is not: `ERR_READ_DENIED`
- * also for a method without a mapping, which is never an implicit decision (COAZ-FW-18, COAZ-DF-16).
+ * Asks the PDP about one message of any method except `tools/call`. Throws if it is not allowed: `ERR_READ_DENIED` also for a method
+ * without a mapping, which is never allowed implicitly (COAZ-FW-18, COAZ-DF-16).
  */
 export type Authorize = (sender: Sender, method: string, params: JsonObject) => Promise<void>;
 
@@ -26,25 +26,26 @@ interface AuthorizeDeps {
 export function createAuthorize({ pdp, config }: AuthorizeDeps): Authorize {
   return async (sender, method, params) => {
     const request = evaluationRequestOf(config, sender, { method, params });
-    if (request === undefined) throw new CountersignError('ERR_READ_DENIED', 'no mapping says what it would be');
+    if (request === undefined) throw new CountersignError('ERR_READ_DENIED', 'the method has no mapping');
     const decision = await pdp.evaluate(request, undefined, sender.claims);
     if (decision.kind === 'deny' && decision.unmet?.stepUps) {
-      throw new CountersignError('ERR_STEP_UP_NEEDED', 'policy demands a stronger sign-in for this request');
+      throw new CountersignError('ERR_STEP_UP_NEEDED', 'policy requires a stronger sign-in for this request');
     }
     if (decision.kind !== 'allow') throw new CountersignError('ERR_READ_DENIED', 'policy does not allow this request');
   };
 }
 
 /**
- * The evaluation request for a message of any method but `tools/call`, by its default mapping; `undefined` for a method that has
- * none. Throws a `MappingError` when the message or the token lacks what the mapping needs.
+ * The evaluation request for a message, by the default mapping of its method; `undefined` for a method that has none. Throws a
+ * `MappingError` if the message or the token lacks something that the mapping needs.
  */
 export function evaluationRequestOf(
   { gateway: { coaz }, urls }: AuthorizeDeps['config'],
   sender: Sender,
   { method, params }: { readonly method: string; readonly params: JsonObject },
 ): EvaluationRequest | undefined {
-  const mapping = defaultMapping(method);
+  // A method that is not in the table is denied (COAZ-DF-16).
+  const mapping = Object.hasOwn(TABLE, method) ? TABLE[method] : undefined;
   if (mapping === undefined) return undefined;
   const { resource, context, details } = mapping;
   return {
@@ -58,64 +59,56 @@ export function evaluationRequestOf(
   };
 }
 
-/** The one audience of the token that is this server: never a list of them (COAZ-DF-11 to 13). */
+/** This server's audience in the token, never a list (COAZ-DF-11 to 13). */
 function audienceOf({ claims }: Sender, own: string): string {
   const { aud } = claims;
   if (aud === own || (Array.isArray(aud) && aud.includes(own))) return own;
-  throw new MappingError('the token names no audience that is this server');
+  throw new MappingError('the audience of the token does not include this server');
 }
 
-/** Looks at messages before the protocol layer does, and answers in its place what is not allowed. */
+/** Checks messages before the protocol layer, and answers in its place if one is not allowed. */
 export type MethodGate = (asked: unknown, auth: AuthInfo | undefined) => Promise<Response | undefined>;
 
-/** Decided on where it is known what they are about: tools and what else upstreams have; tasks, after it is certain whose they are (PRJ-21). */
+/** Decided on later, when their tool or item is known, or the owner of their task (PRJ-21). */
 const DECIDED_ON_LATER: readonly string[] = [
   ...['tools/call', 'prompts/get', 'resources/read', 'completion/complete'],
   ...['tasks/get', 'tasks/update', 'tasks/cancel'],
 ];
 
-/** Asks about every request whose method is not decided on later, known or unknown. @see COAZ, PEP Behavior (COAZ-PP-01) */
+/** Asks about every request that is not decided on later, even if its method is unknown. @see COAZ, PEP Behavior (COAZ-PP-01) */
 export function createMethodGate(deps: {
   readonly authorize: Authorize;
   readonly guarded: Guarded;
   /** Whether `initialize` is not asked about (PRJ-19). */
   readonly initializePasses: boolean;
 }): MethodGate {
-  const isLeft = (method: string) =>
-    passesThrough(method) || DECIDED_ON_LATER.includes(method) || (deps.initializePasses && method === 'initialize');
+  const passes = (method: string) =>
+    needsNoDecision(method) || DECIDED_ON_LATER.includes(method) || (deps.initializePasses && method === 'initialize');
   return async (asked, auth) => {
     const messages: readonly unknown[] = Array.isArray(asked) ? asked : [asked];
     for (const message of messages) {
       const { id, method, params } = objectOf((message ?? null) as Json);
-      // Anything else is no request: the protocol layer says so, and does nothing with it.
-      if (typeof method !== 'string' || (typeof id !== 'string' && typeof id !== 'number') || isLeft(method)) continue;
+      // Anything else is not a request: the protocol layer refuses it.
+      if (typeof method !== 'string' || (typeof id !== 'string' && typeof id !== 'number') || passes(method)) continue;
       const sender = { caller: callerOf(auth), claims: claimsOf(auth) };
-      const refused = await errorOf(() =>
-        deps.guarded(method, () => deps.authorize(sender, method, objectOf(params)), 'request'),
-      );
-      if (refused !== undefined) return errorResponse(id, refused);
+      try {
+        await deps.guarded(method, () => deps.authorize(sender, method, objectOf(params)));
+      } catch (error) {
+        if (error instanceof ProtocolError) return errorResponse(id, error);
+        throw error;
+      }
     }
     return undefined;
   };
 }
 
-async function errorOf(run: () => Promise<void>): Promise<ProtocolError | undefined> {
-  try {
-    await run();
-    return undefined;
-  } catch (error) {
-    if (error instanceof ProtocolError) return error;
-    throw error;
-  }
-}
-
-/** What the evaluation request for a message of one method is about. The action is the method; subject and agent are the token's. */
+/** The parts of the evaluation request that depend on the method. The action is the method; subject and agent come from the token. */
 interface DefaultMapping {
   /** `server`: always this server. */
   readonly resource: 'server' | ((params: JsonObject) => Resource);
-  /** What the binding puts into the context beside the agent. */
+  /** The context that the binding adds beside the agent. */
   readonly context?: (params: JsonObject) => JsonObject;
-  /** What we put there for policies that want more. */
+  /** The context that the gateway adds for policies that need more. */
   readonly details?: (params: JsonObject) => JsonObject;
 }
 
@@ -125,7 +118,7 @@ const task: DefaultMapping = { resource: ({ taskId }) => ({ type: 'task', id: te
 const prompt = (name: Json | undefined, at: string): Resource => ({ type: 'prompt', id: text(name, at) });
 const present = (name: string, value: Json | undefined): JsonObject => (value === undefined ? {} : { [name]: value });
 
-/** The table of the binding. Expressions of other parties play no part in it. @see COAZ, MCP Default Mappings */
+/** The table of the binding. It has no expressions of other parties. @see COAZ, MCP Default Mappings */
 const OF_THE_BINDING: Readonly<Record<string, DefaultMapping>> = {
   initialize: {
     resource: 'server',
@@ -143,7 +136,7 @@ const OF_THE_BINDING: Readonly<Record<string, DefaultMapping>> = {
     resource: ({ name }) => prompt(name, 'name'),
     details: ({ arguments: args }) => present('arguments', args),
   },
-  // As it was meant: the expression that was published for it is no CEL.
+  // By its intent: the published expression is not valid CEL.
   'completion/complete': {
     resource: ({ ref }) => {
       const { type, name, uri } = objectOf(ref);
@@ -156,7 +149,7 @@ const OF_THE_BINDING: Readonly<Record<string, DefaultMapping>> = {
   'tasks/cancel': task,
 };
 
-/** Methods that came after the binding, as of MCP 2026-07-28, and our own: mapped as their likes are. */
+/** Methods that are newer than the binding, as of MCP 2026-07-28, and our own. They are mapped like similar methods. */
 const SINCE_THEN: Readonly<Record<string, DefaultMapping>> = {
   'tasks/update': task,
   'resources/templates/list': server,
@@ -167,17 +160,12 @@ const SINCE_THEN: Readonly<Record<string, DefaultMapping>> = {
 
 const TABLE: Readonly<Record<string, DefaultMapping>> = { ...OF_THE_BINDING, ...SINCE_THEN };
 
-/** Every method that a default mapping is about. */
 export const MAPPED_METHODS: readonly string[] = Object.keys(TABLE);
 
-/** The default mapping of a method; `undefined` for one that is in no table, and that is denied therefore (COAZ-DF-16). */
-const defaultMapping = (method: string): DefaultMapping | undefined =>
-  Object.hasOwn(TABLE, method) ? TABLE[method] : undefined;
-
-/** Whether messages of the method need no decision (COAZ-DF-15). */
-const passesThrough = (method: string): boolean => method === 'ping' || method.startsWith('notifications/');
+/** @see COAZ-DF-15 */
+const needsNoDecision = (method: string): boolean => method === 'ping' || method.startsWith('notifications/');
 
 function text(value: Json | undefined, member: string): string {
   if (typeof value === 'string' && value !== '') return value;
-  throw new MappingError(`params.${member} is not a text that is not empty`);
+  throw new MappingError(`params.${member} must be a string that is not empty`);
 }

@@ -18,7 +18,7 @@ import { allScopes } from '../../shared/auth/client-credentials.ts';
 import type { TokenVerifier } from '../../shared/auth/access-token.ts';
 import { CALLBACK_PATH, type Config } from '../../shared/config/config.ts';
 import { apiHeaders } from '../../shared/http/page-headers.ts';
-import { type BodyFault, bodyFaultOf, refuseUnfaithful } from '../../shared/http/faithful-json.ts';
+import { bodyFaultOf, refuseUnfaithful } from '../../shared/http/faithful-json.ts';
 import { healthRouter, type Problems } from '../../shared/http/health.ts';
 import { hostsOf } from '../../shared/http/known-hosts.ts';
 import type { Timing } from '../../shared/limits.ts';
@@ -39,12 +39,12 @@ export interface GatewayHttp extends Timing {
   readonly readDocument: ReadDocument;
   readonly verifier: TokenVerifier;
   readonly receiveCallback: RequestHandler;
-  /** What keeps it from its work. Default: nothing does. */
+  /** Why the gateway cannot do its work now. Default: no problem. */
   readonly problems?: Problems | undefined;
   readonly log: Logger;
 }
 
-/** The gateway's routes. Checks come in the order host, origin, token, body, and only then the protocol. */
+/** The gateway's routes. The order of checks is host, origin, token, body, protocol. */
 export function createGatewayApp({
   config,
   endpoint,
@@ -60,7 +60,7 @@ export function createGatewayApp({
   app.disable('etag');
   app.use(apiHeaders());
   app.use(healthRouter(problems, { clock, limits }));
-  // Refused before anything else is looked at: a page of another site, made to look like this host by its name service, names that site.
+  // First, against DNS rebinding: a page of another site, whose name resolves to this host, still names that site.
   const hosts = [...hostsOf(config.host, [config.urls.gateway])];
   app.use(hostHeaderValidation(hosts), originValidation(hosts));
   app.post(CALLBACK_PATH, express.raw({ type: () => true, limit: MAX_CALLBACK_BYTES }), receiveCallback);
@@ -88,8 +88,7 @@ export function createGatewayApp({
 }
 
 /**
- * Each answer is for its caller and this moment only: `ttlMs` of a task says how long it is kept, not how long an answer is
- * fresh. @see CACHE-008
+ * Each answer is for its caller, and is fresh only now: the `ttlMs` of a task is its retention, not a cache lifetime. @see CACHE-008
  */
 const notStored: RequestHandler = (_request, response, next) => {
   response.setHeader('cache-control', 'no-store');
@@ -114,7 +113,7 @@ function resourceMetadata(config: GatewayHttp['config'], resource: URL) {
   });
 }
 
-/** The one place where errors become responses. Nothing of an unexpected error but its place in the log is shown. */
+/** The one place where errors become responses. An unexpected error is logged, and the response has no details of it. */
 function toErrorResponse(log: Logger): ErrorRequestHandler {
   return (error: unknown, _request, response, next) => {
     if (response.headersSent) return next(error);
@@ -122,24 +121,21 @@ function toErrorResponse(log: Logger): ErrorRequestHandler {
     if (answer !== undefined) return void response.json(answer);
     const fault = bodyFaultOf(error);
     if (fault === undefined) log.error({ err: error }, 'unexpected error while serving a request');
-    const [status, code, message] = readableFault(fault);
-    response.status(status).json({ jsonrpc: '2.0', id: null, error: { code, message } });
+    const shown =
+      fault === undefined
+        ? { code: INTERNAL_ERROR, message: 'Internal error' }
+        : fault.kind === 'malformed'
+          ? { code: PARSE_ERROR, message: `Parse error: ${fault.message}` }
+          : { code: INVALID_REQUEST, message: `Invalid request: ${fault.message}` };
+    response.status(fault?.status ?? 500).json({ jsonrpc: '2.0', id: null, error: shown });
   };
 }
 
-function readableFault(fault: BodyFault | undefined): [status: number, code: number, message: string] {
-  if (fault === undefined) return [500, INTERNAL_ERROR, 'Internal error'];
-  const { kind, status, message } = fault;
-  return kind === 'malformed'
-    ? [status, PARSE_ERROR, `Parse error: ${message}`]
-    : [status, INVALID_REQUEST, `Invalid request: ${message}`];
-}
-
 /**
- * Hands requests whose bodies are parsed to the protocol layer, and writes its answers. The SDK's own adapter serialises
- * each body again and sends every answer in chunks; on the path of a call that is allowed, that is what costs most.
+ * Passes requests with parsed bodies to the protocol layer, and writes its answers. The SDK's own adapter serialises each body again and
+ * sends every answer in chunks, which costs most on the path of an allowed call.
  */
-export function serveProtocol(endpoint: McpEndpoint): RequestHandler {
+function serveProtocol(endpoint: McpEndpoint): RequestHandler {
   return async (request, response) => {
     const gone = new AbortController();
     response.once('close', () => {
@@ -157,9 +153,7 @@ export function serveProtocol(endpoint: McpEndpoint): RequestHandler {
   };
 }
 
-/**
- * The trace that the client names in the metadata of the message or in a header, else a new one; and who calls. @see SEP-414
- */
+/** The caller, and the trace from the message's metadata or a header, otherwise a new trace. @see SEP-414 */
 function scopeOf(request: ExpressRequest, body: unknown, auth: AuthInfo | undefined): LogScope {
   const { params } = (body ?? {}) as { params?: { _meta?: Record<string, unknown> | null } | null };
   const named = traceIn(params?._meta?.[TRACEPARENT_META]) ?? traceIn(request.get(TRACEPARENT_META));
@@ -167,7 +161,7 @@ function scopeOf(request: ExpressRequest, body: unknown, auth: AuthInfo | undefi
   return { trace: named ?? newTrace(), subject: caller?.subject, client: caller?.clientId };
 }
 
-/** Without its body, which the protocol layer gets as it was parsed. */
+/** Without the body: the protocol layer gets the parsed one. */
 function toWebRequest(request: ExpressRequest, signal: AbortSignal): Request {
   const headers: [name: string, value: string][] = [];
   for (const [name, value] of Object.entries(request.headers)) {
@@ -183,13 +177,13 @@ function toWebRequest(request: ExpressRequest, signal: AbortSignal): Request {
 async function write(answer: Response, response: ExpressResponse): Promise<void> {
   response.status(answer.status);
   answer.headers.forEach((value, name) => {
-    // The SDK's own for streams lets them be stored.
+    // The SDK's value for streams allows caches to store them.
     if (name !== 'cache-control') response.setHeader(name, value);
   });
   if (answer.body === null || answer.headers.get('content-type')?.startsWith('text/event-stream') !== true) {
     response.end(await answer.text());
     return;
   }
-  // A client that leaves a stream early is no fault of ours; the stream is given up with it.
+  // A client may leave a stream early. Then the stream ends without an error.
   await pipeline(Readable.fromWeb(answer.body as never), response).catch(() => undefined);
 }

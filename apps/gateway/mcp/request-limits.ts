@@ -2,7 +2,7 @@ import { isLegacyRequest, type AuthInfo, type McpHttpHandler } from '@modelconte
 import { subjectKey } from '../../../workflows/domain/principal.ts';
 import { callerOf } from './authentication.ts';
 import type { MethodGate } from './authorize.ts';
-import type { Subscriptions } from '../tasks/subscriptions.ts';
+import type { ServeSubscription } from '../tasks/subscriptions.ts';
 import type { RateLimit } from '../../shared/http/address-limit.ts';
 import { isAboutTasks, tooManyRequests } from '../wire/errors.ts';
 import { LISTEN } from '../wire/identifiers.ts';
@@ -13,25 +13,25 @@ import { countedRequest } from '../wire/schemas.ts';
 export type McpEndpoint = Pick<McpHttpHandler, 'fetch'>;
 
 interface RequestLimitDeps {
-  /** The SDK. */
+  /** The SDK's. */
   readonly handler: McpEndpoint;
-  readonly subscriptions: Subscriptions;
+  readonly serveSubscription: ServeSubscription;
   /** Of requests about tasks, for each subject. */
   readonly polls: RateLimit;
   /** Of calls of tools, for each subject. */
   readonly calls: RateLimit;
-  /** Missing where only what upstreams have is asked about. */
+  /** Missing if the PDP decides only on calls and reads of upstreams (`coaz.everyMethod`). */
   readonly gate?: MethodGate;
   readonly completeTaskHeader: CompleteTaskHeader;
 }
 
 /**
- * The protocol layer with what the SDK does not do. It limits no rate. It serves subscriptions, but drops the tasks that
- * they name: so it checks them as every request, and what it opens is served by us.
+ * Adds to the protocol layer what the SDK lacks. The SDK has no rate limits. It drops the tasks that a subscription names, so the SDK
+ * checks the subscription and the gateway serves the stream.
  */
 export function createRequestLimits({
   handler,
-  subscriptions,
+  serveSubscription,
   gate,
   completeTaskHeader,
   ...limits
@@ -46,12 +46,12 @@ export function createRequestLimits({
       if (denied !== undefined) return denied;
       const answer = withStatusFor(request, await handler.fetch(request, options));
       if (subjectOf(asked) !== LISTEN || !isStream(answer) || (await isLegacyRequest(request, asked))) return answer;
-      return subscriptions.serve(answer, asked, options?.authInfo);
+      return serveSubscription(answer, asked, options?.authInfo);
     },
   };
 }
 
-/** The method of a message; of a call of a tool, the tool. */
+/** The method of a message, or the tool that it calls. */
 function subjectOf(message: unknown): string {
   const { method, params } = (message ?? {}) as { method?: unknown; params?: { name?: unknown } | null };
   const subject = isCall(message) ? params?.name : method;
@@ -60,19 +60,19 @@ function subjectOf(message: unknown): string {
 
 const isCall = (message: unknown) => (message as { method?: unknown } | null | undefined)?.method === 'tools/call';
 
-/** The answer to a request, or to a batch of earlier revisions, with one too many about tasks or one call too many in it. */
+/** The refusal of a request, or of a batch of an earlier revision, that exceeds a rate limit. */
 async function refuseTooMany(
   { polls, calls }: Pick<RequestLimitDeps, 'polls' | 'calls'>,
   asked: unknown,
   auth: AuthInfo | undefined,
 ): Promise<Response | undefined> {
   const messages: readonly unknown[] = Array.isArray(asked) ? asked : [asked];
-  const isAbout = (message: unknown) => isAboutTasks(subjectOf(message));
-  const about = messages.filter(isAbout);
-  const made = messages.filter((message) => isCall(message) && !isAbout(message));
+  const isPoll = (message: unknown) => isAboutTasks(subjectOf(message));
+  const about = messages.filter(isPoll);
+  const made = messages.filter((message) => isCall(message) && !isPoll(message));
   const taken = [
-    { of: about, limit: polls, cost: sumOf(about.map(tasksNamed)), what: 'Tasks are asked for too often.' },
-    { of: made, limit: calls, cost: made.length, what: 'Tools are called too often. The tool did not run.' },
+    { of: about, limit: polls, cost: sumOf(about.map(tasksNamed)), what: 'Too many requests about tasks.' },
+    { of: made, limit: calls, cost: made.length, what: 'Too many tool calls. The tool did not run.' },
   ];
   for (const { of, limit, cost, what } of taken) {
     if (cost === 0) continue;

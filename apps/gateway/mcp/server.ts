@@ -8,38 +8,41 @@ import type { Logger } from 'pino';
 import type { EnsureSubmitted, GatedCalls, PolicyDecisionPoint } from '../../../workflows/domain/ports.ts';
 import type { UpstreamItems, UpstreamRelay, Upstreams } from '../../../workflows/domain/upstream-ports.ts';
 import { CALLBACK_PATH, type Config } from '../../shared/config/config.ts';
-import type { Timing } from '../../shared/limits.ts';
 import { createArgumentCheck } from '../../shared/schemas/schema-check.ts';
 import { createAuthorize, createMethodGate } from './authorize.ts';
 import { createMappedArguments } from '../extensions/mapped-arguments.ts';
 import { createRelayedRounds } from '../extensions/relayed-rounds.ts';
 import { createRequestInput, type RequestInputDeps } from '../extensions/request-forms.ts';
 import { createEnforcement, type EnforcementDeps } from '../calls/enforce.ts';
-import { createReadEnforcement, type EnforceRead, registerToolList, type ToolListDeps } from '../offers/read.ts';
-import { createRequestLimits, type McpEndpoint } from './request-limits.ts';
+import { createRequestLimits } from './request-limits.ts';
 import { guard } from '../wire/errors.ts';
 import { createSubscriptions } from '../tasks/subscriptions.ts';
 import type { TaskChanges } from '../tasks/watch.ts';
 import { createConcurrencyLimit } from '../calls/concurrency-limit.ts';
 import { createRateLimit } from '../../shared/http/address-limit.ts';
 import type { Redaction } from '../extensions/redaction.ts';
-import { type ReadDocument, registerSignatureMethod, type SignatureMethodDeps } from '../extensions/signature.ts';
+import { type ReadDocument, registerSignatureMethod } from '../extensions/signature.ts';
 import type { AcceptedDescriptions } from '../offers/accepted-descriptions.ts';
 import { completesTaskHeaders } from '../wire/headers.ts';
-import type { Accepted } from '../../../workflows/domain/tools/accepted-descriptions.ts';
 import { callerOf, claimsOf } from './authentication.ts';
-import { registerCompletionMethods, registerPromptMethods, registerResourceMethods } from '../offers/items.ts';
+import {
+  createReadEnforcement,
+  type ItemMethodDeps,
+  registerCompletionMethods,
+  registerPromptMethods,
+  registerResourceMethods,
+  registerToolList,
+  type ToolListDeps,
+} from '../offers/items.ts';
 import { registerTaskMethods, type TaskMethodDeps } from '../tasks/methods.ts';
 import { registerToolCalls, type ToolCallDeps } from '../calls/register.ts';
-import { declaredExtensions, type Rendering } from '../wire/rendering.ts';
+import { declaredExtensions } from '../wire/rendering.ts';
 import { SERVER_INFO, SIGNATURE } from '../wire/identifiers.ts';
 import { instructionsFor } from '../wire/own-tools.ts';
 import { VerbatimServer } from '../wire/sdk-overlay.ts';
 import type { RequestContext } from '../wire/request-context.ts';
 
-/** What the MCP endpoint is served from. */
-export interface ProtocolPorts
-  extends Pick<EnforcementDeps, 'requirements'>, Omit<RequestInputDeps, keyof Timing>, Timing {
+export interface ProtocolPorts extends Pick<EnforcementDeps, 'requirements'>, RequestInputDeps {
   readonly pdp: PolicyDecisionPoint;
   readonly gatedCalls: GatedCalls;
   readonly taskChanges: TaskChanges;
@@ -49,13 +52,11 @@ export interface ProtocolPorts
   readonly log: Logger;
 }
 
-interface Made {
-  readonly redaction: Redaction;
-  readonly readDocument: ReadDocument;
-}
-
 /** The MCP endpoint behind its authentication. */
-export function createProtocol(config: Config, ports: ProtocolPorts & Made) {
+export function createProtocol(
+  config: Config,
+  ports: ProtocolPorts & { readonly redaction: Redaction; readonly readDocument: ReadDocument },
+) {
   const { gateway, urls } = config;
   const { clock, limits, log } = ports;
   const settings = {
@@ -77,43 +78,39 @@ export function createProtocol(config: Config, ports: ProtocolPorts & Made) {
     settings,
   });
   const enforceRead = createReadEnforcement({ ...ports, authorize, items: ports.upstreams.items, settings });
-  const rendering = gateway;
   const { everyMethod, initialize, denials } = gateway.coaz;
   const ofTasks = everyMethod ? { authorize } : {};
-  const served = { ...ports, ...ofTasks, enforce, enforceRead, rendering, settings, holding: gateway };
+  const served = { ...ports, ...ofTasks, enforce, enforceRead, rendering: gateway, settings, holding: gateway };
   const handler = createMcpHandler((context) => createServer(served, context), {
     maxRequestBodySize: gateway.maxBodyBytes,
-    // Limited by us, for each caller too.
+    // Our own concurrency limit applies, for each caller too.
     maxSubscriptions: Infinity,
     onerror: (error) => log.debug({ err: error }, 'a request was refused by the protocol layer'),
   });
-  const subscriptions = createSubscriptions({ ...served, concurrency });
+  const serveSubscription = createSubscriptions({ ...served, concurrency });
   const polls = createRateLimit({ count: gateway.maxPollsPerSecond, seconds: 1 });
   const calls = createRateLimit({ count: gateway.maxCallsPerSecond, seconds: 1 });
   const gate = createMethodGate({ authorize, guarded: guard(log, denials), initializePasses: initialize === 'pass' });
-  const completeTaskHeader = completesTaskHeaders(log);
-  const endpoint: McpEndpoint = createRequestLimits({
-    ...{ handler, subscriptions, polls, calls, completeTaskHeader },
-    ...(everyMethod && { gate }),
-  });
   return {
-    endpoint,
-    /** Tells those who listen that lists have changed. */
+    endpoint: createRequestLimits({
+      ...{ handler, serveSubscription, polls, calls, completeTaskHeader: completesTaskHeaders(log) },
+      ...(everyMethod && { gate }),
+    }),
+    /** Notifies subscribed clients that a list has changed. */
     notify: handler.notify,
     endStreams: () => concurrency.close(),
     close: () => handler.close(),
   };
 }
 
-interface McpServerDeps extends ToolListDeps, ToolCallDeps, TaskMethodDeps, SignatureMethodDeps {
-  readonly gatedCalls: ToolCallDeps['gatedCalls'] & TaskMethodDeps['gatedCalls'];
-  readonly enforceRead: EnforceRead;
-  readonly rendering: Rendering;
-  readonly accepted: Accepted & TaskMethodDeps['accepted'];
-  readonly redaction: ToolListDeps['redaction'] & TaskMethodDeps['redaction'];
-  readonly upstreams: ToolListDeps['upstreams'] & TaskMethodDeps['upstreams'] & { readonly items: UpstreamItems };
-  readonly log: Logger;
-}
+type McpServerDeps = Omit<ItemMethodDeps, 'items'> &
+  ToolListDeps &
+  ToolCallDeps &
+  TaskMethodDeps & {
+    readonly readDocument: ReadDocument;
+    readonly upstreams: { readonly items: UpstreamItems };
+    readonly log: Logger;
+  };
 
 /** Builds the MCP server that answers one request. Tasks exist in the present revision only. */
 function createServer(deps: McpServerDeps, { era, authInfo }: McpRequestContext): Server {
@@ -134,9 +131,9 @@ function createServer(deps: McpServerDeps, { era, authInfo }: McpRequestContext)
   });
   registerToolList(server, deps, context);
   registerToolCalls(server, deps, context);
-  registerSignatureMethod(server, deps, context);
+  registerSignatureMethod(server, deps.readDocument, context);
   const { items } = deps.upstreams;
-  const reading = { enforceRead: deps.enforceRead, items, accepted: deps.accepted };
+  const reading = { ...deps, items };
   if (items.mayHave('prompts')) registerPromptMethods(server, reading, context);
   if (items.mayHave('resources')) registerResourceMethods(server, reading, context);
   if (items.mayHave('completions')) registerCompletionMethods(server, reading, context);
@@ -144,7 +141,7 @@ function createServer(deps: McpServerDeps, { era, authInfo }: McpRequestContext)
   return server;
 }
 
-/** Everything that an upstream may turn out to have. Only the present revision has a stream that tells of changes. */
+/** Every capability that an upstream may turn out to have. Only the present revision has a stream of change notifications. */
 function capabilities(items: UpstreamItems, isModern: boolean): ServerCapabilities {
   const listed = isModern ? { listChanged: true } : {};
   return {
@@ -152,10 +149,10 @@ function capabilities(items: UpstreamItems, isModern: boolean): ServerCapabiliti
     ...(items.mayHave('prompts') && { prompts: listed }),
     ...(items.mayHave('resources') && { resources: listed }),
     ...(items.mayHave('completions') && { completions: {} }),
-    // With it the SDK takes `logging/setLevel`. Without sessions the level is forgotten, and what is at least `info` is told.
+    // Makes the SDK accept `logging/setLevel`. There are no sessions, so the level is forgotten, and messages of `info` and above are sent.
     ...(!isModern && { logging: {} }),
   };
 }
 
-/** One that the SDK does not know. It has no settings. */
+/** A capability that the SDK does not know. It has no settings. */
 const SIGNATURE_CAPABILITY: object = { [SIGNATURE]: {} };

@@ -20,12 +20,12 @@ import { type Running, stopAll } from '../../shared/lifecycle.ts';
 import type { Timing } from '../../shared/limits.ts';
 import { startRounds } from '../../shared/maintenance/rounds.ts';
 
-/** Where the trigger on `gateway.pin` tells, on commit, that accepted descriptions changed. */
+/** The trigger on `gateway.pin` sends a notice here on commit. */
 const CHANNEL = 'gateway_signature';
-/** How old what is known may get without a word, should a notice be lost. */
+/** The descriptions are read again this often, in case a notice was lost. */
 const READ_EVERY_MS = 60_000;
 
-/** The lists that clients are told of, each by the kinds that are in it. */
+/** The lists whose changes clients are notified of, and the kinds in each. */
 const CHANGES = {
   tools: ['tool'],
   prompts: ['prompt'],
@@ -34,20 +34,19 @@ const CHANGES = {
 type Changed = keyof typeof CHANGES;
 
 /**
- * The accepted descriptions as this process knows them, in memory: no allowed call and no list waits for the database. What
- * becomes known late only refuses what was accepted a moment ago, or goes on with what had been accepted before.
+ * The accepted descriptions, in memory, so that allowed calls and lists do not wait for the database. A late update only means that a
+ * description accepted a moment ago is still refused, or that the one accepted before is still used.
  */
 export interface AcceptedDescriptions extends Accepted {
-  /** Everything that any list may have, for any caller. The same object until it changes. */
+  /** Every entry that a list may have, for any caller. The same object until it changes. */
   contents(): Promise<SignatureContents>;
-  /** Calls back for each list whose accepted descriptions have changed. Answers how to stop that. */
+  /** Calls back for each list whose accepted descriptions have changed. Returns a function that stops that. */
   onChange(listener: (what: Changed) => void): () => void;
 }
 
-export interface AcceptedDescriptionsDeps extends Timing {
+interface AcceptedDescriptionsDeps extends Timing {
   readonly store: DescriptionStore;
   readonly pinning: Pinning;
-  /** Everything that the upstreams offer now. */
   readonly offered: () => Promise<readonly Listed[]>;
   readonly settings: SignatureSettings;
   /** A direct connection to the database: a transaction pooler swallows notices. */
@@ -58,9 +57,9 @@ export interface AcceptedDescriptionsDeps extends Timing {
 interface Known {
   readonly byName: ReadonlyMap<string, AcceptedDescription>;
   readonly contents: SignatureContents;
-  /** For each list, equal for equal signatures. */
+  /** A fingerprint of each list. */
   readonly marks: Readonly<Record<Changed, string>>;
-  /** Upstreams of which no more is accepted: there was no room for something else of theirs. */
+  /** Upstreams that have reached their limit of pinned descriptions. */
   readonly full: Set<string>;
 }
 
@@ -71,7 +70,7 @@ export function createAcceptedDescriptions(
   const reports = createReports(log);
   const { current, read, onChange } = createReader(deps);
   const readLater = () => void read().catch((err: unknown) => log.warn({ err }, 'the signature cannot be read'));
-  const acceptUnseen = createFirstSeen({ store, read, onFull: reports.full });
+  const acceptUnseen = createFirstSeen(store, read, reports.full);
 
   async function among<Thing extends Listed>(things: readonly Thing[]): Promise<readonly Thing[]> {
     const before = await current();
@@ -80,7 +79,7 @@ export function createAcceptedDescriptions(
     const accepted = things.filter((thing) => isAsAccepted(thing, acceptedOf(thing)));
     if (accepted.length < things.length) {
       const left = new Set<Listed>(accepted);
-      // What there was no room for has been told of, all of it at once.
+      // Descriptions beyond the limit were reported already, all at once.
       const hasRoom = (thing: Listed) => acceptedOf(thing) !== undefined || !known.full.has(thing.upstream);
       reports.unaccepted(things.filter((thing) => !left.has(thing) && hasRoom(thing)));
     }
@@ -94,7 +93,7 @@ export function createAcceptedDescriptions(
       return (await current()).contents;
     },
     onChange,
-    /** Keeps what is known fresh. A database that is away now is read when it is there. */
+    /** Keeps the descriptions fresh. If the database is away, they are read once it is back. */
     start() {
       const listening = listen({ url: listenUrl, channel: CHANNEL, onNotice: readLater, clock, limits, log });
       const rounds = startRounds({
@@ -107,18 +106,16 @@ export function createAcceptedDescriptions(
   };
 }
 
-interface FirstSeen {
-  readonly store: Pick<DescriptionStore, 'add'>;
-  readonly read: () => Promise<Known>;
-  readonly onFull: (upstream: string, leftOut: number) => void;
-}
-
-/** Accepts what is seen for the first time, and answers what is known then. */
-function createFirstSeen({ store, read, onFull }: FirstSeen) {
+/** Accepts the descriptions that are seen for the first time. */
+function createFirstSeen(
+  store: Pick<DescriptionStore, 'add'>,
+  read: () => Promise<Known>,
+  onFull: (upstream: string, leftOut: number) => void,
+) {
   const isUnseen = (thing: Listed, known: Known) =>
     !known.byName.has(keyOf(describedNameOf(thing))) && canBeAccepted(thing);
   return async (things: readonly Listed[], before: Known): Promise<Known> => {
-    // There is room again only when the signature is another one. Until then no list asks the database in vain.
+    // There is room again only when the signature has changed. Until then, lists do not ask the database in vain.
     const unseen = things.filter((thing) => isUnseen(thing, before) && !before.full.has(thing.upstream));
     if (unseen.length === 0) return before;
     await store.add(unseen.map(asAccepted));
@@ -132,19 +129,18 @@ function createFirstSeen({ store, read, onFull }: FirstSeen) {
   };
 }
 
-/** The accepted descriptions, as they were read last. */
 function createReader({ store, settings }: Pick<AcceptedDescriptionsDeps, 'store' | 'settings'>) {
   const listeners = new Set<(what: Changed) => void>();
   let known: Known | undefined;
-  let asked = 0;
-  let shown = 0;
+  let started = 0;
+  let latest = 0;
 
-  /** What was asked for earlier may arrive later: it does not take the place of what is newer. */
+  /** An earlier read may finish later. It does not replace the result of a later read. */
   const read = async (): Promise<Known> => {
-    const turn = (asked += 1);
+    const turn = (started += 1);
     const next = knownFrom(await store.all(), settings);
-    if (known !== undefined && turn < shown) return known;
-    shown = turn;
+    if (known !== undefined && turn < latest) return known;
+    latest = turn;
     const before = known;
     const changed = (Object.keys(CHANGES) as Changed[]).filter((what) => before?.marks[what] !== next.marks[what]);
     if (before !== undefined && changed.length === 0) return before;
@@ -177,24 +173,16 @@ function knownFrom(pinned: readonly AcceptedDescription[], settings: SignatureSe
   };
 }
 
-/** Descriptions of which the log has said that they are not accepted; then it may say so again. */
+/** Descriptions that were reported as not accepted. Beyond this, a description may be reported again. */
 const MAX_REPORTED = 50_000;
-/** The first of the names, where many go in one line. */
-const NAMES = 10;
+/** Names in one line of the log. */
+const MAX_NAMES = 10;
 
-/** What the log says of things that are not used: once for each description, however often it is listed. */
-export interface Reports {
-  /** These are not as they were accepted: a line for each upstream and kind. */
-  readonly unaccepted: (things: readonly Listed[]) => void;
-  /** Of this upstream no more is pinned; so many things were left out just now. Once, until the process ends. */
-  readonly full: (upstream: string, leftOut: number) => void;
-}
-
-export function createReports(log: Logger): Reports {
+/** Logs the items that are not offered: once for each description, however often it is listed. */
+function createReports(log: Logger) {
   const reported = new Set<string>();
   const full = new Set<string>();
 
-  /** Whether it is said for the first time. */
   const isNews = (description: string) => {
     if (reported.has(description)) return false;
     if (reported.size >= MAX_REPORTED) reported.clear();
@@ -202,7 +190,8 @@ export function createReports(log: Logger): Reports {
     return true;
   };
   return {
-    unaccepted(things) {
+    /** Descriptions that are not the accepted ones: one line for each upstream and kind. */
+    unaccepted: (things: readonly Listed[]) => {
       const groups = new Map<string, { kind: DescribedKind; upstream: string; names: string[] }>();
       for (const thing of things) {
         const { kind, name } = describedNameOf(thing);
@@ -215,18 +204,19 @@ export function createReports(log: Logger): Reports {
       }
       for (const { kind, upstream, names } of groups.values()) {
         log.error(
-          { alarm: `${kind}_not_accepted`, upstream, count: names.length, names: names.slice(0, NAMES) },
-          'what an upstream offers is not described as it was accepted, and is not offered; see `countersign signature diff`',
+          { alarm: `${kind}_not_accepted`, upstream, count: names.length, names: names.slice(0, MAX_NAMES) },
+          'an upstream does not describe these as the operator accepted them, so they are not offered; see `countersign signature diff`',
         );
       }
     },
-    full(upstream, leftOut) {
+    /** This upstream has reached its limit. Reported once, until the process ends. */
+    full: (upstream: string, leftOut: number) => {
       if (full.has(upstream)) return;
       full.add(upstream);
       log.error(
         { alarm: 'pins_full', upstream, leftOut },
-        'an upstream lists more than is accepted without a word (10,000 things, 16 MiB of descriptions): what is beyond ' +
-          'that is not offered. `countersign signature accept` accepts it, and forgets what is gone',
+        'an upstream lists more than is accepted automatically (10,000 items, 16 MiB of descriptions); the rest is not offered. ' +
+          'Next step: `countersign signature accept` accepts it, and forgets what is gone',
       );
     },
   };

@@ -1,21 +1,115 @@
-import type { GetPromptResult, Server, ReadResourceResult, CompleteResult } from '@modelcontextprotocol/server';
+import type { CompleteResult, GetPromptResult, ReadResourceResult, Result, Server } from '@modelcontextprotocol/server';
 import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
-import type { ItemKind, UpstreamItem, UpstreamItems } from '../../../workflows/domain/upstream-ports.ts';
-import type { Accepted } from '../../../workflows/domain/tools/accepted-descriptions.ts';
-import type { EnforceRead } from './read.ts';
-import { pageOf, publishedItem } from '../wire/published.ts';
-import { renderRead } from '../wire/upstream-result.ts';
-import { forwardedMeta, askedBy, type RequestContext } from '../wire/request-context.ts';
+import type { Accepted, AcceptedTools } from '../../../workflows/domain/tools/accepted-descriptions.ts';
+import type {
+  ItemKind,
+  ReadMethod,
+  UpstreamItem,
+  UpstreamItems,
+  Upstreams,
+} from '../../../workflows/domain/upstream-ports.ts';
+import type { Sender } from '../calls/tool-call.ts';
+import type { Redaction } from '../extensions/redaction.ts';
+import { handOnRound, orUndeclared } from '../extensions/relayed-rounds.ts';
+import { openRound, readScope, type SealedStates } from '../extensions/sealed-state.ts';
+import type { Authorize } from '../mcp/authorize.ts';
 import { unknownResource } from '../wire/errors.ts';
+import { pageOf, publishedItem, publishedTools } from '../wire/published.ts';
+import type { Rendering } from '../wire/rendering.ts';
+import { type Asked, askedBy, conversationOf, forwardedMeta, type RequestContext } from '../wire/request-context.ts';
+import { type ReadAnswer, renderRead } from '../wire/upstream-result.ts';
+
+interface ReadEnforcementDeps {
+  readonly authorize: Authorize;
+  readonly items: Pick<UpstreamItems, 'ask'>;
+  readonly accepted: Accepted;
+  readonly sealedStates: SealedStates;
+  readonly settings: {
+    /** Limit on one forwarded request. */
+    readonly executionTimeoutMs: number;
+  };
+}
+
+/** One request of an authenticated caller to read a prompt, a resource or a completion. */
+interface UpstreamRead {
+  readonly sender: Sender;
+  /** What of one upstream is read: one item, or each template that the address may belong to. */
+  readonly of: readonly [UpstreamItem, ...UpstreamItem[]];
+  readonly method: ReadMethod;
+  /** The parameters as the client sent them. The PDP is asked about these. */
+  readonly asks: JsonObject;
+  /** The parameters as the upstream gets them, without metadata. */
+  readonly params: JsonObject;
+  /** The client's metadata. */
+  readonly meta: Readonly<Record<string, unknown>> | undefined;
+  /** Present for a method whose upstream may ask for input. */
+  readonly asked?: Asked;
+  /** Fires when the caller has gone. */
+  readonly signal: AbortSignal;
+}
+
+/**
+ * The policy enforcement point for prompts, resources and completions. Only an "allow" lets a request through, and each request is
+ * decided anew. A requestable denial is refused too, because only a tool call can wait as a task. Throws the upstream's own error, and
+ * `CountersignError`s, after which nothing was sent.
+ */
+export const createReadEnforcement = (deps: ReadEnforcementDeps) => async (read: UpstreamRead) =>
+  renderRead(await answerTo(deps, read));
+
+async function answerTo(
+  { authorize, items, accepted, sealedStates, settings }: ReadEnforcementDeps,
+  { sender, of, method, asks, params, meta, asked, signal }: UpstreamRead,
+): Promise<ReadAnswer> {
+  const { caller } = sender;
+  // Every one of them: the upstream picks the template that the address belongs to, and it may pick one that changed.
+  if ((await accepted.among(of)).length < of.length) {
+    throw new CountersignError('ERR_NOT_ACCEPTED', 'its description is not the accepted one');
+  }
+  const forwarded = forwardedMeta(meta);
+  const [{ upstream }] = of;
+  const request = { upstream, method, params: { ...params, ...(forwarded !== undefined && { _meta: forwarded }) } };
+  const state = asked?.requestState;
+  const round = state === undefined ? undefined : await openRound(sealedStates, readScope(caller, request), state);
+  await authorize(sender, method, asks);
+  const conversation = asked && conversationOf(asked, round);
+  const answer = await items.ask(
+    { ...request, caller, ...(conversation !== undefined && { conversation }) },
+    { signal, timeoutMs: settings.executionTimeoutMs },
+  );
+  if (answer.kind === 'error' && asked !== undefined) return orUndeclared(answer, asked);
+  if (answer.kind !== 'input_required') return answer;
+  return handOnRound(sealedStates, readScope(caller, request), asked ?? { capabilities: {} }, answer);
+}
+
+export interface ToolListDeps {
+  readonly upstreams: Pick<Upstreams, 'tools'>;
+  readonly accepted: AcceptedTools;
+  readonly redaction: Pick<Redaction, 'withholds'>;
+  readonly rendering: Rendering;
+}
+
+/**
+ * `tools/list`: every tool that can be reached and matches its accepted description, and the gateway's own tools. No list has more than
+ * the signature (SIG-004), and a list depends on nothing that a request declares (SESSION-002).
+ */
+export function registerToolList(server: Server, deps: ToolListDeps, { guarded }: RequestContext): void {
+  const { upstreams, accepted, redaction, rendering } = deps;
+  server.setRequestHandler('tools/list', () =>
+    guarded('tools/list', async () => {
+      const tools = await accepted.among(await upstreams.tools());
+      return { tools: publishedTools(tools, redaction, rendering) as never };
+    }),
+  );
+}
 
 export interface ItemMethodDeps {
-  readonly enforceRead: EnforceRead;
+  readonly enforceRead: (read: UpstreamRead) => Promise<Result>;
   readonly items: Pick<UpstreamItems, 'list' | 'find' | 'findResource'>;
   readonly accepted: Accepted;
 }
 
-/** One page of what can be reached now and is as it was accepted. */
+/** One page of the items that can be reached and match their accepted description. */
 async function listed({ items, accepted }: ItemMethodDeps, kind: ItemKind, cursor: string | undefined) {
   const page = pageOf(await accepted.among(await items.list(kind)), cursor);
   return { ...page, items: page.items.map(publishedItem) as never };
@@ -32,20 +126,19 @@ export function registerPromptMethods(server: Server, deps: ItemMethodDeps, cont
   );
   server.setRequestHandler('prompts/get', ({ params }, ctx) =>
     guarded('prompts/get', async () => {
-      const { name, arguments: args, _meta } = params;
+      const { name, arguments: args, _meta: meta } = params;
       const prompt = await findPrompt(deps.items, name);
       const given = args === undefined ? {} : { arguments: args as JsonObject };
-      const meta = forwardedMeta(_meta);
-      const answer = await deps.enforceRead({
+      return (await deps.enforceRead({
         sender: context,
         of: [prompt],
         method: 'prompts/get',
         asks: { name, ...given },
-        params: { name: prompt.upstreamName, ...given, ...(meta !== undefined && { _meta: meta }) },
+        params: { name: prompt.upstreamName, ...given },
+        meta,
         asked: askedBy(context, ctx),
         signal: ctx.mcpReq.signal,
-      });
-      return renderRead(answer) as GetPromptResult;
+      })) as GetPromptResult;
     }),
   );
 }
@@ -67,37 +160,33 @@ export function registerResourceMethods(server: Server, deps: ItemMethodDeps, co
   );
   server.setRequestHandler('resources/read', ({ params }, ctx) =>
     guarded('resources/read', async () => {
-      const { uri, _meta } = params;
+      const { uri, _meta: meta } = params;
       const [first, ...others] = await deps.items.findResource(uri);
       if (first === undefined) throw unknownResource(uri);
-      const meta = forwardedMeta(_meta);
-      const answer = await deps.enforceRead({
+      return (await deps.enforceRead({
         sender: context,
         of: [first, ...others],
         method: 'resources/read',
         asks: { uri },
-        params: { uri, ...(meta !== undefined && { _meta: meta }) },
+        params: { uri },
+        meta,
         asked: askedBy(context, ctx),
         signal: ctx.mcpReq.signal,
-      });
-      return renderRead(answer) as ReadResourceResult;
+      })) as ReadResourceResult;
     }),
   );
 }
 
-type Reference =
-  { readonly type: 'ref/prompt'; readonly name: string } | { readonly type: 'ref/resource'; readonly uri: string };
-
-/** `completion/complete`: asks the upstream of the prompt or the template whose argument is being written. */
-export function registerCompletionMethods(server: Server, deps: ItemMethodDeps, from: RequestContext): void {
-  const { guarded } = from;
+/** `completion/complete`: asks the upstream of the prompt or the template whose argument is being completed. */
+export function registerCompletionMethods(server: Server, deps: ItemMethodDeps, sender: RequestContext): void {
   server.setRequestHandler('completion/complete', ({ params }, ctx) =>
-    guarded('completion/complete', async () => {
-      const { ref, argument, context, _meta } = params;
-      const item = await find(deps.items, ref);
-      const meta = forwardedMeta(_meta);
-      const answer = await deps.enforceRead({
-        sender: from,
+    sender.guarded('completion/complete', async () => {
+      const { ref, argument, context, _meta: meta } = params;
+      const item = await (ref.type === 'ref/prompt'
+        ? findPrompt(deps.items, ref.name)
+        : findResource(deps.items, ref.uri));
+      return (await deps.enforceRead({
+        sender,
         of: [item],
         method: 'completion/complete',
         asks: { ref: { ...ref } },
@@ -105,24 +194,24 @@ export function registerCompletionMethods(server: Server, deps: ItemMethodDeps, 
           ref: ref.type === 'ref/prompt' ? { ...ref, name: item.upstreamName } : { ...ref },
           argument,
           ...(context !== undefined && { context: context as JsonObject }),
-          ...(meta !== undefined && { _meta: meta }),
         },
+        meta,
         signal: ctx.mcpReq.signal,
-      });
-      return renderRead(answer) as CompleteResult;
+      })) as CompleteResult;
     }),
   );
 }
 
-async function findPrompt(items: Pick<ItemMethodDeps['items'], 'find'>, name: string): Promise<UpstreamItem> {
+type Find = Pick<UpstreamItems, 'find'>;
+
+async function findPrompt(items: Find, name: string): Promise<UpstreamItem> {
   const prompt = await items.find('prompt', name);
   if (prompt === undefined) throw new CountersignError('ERR_PROMPT_NOT_FOUND', 'no upstream has this prompt');
   return prompt;
 }
 
-async function find(items: ItemMethodDeps['items'], ref: Reference): Promise<UpstreamItem> {
-  if (ref.type === 'ref/prompt') return findPrompt(items, ref.name);
-  const resource = (await items.find('resource_template', ref.uri)) ?? (await items.find('resource', ref.uri));
+async function findResource(items: Find, uri: string): Promise<UpstreamItem> {
+  const resource = (await items.find('resource_template', uri)) ?? (await items.find('resource', uri));
   if (resource === undefined) throw new CountersignError('ERR_RESOURCE_NOT_FOUND', 'no upstream has this resource');
   return resource;
 }

@@ -9,8 +9,8 @@ import { sha256 } from '../../shared/crypto.ts';
 import { callbackBody } from '../wire/schemas.ts';
 
 /**
- * Callbacks of the access request service. A callback is a hint: the status is fetched before anything moves,
- * and what the callback claims does not count. It is authenticated all the same, because hints cost work (APPR-193, ARAP callback security).
+ * Callbacks of the access request service. A callback is a hint: the worker fetches the status, and ignores the status that the callback
+ * claims. It is authenticated because hints cost work (APPR-193, ARAP callback security).
  */
 export function receiveCallback(deps: {
   gatedCalls: Pick<GatedCalls, 'acceptCallback'>;
@@ -41,12 +41,12 @@ export function receiveCallback(deps: {
       response.status(409).json({ error: 'this id was used for another body' });
       return;
     }
-    // The same answer for a request that no call waits for: it tells the sender nothing and stops its retries.
+    // An unknown request gets the same answer, which reveals nothing to the sender and stops its retries.
     response.status(204).end();
   };
 }
 
-/** What the body says, or what is wrong with it. */
+/** The body, or its fault in words. */
 function read(text: string): z.infer<typeof callbackBody> | string {
   try {
     const body = callbackBody.safeParse(parseFaithful(text));

@@ -16,7 +16,7 @@ import { askedBy, requestDeclaresForms, requestDeclaresTasks, type RequestContex
 export interface TaskMethodDeps extends RelayedTaskDeps {
   readonly gatedCalls: Pick<GatedCalls, 'findTask' | 'readTask' | 'ownerOf' | 'cancel' | 'answer'>;
   readonly rendering: Rendering;
-  /** Missing where whose a task is decides alone, so that reading one needs no decision point to be up. */
+  /** Missing unless `coaz.everyMethod` is on: otherwise only the owner counts, and reading a task does not need the PDP. */
   readonly authorize?: Authorize;
 }
 
@@ -27,7 +27,7 @@ const TASK_METHODS: Readonly<Record<TaskMethod, OwnTaskMethod>> = {
   'tasks/cancel': cancelTask,
 };
 
-/** The methods of the tasks extension. A request that does not declare it is told so first, before anything else that is wrong with it. */
+/** The methods of the tasks extension. A request that does not declare it is refused for that first. */
 export function registerTaskMethods(server: Server, deps: TaskMethodDeps, context: RequestContext): void {
   const { caller, guarded } = context;
   for (const [method, handle] of Object.entries(TASK_METHODS) as [TaskMethod, OwnTaskMethod][]) {
@@ -38,7 +38,7 @@ export function registerTaskMethods(server: Server, deps: TaskMethodDeps, contex
         const { taskId } = taskParams.safeParse(params).data ?? {};
         const relayed = taskId === undefined ? undefined : await findRelayedTask(deps.sealedStates, caller, taskId);
         if (deps.authorize !== undefined) {
-          // Whose it is comes first: what is not the caller's does not exist for it, and is not asked about (PRJ-21).
+          // The owner check comes first: for another caller the task does not exist, and the PDP is not asked (PRJ-21).
           if (relayed === undefined) await ownTask(deps.gatedCalls, caller, params);
           await deps.authorize(context, method, { taskId: taskId ?? '' });
         }
@@ -52,57 +52,50 @@ export function registerTaskMethods(server: Server, deps: TaskMethodDeps, contex
   }
 }
 
-/** One request about a task. */
-export interface TaskRequest {
+interface TaskRequest {
   readonly caller: Principal;
   readonly params: unknown;
-  /** Whether this very request declares that its client can show forms. */
+  /** Whether this request declares that its client can show forms. */
   readonly acceptsForms: boolean;
-  /** What it brings, by the keys of questions. */
+  /** By the keys of questions. */
   readonly inputResponses: ReadonlyMap<string, unknown>;
 }
 
 /**
- * The caller's task that the parameters name. An unknown task, one that is no longer kept and one of another caller get one
- * answer, so that a task id tells nothing to other callers.
+ * The caller's task that the parameters name. An unknown task, a task that is no longer kept and another caller's task get the same answer,
+ * so that a task id reveals nothing to other callers.
  */
-export async function ownTask(
+async function ownTask(
   gatedCalls: Pick<GatedCalls, 'findTask' | 'ownerOf'>,
   caller: Principal,
   params: unknown,
 ): Promise<GatedCallView> {
   const parsed = taskParams.safeParse(params);
-  if (!parsed.success) throw new CountersignError('ERR_ARGUMENTS_INVALID', 'taskId must be a text');
+  if (!parsed.success) throw new CountersignError('ERR_ARGUMENTS_INVALID', 'taskId must be a string');
   const view = await gatedCalls.findTask(parsed.data.taskId, gatedCalls.ownerOf(caller));
   if (view === undefined) throw new CountersignError('ERR_GATED_CALL_NOT_FOUND', 'no such task of this caller');
   return view;
 }
 
 /**
- * `tasks/get`: a pure read of a caller's own task. One that asks something is shown to those alone who declare that they can be
- * asked it: it could not be shown without its questions (MRTR-005, TASK-031).
+ * `tasks/get`: a pure read of a caller's own task. A task that asks for input is shown only to clients that declare that they can show forms,
+ * because a task is not shown without its questions (MRTR-005, TASK-031).
  */
-export async function getTask(
-  deps: { gatedCalls: Pick<GatedCalls, 'readTask' | 'ownerOf'>; rendering: Rendering },
-  { caller, params, acceptsForms }: TaskRequest,
-): Promise<Result> {
-  const view = await ownTask({ findTask: deps.gatedCalls.readTask, ownerOf: deps.gatedCalls.ownerOf }, caller, params);
+async function getTask({ gatedCalls, rendering }: TaskMethodDeps, { caller, params, acceptsForms }: TaskRequest) {
+  const view = await ownTask({ findTask: gatedCalls.readTask, ownerOf: gatedCalls.ownerOf }, caller, params);
   if (view.state === 'input_required' && !acceptsForms) throw missingFormsCapability();
-  return renderTask(view, deps.rendering);
+  return renderTask(view, rendering);
 }
 
 /**
- * `tasks/update`: hands the owner's answers in. Those to questions that are not outstanding are ignored, so a repeated or late
- * update is acknowledged like the first. One that does not fit its question is refused together with all that came with it.
+ * `tasks/update`: accepts the owner's answers. Answers to questions that are not open are ignored, so a repeated or late update is
+ * acknowledged like the first. If one answer does not fit its question, all are refused.
  * @see SEP-2663, Task update (TASK-044 to TASK-050)
  */
-export async function updateTask(
-  deps: { gatedCalls: Pick<GatedCalls, 'findTask' | 'ownerOf' | 'answer'> },
-  { caller, params, inputResponses }: TaskRequest,
-): Promise<Result> {
-  const { gatedCallId, questions = [] } = await ownTask(deps.gatedCalls, caller, params);
+async function updateTask({ gatedCalls }: TaskMethodDeps, { caller, params, inputResponses }: TaskRequest) {
+  const { gatedCallId, questions = [] } = await ownTask(gatedCalls, caller, params);
   const answers = answersTo(questions, inputResponses);
-  if (answers.length > 0) await deps.gatedCalls.answer(gatedCallId, answers);
+  if (answers.length > 0) await gatedCalls.answer(gatedCallId, answers);
   return { resultType: 'complete' };
 }
 
@@ -122,14 +115,11 @@ function answersTo(questions: readonly TaskQuestion[], responses: TaskRequest['i
 const misfit = () => new CountersignError('ERR_INPUT_INVALID', 'an answer does not fit its question');
 
 /**
- * `tasks/cancel`: competes with the execution claim. The acknowledgement is the same whether it won, lost or came after
- * the end, because the fence alone decides (SEP-2848, Cancellation); `tasks/get` tells which.
+ * `tasks/cancel`: competes with the execution claim. The acknowledgement is the same whether the cancellation won, lost or came after the
+ * end, because the fence alone decides (SEP-2848, Cancellation). `tasks/get` shows the outcome.
  */
-export async function cancelTask(
-  deps: { gatedCalls: Pick<GatedCalls, 'findTask' | 'ownerOf' | 'cancel'> },
-  { caller, params }: TaskRequest,
-): Promise<Result> {
-  const { gatedCallId } = await ownTask(deps.gatedCalls, caller, params);
-  await deps.gatedCalls.cancel(gatedCallId);
+async function cancelTask({ gatedCalls }: TaskMethodDeps, { caller, params }: TaskRequest) {
+  const { gatedCallId } = await ownTask(gatedCalls, caller, params);
+  await gatedCalls.cancel(gatedCallId);
   return { resultType: 'complete' };
 }

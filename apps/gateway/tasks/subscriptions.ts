@@ -14,7 +14,7 @@ import { callerOf } from '../mcp/authentication.ts';
 import { guard, errorResponse, tooManyRequests } from '../wire/errors.ts';
 import { onAbort, type ConcurrencyLimit } from '../calls/concurrency-limit.ts';
 import { INVALID_PARAMS, LISTEN } from '../wire/identifiers.ts';
-import { declaresTasks, listenRequest, subscribedTasks } from '../wire/schemas.ts';
+import { declaresTasks, listenRequest, MAX_TASKS_PER_SUBSCRIPTION, subscribedTasks } from '../wire/schemas.ts';
 import { missingTasksCapability } from '../wire/sdk-overlay.ts';
 import {
   findRelayedTask,
@@ -37,9 +37,9 @@ import { renderRelayedTask } from '../wire/upstream-result.ts';
 import { renderTask } from '../wire/render-task.ts';
 import { watchTasks, type TaskWatchDeps } from './watch.ts';
 
-/** Each costs a request to its upstream again and again. What is left out is not acknowledged, and can be read. */
+/** Each costs repeated requests to its upstream. Tasks beyond this are not acknowledged, but can still be read. */
 const MAX_RELAYED_TASKS = 10;
-/** What a client is told to wait when there are too many streams: until one of them may have ended. */
+/** When a client may retry if there are too many streams. */
 const WAIT_FOR_A_SLOT_MS = 10_000;
 
 export interface SubscriptionDeps extends TaskWatchDeps, RelayedTaskDeps {
@@ -50,21 +50,18 @@ export interface SubscriptionDeps extends TaskWatchDeps, RelayedTaskDeps {
   readonly log: Logger;
 }
 
-/** The open subscriptions of this process. */
-export interface Subscriptions {
-  /**
-   * Answers `subscriptions/listen` in place of the SDK.
-   *
-   * @param opened The SDK's own answer after all its checks: the stream of the standard notifications.
-   * @param asked The request as it was parsed.
-   */
-  serve(opened: Response, asked: unknown, auth: AuthInfo | undefined): Promise<Response>;
-}
+/**
+ * Answers `subscriptions/listen` in place of the SDK.
+ *
+ * @param opened The SDK's own answer after all its checks: the stream of the standard notifications.
+ * @param asked The parsed request.
+ */
+export type ServeSubscription = (opened: Response, asked: unknown, auth: AuthInfo | undefined) => Promise<Response>;
 
-export function createSubscriptions(deps: SubscriptionDeps): Subscriptions {
+export function createSubscriptions(deps: SubscriptionDeps): ServeSubscription {
   const guarded = guard(deps.log, deps.rendering.coaz.denials);
 
-  async function serve(opened: Response, asked: unknown, auth: AuthInfo | undefined): Promise<Response> {
+  return async (opened, asked, auth) => {
     const { id, params } = listenRequest.parse(asked);
     const refuse = async (answer: Response) => {
       await opened.body?.cancel();
@@ -82,7 +79,7 @@ export function createSubscriptions(deps: SubscriptionDeps): Subscriptions {
       const expiresAt = auth?.expiresAt ?? 0;
       const served = serveSubscription(deps, { id, caller, capabilities, tasks, expiresAt, standard });
       void served.closed.then(() => slot.release());
-      // With a result, as the draft asks for at a stop.
+      // At a stop the stream ends with a result, as the draft asks.
       onAbort(slot.closing, served.end);
       return served.response;
     } catch (error) {
@@ -90,16 +87,12 @@ export function createSubscriptions(deps: SubscriptionDeps): Subscriptions {
       if (error instanceof ProtocolError) return refuse(errorResponse(id, error));
       throw error;
     }
-  }
-
-  return { serve };
+  };
 }
 
 /**
- * The tasks of the filter that are the caller's. The others are left out without a word, so that an id tells nothing to
- * those it does not belong to. `undefined`: none were asked for. Throws the error that the client reads.
- *
- * @see LISTEN-003, TASK-073
+ * The caller's tasks of the filter. Other callers' tasks are left out silently, so that an id reveals nothing to them. `undefined`: the
+ * filter has no tasks. @see LISTEN-003, TASK-073
  */
 async function tasksOf(
   { gatedCalls, sealedStates }: Pick<SubscriptionDeps, 'gatedCalls' | 'sealedStates'>,
@@ -110,7 +103,7 @@ async function tasksOf(
   if (!declaresTasks(_meta[CLIENT_CAPABILITIES_META_KEY])) throw missingTasksCapability();
   const asked = subscribedTasks.safeParse(notifications.taskIds);
   if (!asked.success)
-    throw new ProtocolError(INVALID_PARAMS, 'taskIds must be a list of task ids that is not too long');
+    throw new ProtocolError(INVALID_PARAMS, `taskIds must be a list of at most ${MAX_TASKS_PER_SUBSCRIPTION} task ids`);
   const own: string[] = [];
   const relayed: RelayedTask[] = [];
   for (const taskId of new Set(asked.data)) {
@@ -121,62 +114,51 @@ async function tasksOf(
   return { own, relayed: relayed.slice(0, MAX_RELAYED_TASKS) };
 }
 
-/** What one `subscriptions/listen` asked for and may have. */
 interface Subscription {
   readonly id: RequestId;
   readonly caller: Principal;
   /** Of the client that listens. */
   readonly capabilities: JsonObject;
-  /** Tasks of the caller; undefined when no tasks were asked for. */
+  /** `undefined` if the filter has no tasks. */
   readonly tasks: SubscribedTasks | undefined;
-  /** Seconds since the epoch: when the token is not good any more. */
+  /** When the token expires, in seconds since the epoch. */
   readonly expiresAt: number;
   readonly standard: StandardStream;
 }
 
 interface SubscribedTasks {
-  /** Those of gated calls. */
+  /** Tasks of gated calls. */
   readonly own: readonly string[];
-  /** Those that upstreams opened. */
+  /** Tasks that upstreams opened. */
   readonly relayed: readonly RelayedTask[];
 }
 
-/** One subscription that is served. */
-interface Served {
-  readonly response: Response;
-  /** When the connection is done with it. */
-  readonly closed: Promise<void>;
-  /** Tells the client that it was ended from here, as the draft asks for at a stop. */
-  readonly end: () => void;
-}
-
 /**
- * Serves the standard notifications and those of tasks in one stream, until the token expires, the client goes, or there
- * is nothing left to tell. When tasks cannot be read the stream breaks off without a result: the client is not to take
- * silence for "unchanged".
+ * Serves standard and task notifications in one stream until the token expires, the client leaves, or nothing is left to report. If tasks
+ * cannot be read, the stream breaks off without a result, so that the client does not take silence for "unchanged".
  */
-function serveSubscription(deps: SubscriptionDeps, of: Subscription): Served {
+function serveSubscription(deps: SubscriptionDeps, of: Subscription) {
   const { clock } = deps;
   const stream = openEventStream(clock);
   const end = () => stream.end(renderSubscriptionEnd(of.id));
-  const letGo = clock.once(of.expiresAt * 1_000 - clock.now(), end);
+  const cancelExpiry = clock.once(of.expiresAt * 1_000 - clock.now(), end);
   stream.over.addEventListener('abort', () => void of.standard.cancel(), { once: true });
   report(deps, of, stream)
     .then(end, (err: unknown) => {
       deps.log.error({ err }, 'a subscription broke off');
       stream.end();
     })
-    .finally(letGo);
+    .finally(cancelExpiry);
   return { response: stream.response, closed: stream.closed, end };
 }
 
-/** Resolves when nothing is left to tell. */
+/** Resolves when nothing is left to report. */
 async function report(deps: SubscriptionDeps, of: Subscription, stream: EventStream): Promise<void> {
   const { id, caller, capabilities, tasks, standard } = of;
   const { own, relayed } = tasks ?? { own: [], relayed: [] };
   const taskIds = [...own, ...relayed.map(({ taskId }) => taskId)];
   await stream.send(renderAcknowledgement(id, { ...standard.honored, ...(tasks !== undefined && { taskIds }) }));
-  /** What was sent of each task last, as a digest. A notice need not mean that it shows something else. */
+  /** Digests of the last notification of each task. A notice does not always mean that the task looks different. */
   const shown = new Map<string, string>();
   const show = async (taskId: string, task: Result) => {
     const notification = renderTaskNotification(id, task);
@@ -186,7 +168,7 @@ async function report(deps: SubscriptionDeps, of: Subscription, stream: EventStr
     await stream.send(notification);
   };
   const asker = { caller, capabilities, inputResponses: new Map(), signal: stream.over };
-  // Each task that is watched waits for it: more than the ten after which Node warns of a leak.
+  // Every watched task listens to this signal: more than the ten listeners after which Node warns of a leak.
   setMaxListeners(0, stream.over);
   await Promise.all([
     Object.keys(standard.honored).length > 0 && standard.relay(stream.send),
@@ -195,7 +177,7 @@ async function report(deps: SubscriptionDeps, of: Subscription, stream: EventStr
       owner: deps.gatedCalls.ownerOf(caller),
       signal: stream.over,
       async show(view) {
-        // As for `tasks/get`: no question for who did not say that it can be asked (MRTR-005), and no task without its questions.
+        // As for `tasks/get`: a client gets no question that it cannot show (MRTR-005), and no task without its questions.
         if (view.state === 'input_required' && undeclared(FORMS, capabilities) !== undefined) return;
         await show(view.taskId, renderTask(view, deps.rendering));
       },
@@ -208,16 +190,16 @@ async function report(deps: SubscriptionDeps, of: Subscription, stream: EventStr
 
 /** The standard notifications of a subscription, as the SDK sends them. */
 interface StandardStream {
-  /** What of the filter it serves. */
+  /** The part of the filter that the SDK serves. */
   readonly honored: Readonly<Record<string, unknown>>;
-  /** Hands each notification on until there will be no more. */
+  /** Forwards each notification until the stream ends. */
   relay(to: (notification: object) => Promise<void>): Promise<void>;
   cancel(): Promise<void>;
 }
 
-/** Reads the stream with which the SDK answers `subscriptions/listen`. Its first message says what it serves. */
+/** Reads the SDK's answer to `subscriptions/listen`. Its first message is the acknowledgement. */
 async function readStandardStream(answer: Response): Promise<StandardStream> {
-  if (answer.body === null) throw new Error('the protocol layer answered a subscription with nothing');
+  if (answer.body === null) throw new Error('the protocol layer gave an empty answer to a subscription');
   const reader = answer.body
     .pipeThrough(new TextDecoderStream())
     .pipeThrough(new EventSourceParserStream())

@@ -7,9 +7,9 @@ import { listen } from '../../shared/database/listen.ts';
 import type { Running } from '../../shared/lifecycle.ts';
 import type { Timing } from '../../shared/limits.ts';
 
-/** Every task is read again this often, also without a notice: a lost notice costs no more than this. */
-const LOOK_MS = 60_000;
-/** How soon a look is repeated that the database did not answer. */
+/** Every task is read again this often, in case a notice was lost. */
+const REREAD_MS = 60_000;
+/** The pause after a read that the database did not answer. */
 const RETRY_MS = 500;
 
 export interface TaskWatchDeps {
@@ -21,51 +21,50 @@ export interface TaskWatchDeps {
 export interface TaskWatch {
   readonly taskIds: readonly string[];
   readonly owner: string;
-  /** Gets each task as it is now, and again whenever it may have changed. Called for one at a time. */
+  /** Gets each task now, and again after each possible change, one at a time. */
   readonly show: (view: GatedCallView) => Promise<void>;
   /** Ends the watch. */
   readonly signal: AbortSignal;
 }
 
 /**
- * Shows the owner's tasks until all have ended. A notice only says where to look: what is shown was read afterwards, by
- * the same way as for `tasks/get`, so it is committed, and still belongs to the owner. Listening begins before the first
- * look, so no change falls between the two.
+ * Shows the owner's tasks until all have ended. A notice is only a hint. The task is read after it, as for `tasks/get`, so it is committed
+ * and still belongs to the owner. Listening starts before the first read, so no change is missed.
  */
 export async function watchTasks(deps: TaskWatchDeps, { taskIds, owner, show, signal }: TaskWatch): Promise<void> {
   const watched = new Set(taskIds);
-  const toLookAt = new Set<string>();
-  let wake: () => void = () => undefined;
-  const look = (taskId?: string) => {
-    for (const one of taskId === undefined ? watched : [taskId]) if (watched.has(one)) toLookAt.add(one);
-    wake();
+  const toRead = new Set<string>();
+  let resume: () => void = () => undefined;
+  const schedule = (taskId?: string) => {
+    for (const one of taskId === undefined ? watched : [taskId]) if (watched.has(one)) toRead.add(one);
+    resume();
   };
-  const stopListening = deps.taskChanges.onChange(look);
-  const stopLooking = deps.clock.every(LOOK_MS, look);
-  const onAbort = () => wake();
+  const stopListening = deps.taskChanges.onChange(schedule);
+  const stopRereading = deps.clock.every(REREAD_MS, schedule);
+  const onAbort = () => resume();
   signal.addEventListener('abort', onAbort, { once: true });
-  look();
+  schedule();
   try {
     while (watched.size > 0 && !signal.aborted) {
-      const [taskId] = toLookAt;
+      const [taskId] = toRead;
       if (taskId === undefined) {
-        await new Promise<void>((resolve) => (wake = resolve));
+        await new Promise<void>((resolve) => (resume = resolve));
         continue;
       }
-      toLookAt.delete(taskId);
-      const view = await findPatiently(deps, { taskId, owner, signal });
+      toRead.delete(taskId);
+      const view = await readPatiently(deps, { taskId, owner, signal });
       if (view !== undefined && !signal.aborted) await show(view);
       if (view === undefined || isTerminal(view.state)) watched.delete(taskId);
     }
   } finally {
-    stopLooking();
+    stopRereading();
     stopListening();
     signal.removeEventListener('abort', onAbort);
   }
 }
 
 /** Reads until the database answers, or the listener has left. */
-async function findPatiently(
+async function readPatiently(
   { gatedCalls, clock }: TaskWatchDeps,
   { taskId, owner, signal }: { taskId: string; owner: string; signal: AbortSignal },
 ): Promise<GatedCallView | undefined> {
@@ -80,16 +79,16 @@ async function findPatiently(
   return undefined;
 }
 
-/** Told of each task that may show something else; of no task in particular when changes may have been missed. */
+/** Gets the id of each task that may have changed. Without an id, any task may have changed. */
 type TaskListener = (taskId?: string) => void;
 
-/** Tells when tasks change, whichever process changed them. */
+/** Notifies of changes of tasks by any process. */
 export interface TaskChanges {
-  /** Answers how to stop listening. */
+  /** Returns a function that stops listening. */
   onChange(listener: TaskListener): () => void;
 }
 
-/** Where the database tells of them, on commit. The function `gateway.transition` does. */
+/** The function `gateway.transition` sends a notice here on commit. */
 const CHANNEL = 'gateway_task';
 
 /** @param listenUrl A direct connection to the database: a transaction pooler swallows notices. */
@@ -98,17 +97,15 @@ export function createTaskChanges(
   own: Timing & { readonly log: Logger },
 ): TaskChanges & { start(): Running } {
   const listeners = new Set<TaskListener>();
-  const tell: TaskListener = (taskId) => {
-    for (const listener of listeners) listener(taskId);
-  };
+  const onNotice: TaskListener = (taskId) => listeners.forEach((listener) => listener(taskId));
   return {
     onChange(listener) {
       listeners.add(listener);
       return () => void listeners.delete(listener);
     },
-    /** Begins to listen. A database that is away now is listened to when it is there. */
+    /** If the database is away, listening begins once it is back. */
     start() {
-      const listening = listen({ url: listenUrl, channel: CHANNEL, onNotice: tell, ...own });
+      const listening = listen({ url: listenUrl, channel: CHANNEL, onNotice, ...own });
       return { name: 'notices of tasks', stop: async () => (await listening).stop() };
     },
   };

@@ -19,31 +19,28 @@ import { isAmbiguous } from '../../../workflows/domain/faithful-json.ts';
 import { TOO_MANY_MEMBERS } from '../../shared/http/faithful-json.ts';
 
 /**
- * What failed: a call whose tool has not run then, which the client is told; or a request of which that cannot be said, since
- * it is about a call that may have run, or about no tool at all.
+ * `call`: the client is told that the tool did not run. `request`: the request is about a call that may have run, or about no tool, so its
+ * error says nothing about that.
  */
 export type FailureOf = 'call' | 'request';
 
 interface WireError {
   readonly code: number;
   readonly message: string;
-  /** Instead of the message, for the failure of a request. */
+  /** Replaces the message for the failure of a request. */
   readonly ofRequest?: string;
   readonly data?: Readonly<Record<string, unknown>>;
 }
 
+/** Details of these errors are for the operator's log only. */
 const ours: WireError = { code: INTERNAL_ERROR, message: 'Internal error' };
 const later = (what: string): WireError => ({
   code: INTERNAL_ERROR,
   message: `${what} The tool did not run. The call may be repeated later.`,
   ofRequest: `${what} The request may be repeated later.`,
 });
-const approvalServiceAway = later('The approval service cannot be reached.');
 
-/**
- * What a client reads for each refusal that is answered with a JSON-RPC error. Fixed texts: the message of the error
- * itself may name parts that are none of the client's business.
- */
+/** The JSON-RPC error for each refusal. Fixed texts: the message of the error itself may name internals. */
 const WIRE_ERRORS = {
   ERR_CONFIG_INVALID: ours,
   ERR_GATED_CALL_NOT_FOUND: { code: INVALID_PARAMS, message: 'Task not found or expired' },
@@ -54,20 +51,21 @@ const WIRE_ERRORS = {
   ERR_STEP_UP_NEEDED: {
     code: READ_DENIED,
     message:
-      'Policy demands a stronger sign-in for this request. Sign in again, and repeat the request with the new token.',
+      'Policy requires a stronger sign-in for this request. Next step: sign in again, then repeat the request with the new token.',
   },
   ERR_NOT_ACCEPTED: {
     code: READ_DENIED,
     message:
-      'What its server says of this is not what was accepted, so nothing was read. ' +
-      'Whoever operates this server sees why with `countersign signature diff`, and can accept it with `countersign signature accept`.',
+      'Its server does not describe this as the operator of this gateway accepted it, so nothing was read. Next step, for the ' +
+      'operator: read `countersign signature diff`, then run `countersign signature accept` to allow it.',
   },
-  // What is wrong is told below: the text is written for clients.
+  // `toProtocolError` adds the details, which are written for clients.
   ERR_MAPPING_FAILED: { code: INVALID_PARAMS, message: 'Authorization mapping failed' },
   ERR_ARGUMENTS_INVALID: { code: INVALID_PARAMS, message: 'Invalid parameters' },
   ERR_INPUT_INVALID: {
     code: INVALID_PARAMS,
-    message: 'An answer does not fit its question, and none was taken. Answer as the inputRequests of tasks/get ask.',
+    message:
+      'An answer does not fit its question, so no answer was accepted. Next step: send answers that fit the inputRequests of tasks/get.',
   },
   ERR_REQUEST_STATE_INVALID: {
     code: INVALID_PARAMS,
@@ -82,27 +80,26 @@ const WIRE_ERRORS = {
   ERR_SUBMISSION_CONFLICT: ours,
   ERR_ACCESS_REQUEST_NOT_FOUND: ours,
   ERR_TOKEN_INVALID: ours,
-  ERR_PDP_UNAVAILABLE: later('No authorization decision could be obtained.'),
-  ERR_OBLIGATION_UNAVAILABLE: later('A condition that policy makes could not be met now.'),
-  ERR_ACCESS_REQUEST_SERVICE_UNAVAILABLE: approvalServiceAway,
+  ERR_PDP_UNAVAILABLE: later('The gateway could not get an authorization decision.'),
+  ERR_OBLIGATION_UNAVAILABLE: later('A condition that policy sets cannot be met now.'),
+  ERR_ACCESS_REQUEST_SERVICE_UNAVAILABLE: later('The approval service cannot be reached.'),
   ERR_UPSTREAM_UNAVAILABLE: {
     ...later("The tool's server cannot be reached."),
     ofRequest: 'The upstream server cannot be reached, or gives no answer. The request may be repeated later.',
   },
   ERR_UPSTREAM_LIST_UNAVAILABLE: later(
-    'Whether its server still describes this as it was accepted cannot be checked now.',
+    'The gateway cannot check now whether its server still describes this as the operator accepted it.',
   ),
-  ERR_IDENTITY_PROVIDER_UNAVAILABLE: later('Your token cannot be checked now.'),
-  ERR_DATABASE_UNAVAILABLE: later('The records cannot be reached now.'),
-  // The tool may have run: it may be its result that cannot be opened.
+  ERR_IDENTITY_PROVIDER_UNAVAILABLE: later('The gateway cannot check your token now.'),
+  ERR_DATABASE_UNAVAILABLE: later('The gateway cannot reach its records now.'),
+  // The tool may have run: the record that cannot be opened may be its result.
   ERR_SEALING_KEY_UNAVAILABLE: {
     code: INTERNAL_ERROR,
-    message: 'What is kept of this call cannot be read now. The request may be repeated later.',
+    message: 'The gateway cannot read its record of this call now. The request may be repeated later.',
   },
 } as const satisfies Record<ErrorCode, WireError>;
 
-/** The JSON-RPC error for a named refusal. */
-export function toProtocolError(
+function toProtocolError(
   error: CountersignError,
   failureOf: FailureOf,
   denials: Rendering['coaz']['denials'],
@@ -113,35 +110,27 @@ export function toProtocolError(
   return new ProtocolError(isCoazDenial ? COAZ_DENIED : code, failureOf === 'call' ? message : ofRequest, data);
 }
 
-/** A denied tool call for clients that go by COAZ alone, with the words that it has as a result. @see COAZ-ER-03 */
+/** A denied tool call for clients that go by COAZ alone, with the text of the tool result. @see COAZ-ER-03 */
 export const deniedCall = (words: string): ProtocolError => new ProtocolError(COAZ_DENIED, words);
 
-/** For a resource that no upstream has. @see SEP-2164 */
+/** @see SEP-2164 */
 export const unknownResource = (uri: string): ProtocolError =>
   new ProtocolError(INVALID_PARAMS, WIRE_ERRORS.ERR_RESOURCE_NOT_FOUND.message, { uri });
 
-/** Whether requests with this method, or calls of this tool of ours, are about calls that were made before. */
+/** Whether requests with this method, or calls of this own tool, are about earlier calls. */
 export const isAboutTasks = (method: string) =>
   method.startsWith('tasks/') || method === LISTEN || method === OWN_TOOLS.requestStatus;
 
-/** What every unexpected error looks like from outside. */
-export function internalError(): ProtocolError {
-  return new ProtocolError(ours.code, ours.message);
-}
-
-/** Runs what answers one request of a method. A failure is told as one of a request, if not said otherwise. */
+/** Runs the handler of one request. `failureOf` is `request` by default. */
 export type Guarded = <T>(method: string, run: () => Promise<T>, failureOf?: FailureOf) => Promise<T>;
 
-/** Failures that the operator has to look at. */
+/** Failures that need the operator. */
 const ALARMS: Partial<Record<ErrorCode, string>> = {
   ERR_SEAL_BROKEN: 'seal_broken',
   ERR_SEALING_KEY_UNAVAILABLE: 'sealing_key_missing',
 };
 
-/**
- * Lets only errors out that were written for clients. The message of any other would go on the wire as it is, so it is
- * logged instead and the client reads a general one.
- */
+/** Lets only errors through that are written for clients. Any other error is logged, and the client gets a general one. */
 export function guard(log: Logger, denials: Rendering['coaz']['denials']): Guarded {
   return async (method, run, failureOf = 'request') => {
     try {
@@ -150,23 +139,23 @@ export function guard(log: Logger, denials: Rendering['coaz']['denials']): Guard
       if (error instanceof ProtocolError) throw error;
       if (error instanceof CountersignError) {
         const alarm = ALARMS[error.code];
-        if (alarm !== undefined) log.error({ method, alarm, err: error }, 'what is sealed cannot be opened');
+        if (alarm !== undefined) log.error({ method, alarm, err: error }, 'a sealed value cannot be opened');
         else if (error.retryable) log.warn({ method, code: error.code, err: error }, 'a request could not be served');
         throw toProtocolError(error, failureOf, denials);
       }
       log.error({ method, err: error }, 'unexpected error while serving a request');
-      throw internalError();
+      throw new ProtocolError(ours.code, ours.message);
     }
   };
 }
 
-/** An error that is answered before the protocol layer has seen the request, or in its place. */
+/** An error that the gateway answers before, or instead of, the protocol layer. */
 export function errorResponse(id: RequestId, { code, message, data }: ProtocolError): Response {
   const error = { code, message, ...(data !== undefined && { data }) };
   return Response.json({ jsonrpc: '2.0', id, error }, { status: code === MISSING_CAPABILITY ? 400 : 200 });
 }
 
-/** Tells a client to come again later. `waitMs` is rounded up to whole seconds, as the header has them. */
+/** `waitMs` is rounded up to whole seconds, the unit of the header. */
 export function tooManyRequests(id: RequestId | null, message: string, waitMs: number): Response {
   return Response.json(
     { jsonrpc: '2.0', id, error: { code: TOO_MANY_REQUESTS, message } },
@@ -174,12 +163,11 @@ export function tooManyRequests(id: RequestId | null, message: string, waitMs: n
   );
 }
 
-/** What the body parser says of a body that we refused, with its bytes. */
+/** The body parser's error for a body that the gateway refused, with its bytes. */
 const refusedBody = z.object({
   type: z.enum(['body.number_inexact', 'body.character_broken', 'body.too_many']),
   body: z.instanceof(Buffer),
 });
-/** A request whose id is as it was written. */
 const request = z.looseObject({
   jsonrpc: z.literal('2.0'),
   id: z.union([z.string(), z.int()]),
@@ -187,9 +175,9 @@ const request = z.looseObject({
 });
 
 /**
- * The answer to a request that has a number which no double can hold, half a character, or more members than it may: an error with
- * the id of the request, since a client of an earlier revision takes an error without one, or another status than 200, for the end of
- * its session. `undefined` for any other error, and where it is not certain which request the body is, or costs too much to find out.
+ * The answer to a request with a number that no double can hold, with half a character, or with too many members. The error has the id of
+ * the request, because a client of an earlier revision takes an error without an id, or a status other than 200, for the end of its
+ * session. `undefined` for any other error, and if the id is ambiguous or costs too much to find.
  */
 export function answerToUnkeptValue(error: unknown): object | undefined {
   const refused = refusedBody.safeParse(error);
@@ -203,10 +191,10 @@ export function answerToUnkeptValue(error: unknown): object | undefined {
 
 const MESSAGES = {
   'body.number_inexact':
-    'Invalid params: there is a number that is too long to be kept exactly, so nothing was done. Next step: send it as a text if the ' +
-    'tool takes one, or send a whole number between -9007199254740991 and 9007199254740991.',
+    'Invalid params: the request has a number that is too long to be kept exactly, so nothing was done. Next step: send it as a ' +
+    'string if the tool takes one, or send a whole number between -9007199254740991 and 9007199254740991.',
   'body.character_broken':
-    'Invalid params: a text has half a character (a surrogate without the other one), so nothing was done. Next step: send the whole ' +
+    'Invalid params: a string has half a character (an unpaired surrogate), so nothing was done. Next step: send the whole ' +
     'character, or leave it out.',
   'body.too_many': `Invalid params: nothing was done, since ${TOO_MANY_MEMBERS}.`,
 } as const;

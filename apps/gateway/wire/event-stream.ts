@@ -14,11 +14,11 @@ const KEEP_ALIVE = ': keep-alive\n\n';
 /** An answer of several JSON-RPC messages, as server-sent events. */
 export interface EventStream {
   readonly response: Response;
-  /** Fires when nothing will be sent any more: the stream was ended, or the client has gone. */
+  /** Fires when the stream was ended or the client has gone. */
   readonly over: AbortSignal;
-  /** When the connection is done with it. Never rejects. */
+  /** Resolves when the connection is closed. Never rejects. */
   readonly closed: Promise<void>;
-  /** Resolves when there is room for the next one, so that a client that reads slowly is not sent more than it reads. */
+  /** Resolves when there is room for the next message, so that a slow client is not sent more than it reads. */
   readonly send: (message: object) => Promise<void>;
   /** Sends this and nothing after it. A second end changes nothing. */
   readonly end: (last?: object) => void;
@@ -28,10 +28,10 @@ export function openEventStream(clock: Clock): EventStream {
   const { readable, writable } = new TextEncoderStream();
   const writer = writable.getWriter();
   const over = new AbortController();
-  // Rejects when the client has gone, which `closed` tells.
+  // Rejects when the client has gone; `closed` reports that.
   const write = (text: string) => writer.write(text).catch(() => undefined);
   const quiet = clock.every(KEEP_ALIVE_MS, () => {
-    // What waits to be read keeps the stream alive as well.
+    // An unread message keeps the stream alive as well.
     if ((writer.desiredSize ?? 0) > 0) void write(KEEP_ALIVE);
   });
   over.signal.addEventListener('abort', quiet, { once: true });
@@ -57,17 +57,17 @@ export function openEventStream(clock: Clock): EventStream {
 
 const eventOf = (message: object) => `event: message\ndata: ${JSON.stringify(message)}\n\n`;
 
-/** The first message of a subscription: what of the filter is served. @see LISTEN-002 */
+/** The first message of a subscription: the part of the filter that is served. @see LISTEN-002 */
 export function renderAcknowledgement(id: RequestId, notifications: Readonly<Record<string, unknown>>) {
   return notification(id, 'notifications/subscriptions/acknowledged', { notifications });
 }
 
-/** A task as `tasks/get` shows it at this moment, without the mark of a result. @see SEP-2663, Notifications; TASK-074 */
+/** A task as `tasks/get` shows it now, without `resultType`. @see SEP-2663, Notifications; TASK-074 */
 export function renderTaskNotification(id: RequestId, { resultType: _resultType, ...task }: Result) {
   return notification(id, TASK_NOTIFICATION, task);
 }
 
-/** The answer that ends a subscription from our side. @see LISTEN-006 */
+/** The answer with which the gateway ends a subscription. @see LISTEN-006 */
 export function renderSubscriptionEnd(id: RequestId) {
   const _meta = { [SUBSCRIPTION_ID_META_KEY]: id, [SERVER_INFO_META_KEY]: SERVER_INFO };
   return { jsonrpc: '2.0', id, result: { resultType: 'complete', _meta } };

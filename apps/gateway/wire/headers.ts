@@ -6,14 +6,14 @@ import { mirroredValue, type MirroredArgument } from '../../../workflows/domain/
 import { ENCODED_VALUE, HEADER_MISMATCH, MIRROR_HEADER_PREFIX } from './identifiers.ts';
 import type { Principal } from '../../../workflows/domain/principal.ts';
 
-/** RFC 9110 lets other bytes through, whose text is unknown. */
+/** RFC 9110 allows other bytes, but not their encoding. */
 const READABLE = /^[\t\x20-\x7e]*$/;
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 const DECIMAL = /^-?\d+(?:\.\d+)?$/;
 
 /**
- * The first header that does not repeat the argument that it should; `undefined` when all do. A header without its
- * argument is as bad as one with another value: a router that went by it took the call for another one.
+ * The first header that does not repeat its argument; `undefined` if all do. A header without its argument counts as well: a router that
+ * went by the header took the call for another one.
  *
  * @see MCP 2026-07-28, Streamable HTTP, Server Behavior for Custom Headers (HTTP-014 to HTTP-017)
  */
@@ -31,7 +31,7 @@ function mismatchedHeader(
   return wrong && `${MIRROR_HEADER_PREFIX}${wrong.name}`;
 }
 
-/** An object or a list fits no such argument: that is said of the argument, not of the header. */
+/** An object or a list is a fault of the argument, and is reported for the argument, not for the header. */
 function isRepeated(value: Json, { type }: MirroredArgument, sent: string): boolean {
   if (typeof value === 'object') return true;
   const text = decoded(sent);
@@ -53,10 +53,10 @@ function decoded(sent: string): string | undefined {
   }
 }
 
-/** Requests whose headers were found wrong in the course of the call. The SDK answers those like any error, with 200. */
+/** Requests that were refused for a header during the call. The SDK answers them with status 200, like any error. */
 const refused = new WeakSet<Request>();
 
-/** Checks the headers of one request. Throws an error that names the header and no value. */
+/** Checks the headers of one request. Throws an error that names the header but no value. */
 export function headerCheck(request: Request | undefined, args: JsonObject) {
   if (request === undefined) return undefined;
   return (mirrored: readonly MirroredArgument[]): void => {
@@ -65,32 +65,31 @@ export function headerCheck(request: Request | undefined, args: JsonObject) {
     refused.add(request);
     throw new ProtocolError(
       HEADER_MISMATCH,
-      `Header mismatch: ${header} does not repeat its argument. The tool did not run. Next step: read tools/list again, and ` +
-        "send a header for each argument that the tool's schema has one for.",
+      `Header mismatch: ${header} does not repeat its argument. The tool did not run. Next step: read tools/list again, then ` +
+        "send each header that the tool's schema names for an argument.",
     );
   };
 }
 
-/** The answer to this request with the status that belongs to it. */
+/** The answer to this request, with status 400 if a header was wrong. */
 export const withStatusFor = (request: Request, answer: Response): Response =>
   refused.has(request) ? new Response(answer.body, { status: 400, headers: answer.headers }) : answer;
 
 const NAME_HEADER = 'mcp-name';
-/** Methods whose task a client has to name in the header, too. @see SEP-2663, Routing headers */
+/** Methods whose task id a client must also send in the header. @see SEP-2663, Routing headers */
 const TASK_METHODS: ReadonlySet<unknown> = new Set(['tasks/get', 'tasks/update', 'tasks/cancel']);
-/** Clients that are remembered, so that each is logged once. */
+/** Each client is logged once. */
 const MAX_CLIENTS = 1_000;
 
-/** Completes the header of a request about a task; of every other request it changes nothing. */
 export type CompleteTaskHeader = (request: Request, asked: unknown, caller: () => Principal) => void;
 
 /**
- * Puts the header `Mcp-Name` in where a request about a task has none. Present clients leave it out, and the SDK refuses such
- * requests, so a call that waits could not be looked at. Nothing is lost by it: the header is for routers before us, which have
- * seen that it is not there. One that is there is left as it is, and has to agree with the body (TASK-081, HTTP-012).
+ * Adds the header `Mcp-Name` to a request about a task that lacks it. Today's clients leave it out, and the SDK refuses such requests, so
+ * their tasks could not be read. This is safe: the header is for routers in front of the gateway, which have already seen that it is
+ * missing. A header that is present is not changed, and must agree with the body (TASK-081, HTTP-012).
  */
 export function completesTaskHeaders(log: Logger): CompleteTaskHeader {
-  const told = new LRUCache<string, true>({ max: MAX_CLIENTS });
+  const logged = new LRUCache<string, true>({ max: MAX_CLIENTS });
   return (request, asked, caller) => {
     const { method, params } = (asked ?? {}) as { method?: unknown; params?: { taskId?: unknown } | null };
     const taskId = params?.taskId;
@@ -99,11 +98,8 @@ export function completesTaskHeaders(log: Logger): CompleteTaskHeader {
     request.headers.set(NAME_HEADER, `${start}${Buffer.from(taskId).toString('base64')}${end}`);
     const { issuer, clientId } = caller();
     const client = JSON.stringify([issuer, clientId]);
-    if (told.has(client)) return;
-    told.set(client, true);
-    log.info(
-      { clientId, method },
-      'a client names no task in the header Mcp-Name; its requests are served all the same',
-    );
+    if (logged.has(client)) return;
+    logged.set(client, true);
+    log.info({ clientId, method }, 'a client sends no task id in the header Mcp-Name; its requests are served anyway');
   };
 }

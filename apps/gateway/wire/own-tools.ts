@@ -8,16 +8,15 @@ import type { Rendering } from './rendering.ts';
 
 const MAX_NAME_LENGTH = 256;
 
-/** A text that names something. */
 const nameOf = (what: string) => {
-  const error = `it is ${what}: a text of 1 to ${MAX_NAME_LENGTH} characters`;
+  const error = `it must be ${what}: a string of 1 to ${MAX_NAME_LENGTH} characters`;
   return z.string({ error }).min(1, { error }).max(MAX_NAME_LENGTH, { error });
 };
 
 const isObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** The object that a JSON text is of, read as faithfully as a body is; or what is wrong with the text. */
+/** The object of a JSON text, parsed with the same checks as a request body; or the fault of the text. */
 function readObject(text: string): JsonObject | string {
   const fault = unfaithful(text);
   if (fault !== undefined) return bodyFaultOf({ type: fault })?.message.replace('the body', 'its text') ?? fault;
@@ -25,15 +24,15 @@ function readObject(text: string): JsonObject | string {
     const value: unknown = JSON.parse(text);
     if (isObject(value)) return value;
   } catch {
-    // Said below.
+    // Reported below.
   }
   return 'its text is not the JSON of an object';
 }
 
 const objectOrItsText = z
-  .union([z.looseObject({}), z.string()], { error: 'it is an object, or the JSON text of one' })
+  .union([z.looseObject({}), z.string()], { error: 'it must be an object, or the JSON text of one' })
   .default({})
-  .describe('Exactly the arguments with which it is to be called: an object, or the JSON text of that object')
+  .describe('The exact arguments of the call: an object, or the JSON text of that object')
   .transform((given, context) => {
     const read = typeof given === 'string' ? readObject(given) : (given as JsonObject);
     if (typeof read === 'object') return read;
@@ -51,12 +50,12 @@ export const accessRequestArguments = z.strictObject({
 export const statusArguments = z.strictObject({
   reference: nameOf('a request reference')
     .optional()
-    .describe('Request reference that was given for the request. Without one, your newest requests are listed'),
+    .describe('The request reference that you got for the request. Without one, your newest requests are listed'),
 });
 
 /**
- * Arguments of an own tool; or what is wrong with them, for people, by the name of the member and with nothing that stands
- * in it. A client that builds a model of a schema sends `null` for what was left out.
+ * The arguments of an own tool, or their problem in words, which names the member but quotes no value. A client that builds a model of a
+ * schema sends `null` for a member that was left out.
  */
 export function readOwnArguments<Read>(
   schema: z.ZodType<Read> & { readonly shape: object },
@@ -69,15 +68,12 @@ export function readOwnArguments<Read>(
   if (parsed.success) return { read: parsed.data };
   const names = Object.keys(schema.shape).join(' and ');
   const problems = parsed.error.issues.map(({ path: [member], message }) =>
-    typeof member === 'string' ? `${member} is wrong: ${message}` : `no member but ${names} is taken`,
+    typeof member === 'string' ? `${member} is not valid: ${message}` : `the only members are ${names}`,
   );
   return { problem: problems.join('; ') };
 }
 
-/**
- * An object of any members has no `properties`: from an empty list of them, a converter that builds a model makes one that
- * drops every member.
- */
+/** Leaves out empty `properties`: from these, a converter that builds a model makes one that drops every member. */
 const jsonSchema = (schema: z.ZodType) =>
   z.toJSONSchema(schema, {
     io: 'input',
@@ -89,9 +85,9 @@ const jsonSchema = (schema: z.ZodType) =>
   });
 
 export const REQUEST_SCHEMA = jsonSchema(accessRequestArguments);
-/** Who asks by a plain tool is a model, which pays for each look. */
+/** The client of an own tool is a model, which pays for each poll. */
 export const REQUEST_POLL_MS = 60_000;
-/** How often such a client is to look, in words that cannot be read as a least number of looks. */
+/** The poll interval, in words that cannot be read as a minimum number of polls. */
 export const POLLED = `no more often than every ${REQUEST_POLL_MS / 1_000} seconds`;
 
 /** The gateway's own tools, as clients see them. */
@@ -101,8 +97,8 @@ export const OWN_TOOL_DEFINITIONS = [
     title: 'Request access',
     description:
       'Requests an approval for a call of another tool, for clients without tasks. Use it when a call was refused because it ' +
-      'needs an approval. Once approved, the call runs once, with exactly these arguments, without any further step. Answers ' +
-      `with a request reference for ${OWN_TOOLS.requestStatus}, which survives restarts, and says until when it can be used.`,
+      'needs an approval. Once approved, the call runs once, with exactly these arguments; you do nothing more. Returns a request ' +
+      `reference for ${OWN_TOOLS.requestStatus}, which survives restarts, and says until when you can use it.`,
     inputSchema: REQUEST_SCHEMA,
     annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
   },
@@ -110,46 +106,44 @@ export const OWN_TOOL_DEFINITIONS = [
     name: OWN_TOOLS.requestStatus,
     title: 'Get request status',
     description:
-      'Tells how a request for an approval stands, and gives the result of its call once that has ended. Without a reference it lists ' +
-      `your newest requests. Call it ${POLLED}.`,
+      'Returns the status of a request for an approval, and the result of its call once the call has ended. Without a reference, it ' +
+      `lists your newest requests. Call it ${POLLED}.`,
     inputSchema: jsonSchema(statusArguments),
     annotations: { readOnlyHint: true, openWorldHint: false },
   },
 ];
 
+type HoldWait = Pick<HoldSettings, 'waitSeconds'>;
+
 interface InstructionsFor {
-  /** Whether the client speaks the present revision, the only one in which there are tasks. */
+  /** Whether the client speaks the present revision, the only one with tasks. */
   readonly isModern: boolean;
   readonly rendering: Pick<Rendering, 'requestTools'>;
-  readonly holding: Pick<HoldSettings, 'waitSeconds'>;
+  readonly holding: HoldWait;
 }
 
 const WITH_TASKS =
-  'With tasks, such a call answers with a task: keep its id, poll tasks/get, and answer by tasks/update what it asks. The tool has ' +
+  'With tasks, such a call returns a task: keep its id, poll tasks/get, and answer its questions with tasks/update. The tool has ' +
   'not run until the task says so. Without tasks:';
 
-/** What a client is told at the start of calls that need an approval: of nothing that its revision or the operator does not have. */
+/** The server instructions about approvals. They name only what the client's revision and the operator's settings support. */
 export function instructionsFor({ isModern, rendering, holding }: InstructionsFor): string {
-  const needed = 'Some tools need an approval before they run.';
-  const otherwise = withoutTasks(rendering, holding);
-  // What a request declares is not known here yet.
-  return isModern ? `${needed} ${WITH_TASKS} ${otherwise}` : `${needed} ${otherwise}`;
+  // The client's capabilities are not known yet.
+  const withTasks = isModern ? `${WITH_TASKS} ` : '';
+  return `Some tools need an approval before they run. ${withTasks}${withoutTasks(rendering, holding)}`;
 }
 
-function withoutTasks(
-  { requestTools }: InstructionsFor['rendering'],
-  { waitSeconds }: InstructionsFor['holding'],
-): string {
+function withoutTasks({ requestTools }: Pick<Rendering, 'requestTools'>, { waitSeconds }: HoldWait): string {
   const { requestAccess, requestStatus } = OWN_TOOLS;
   const poll = `call ${requestStatus} with it, ${POLLED}`;
   const notYet = 'The tool has not run until an answer says so.';
   if (waitSeconds > 0) {
     const then = requestTools
-      ? `then it answers with a request reference: ${poll}`
+      ? `then it returns a request reference: ${poll}`
       : 'then repeat the same call, which joins the request';
-    return `Such a call requests one, and waits for its result for up to ${waitSeconds} seconds; ${then}. ${notYet}`;
+    return `Such a call requests one, and waits up to ${waitSeconds} seconds for its result; ${then}. ${notYet}`;
   }
   return requestTools
     ? `Such a call is refused: call ${requestAccess} with it, keep the request reference, and ${poll}. ${notYet}`
-    : 'Such a call is refused, and nothing is requested: it takes a client with tasks.';
+    : 'Such a call is refused, and nothing is requested: only a client with tasks can request an approval.';
 }

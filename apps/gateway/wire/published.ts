@@ -9,7 +9,7 @@ import { verbatimTool } from './sdk-overlay.ts';
 import type { AcceptedDescription } from '../../../workflows/domain/tools/accepted-descriptions.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 
-/** These tools and our own, as every list and the signature have them. */
+/** These tools and the gateway's own, as they are in every list and in the signature. */
 export function publishedTools(
   tools: readonly UpstreamTool[],
   redaction: Pick<Redaction, 'withholds'>,
@@ -20,9 +20,9 @@ export function publishedTools(
 }
 
 /**
- * A tool as clients see it: as its upstream describes it, under its public name, with what is known of it. What the
- * official clients drop (`execution` and `preprocessor`) stands a second time in `_meta`. An upstream speaks of its own tasks, which an
- * agent that talks to the gateway cannot use. Of results that are withheld no form is promised.
+ * A tool as clients see it: the upstream's description under the public name, with the known facts. `_meta` repeats `execution` and
+ * `preprocessor`, which the official clients drop. `taskSupport` is removed, because it is about the upstream's own tasks. Withheld
+ * results have no output schema.
  */
 function publishedTool({ name, definition, facts }: UpstreamTool, isWithheld: boolean): Record<string, unknown> {
   const { execution, annotations: _annotations, preprocessor: _flag, outputSchema, _meta, ...rest } = definition;
@@ -57,15 +57,15 @@ function hintMeta(hints: ToolHints): Record<string, unknown> {
 
 const WRITTEN_BY_US: readonly string[] = Object.values(HINT_META);
 
-/** What only we say of a tool, an upstream cannot say in our name; and of its hints we repeat those that mean something. */
+/** Removes keys that only the gateway writes, so that an upstream cannot speak in its name. Valid hints are added again. */
 const withoutOwn = (meta: JsonObject): JsonObject =>
   Object.fromEntries(
     Object.entries(meta).filter(([key]) => !key.startsWith(OWN_META_PREFIX) && !WRITTEN_BY_US.includes(key)),
   );
 
 /**
- * A prompt, a resource or a resource template as clients see it: as its upstream describes it, and a prompt under its public
- * name. Of the others the address is the public name, and what is called their name is a text.
+ * A prompt, a resource or a resource template as clients see it: the upstream's description, and a prompt under its public name. The public
+ * name of the others is their address; their `name` is only a label.
  */
 export const publishedItem = ({
   kind,
@@ -74,12 +74,12 @@ export const publishedItem = ({
 }: Pick<AcceptedDescription, 'kind' | 'name' | 'definition'>): JsonObject =>
   kind === 'prompt' ? { ...definition, name } : definition;
 
-/** Things on one page of a list. Clients of today read the first page only, so it is a large one. */
+/** Today's clients read only the first page, so it is large. */
 const PAGE_SIZE = 1_000;
 
 /**
- * One page of a list that is sorted by name, and the cursor of the next one. The cursor is the last name of its page: what
- * comes or goes meanwhile moves nothing else to another page. Throws `ERR_ARGUMENTS_INVALID` for a cursor that is none of ours.
+ * One page of a list that is sorted by name, and the cursor of the next page. The cursor is the last name of its page, so that an item
+ * that comes or goes does not move others to another page. Throws `ERR_ARGUMENTS_INVALID` for a cursor that the gateway did not issue.
  */
 export function pageOf<T extends { readonly name: string }>(
   sorted: readonly T[],
@@ -98,7 +98,7 @@ const encode = (name: string) => Buffer.from(`after ${name}`).toString('base64ur
 function nameIn(cursor: string): string {
   const [, name] = /^after (.+)$/s.exec(Buffer.from(cursor, 'base64url').toString('utf8')) ?? [];
   if (name === undefined || encode(name) !== cursor) {
-    throw new CountersignError('ERR_ARGUMENTS_INVALID', 'the cursor is not one that was given out');
+    throw new CountersignError('ERR_ARGUMENTS_INVALID', 'the gateway did not issue this cursor');
   }
   return name;
 }

@@ -1,40 +1,34 @@
 import type { CallToolResult } from '@modelcontextprotocol/server';
 import { isTerminal } from '../../../workflows/domain/gated-call/gated-call.ts';
 import type { GatedCallView, RecentRequest } from '../../../workflows/domain/ports.ts';
-import { authorizationMeta, toolError, type Rendering } from './rendering.ts';
+import { authorizationMeta, textResult, toolError, type Rendering } from './rendering.ts';
 import { NEXT_STEP_META, OWN_TOOLS, REQUEST_MEMBER } from './identifiers.ts';
 import { POLLED, REQUEST_POLL_MS } from './own-tools.ts';
 import { renderEnded, statementOf, statusMessageOf, statusOf } from './render-task.ts';
 
-/**
- * A gated call for a client that asked for it with a plain tool: the final result once it has ended, else how it stands and
- * what to do next.
- */
+/** A gated call for a client without tasks: its final result once it has ended, otherwise its status and the next step. */
 export function renderRequest(view: GatedCallView, rendering: Rendering): CallToolResult {
   if (isTerminal(view.state)) return renderEnded(view, rendering);
   const { text, meta } = nextStep(view, rendering);
   const { requestRef: reference, retainUntil: expiresAt } = view;
   const what = isUndecided(view) ? 'The approval is requested; its' : 'The';
   const request = `${what} request reference is ${reference}, which can be used until ${expiresAt}.`;
-  return {
-    content: [{ type: 'text', text: `${statusMessageOf(view.state)} ${request} ${text}` }],
-    _meta: { [NEXT_STEP_META]: meta },
-  };
+  return { ...textResult(`${statusMessageOf(view.state)} ${request} ${text}`), _meta: { [NEXT_STEP_META]: meta } };
 }
 
-/** How an identical call ended that was made before, for a caller that was not told: it may take this for the result of a second run. */
+/** The outcome of an earlier identical call. Without the added text, its caller could take it for the result of a second run. */
 export function renderEarlier(view: GatedCallView, rendering: Rendering): CallToolResult {
   const ended = renderEnded(view, rendering);
   return { ...ended, content: [...ended.content, { type: 'text', text: earlierOf(view) }] };
 }
 
 const earlierOf = ({ createdAt }: GatedCallView) =>
-  `This is the outcome of the same call, made at ${createdAt}, which you had not read. The tool did not run again. Next step: repeat ` +
-  'the call only if it is to run once more; that needs a new approval.';
+  `This is the outcome of an identical call, made at ${createdAt}, which you had not read. The tool did not run again. Next step: ` +
+  'repeat the call only if the tool should run once more; that needs a new approval.';
 
 /**
- * The answer of one of our own tools. Some hosts show a model the structured result alone, where there is one: so what is said of
- * the request stands in it, too. No answer to the call itself has it, since the output schema of its tool knows no such member.
+ * The answer of one of the gateway's own tools. Some hosts show a model only the structured result, so the statement about the request is
+ * added to it. The answer to the call itself does not get this member, because the output schema of its tool does not have it.
  */
 export function withRequest(
   answer: CallToolResult,
@@ -48,7 +42,6 @@ export function withRequest(
   return { ...answer, structuredContent: { ...structured, [REQUEST_MEMBER]: request } };
 }
 
-/** A caller's own requests, newest first, each with the reference by which it is looked at. */
 export function renderRecent(requests: readonly RecentRequest[]): CallToolResult {
   const listed = requests.map(({ requestRef: reference, tool, state, createdAt, ageSeconds }) => ({
     ...{ reference, tool, createdAt, ageSeconds },
@@ -59,18 +52,15 @@ export function renderRecent(requests: readonly RecentRequest[]): CallToolResult
   );
   const text =
     lines.length === 0
-      ? 'You have no request that is kept.'
-      : `Your newest requests, newest first. Next step: call ${OWN_TOOLS.requestStatus} with a reference to read what came of it.`;
-  return {
-    content: [{ type: 'text', text: [text, ...lines].join('\n') }],
-    structuredContent: { requests: listed },
-  };
+      ? 'You have no requests on record.'
+      : `Your newest requests, newest first. Next step: call ${OWN_TOOLS.requestStatus} with a reference to read its outcome.`;
+  return { ...textResult([text, ...lines].join('\n')), structuredContent: { requests: listed } };
 }
 
-/** A call that is not done in time, for a client that cannot hold a task: its tool has not run, as far as is known. */
+/** A call that did not end while a client without tasks waited for it. */
 export function renderStillHeld(view: GatedCallView, rendering: Rendering): CallToolResult {
   const { content, _meta } = renderRequest(view, rendering);
-  // Once it is claimed its tool may be at work: that is no denial (DENIAL-014).
+  // The tool of a claimed call may be running, so that is not a denial (DENIAL-014).
   const denial = view.state === 'claimed' ? {} : authorizationMeta('requestable', rendering);
   return { isError: true, content, _meta: { ..._meta, ...denial } };
 }
@@ -82,45 +72,33 @@ function nextStep(view: GatedCallView, { requestTools }: Rendering) {
     return { text: ANSWER_THE_TASK, meta: { kind: 'answer_task', reference, expiresAt } };
   const once = isUndecided(view) ? ' The tool runs once when the approval is given.' : '';
   if (!requestTools) {
-    const text = `Next step: repeat the same call. While the request is open, it joins it and opens no other.${once}`;
+    const text = `Next step: repeat the same call. While the request is open, the call joins it and opens no new one.${once}`;
     return { text, meta: { kind: 'repeat_call', reference, expiresAt, pollIntervalMs } };
   }
   const tool = OWN_TOOLS.requestStatus;
-  const text = `Next step: call ${tool} with this reference, ${POLLED}, until it has the result of the tool.${once}`;
+  const text = `Next step: call ${tool} with this reference, ${POLLED}, until it returns the result of the tool.${once}`;
   return { text, meta: { kind: tool, tool, arguments: { reference }, expiresAt, pollIntervalMs } };
 }
 
-/** Whether an approval is still waited for. */
+/** Whether the call still waits for an approval. */
 const isUndecided = ({ state }: Pick<GatedCallView, 'state'>) => state !== 'granted' && state !== 'claimed';
 
 /** Only a task shows forms, and a client of the plain tools has no task. */
 const ANSWER_THE_TASK =
-  'The information cannot be given here. Next step: the client that holds the task of this call answers the questions that ' +
-  'tasks/get shows, by tasks/update. One that declares tasks and elicitation (form) gets that task by repeating the same call.';
+  'You cannot give the information here. Next step: the client that holds the task of this call reads the questions with ' +
+  'tasks/get and answers them with tasks/update. A client that declares tasks and elicitation (form) gets that task by repeating ' +
+  'the same call.';
 
-/** Arguments of one of our own tools. It is asked about a call, and says nothing of whether that has run. */
-export function renderInvalidArguments(problem: string): CallToolResult {
-  return toolError(`The arguments are not valid: ${problem}.`);
-}
+/** For arguments of the gateway's own tools. It does not say whether the call that is asked about has run. */
+export const renderInvalidArguments = (problem: string) => toolError(`The arguments are not valid: ${problem}.`);
 
-/** The refusal of a call whose arguments came empty: some clients cannot send members that no schema names. */
+/** The refusal of a call with empty arguments: some clients cannot send members that no schema names. */
 export function withEmptyArguments(refused: CallToolResult): CallToolResult {
   const text =
-    'The member arguments came empty. Next step: give the arguments of the call there. If your client sends none of them, give ' +
+    'The member arguments is empty. Next step: put the arguments of the call in it. If your client drops them, send the member ' +
     'arguments as the JSON text of the object.';
   return { ...refused, content: [...refused.content, { type: 'text', text }] };
 }
 
-/** One answer for another caller's reference, for one whose call is no longer kept, and for one that was never given. */
-export function renderUnknownRequest(): CallToolResult {
-  return toolError('There is no such request, or it is no longer kept.');
-}
-
-/** An approval that was asked for, for a call that is allowed as it is. */
-export function renderNotNeeded(): CallToolResult {
-  return {
-    content: [
-      { type: 'text', text: 'The tool did not run. The call needs no approval. Next step: call the tool itself.' },
-    ],
-  };
-}
+/** The same answer for another caller's reference, for a reference whose call is no longer kept, and for an unknown reference. */
+export const renderUnknownRequest = () => toolError('There is no such request, or it is no longer kept.');

@@ -10,7 +10,7 @@ import type { FormRound } from '../calls/tool-call.ts';
 
 type TaskStatus = 'working' | 'input_required' | 'completed' | 'cancelled' | 'failed';
 
-/** Wire status of each state, and what the client is told. No text of a waiting task suggests that the tool has run. */
+/** The wire status of each state, and its status message. No message of a waiting task suggests that the tool has run. */
 const STATUS = {
   preparing: ['working', 'Waiting for an authorization decision. The tool has not run.'],
   pending: ['working', 'Waiting for an authorization decision. The tool has not run.'],
@@ -27,18 +27,19 @@ const STATUS = {
 
 const NOT_APPROVED = 'The tool did not run: the request was not approved. No change was made.';
 
-/** Why a denied call did not run, in fixed words: nothing that an approver or a policy wrote gets here. */
+/** Why a denied call did not run. Fixed texts: they quote nothing that an approver or a policy wrote. */
 const DENIED: Partial<Record<EndReason, string>> = {
   policy_denied: 'The tool did not run: policy does not allow this call. No change was made.',
   request_expired: 'The tool did not run: the request expired before it was decided. No change was made.',
   approval_expired: 'The tool did not run: the approval expired before it could be used. No change was made.',
-  approval_used: 'The tool did not run: the approval that came had been given for another call. No change was made.',
-  chain_limit: 'The tool did not run: one more approval would be needed than may be requested. No change was made.',
+  approval_used: 'The tool did not run: the approval was given for another call. No change was made.',
+  chain_limit: 'The tool did not run: it needs more approvals than can be requested. No change was made.',
   binding_integrity: 'The tool did not run: the recorded call failed its integrity check. No change was made.',
   tool_changed: 'The tool did not run: the tool has changed since the call was made. No change was made.',
   input_missing: 'The tool did not run: a further approval needs input that was not given. No change was made.',
-  input_declined: 'The tool did not run: what a further approval needs was not given. No change was made.',
-  requirement_unmet: 'The tool did not run: a requirement of the tool was not met in the end. No change was made.',
+  input_declined: 'The tool did not run: the input that a further approval needs was declined. No change was made.',
+  requirement_unmet:
+    'The tool did not run: a requirement of the tool was not met when it was time to run. No change was made.',
   obligation_unmet:
     'The tool did not run: policy allows this call under a condition that was not met. No change was made.',
 };
@@ -50,7 +51,7 @@ const NOT_SENT =
   'The tool did not run: the approved call could not be delivered to it. It will not be delivered again for this request.';
 const MAY_HAVE_RUN =
   'The tool may have run; its outcome is unknown. It will not be run again for this request. ' +
-  'Check the target system before any repeat.';
+  'Check the target system before you repeat the call.';
 const IMMEDIATE_RESPONSE =
   'The tool has not run. The call waits for a decision and may still be refused. ' +
   'Continue with other work and check the task later.';
@@ -68,7 +69,7 @@ export function renderCreatedTask(view: GatedCallView, rendering: Rendering): Re
   };
 }
 
-/** What a call that has ended comes to for those who have no task of it: what is inside of an ended task. */
+/** The result of an ended call, for clients without its task: the result within an ended task. */
 export function renderEnded(view: GatedCallView, rendering: Rendering): CallToolResult {
   const [status, statusMessage] = STATUS[view.state];
   const { resultType: _resultType, ...result } =
@@ -79,13 +80,11 @@ export function renderEnded(view: GatedCallView, rendering: Rendering): CallTool
   return { ...result, _meta: { ...result._meta, ...outcome } } as CallToolResult;
 }
 
-/** Status of a call in this state, as that of a task. */
 export const statusOf = (state: GatedCallState): TaskStatus => STATUS[state][0];
 
-/** What a client is told of a call in this state. */
 export const statusMessageOf = (state: GatedCallState): string => STATUS[state][1];
 
-/** What is said beside the result of a tool that ran. */
+/** The statement beside the result of a tool that ran. */
 export const statementOf = ({ state }: Pick<GatedCallView, 'state'>): string =>
   state === 'executed' ? RAN : RAN_WITH_ERROR;
 
@@ -113,7 +112,7 @@ export function renderTask(view: GatedCallView, rendering: Rendering): Result {
   }
 }
 
-/** Every question that is open, by its key. @see TASK-031 */
+/** Every open question, by its key. @see TASK-031 */
 const inputRequestsOf = ({ questions = [] }: GatedCallView) =>
   Object.fromEntries(questions.map(({ key, form }) => [key, renderForm(WITHIN_A_TASK, form)]));
 
@@ -125,33 +124,25 @@ function commonOf(view: GatedCallView) {
     statusMessage,
     createdAt: view.createdAt,
     lastUpdatedAt: view.lastUpdatedAt,
-    // Counted from the creation (TASK-014): as long as it can wait and then be read, and once it has ended as long as it can be read.
+    // From the creation (TASK-014) until the end of its retention: an open task can wait for its whole time and then be read.
     ttlMs: Date.parse(view.retainUntil) - Date.parse(view.createdAt),
   };
 }
 
-/** The result of a completed task. Always says in words whether the tool ran, and agrees with its disposition. */
+/** The result of a completed task. It always says in words whether the tool ran, in agreement with the disposition. */
 function finalResult(view: GatedCallView, rendering: Rendering): Result {
   const meta = dispositionMeta(view.state, rendering);
   if (view.state === 'executed') return withStatement(view.result, { text: statementOf(view), isError: false, meta });
-  if (view.state === 'execution_error' && view.reason === 'not_sent') {
-    return withStatement(undefined, { text: NOT_SENT, isError: true, meta });
-  }
-  if (view.state === 'execution_error') {
-    return withStatement(view.result, { text: statementOf(view), isError: true, meta });
-  }
-  if (view.state === 'denied') {
-    const text = (view.reason && DENIED[view.reason]) ?? NOT_APPROVED;
-    return withStatement(undefined, {
-      text,
-      isError: true,
-      meta: { ...meta, ...authorizationMeta('final', rendering) },
-    });
-  }
-  return withStatement(undefined, { text: MAY_HAVE_RUN, isError: true, meta });
+  const failed = (text: string, stored?: string, more: Record<string, unknown> = {}) =>
+    withStatement(stored, { text, isError: true, meta: { ...meta, ...more } });
+  if (view.state === 'execution_error' && view.reason === 'not_sent') return failed(NOT_SENT);
+  if (view.state === 'execution_error') return failed(statementOf(view), view.result);
+  if (view.state !== 'denied') return failed(MAY_HAVE_RUN);
+  const text = (view.reason && DENIED[view.reason]) ?? NOT_APPROVED;
+  return failed(text, undefined, authorizationMeta('final', rendering));
 }
 
-/** What the tool gave, untouched, then one block with our statement. */
+/** The tool's content, unchanged, then one block with the gateway's statement. */
 function withStatement(
   stored: string | undefined,
   statement: { text: string; isError: boolean; meta: Record<string, unknown> },
@@ -166,14 +157,12 @@ function withStatement(
   };
 }
 
-/** What leads to a form, in fixed words. */
-const BEFORE_A_TASK = 'This call needs an approval. The request for one needs some input; the tool has not run.';
+const BEFORE_A_TASK = 'This call needs an approval, and the request for it needs some input. The tool has not run.';
+const WITHIN_A_TASK =
+  'This call needs one more approval, and the request for it needs some input. The tool has not run.';
 
-export const WITHIN_A_TASK =
-  'This call needs one more approval. The request for it needs some input; the tool has not run.';
-
-/** A form as it is put to a person. @see MCP elicitation, form mode */
-export const renderForm = (lead: string, form: RequestForm) => ({
+/** @see MCP elicitation, form mode */
+const renderForm = (lead: string, form: RequestForm) => ({
   method: INPUT_METHODS.elicitation,
   params: {
     mode: 'form',
@@ -183,7 +172,7 @@ export const renderForm = (lead: string, form: RequestForm) => ({
 });
 
 /**
- * The answer to a call that needs input before it can become a task: no task, and nothing that could be stored.
+ * The answer to a call that needs input before it can become a task. Nothing is stored.
  * @see SEP-2322, input required; SEP-2848, collecting submission input
  */
 export function renderFormRound({ key, form, requestState }: FormRound, rendering: Rendering): Result {

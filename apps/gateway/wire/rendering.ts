@@ -11,42 +11,42 @@ import {
 } from './identifiers.ts';
 import { dispositionOf, type GatedCallState } from '../../../workflows/domain/gated-call/gated-call.ts';
 
-/** What the operator chose of the form of answers. */
+/** The operator's settings for the form of answers. */
 export interface Rendering {
-  /** What a client is told to wait between two looks at a task. */
+  /** How long a client should wait before it reads a task again. */
   readonly pollIntervalMs: number;
   /** Whether denials carry an authorization envelope. */
   readonly structuredDenials: boolean;
-  /** Whether the approval extension goes by its first name as well. */
+  /** Whether the approval extension is also declared under its first name. */
   readonly approvalAlias: boolean;
-  /** Whether there are plain tools to ask for an approval and to look after it. */
+  /** Whether the gateway offers the tools that request an approval and read its status. */
   readonly requestTools: boolean;
   readonly coaz: {
-    /** Whether a denial of a tool call is a result of the tool, or the error that COAZ has for denials of any request. */
+    /** Whether a denied tool call gets a tool result, or the error that COAZ has for any denied request. */
     readonly denials: 'result' | 'error';
   };
 }
 
 /**
- * Every denial on authorization grounds, and what its envelope says of a way out. What is refused for another reason, or ran
- * in full or in part, carries none. @see SEP-2643, Where it attaches
+ * The remediation in the envelope of each denial on authorization grounds. A call that ran in full or in part, or was refused for another
+ * reason, has no envelope. @see SEP-2643, Where it attaches
  */
 const REMEDIATION = {
   /** The call waits as a task. */
   held: 'available',
-  /** The call can become a task when what the answer asks for is given. */
+  /** The call can become a task once the client gives the requested input. */
   asked: 'available',
-  /** Nothing can change it any more. */
+  /** Nothing can change the denial. */
   final: 'unavailable',
-  /** There are too many requests: `unavailable` would deny that time helps, and `available` invite to try again (APPR-197). */
+  /** Too many requests: `unavailable` would say that waiting does not help, `available` would invite a retry (APPR-197). */
   limit: 'undisclosed',
-  /** An approval could be requested, in no way that this client declared. The text of the answer says how (DENIAL-027). */
+  /** An approval can be requested, but not with the capabilities that this client declared. The answer's text says how (DENIAL-027). */
   requestable: 'undisclosed',
-  /** Policy wants the caller to sign in otherwise first; what it decides then is not known. */
+  /** Policy requires a stronger sign-in. Its decision after that is not known. */
   stepUp: 'undisclosed',
 } as const;
 
-/** The `_meta` of a denial: the envelope, or nothing where the operator switched envelopes off. */
+/** The `_meta` of a denial: the envelope, or nothing if the operator switched envelopes off. */
 export function authorizationMeta(
   denial: keyof typeof REMEDIATION,
   { structuredDenials }: Pick<Rendering, 'structuredDenials'>,
@@ -57,16 +57,13 @@ export function authorizationMeta(
     [AUTHORIZATION_META]: {
       reason: 'insufficient_authorization',
       remediation,
-      // With any other remediation there must be none (DENIAL-012), and what is asked for needs none.
+      // Only the remediation `available` may have hints (DENIAL-012), and a call that is asked for input needs none.
       ...(denial === 'held' && { remediationHints: [{ type: 'task' }] }),
     },
   };
 }
 
-/**
- * What is declared in `capabilities.extensions`. The settings of the tasks extension stay empty: clients read anything else
- * as another extension.
- */
+/** `capabilities.extensions`. The settings of the tasks extension stay empty, because clients read anything else as another extension. */
 export const declaredExtensions = ({ structuredDenials, approvalAlias }: Rendering) => ({
   [TASKS_EXTENSION]: {},
   [APPROVAL_EXTENSION]: {},
@@ -74,17 +71,16 @@ export const declaredExtensions = ({ structuredDenials, approvalAlias }: Renderi
   ...(structuredDenials && { [DENIAL_EXTENSION]: {} }),
 });
 
-/** The `_meta` that says what became of the execution, under both names of the approval extension, whichever the client declared. */
+/** The disposition in `_meta`, under both names of the approval extension, whichever name the client declared. */
 export function dispositionMeta(state: GatedCallState, { approvalAlias }: Rendering): Record<string, unknown> {
   const disposition = dispositionOf(state);
   return { [DISPOSITION_META]: disposition, ...(approvalAlias && { [DISPOSITION_META_ALIAS]: disposition }) };
 }
 
-/** An error of a tool, in words. */
-export function toolError(text: string, meta: Record<string, unknown> = {}): CallToolResult {
-  return {
-    isError: true,
-    content: [{ type: 'text', text }],
-    ...(Object.keys(meta).length > 0 && { _meta: meta }),
-  };
-}
+export const textResult = (text: string): CallToolResult => ({ content: [{ type: 'text', text }] });
+
+export const toolError = (text: string, meta: Record<string, unknown> = {}): CallToolResult => ({
+  isError: true,
+  ...textResult(text),
+  ...(Object.keys(meta).length > 0 && { _meta: meta }),
+});

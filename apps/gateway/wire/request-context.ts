@@ -8,37 +8,33 @@ import { declaresTasks } from './schemas.ts';
 import type { OpenedRound } from '../extensions/sealed-state.ts';
 import { INPUT_METHODS, TASKS_EXTENSION, BAGGAGE_META, TRACEPARENT_META, TRACESTATE_META } from './identifiers.ts';
 
-/** What is known of the one request that a server is built for, before its message is read. */
+/** The facts about a request that are known before its message is read. */
 export interface RequestContext {
   readonly caller: Principal;
   /** Of the caller's token. */
   readonly claims: JsonObject;
-  /** Whether the request speaks the present revision, the only one in which there are tasks. */
+  /** Whether the request speaks the present revision, the only one with tasks. */
   readonly isModern: boolean;
   readonly guarded: Guarded;
 }
 
-/** What a client brings with a request that it repeats with input. */
-export interface BroughtInput {
-  /** As it was given out; hostile until it was opened. */
+/** How the client of a request can be asked, and the input that it brings. */
+export interface Asked {
+  /** As the gateway issued it. Untrusted until it is opened. */
   readonly requestState?: string;
   /** By the key of the input request. */
   readonly inputResponses: ReadonlyMap<string, unknown>;
-}
-
-/** What of a request says whether its client can be asked, and what it answers. */
-export interface Asked extends BroughtInput {
-  /** What this very request declares of what is handed on. `undefined`: it is of an earlier revision, which has no input requests. */
+  /** The relayed capabilities that this request declares. `undefined` in an earlier revision, which has no input requests. */
   readonly capabilities: JsonObject | undefined;
 }
 
-/** Declared or not; settings of capabilities have no meaning here. */
+/** Only the presence counts; settings of capabilities have no meaning here. */
 const declared = z
   .looseObject({})
   .transform(() => ({}))
   .optional();
 
-/** Capabilities that an upstream's requests and tasks need, and that we hand on. All others are between a client and us. */
+/** Capabilities that upstreams' requests and tasks need. The gateway relays these; all others are between client and gateway. */
 const relayed = z.object({
   elicitation: z.object({ form: declared, url: declared }).optional(),
   sampling: z.object({ tools: declared, context: declared }).optional(),
@@ -46,7 +42,7 @@ const relayed = z.object({
   extensions: z.object({ [TASKS_EXTENSION]: declared }).optional(),
 });
 
-/** Of the capabilities that a request declares, or that an upstream demands, those that are handed on. */
+/** The relayed ones among the capabilities that a request declares or an upstream demands. */
 export function relayedCapabilities(of: unknown): JsonObject {
   return (relayed.safeParse(of).data ?? {}) as JsonObject;
 }
@@ -54,12 +50,12 @@ export function relayedCapabilities(of: unknown): JsonObject {
 export const FORMS: JsonObject = { elicitation: { form: {} } };
 export const TASKS: JsonObject = { extensions: { [TASKS_EXTENSION]: {} } };
 
-/** The part of these capabilities that is not declared; `undefined` when all of it is. */
+/** The part of these capabilities that is not declared; `undefined` if all are. */
 export function undeclared(needed: JsonObject, has: JsonObject): JsonObject | undefined {
   const missing = Object.entries(needed).flatMap(([name, of]) => {
     const there = has[name] as JsonObject | undefined;
     if (there === undefined) return [[name, of] as const];
-    // Without a mode, forms are what is meant. @see elicitation, capabilities
+    // Without a mode, `elicitation` means forms. @see elicitation, capabilities
     const meant = name === 'elicitation' && Object.keys(there).length === 0 ? { form: {} } : there;
     const inner = undeclared(of as JsonObject, meant);
     return inner === undefined ? [] : [[name, inner] as const];
@@ -67,7 +63,7 @@ export function undeclared(needed: JsonObject, has: JsonObject): JsonObject | un
   return missing.length > 0 ? Object.fromEntries(missing) : undefined;
 }
 
-/** What the first of these requests needs that is not declared. No client is asked in a way that it does not know (MRTR-005). */
+/** The undeclared capabilities of the first request that has some. A client is never asked in a way that it does not know (MRTR-005). */
 export function undeclaredIn(requests: Readonly<Record<string, InputRequest>> = {}, has: JsonObject) {
   for (const request of Object.values(requests)) {
     const missing = undeclared(neededFor(request), has);
@@ -83,7 +79,7 @@ function neededFor({ method, params }: InputRequest): JsonObject {
   return { sampling: tools === undefined && toolChoice === undefined ? {} : { tools: {} } };
 }
 
-/** Whether this request declared the tasks extension. Requests of earlier revisions carry no capabilities. */
+/** Whether this request declared the tasks extension. Requests of earlier revisions have no capabilities. */
 export const requestDeclaresTasks = (ctx: ServerContext): boolean => declaresTasks(capabilitiesOf(ctx));
 
 /** Whether this request declared that its client can show forms. */
@@ -112,15 +108,15 @@ export function askedBy({ isModern }: { readonly isModern: boolean }, ctx: Serve
 }
 
 /**
- * Tells a client what comes of its call before the answer, on the stream of the answer. Logging is deprecated in the
- * present revision, so its clients get no log messages. What cannot be sent is lost: the client has gone, or has its answer.
+ * Sends progress and log messages to the client before the answer, on the stream of the answer. Logging is deprecated in the present
+ * revision, so its clients get no log messages. A message that cannot be sent is lost: the client has gone, or has its answer.
  */
 export const onItsWay = ({ isModern }: Pick<RequestContext, 'isModern'>, ctx: ServerContext) => ({
   onProgress: progressTo(ctx),
   onLog: isModern ? undefined : logsTo(ctx),
 });
 
-/** Under the token that the client chose. `undefined` when it chose none. */
+/** Uses the client's progress token. `undefined` if the client sent none. */
 function progressTo({ mcpReq }: ServerContext): ((progress: Progress) => void) | undefined {
   const progressToken = mcpReq._meta?.progressToken;
   if (progressToken === undefined) return undefined;
@@ -132,15 +128,15 @@ function progressTo({ mcpReq }: ServerContext): ((progress: Progress) => void) |
 
 function logsTo({ mcpReq }: ServerContext): (message: LogMessage) => void {
   return ({ level, ...message }) => {
-    // The SDK has looked at the level when the message came.
+    // The SDK checked the level when the message arrived.
     const params = { level: level as LoggingLevel, ...message };
     mcpReq.notify({ method: 'notifications/message', params }).catch(() => undefined);
   };
 }
 
 /**
- * What the upstream is told and brought. Answers go to the side that asked: those to a form of ours stay here. Answers
- * without a state go on, since an upstream need not give one.
+ * The part of the exchange that the upstream gets. Answers go to the side that asked: answers to the gateway's own form stay here. Answers
+ * without a state go to the upstream, because an upstream need not issue one.
  */
 export function conversationOf({ capabilities = {}, inputResponses }: Asked, round?: OpenedRound): Conversation {
   const answers = round?.kind === 'form' ? [] : [...inputResponses].filter(([, response]) => response !== null);
@@ -152,7 +148,7 @@ export function conversationOf({ capabilities = {}, inputResponses }: Asked, rou
   };
 }
 
-/** Version, trace, parent and flags. A later version than 00 may go on, and ff is none. @see Trace Context, traceparent */
+/** Version, trace, parent and flags. A version after 00 may have more fields; ff is not a version. @see Trace Context, traceparent */
 const TRACEPARENT =
   /^(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:(?<!^00.{53})-[!-~]{1,256})?$/;
 /** @see Trace Context, tracestate */
@@ -166,11 +162,11 @@ const MAX_BAGGAGE_BYTES = 8_192;
 const PRINTABLE = /^[\t -~]*$/;
 
 /**
- * The part of a call's `_meta` that an upstream gets to see: trace context and baggage, which carry no authority. Only in the
- * form that W3C gives them; a `tracestate` without a good `traceparent` belongs to nothing. @see SEP-414
+ * The part of a call's `_meta` that an upstream may see: trace context and baggage, which carry no authority. Values that break the W3C
+ * syntax are dropped, and a `tracestate` without a valid `traceparent` too. @see SEP-414
  */
 export function forwardedMeta(meta: Readonly<Record<string, unknown>> | undefined): JsonObject | undefined {
-  const parent = textOf(meta?.[TRACEPARENT_META], isTraceparent);
+  const parent = textOf(meta?.[TRACEPARENT_META], (text) => TRACEPARENT.test(text));
   const state = parent && textOf(meta?.[TRACESTATE_META], isTracestate);
   const baggage = textOf(meta?.[BAGGAGE_META], isBaggage);
   const kept = {
@@ -183,8 +179,6 @@ export function forwardedMeta(meta: Readonly<Record<string, unknown>> | undefine
 
 const textOf = (value: unknown, hasForm: (text: string) => boolean) =>
   typeof value === 'string' && PRINTABLE.test(value) && hasForm(value) ? value : undefined;
-
-const isTraceparent = (text: string) => TRACEPARENT.test(text);
 
 function isTracestate(text: string): boolean {
   const members = text.split(',').map((member) => member.trim());
@@ -210,7 +204,7 @@ function isBaggage(text: string): boolean {
   });
 }
 
-/** Split by hand: a pattern with optional blanks at both sides of an optional value takes quadratic time over many blanks. */
+/** Not a pattern: one with optional blanks on both sides of an optional value takes quadratic time over many blanks. */
 function pair(text: string): { readonly key: string; readonly value?: string } {
   const at = text.indexOf('=');
   return at === -1 ? { key: text } : { key: text.slice(0, at), value: text.slice(at + 1) };

@@ -2,18 +2,18 @@ import { CLIENT_CAPABILITIES_META_KEY } from '@modelcontextprotocol/server';
 import * as z from 'zod';
 import { TASKS_EXTENSION } from './identifiers.ts';
 
-/** One of an upstream's tasks is a sealed text, with names in it that others chose. */
+/** The id of an upstream's task is a sealed text with names in it that the upstream chose, so it is long. */
 const taskId = z
   .string()
   .min(1)
   .max(4_096)
-  // No id of ours has it, and no column holds it.
+  // No id has this character, and no database column can hold it.
   .regex(/^[^\0]*$/);
 
 /** Parameters of `tasks/get`, `tasks/update` and `tasks/cancel`. */
 export const taskParams = z.looseObject({ taskId });
 
-/** A request that is counted, as far as its rate is concerned. The rest is checked by those who answer it. */
+/** The members of a request that rate limits read. The handler checks the rest. */
 export const countedRequest = z.object({
   id: z.union([z.string(), z.number()]).nullable().catch(null),
   params: z
@@ -22,7 +22,7 @@ export const countedRequest = z.object({
     .catch(undefined),
 });
 
-/** A request `subscriptions/listen`, of which the SDK has checked the rest. */
+/** `subscriptions/listen`. The SDK has checked the rest of the request. */
 export const listenRequest = z.looseObject({
   id: z.union([z.string(), z.number()]),
   params: z.looseObject({
@@ -31,8 +31,8 @@ export const listenRequest = z.looseObject({
   }),
 });
 
-/** Each is looked up before the subscription is acknowledged. */
-const MAX_TASKS_PER_SUBSCRIPTION = 100;
+/** Each task is looked up before the subscription is acknowledged. */
+export const MAX_TASKS_PER_SUBSCRIPTION = 100;
 export const subscribedTasks = z.array(taskId).max(MAX_TASKS_PER_SUBSCRIPTION);
 
 /** Accepts anything, so that a missing capability is reported before a wrong parameter. */
@@ -40,7 +40,7 @@ export const anyParams = z.looseObject({});
 
 const extensionsOf = z.looseObject({ extensions: z.record(z.string(), z.unknown()).optional() });
 
-/** Whether the capabilities of this very request name the tasks extension. What earlier requests declared is nothing. */
+/** Whether the capabilities of this request name the tasks extension. Declarations of earlier requests do not count. */
 export function declaresTasks(clientCapabilities: unknown): boolean {
   const parsed = extensionsOf.safeParse(clientCapabilities);
   const settings = parsed.data?.extensions?.[TASKS_EXTENSION];
@@ -56,7 +56,7 @@ export const inputResponse = z.looseObject({
 /** Body of a callback of the access request service. Only the id is used: the status is always fetched (PRJ-16). */
 export const callbackBody = z.looseObject({ task: z.looseObject({ id: z.string().min(1).max(256) }) });
 
-/** A tool result as it was stored; every member beyond these is kept. */
+/** A stored tool result. Other members are kept. */
 export const storedResult = z.looseObject({
   content: z.array(z.looseObject({ type: z.string() })).default([]),
   _meta: z.record(z.string(), z.unknown()).optional(),

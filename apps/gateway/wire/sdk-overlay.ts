@@ -11,9 +11,8 @@ import { FORMS, TASKS } from './request-context.ts';
 type Handler = (request: JSONRPCRequest, ctx: ServerContext) => Promise<Result>;
 
 /**
- * The SDK's server, whose `tools/call` results leave as they were written. The SDK validates the request as always, but
- * gets a placeholder to validate in place of the result: it would add `content` to a task, and drop members of an
- * upstream's content that its schemas do not know.
+ * The SDK's server, but results of `tools/call` are sent unchanged. The SDK validates the request, and a placeholder instead of the
+ * result: it would add `content` to a task, and drop members of an upstream's content that its schemas do not know.
  */
 export class VerbatimServer extends Server {
   protected override _wrapHandler(method: string, handler: Handler): Handler {
@@ -31,8 +30,8 @@ export class VerbatimServer extends Server {
 }
 
 /**
- * A tool for `tools/list`. The SDK deletes `execution`, a member of earlier revisions, where it finds it; written at
- * serialisation it stays, because clients of those revisions read it.
+ * A tool for `tools/list`. The SDK deletes `execution`, a member of earlier revisions. Clients of those revisions read it, so it is added
+ * at serialisation.
  */
 export function verbatimTool<T extends Record<string, unknown>>(tool: T): T {
   if (!('execution' in tool)) return tool;
@@ -45,7 +44,7 @@ export function verbatimTool<T extends Record<string, unknown>>(tool: T): T {
 export const missingCapabilities = (requiredCapabilities: JsonObject) =>
   new MissingRequiredClientCapabilityError({ requiredCapabilities });
 
-/** Of a task that asks something, to a client that did not say that it can be asked. */
+/** For a task that asks for input, if the client did not declare that it can show forms. */
 export const missingFormsCapability = () => missingCapabilities(FORMS);
 
 export const missingTasksCapability = () => missingCapabilities(TASKS);

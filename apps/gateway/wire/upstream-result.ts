@@ -18,7 +18,7 @@ import { missingCapabilities } from './sdk-overlay.ts';
 
 type Meta = Readonly<Record<string, unknown>>;
 
-/** An upstream's `_meta` without the keys that only we or the protocol may write. `undefined` when nothing is left. */
+/** An upstream's `_meta` without the keys that only the gateway or the protocol may write. `undefined` if nothing is left. */
 export function withoutReserved(meta: Meta | undefined): Record<string, unknown> | undefined {
   const kept = Object.entries(meta ?? {}).filter(
     ([key]) => !RESERVED_META_PREFIXES.some((prefix) => key.startsWith(prefix)),
@@ -27,15 +27,15 @@ export function withoutReserved(meta: Meta | undefined): Record<string, unknown>
 }
 
 /**
- * The same of everything that an upstream sends, wherever `_meta` stands in it: blocks of content, messages and resources have
- * their own, and clients read it as they read ours. A structured result is the tool's, member for member.
+ * Removes reserved keys from every `_meta` within a value: blocks of content, messages and resources have their own, and clients read it
+ * like the gateway's. A structured result is left unchanged.
  */
 export function withoutForged<T>(value: T): T {
   if (typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) return value.map(withoutForged) as T;
   const members = Object.entries(value).flatMap(([name, member]: [string, unknown]): [string, unknown][] => {
     if (name === 'structuredContent') return [[name, member]];
-    // Metadata that is no object says nothing to a client.
+    // Clients ignore metadata that is not an object.
     if (name !== '_meta' || typeof member !== 'object') return [[name, withoutForged(member)]];
     const meta = withoutReserved(objectOf(member as Json));
     return meta === undefined ? [] : [[name, meta]];
@@ -43,7 +43,7 @@ export function withoutForged<T>(value: T): T {
   return Object.fromEntries(members) as T;
 }
 
-/** An upstream's result, unchanged but for reserved `_meta`. The SDK adds `resultType` where the revision has it. */
+/** An upstream's result without reserved `_meta`. The SDK adds `resultType` in revisions that have it. */
 export function forwardedResult(result: JsonObject): CallToolResult {
   const { _meta, resultType: _resultType, ...rest } = result;
   return withoutForged({ ...rest, ...(_meta !== undefined && { _meta }) }) as unknown as CallToolResult;
@@ -52,8 +52,8 @@ export function forwardedResult(result: JsonObject): CallToolResult {
 type UpstreamError = Extract<UpstreamAnswer, { kind: 'error' }>;
 
 /**
- * An upstream's JSON-RPC error, unchanged but for reserved keys in its data. A code with a meaning of ours is replaced, and what
- * is said in its data with it: our own transport would act on it, or a client take it for our word.
+ * An upstream's JSON-RPC error without reserved keys in its data. A code that has a meaning for the gateway is replaced, and its data is
+ * dropped: the gateway's own transport would act on it, or a client would take it for the gateway's word.
  */
 export function forwardedError({ code, message, data }: UpstreamError): ProtocolError {
   if (isOurs(code, data)) return new ProtocolError(INTERNAL_ERROR, message);
@@ -71,7 +71,7 @@ function forwardedData(data: UpstreamError['data']): unknown {
   return withoutForged(withoutReserved(data as JsonObject) ?? {});
 }
 
-/** What an upstream asks, member for member, with a state of ours. @see SEP-2322, input required */
+/** An upstream's questions, unchanged, with the gateway's request state. @see SEP-2322, input required */
 export function renderRelayedRound({ inputRequests, requestState, meta }: RelayedRound): Result {
   const kept = withoutReserved(meta);
   return {
@@ -82,13 +82,13 @@ export function renderRelayedRound({ inputRequests, requestState, meta }: Relaye
   };
 }
 
-/** The answer to a call that its upstream made a task. What a task has come to is not for this answer (TASK-016). */
+/** The answer to a call that its upstream made a task. It has no result, error or questions of the task (TASK-016). */
 export function renderRelayedCreation(taskId: string, task: UpstreamTask): Result {
   const { result: _result, error: _error, inputRequests: _inputRequests, ...created } = renderRelayedTask(taskId, task);
   return { ...created, resultType: 'task' };
 }
 
-/** The answer to `tasks/get`: the upstream's, under our id. No approval was asked for, so none is spoken of. */
+/** The answer to `tasks/get`: the upstream's task under the gateway's id. It does not mention approvals, because none was requested. */
 export function renderRelayedTask(taskId: string, task: UpstreamTask): Result {
   // Input for a task needs no state (MRTR-025).
   const { requestState: _requestState, result, ...rest } = task;
@@ -96,18 +96,17 @@ export function renderRelayedTask(taskId: string, task: UpstreamTask): Result {
     ...forwardedResult(rest),
     resultType: 'complete',
     taskId,
-    // Not longer than the id can be used.
+    // At most as long as the id is valid.
     ttlMs: Math.min(task.ttlMs ?? TASK_LIFETIME_MS, TASK_LIFETIME_MS),
     ...(result !== undefined && { result: { ...forwardedResult(result), resultType: 'complete' } }),
   };
 }
 
-/** What the caller of such a request gets. */
 export type ReadAnswer = Exclude<UpstreamAnswer, UpstreamRound> | RelayedRound | Undeclared;
 
 /**
- * An upstream's answer to a request that calls no tool. How long it may be kept, and by whom, is not for the upstream to say:
- * the next request may be refused. Throws the upstream's own error, or `ERR_UPSTREAM_UNAVAILABLE`.
+ * An upstream's answer to a request that calls no tool. The upstream's caching hints are dropped, because policy may refuse the next
+ * request. Throws the upstream's own error, or `ERR_UPSTREAM_UNAVAILABLE`.
  */
 export function renderRead(answer: ReadAnswer): Result {
   if (answer.kind === 'error') {

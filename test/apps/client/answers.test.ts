@@ -1,15 +1,13 @@
 import { describe, expect, it } from '@jest/globals';
 import { kindOfAnswer, mayRepeat, readDenial } from '../../../apps/client/index.ts';
-import {
-  renderDenial,
-  renderLimitDenial,
-  renderNeedsTasks,
-  renderNoAnswer,
-} from '../../../apps/gateway/wire/render-answer.ts';
+import type { Refusal } from '../../../apps/gateway/calls/tool-call.ts';
+import { renderAnswer } from '../../../apps/gateway/wire/render-answer.ts';
 import { renderCreatedTask, renderTask } from '../../../apps/gateway/wire/render-task.ts';
 import { aView } from '../../support/gateway-world.ts';
 import { RENDERING } from '../../support/rendering.ts';
 
+const refused = (refusal: Refusal) => renderAnswer({ kind: 'refused', refusal }, RENDERING);
+const noAnswer = () => renderAnswer({ kind: 'ran', outcome: { kind: 'no_answer', cause: 'reset' } }, RENDERING);
 const denied = (envelope: unknown) => ({ _meta: { 'io.modelcontextprotocol/authorization': envelope } });
 const reason = 'insufficient_authorization';
 const available = (...remediationHints: unknown[]) => denied({ reason, remediation: 'available', remediationHints });
@@ -45,20 +43,19 @@ describe('a denial', () => {
   it("is read from the gateway's result", () => {
     const task = renderCreatedTask(aView(), RENDERING);
     const ended = renderTask(aView({ state: 'denied' }), RENDERING);
-    expect(
-      [renderDenial(RENDERING), renderLimitDenial(RENDERING), renderNeedsTasks(RENDERING), task].map(readDenial),
-    ).toEqual([
+    const refusals = (['denied', 'too_many', 'needs_tasks'] as const).map((why) => refused({ reason: why }));
+    expect([...refusals, task].map(readDenial)).toEqual([
       { remediation: 'unavailable', remedies: [] },
       { remediation: 'undisclosed', remedies: [] },
       { remediation: 'undisclosed', remedies: [] },
       { remediation: 'available', remedies: ['task'] },
     ]);
     expect(readDenial(ended['result'] as object)).toEqual({ remediation: 'unavailable', remedies: [] });
-    for (const other of [renderNoAnswer(), {}, { _meta: {} }]) expect(readDenial(other)).toBeUndefined();
+    for (const other of [noAnswer(), {}, { _meta: {} }]) expect(readDenial(other)).toBeUndefined();
   });
 
   it('without a remedy forbids to repeat the call, and to ask for another authorization [DENIAL-007]', () => {
-    expect(mayRepeat(renderDenial(RENDERING))).toBe(false);
+    expect(mayRepeat(refused({ reason: 'denied' }))).toBe(false);
     expect(mayRepeat(denied({ reason, remediation: 'unavailable', remediationHints: [{ type: 'url' }] }))).toBe(false);
   });
 
@@ -93,6 +90,6 @@ describe('a denial', () => {
   });
 
   it('is absent from a result without one, and then the call may not be repeated', () => {
-    expect([mayRepeat({}), mayRepeat(renderNoAnswer())]).toEqual([false, false]);
+    expect([mayRepeat({}), mayRepeat(noAnswer())]).toEqual([false, false]);
   });
 });

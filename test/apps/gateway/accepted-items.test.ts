@@ -36,7 +36,7 @@ type Kind = keyof typeof KINDS;
 const ALL = Object.keys(KINDS) as Kind[];
 const REFUSAL = {
   code: -31_001,
-  message: expect.stringMatching(/^What its server says .*`countersign signature accept`/),
+  message: expect.stringMatching(/^Its server does not describe this .*`countersign signature accept`/),
 };
 const COMPLETION = {
   ref: { type: 'ref/resource', uri: TEMPLATE },

@@ -66,7 +66,7 @@ function underTest(pinning?: 'accepted') {
   };
 }
 
-const REFUSAL = /^The tool did not run\. What its server says .* `countersign signature accept`/;
+const REFUSAL = /^The tool did not run\. Its server does not describe it .* `countersign signature accept`/;
 const both = <T>(one: T) => [one, one];
 
 describe('tools that are accepted when first seen', () => {

@@ -107,9 +107,9 @@ describe('a field with a catalog', () => {
     const call = world.aCall();
     expect(Object.keys(shownBy(await call()).properties)).toEqual(['justification', '_search_center']);
     const tooMuch = await call({ justification: WHY, _search_center: 'center' });
-    expect(shownBy(tooMuch).properties['_search_center']?.description).toMatch(/^Too much was found/);
+    expect(shownBy(tooMuch).properties['_search_center']?.description).toMatch(/^The search found too many values/);
     const nothing = await call({ _search_center: 'elsewhere' });
-    expect(shownBy(nothing).properties['_search_center']?.description).toMatch(/^Nothing was found/);
+    expect(shownBy(nothing).properties['_search_center']?.description).toMatch(/^The search found nothing/);
     const some = await call({ _search_center: 'center 5' });
     expect(shownBy(some).properties['center']?.oneOf).toHaveLength(11);
     expect(taskOf(await call({ center: 'cc-5' }))).toMatch(/^tsk_/);

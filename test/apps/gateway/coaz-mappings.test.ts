@@ -91,7 +91,7 @@ describe('a declared mapping', () => {
     const { body } = await call({ ...ARGS, memo: 'mallory' });
     expect(body.error).toEqual({
       code: -32_602,
-      message: expect.stringContaining('its id is not what the token says'),
+      message: expect.stringContaining('of the token as its id'),
     });
     nothingHappened();
   });

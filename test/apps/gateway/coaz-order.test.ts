@@ -23,7 +23,7 @@ it('a call is checked in order: what it is about, its mapping, the decision, its
   declare({});
   gateway.world.decision = new CountersignError('ERR_PDP_UNAVAILABLE', 'away');
   gateway.world.isAccepted = false;
-  expect((await call({ to: 'a', amount: 1 })).text).toContain('not what the operator');
+  expect((await call({ to: 'a', amount: 1 })).text).toContain('as the operator of this gateway accepted it');
   gateway.world.isAccepted = true;
   expect((await call({ to: 'a', amount: 1 })).body.error?.code).toBe(-32_602);
   declare(WIRE_TRANSFER);

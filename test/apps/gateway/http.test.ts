@@ -33,7 +33,7 @@ describe('the access token [STATELESS-017, AUTHZ-002, AUTHZ-007, DENIAL-019]', (
     gateway.world.tokensFail = new CountersignError('ERR_IDENTITY_PROVIDER_UNAVAILABLE', 'canary');
     const { status, headers, body, text } = await post(gateway, '{}', ALICE);
     expect([status, headers.get('www-authenticate'), headers.get('retry-after')]).toEqual([503, null, '5']);
-    expect(body.error?.message).toBe('Your token cannot be checked now. The request may be repeated later.');
+    expect(body.error?.message).toBe('The gateway cannot check your token now. The request may be repeated later.');
     expect(text).not.toMatch(/canary/);
   });
 

@@ -37,7 +37,7 @@ describe('a call whose request needs input', () => {
           method: 'elicitation/create',
           params: {
             mode: 'form',
-            message: expect.stringMatching(/^This call needs an approval\..*has not run\.$/),
+            message: expect.stringMatching(/^This call needs an approval,.*has not run\.$/),
             requestedSchema: { type: 'object', properties: FIELDS, required: ['justification'] },
           },
         },

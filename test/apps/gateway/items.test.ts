@@ -137,7 +137,7 @@ describe('the policy decision point', () => {
     const undecided = await real.send(method, params);
     expect(undecided.body.error).toMatchObject({
       code: -32_603,
-      message: expect.stringContaining('No authorization decision'),
+      message: expect.stringContaining('could not get an authorization decision'),
     });
     expect(undecided.text + answers.join()).not.toMatch(/canary|The tool/);
   });

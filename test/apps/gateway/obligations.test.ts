@@ -70,7 +70,7 @@ describe.each([
   it('passes only after they were carried out [OBL-06, OBL-07]', async () => {
     permitWith(NOTIFY, STEP_UP);
     const before = own.bank.reads;
-    expect((await read()).error).toMatchObject({ message: expect.stringContaining('Sign in again') });
+    expect((await read()).error).toMatchObject({ message: expect.stringContaining('sign in again') });
     own.receiver.answer = () => 503;
     expect((await read(STRONG)).error).toMatchObject({ message: expect.stringContaining('may be repeated later') });
     expect(own.bank.reads).toBe(before);

@@ -45,7 +45,7 @@ describe.each(MODEL_BUILDERS)('a client that builds calls from the schema with %
         expect([name, result?.['isError'], textOf(result)]).toEqual([
           name,
           undefined,
-          expect.stringMatching(/has not run|no request that is kept/),
+          expect.stringMatching(/has not run|no requests on record/),
         ]);
         if (name === 'request_access')
           expect(world.openings.map(({ binding }) => binding.arguments)).toEqual(['{"amount":5,"to":"acct-1"}']);
@@ -68,26 +68,29 @@ describe('wrong arguments', () => {
   beforeEach(() => void (world.decision = requestable()));
 
   it.each([
-    [{}, /tool is wrong: it is the name of a tool/],
-    [{ tool: 5, arguments: WANTED }, /tool is wrong/],
-    [{ tool: 'x'.repeat(257) }, /tool is wrong.*256/],
-    [{ tool: 'bank__transfer', arguments: [] }, /arguments is wrong: it is an object, or the JSON text of one/],
-    [{ tool: 'bank__transfer', arguments: 5 }, /arguments is wrong: it is an object/],
-    [{ tool: 'bank__transfer', arguments: '' }, /arguments is wrong: its text is not the JSON of an object/],
-    [{ tool: 'bank__transfer', arguments: '[1]' }, /arguments is wrong: its text is not the JSON of an object/],
-    [{ tool: 'bank__transfer', arguments: '"{}"' }, /arguments is wrong: its text is not/],
+    [{}, /tool is not valid: it must be the name of a tool/],
+    [{ tool: 5, arguments: WANTED }, /tool is not valid/],
+    [{ tool: 'x'.repeat(257) }, /tool is not valid.*256/],
+    [
+      { tool: 'bank__transfer', arguments: [] },
+      /arguments is not valid: it must be an object, or the JSON text of one/,
+    ],
+    [{ tool: 'bank__transfer', arguments: 5 }, /arguments is not valid: it must be an object/],
+    [{ tool: 'bank__transfer', arguments: '' }, /arguments is not valid: its text is not the JSON of an object/],
+    [{ tool: 'bank__transfer', arguments: '[1]' }, /arguments is not valid: its text is not the JSON of an object/],
+    [{ tool: 'bank__transfer', arguments: '"{}"' }, /arguments is not valid: its text is not/],
     [
       { tool: 'bank__transfer', arguments: '{"to":"a","to":"canary"}' },
-      /arguments is wrong: its text gives a member twice/,
+      /arguments is not valid: its text gives a member twice/,
     ],
     [
       { tool: 'bank__transfer', arguments: '{"amount":9007199254740993}' },
-      /arguments is wrong.*cannot|too long to be kept/,
+      /arguments is not valid.*cannot|too long to be kept/,
     ],
-    [{ tool: 'bank__transfer', arguments: '{"__proto__":1}' }, /arguments is wrong.*cannot be kept/],
-    [{ tool: 'bank__transfer', arguments: '['.repeat(300) }, /arguments is wrong.*more than 200 levels/],
-    [{ tool: 'bank__transfer', canary: 1 }, /no member but tool and arguments is taken/],
-    [{ tool: 5, arguments: 5 }, /tool is wrong.*arguments is wrong/],
+    [{ tool: 'bank__transfer', arguments: '{"__proto__":1}' }, /arguments is not valid.*cannot be kept/],
+    [{ tool: 'bank__transfer', arguments: '['.repeat(300) }, /arguments is not valid.*more than 200 levels/],
+    [{ tool: 'bank__transfer', canary: 1 }, /the only members are tool and arguments/],
+    [{ tool: 5, arguments: 5 }, /tool is not valid.*arguments is not valid/],
   ])('are refused with the name of the member: %j', async (args, problem) => {
     const { result } = (await call('request_access', args)).body;
     expect([result?.['isError'], textOf(result)]).toEqual([true, expect.stringMatching(problem)]);
@@ -103,7 +106,7 @@ describe('wrong arguments', () => {
     const { result } = (await call('request_access', args)).body;
     expect([result?.['isError'], textOf(result)]).toEqual([
       true,
-      expect.stringMatching(/arguments came empty.*JSON text/s),
+      expect.stringMatching(/arguments is empty.*JSON text/s),
     ]);
   });
 });

@@ -90,7 +90,7 @@ describe('calls of tools', () => {
     expect(refused[0]?.body).toEqual({
       jsonrpc: '2.0',
       id: 'r-1',
-      error: { code: 429, message: 'Tools are called too often. The tool did not run.' },
+      error: { code: 429, message: 'Too many tool calls. The tool did not run.' },
     });
     // The limit does not affect other callers or requests about tasks.
     expect((await call(MALLORY)).status).toBe(200);

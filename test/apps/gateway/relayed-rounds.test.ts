@@ -68,7 +68,7 @@ describe('a state of a relayed round', () => {
     real.authority.decide = () => REQUESTABLE;
     const held = await call({ ...asking('request_state'), ...answer }, { capabilities: { ...EVERYTHING, ...TASKS } });
     expect(held.body.result).toMatchObject({ isError: true, resultType: 'complete' });
-    expect(textOf(held.body.result)).toMatch(/needs an approval.*Next step: repeat the call from its beginning/);
+    expect(textOf(held.body.result)).toMatch(/requires an approval.*Next step: repeat the call from the start/);
     expect(metaOf(held.body.result)[AUTHORIZATION]).toMatchObject({ remediation: 'undisclosed' });
     expect([upstream.of('tools/call'), real.authority.submissions()]).toEqual([[], []]);
     const anew = await call(asking('request_state'), { capabilities: { ...EVERYTHING, ...TASKS } });

@@ -104,7 +104,7 @@ describe('the signature card', () => {
     world.failure = new CountersignError('ERR_DATABASE_UNAVAILABLE', 'away');
     const answer = await card();
     expect([answer.status, answer.headers.get('etag'), answer.headers.get('retry-after')]).toEqual([503, null, '5']);
-    expect((await send(gateway, 'signature')).body.error?.message).toMatch(/records cannot be reached/);
+    expect((await send(gateway, 'signature')).body.error?.message).toMatch(/cannot reach its records/);
   });
 });
 

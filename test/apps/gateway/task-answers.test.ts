@@ -85,7 +85,7 @@ describe('tasks/update with answers', () => {
       status: 'completed',
       result: {
         isError: true,
-        content: [{ text: expect.stringMatching(/did not run.*was not given/) }],
+        content: [{ text: expect.stringMatching(/did not run.*was declined/) }],
         _meta: {
           'io.modelcontextprotocol/tool-approval-disposition': 'denied-not-executed',
           [AUTHORIZATION]: { reason: 'insufficient_authorization', remediation: 'unavailable' },

@@ -17,7 +17,7 @@ beforeEach(() => on.real.reset());
 describe('a task whose further request needs input', () => {
   it('is shown with every open question, each a flat form under its own key, and otherwise unchanged [TASK-031, MRTR-023, MRTR-040, MRTR-041, MRTR-042, APPR-216]', async () => {
     const { taskId, ticket, night } = await on.waiting();
-    const lead = 'This call needs one more approval. The request for it needs some input; the tool has not run.';
+    const lead = 'This call needs one more approval, and the request for it needs some input. The tool has not run.';
     const form = (properties: object) => ({
       method: 'elicitation/create',
       params: {
@@ -81,7 +81,9 @@ describe('a task whose further request needs input', () => {
     const reference = requestRefOf((await on.rowOf(taskId)).id, TEST_SEALS);
     const params = { name: 'get_request_status', arguments: { reference } };
     const { result } = (await on.ask('tools/call', params, { capabilities: {} })).body;
-    expect(textOf(result)).toMatch(/More information is needed.*cannot be given here.*Next step:.*tasks\/update/);
+    expect(textOf(result)).toMatch(
+      /More information is needed.*cannot give the information here.*Next step:.*tasks\/update/,
+    );
     expect(metaOf(result)['dev.countersign/next-step']).toMatchObject({ kind: 'answer_task', reference });
     expect(JSON.stringify(result)).not.toMatch(/ticket|tsk_/);
   });

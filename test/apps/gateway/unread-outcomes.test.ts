@@ -53,7 +53,7 @@ async function carriedOut(args: Args): Promise<string> {
 const isOutcome = ({ body }: Sent) => {
   expect(body.result?.['isError']).toBe(false);
   expect(textOf(body.result)).toMatch(
-    /^booked\nThe tool ran once, after approval\.\nThis is the outcome of the same call, made at 20.*did not run again/,
+    /^booked\nThe tool ran once, after approval\.\nThis is the outcome of an identical call, made at 20.*did not run again/,
   );
 };
 
