@@ -140,8 +140,8 @@ export const PATHS: Readonly<Record<string, Path>> = {
     await signal(engine, call);
     await signal(engine, call);
   }),
-  'signals-nobody-knows': at(RESOLUTION, async ({ handle }, call) => {
-    for (const name of ['changed', 'nobody-knows', '__temporal_nobody'])
+  'unknown-signals': at(RESOLUTION, async ({ handle }, call) => {
+    for (const name of ['changed', 'not-known', '__temporal_not_known'])
       await handle(call).signal(name, { junk: true });
   }),
   'signalled-after-the-end': async (engine) => {

@@ -54,14 +54,6 @@ it('the README has at most 150 lines, and says how to test', () => {
   expect(text).toContain('npm test');
 });
 
-it.each(documents.filter(([folder]) => folder !== 'test'))(
-  '%s/%s names the person or thing that acts',
-  (folder, name) => {
-    const vague = /\b(?:whoever|whomever|whatever|somebody|nobody|thereof|wherein|of\s+whom|none\s+of)\b/gi;
-    expect(read(folder, name).match(vague)).toBeNull();
-  },
-);
-
 it.each(readdirSync(packagePath('docs', 'pictures')))('docs/pictures/%s is 1280 pixels wide, and small', (name) => {
   const bytes = readFileSync(packagePath('docs', 'pictures', name));
   // The width follows the signature and the head of the first chunk.
