@@ -25,7 +25,7 @@ const { approve, end } = heldCalls(() => stack);
 beforeAll(async () => {
   bank = await startChangingUpstream(ORIGINAL);
   stack = await startStack({
-    parts: 'together',
+    parts: 'apart',
     servers: 'shared',
     policies: POLICIES,
     mcpServers: { bank: { url: bank.url } },

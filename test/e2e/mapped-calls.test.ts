@@ -21,7 +21,7 @@ const { approve, end } = heldCalls(() => stack);
 beforeAll(async () => {
   bank = await startMappedBank();
   stack = await startStack({
-    parts: 'together',
+    parts: 'apart',
     servers: 'shared',
     policies: read('test', 'fixtures', 'mapped-bank', 'policies.cedar'),
     policyFiles: { 'schema.cedarschema': SCHEMA },

@@ -112,7 +112,12 @@ export class ApprovalsUnderTest {
     const { key = this.secrets.accessRequestSigningKey, publishedKeys = [] } = changed;
     const config = { ...this.config, approvals: { ...this.config.approvals, publishedKeys: [...publishedKeys] } };
     const secrets = { ...this.secrets, accessRequestSigningKey: key };
-    this.#service = await startApprovals(config, secrets, { ...systemTime, clock: this.clock, log, databaseUrl: this.database.url });
+    this.#service = await startApprovals(config, secrets, {
+      ...systemTime,
+      clock: this.clock,
+      log,
+      databaseUrl: this.database.url,
+    });
   }
 
   /** Stops only the service, with its inbox. */

@@ -1,7 +1,5 @@
 import type { Pool } from 'pg';
-import type * as tables from '../../../prisma/generated/client.ts';
 import { functionCall } from '../../shared/database/function-call.ts';
-import type { RowOf } from '../../shared/database/row-of.ts';
 import type { ReaderRow } from '../listing.ts';
 import { countRows, type Listing, type Page, type PageRequest, readPage, whereReadable } from './lists.ts';
 import type { VoteOutcome } from './access-request.store.ts';
