@@ -21,7 +21,7 @@ const { approve, end } = heldCalls(() => stack);
 beforeAll(async () => {
   bank = await startMappedBank();
   stack = await startStack({
-    parts: 'apart',
+    parts: 'together',
     servers: 'shared',
     policies: read('test', 'fixtures', 'mapped-bank', 'policies.cedar'),
     policyFiles: { 'schema.cedarschema': SCHEMA },
@@ -102,9 +102,12 @@ describe('a tool with a mapping', () => {
     // Once the gateway knows the new mapping, the tool cannot be called until the operator accepts it: the mapping belongs to the
     // accepted description.
     const pay = async () => JSON.stringify(await call('wire_transfer', { to: 'acct-7', amount: 60_000 }));
-    await waitFor(async () => (await pay()).includes('not what the operator'));
+    await waitFor(async () => (await pay()).includes('as the operator of this gateway accepted it'));
     const calls = bank.calls.length;
-    expect([await pay(), bank.calls.length]).toEqual([expect.stringContaining('not what the operator'), calls]);
+    expect([await pay(), bank.calls.length]).toEqual([
+      expect.stringContaining('as the operator of this gateway accepted it'),
+      calls,
+    ]);
     await acceptOffered(await stack.database(), { bank: { url: bank.url } });
     await waitFor(async () => (await pay()).includes('booked'));
   });
