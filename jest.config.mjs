@@ -13,7 +13,8 @@ export const withServers = {
 export const run = {
   // jest has one limit for all projects. It catches tests that hang and measures nothing: the slowest tests start everything.
   testTimeout: 600_000,
-  maxWorkers: 2,
+  // More than processors, since tests wait for servers and browsers most of their time.
+  maxWorkers: 4,
   testSequencer: '<rootDir>/test/support/jest/sequencer.cjs',
 };
 

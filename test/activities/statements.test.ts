@@ -52,7 +52,9 @@ describe('the statement of an access request service', () => {
     expect([body.state, body.answers.whoDecided.by]).toEqual(['executed', by]);
     expect(lines.some(({ alarm }) => alarm === 'statement_unreadable')).toBe(by === 'unreadable');
     const page = await audit.get(`/outcome-records/${body.outcomeRef}`, { accept: 'text/html' });
-    expect(page.text).toContain(by === 'unreadable' ? 'what it states could not be read' : 'is not known here');
+    expect(page.text).toContain(
+      by === 'unreadable' ? 'its statement could not be read' : 'It is not known who resolved it',
+    );
   });
 
   it('stays as it was first stated, even if the service says something else later or the step is repeated', async () => {

@@ -130,5 +130,5 @@ export async function unfitness(client: ClientBase, { durable }: { durable: bool
   const [found] = (await client.query<Fitness>(READ_FITNESS)).rows;
   if (found?.is_standby !== false) return 'it is a standby; connect to the primary';
   if (!durable || found.switched_off.length === 0) return undefined;
-  return `it may lose what it has confirmed, with ${found.switched_off.join(' and ')} switched off; switch them on`;
+  return `it may lose confirmed commits, with ${found.switched_off.join(' and ')} switched off; switch them on`;
 }

@@ -203,7 +203,7 @@ describe('the settings of a client', () => {
     );
 
   it('refuse the name of our own gateway', () => {
-    expect(() => parse({}, 'mcp-gateway')).toThrow('mcp-gateway is our own gateway');
+    expect(() => parse({}, 'mcp-gateway')).toThrow('mcp-gateway is the name of the gateway');
   });
 
   it.each<[string, object]>([

@@ -166,6 +166,6 @@ describe('several enforcement points', () => {
     await expect(enforcementPoints(parse({ billing: { token: 'short' } }), PDP_TOKEN)).rejects.toThrow(
       /pdp\.enforcementPoints\.billing\.token is too short/,
     );
-    expect(() => parse({ 'mcp-gateway': { token: TOKEN } })).toThrow(/gateway's own name/);
+    expect(() => parse({ 'mcp-gateway': { token: TOKEN } })).toThrow(/is the name of the gateway/);
   });
 });

@@ -98,7 +98,7 @@ describe('policies with catalogs', () => {
       'a field that is not a text',
       schemaOf({ app: textField, cost_center: { type: 'boolean' } }),
       catalogsFor('operator_approval'),
-      /is no text/,
+      /is not a text/,
     ],
     ['a field that depends on itself', TEXT, catalogsFor('operator_approval', '/context/app'), /in a circle/],
     ['a template without a schema', TEXT, catalogsFor('plain'), /^plain\.request\.json: it is missing/],
