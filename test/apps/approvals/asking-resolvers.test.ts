@@ -88,12 +88,12 @@ describe('the job that asks automatic resolvers', () => {
     expect([...first, ...second].filter((question) => question.includes(id))).toHaveLength(1);
     await endLeases();
     await db.pool.query("SELECT pg_notify('approvals_outbox', '')");
-    await waitFor(async () => (await store.find(id))?.status === 'approved' || [...first, ...second].length > 3);
+    // Either process may take the question now.
+    const words = () => [...first, ...second].filter((question) => question.includes(id));
+    await waitFor(() => words().length > 1);
     release();
     await isDone();
-    const words = [...first, ...second].filter((question) => question.includes(id));
-    expect(new Set(words)).toEqual(new Set([`msg_${id}_1_question`]));
-    expect(words.length).toBeGreaterThan(1);
+    expect(new Set(words())).toEqual(new Set([`msg_${id}_1_question`]));
     expect(await store.find(id)).toMatchObject(approvedOnce);
   });
 

@@ -137,7 +137,7 @@ describe('an automatic resolver', () => {
     ['answers with too many bytes', text(`${YES}${' '.repeat(64 * 1024)}`), 'failed'],
     ['answers with an endless reason', { verdict: 'approve', reason: 'a'.repeat(2_001) }, 'failed'],
   ])('leaves it to people when it %s', async (name, reply, verdict) => {
-    const isSlow = ['is silent', 'begins and does not end'].includes(name);
+    const isSlow = ['is silent', 'starts an answer and does not end it'].includes(name);
     const request = await open(isSlow ? 'impatient' : 'beside', reply);
     expect(await answered(request.id)).toMatchObject({ verdict, resolver: isSlow ? 'brisk' : 'risk', stage: 1 });
     expect(await recordOf(request.id)).toMatchObject({ status: 'pending', votes: [] });
