@@ -23,7 +23,12 @@ const { hold, approve, end, endExecution, writes } = heldCalls(() => stack);
 beforeAll(async () => {
   ledger = new MortalUpstream(await freePort());
   await ledger.start();
-  stack = await startStack({ parts: 'apart', policies: POLICIES, mcpServers: { ledger: { url: ledger.url } } });
+  stack = await startStack({
+    parts: 'apart',
+    timeLimitFactor: 1,
+    policies: POLICIES,
+    mcpServers: { ledger: { url: ledger.url } },
+  });
   await waitFor(async () => (await look()) === RAN);
 });
 afterAll(async () => {
