@@ -1,45 +1,11 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { Client, type QueryResultRow } from 'pg';
-import { findOrStartPostgres, type PostgresServer } from '../../../../apps/shared/embedded/postgres.ts';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { describe, expect, it } from '@jest/globals';
 import { isAlive } from '../../../../apps/shared/embedded/process-tools.ts';
 import { firstLine, killHard, startScript } from '../../../support/child.ts';
+import { embeddedPostgres } from '../../../support/embedded-servers.ts';
 import { patiently } from '../../../support/wait-for.ts';
 
-const searchPath = process.env['PATH'] ?? '';
-let stateDir: string;
-let started: PostgresServer[];
-
-beforeEach(() => {
-  stateDir = mkdtempSync(join(tmpdir(), 'postgres-test-'));
-  started = [];
-});
-
-afterEach(async () => {
-  for (const server of started) await server.stop();
-  rmSync(stateDir, { recursive: true, force: true });
-});
-
-async function start(options: { durable?: boolean } = {}): Promise<PostgresServer> {
-  const server = await findOrStartPostgres({ stateDir, searchPath, durable: false, ...options });
-  started.push(server);
-  return server;
-}
-
-async function query<Row extends QueryResultRow>(url: string, text: string): Promise<Row[]> {
-  const client = new Client({ connectionString: url });
-  await client.connect();
-  try {
-    return (await client.query<Row>(text)).rows;
-  } finally {
-    await client.end();
-  }
-}
-
-const pidFile = () => join(stateDir, 'postgres', 'data', 'postmaster.pid');
-const serverPid = () => Number(readFileSync(pidFile(), 'utf8').split('\n')[0]);
+const { stateDir, pidFile, serverPid, start, query } = embeddedPostgres();
 
 describe('findOrStartPostgres', () => {
   it('gives two processes that start at once the same server', async () => {
@@ -48,7 +14,7 @@ describe('findOrStartPostgres', () => {
   });
 
   it('adopts the server of a killed process, and stops it in the end', async () => {
-    const child = startScript('start-postgres.ts', stateDir);
+    const child = startScript('start-postgres.ts', stateDir());
     const url = await firstLine(child);
     await query(url, 'CREATE TABLE kept (id int)');
     await killHard(child);

@@ -1,43 +1,11 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { Client, type QueryResultRow } from 'pg';
-import { findOrStartPostgres, type PostgresServer } from '../../../../apps/shared/embedded/postgres.ts';
+import { describe, expect, it } from '@jest/globals';
+import { findOrStartPostgres } from '../../../../apps/shared/embedded/postgres.ts';
 import { isAlive } from '../../../../apps/shared/embedded/process-tools.ts';
+import { embeddedPostgres, searchPath } from '../../../support/embedded-servers.ts';
 
-const searchPath = process.env['PATH'] ?? '';
-let stateDir: string;
-let started: PostgresServer[];
-
-beforeEach(() => {
-  stateDir = mkdtempSync(join(tmpdir(), 'postgres-test-'));
-  started = [];
-});
-
-afterEach(async () => {
-  for (const server of started) await server.stop();
-  rmSync(stateDir, { recursive: true, force: true });
-});
-
-async function start(options: { durable?: boolean } = {}): Promise<PostgresServer> {
-  const server = await findOrStartPostgres({ stateDir, searchPath, durable: false, ...options });
-  started.push(server);
-  return server;
-}
-
-async function query<Row extends QueryResultRow>(url: string, text: string): Promise<Row[]> {
-  const client = new Client({ connectionString: url });
-  await client.connect();
-  try {
-    return (await client.query<Row>(text)).rows;
-  } finally {
-    await client.end();
-  }
-}
-
-const pidFile = () => join(stateDir, 'postgres', 'data', 'postmaster.pid');
-const serverPid = () => Number(readFileSync(pidFile(), 'utf8').split('\n')[0]);
+const { stateDir, serverPid, start, query } = embeddedPostgres();
 
 describe('findOrStartPostgres', () => {
   it('starts a server on loopback with a UTF-8 database, and keeps its data over a restart', async () => {
@@ -56,7 +24,7 @@ describe('findOrStartPostgres', () => {
 
   it('requires the password, which only the owner can read', async () => {
     const { url } = await start();
-    expect(statSync(join(stateDir, 'postgres', 'password')).mode & 0o777).toBe(0o600);
+    expect(statSync(join(stateDir(), 'postgres', 'password')).mode & 0o777).toBe(0o600);
     const wrong = new URL(url);
     wrong.password = 'guess';
     await expect(query(wrong.href, 'SELECT 1')).rejects.toThrow(/password authentication failed/);
@@ -64,14 +32,14 @@ describe('findOrStartPostgres', () => {
 
   it('uses a given address unchanged, and leaves that server running', async () => {
     const own = await start();
-    const given = await findOrStartPostgres({ stateDir: join(stateDir, 'other'), searchPath, databaseUrl: own.url });
+    const given = await findOrStartPostgres({ stateDir: join(stateDir(), 'other'), searchPath, databaseUrl: own.url });
     expect(given).toMatchObject({ url: own.url, how: 'DATABASE_URL' });
     await given.stop();
     expect(await query(own.url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
   });
 
   it('explains each attempt when no server can run the data folder', async () => {
-    const data = join(stateDir, 'postgres', 'data');
+    const data = join(stateDir(), 'postgres', 'data');
     mkdirSync(data, { recursive: true });
     writeFileSync(join(data, 'PG_VERSION'), '11\n');
     await expect(start()).rejects.toThrow(/Set DATABASE_URL[^]*DATABASE_URL: not set[^]*is of version 11/);

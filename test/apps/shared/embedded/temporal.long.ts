@@ -1,51 +1,14 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { Client, Connection } from '@temporalio/client';
+import { writeFileSync } from 'node:fs';
+import { describe, expect, it } from '@jest/globals';
 import { isAlive } from '../../../../apps/shared/embedded/process-tools.ts';
-import { findOrStartTemporal, type TemporalServer } from '../../../../apps/shared/embedded/temporal.ts';
 import { firstLine, killHard, startScript } from '../../../support/child.ts';
-import { temporalTools } from '../../../support/obtain-temporal.mjs';
+import { embeddedTemporal } from '../../../support/embedded-servers.ts';
 
-let stateDir: string;
-let started: TemporalServer[];
-
-beforeEach(() => {
-  stateDir = mkdtempSync(join(tmpdir(), 'temporal-test-'));
-  started = [];
-});
-
-afterEach(async () => {
-  for (const server of started) await server.stop();
-  rmSync(stateDir, { recursive: true, force: true });
-});
-
-async function start(): Promise<TemporalServer> {
-  const server = await findOrStartTemporal({ stateDir, ...temporalTools() });
-  started.push(server);
-  return server;
-}
-
-async function withClient<T>(address: string, use: (client: Client) => Promise<T>): Promise<T> {
-  const connection = await Connection.connect({ address, connectTimeout: '4 minutes' });
-  try {
-    return await use(new Client({ connection }));
-  } finally {
-    await connection.close();
-  }
-}
-
-const openWorkflow = (address: string) =>
-  withClient(address, (client) => client.workflow.start('unserved', { workflowId: 'kept', taskQueue: 'unserved' }));
-const statusOfWorkflow = (address: string) =>
-  withClient(address, async (client) => (await client.workflow.getHandle('kept').describe()).status.name);
-const serverFile = () => join(stateDir, 'temporal', 'server.json');
-const serverPid = () => (JSON.parse(readFileSync(serverFile(), 'utf8')) as { pid: number }).pid;
+const { stateDir, serverFile, serverPid, start, openWorkflow, statusOfWorkflow } = embeddedTemporal();
 
 describe('findOrStartTemporal', () => {
   it('adopts the server of a killed process, and stops it in the end', async () => {
-    const child = startScript('start-temporal.ts', stateDir);
+    const child = startScript('start-temporal.ts', stateDir());
     const address = await firstLine(child);
     await openWorkflow(address);
     await killHard(child);
