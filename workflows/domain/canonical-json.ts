@@ -19,8 +19,11 @@ export function canonicalJson(value: Json): string {
 
 const isArray = (value: Json): value is readonly Json[] => Array.isArray(value);
 
-export const objectOf = (value: Json | undefined): JsonObject =>
-  typeof value === 'object' && value !== null && !isArray(value) ? value : {};
+/** Whether a JSON value is an object: neither a list nor null. */
+export const isObject = (value: unknown): value is JsonObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+export const objectOf = (value: Json | undefined): JsonObject => (isObject(value) ? value : {});
 
 const UNPAIRED_SURROGATE = /[\uD800-\uDBFF](?![\uDC00-\uDFFF])|(?<![\uD800-\uDBFF])[\uDC00-\uDFFF]/;
 

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
+import { isObject, type JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import { unfaithful } from '../../../workflows/domain/faithful-json.ts';
 import { bodyFaultOf } from '../../shared/http/faithful-json.ts';
 import { OWN_TOOLS } from './identifiers.ts';
@@ -12,9 +12,6 @@ const nameOf = (what: string) => {
   const error = `it must be ${what}: a string of 1 to ${MAX_NAME_LENGTH} characters`;
   return z.string({ error }).min(1, { error }).max(MAX_NAME_LENGTH, { error });
 };
-
-const isObject = (value: unknown): value is JsonObject =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** The object of a JSON text, parsed with the same checks as a request body; or the fault of the text. */
 function readObject(text: string): JsonObject | string {

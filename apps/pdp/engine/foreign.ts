@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { isSameJson } from '../../../workflows/domain/authzen/denial-binding.ts';
 import type { EvaluationRequest } from '../../../workflows/domain/authzen/evaluation.ts';
-import { canonicalJson, type Json, type JsonObject } from '../../../workflows/domain/canonical-json.ts';
+import { canonicalJson, isObject, type Json, type JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import type { Config } from '../../shared/config/config.ts';
 import { sha256 } from '../../shared/crypto.ts';
@@ -160,6 +160,3 @@ function isPartOf(expected: Json, value: Json): boolean {
     ([name, member]) => Object.hasOwn(value, name) && isSameJson(member, value[name] as Json),
   );
 }
-
-const isObject = (value: Json): value is { readonly [key: string]: Json } =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);

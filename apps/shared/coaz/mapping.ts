@@ -1,4 +1,4 @@
-import { canonicalJson, type Json, type JsonObject } from '../../../workflows/domain/canonical-json.ts';
+import { canonicalJson, isObject, type Json, type JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import { compileExpression, type Expression } from './expression.ts';
 import { MappingError, shown } from './json-of.ts';
 
@@ -134,5 +134,3 @@ function lengthOf(mapping: JsonObject): number {
 }
 
 const isList = (value: Json): value is readonly Json[] => Array.isArray(value);
-export const isObject = (value: Json): value is JsonObject =>
-  value !== null && typeof value === 'object' && !isList(value);

@@ -1,10 +1,10 @@
 import type { EvaluationRequest, Subject } from '../../../workflows/domain/authzen/evaluation.ts';
-import type { Json, JsonObject } from '../../../workflows/domain/canonical-json.ts';
+import { isObject, type Json, type JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import type { Timing } from '../limits.ts';
 import { withinTime } from '../schemas/schema-check.ts';
 import type { Variables } from './expression.ts';
 import { type Budget, jsonOf, MappingError, newBudget } from './json-of.ts';
-import { expressionsOf, isObject, type Mapping, type Parts, type Template } from './mapping.ts';
+import { expressionsOf, type Mapping, type Parts, type Template } from './mapping.ts';
 
 /** The default type of a mapping's subject. @see COAZ-SU-07 */
 export const SUBJECT_TYPE = 'identity';
