@@ -79,8 +79,12 @@ describe('inbox lists with more rows than a page', () => {
 
     it('lists each row once and in order in a browser, forward and back', async () => {
       const expected = (await all(list)).map(({ shown }) => shown);
-      await page.goto(`${service.url}${list.path}`);
+      const url = new URL(list.path, service.url);
+      // The API's walk has pages of the default length. A browser takes as long for a large page as for a small one.
+      if (list.member === 'requests') url.searchParams.set('limit', '100');
+      await page.goto(url.href);
       const forth = await turn(list, 'next');
+      expect(forth.length).toBeGreaterThan(2);
       expect(forth.flat()).toEqual(expected);
       expect((await turn(list, 'prev')).toReversed()).toEqual(forth);
     });
