@@ -43,50 +43,42 @@ export function workerCanProceed(state: GatedCallState): boolean {
   return state === 'granted' || state === 'claimed';
 }
 
-/** Why a gated call ended without execution, or why its execution has no result. */
-export const END_REASONS = [
-  'resolution_denied',
-  'policy_denied',
-  'request_expired',
-  'approval_expired',
-  'approval_used',
-  'chain_limit',
-  'binding_integrity',
-  'tool_changed',
-  'requirement_unmet',
-  'obligation_unmet',
-  'input_missing',
-  'input_declined',
-  'client_cancelled',
-  'request_cancelled',
-  'abandoned',
-  'submission_refused',
-  'resolution_failed',
-  'not_sent',
-  'no_result',
-  'restored',
-] as const;
+/** Why a gated call ended without execution, or why its execution has no result; and who or what ended it then. */
+export const ENDED_BY = {
+  resolution_denied: 'resolution',
+  resolution_failed: 'resolution',
+  request_cancelled: 'resolution',
+  policy_denied: 'policy',
+  chain_limit: 'policy',
+  obligation_unmet: 'policy',
+  request_expired: 'time',
+  approval_expired: 'time',
+  client_cancelled: 'requester',
+  input_declined: 'requester',
+  approval_used: 'checks',
+  binding_integrity: 'checks',
+  tool_changed: 'checks',
+  requirement_unmet: 'checks',
+  input_missing: 'checks',
+  abandoned: 'checks',
+  submission_refused: 'checks',
+  not_sent: 'checks',
+  no_result: 'checks',
+  restored: 'checks',
+} as const;
 
-export type EndReason = (typeof END_REASONS)[number];
+export type EndReason = keyof typeof ENDED_BY;
+export const END_REASONS = Object.keys(ENDED_BY) as EndReason[];
 
 /** The outcome of execution, as clients read it. @see SEP-2848, Execution disposition */
 export type Disposition = 'approved-executed' | 'denied-not-executed' | 'execution-error' | 'outcome-unknown';
 
-const DISPOSITIONS = {
-  preparing: undefined,
-  pending: undefined,
-  input_required: undefined,
-  granted: undefined,
-  claimed: undefined,
+const DISPOSITIONS: Partial<Record<GatedCallState, Disposition>> = {
   executed: 'approved-executed',
   execution_error: 'execution-error',
   outcome_unknown: 'outcome-unknown',
   denied: 'denied-not-executed',
-  cancelled: undefined,
-  failed: undefined,
-} as const satisfies Record<GatedCallState, Disposition | undefined>;
+};
 
 /** The disposition of a gated call; none while it is open, and none on `cancelled` and `failed`. Stored nowhere. */
-export function dispositionOf(state: GatedCallState): Disposition | undefined {
-  return DISPOSITIONS[state];
-}
+export const dispositionOf = (state: GatedCallState): Disposition | undefined => DISPOSITIONS[state];

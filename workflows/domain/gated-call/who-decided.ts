@@ -1,5 +1,5 @@
 import type { ResolutionStatement, StatedPerson, StatedVote } from '../access-request/statement.ts';
-import type { EndReason } from './gated-call.ts';
+import { ENDED_BY } from './gated-call.ts';
 import type { OutcomeRecord, RecordedAccessRequest } from './outcome-record.ts';
 
 /**
@@ -38,30 +38,6 @@ export function whoDecided(record: OutcomeRecord): WhoDecided {
   }
   return approvedBy(accessRequests.filter(({ approvalId }) => approvalId !== undefined));
 }
-
-/** The end of a call that was not executed, by its reason. */
-const ENDED_BY = {
-  resolution_denied: 'resolution',
-  resolution_failed: 'resolution',
-  request_cancelled: 'resolution',
-  policy_denied: 'policy',
-  chain_limit: 'policy',
-  obligation_unmet: 'policy',
-  request_expired: 'time',
-  approval_expired: 'time',
-  client_cancelled: 'requester',
-  input_declined: 'requester',
-  approval_used: 'checks',
-  binding_integrity: 'checks',
-  tool_changed: 'checks',
-  requirement_unmet: 'checks',
-  input_missing: 'checks',
-  abandoned: 'checks',
-  submission_refused: 'checks',
-  not_sent: 'checks',
-  no_result: 'checks',
-  restored: 'checks',
-} as const satisfies Record<EndReason, Decider | 'resolution'>;
 
 const ENDED_WHY = {
   policy: 'Policy was asked again, and did not allow the call.',
