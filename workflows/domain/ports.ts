@@ -3,8 +3,9 @@ import type { Approval, Decision, EvaluationRequest } from './authzen/evaluation
 import type { JsonObject } from './canonical-json.ts';
 import type { EndReason, GatedCallState } from './gated-call/gated-call.ts';
 import type { CallBinding } from './gated-call/call-binding.ts';
-import type { AccessRequestHandle, NewSubmission, Submission, TakenSubmission } from './gated-call/submission.ts';
+import type { AccessRequestHandle, NewSubmission, TakenSubmission } from './gated-call/submission.ts';
 import type { CataloguedForm, CatalogReference } from './submission-input/catalogs.ts';
+import type { Option } from './submission-input/form-field.ts';
 import type { Principal } from './principal.ts';
 import type { RequestForm } from './submission-input/request-form.ts';
 
@@ -35,7 +36,7 @@ export type ResolutionStatus = {
 /** The access request service (ARAP). Throws `ERR_ACCESS_REQUEST_SERVICE_UNAVAILABLE` when it may be asked again. */
 export interface AccessRequestService {
   /** Submits under the submission's key: the same key and body always give the same handle. */
-  submit(submission: Pick<Submission, 'endpoint' | 'idempotencyKey' | 'body'>): Promise<AccessRequestHandle>;
+  submit(submission: NewSubmission): Promise<AccessRequestHandle>;
   read(handle: AccessRequestHandle): Promise<ResolutionStatus>;
   /**
    * Its statement about a request with this status; undefined when it states nothing. Never throws: a statement is for the record,
@@ -55,12 +56,6 @@ export interface RequestForms {
   at(schemaUrl: string): Promise<RequestForm | undefined>;
 }
 
-/** A value that can be chosen, with the words that a form shows for it. */
-export interface CatalogOption {
-  readonly const: string;
-  readonly title: string;
-}
-
 /**
  * Catalogs that values of access requests are chosen from. Both answer `undefined` for what cannot be used, and throw
  * `ERR_ACCESS_REQUEST_SERVICE_UNAVAILABLE` when that cannot be told now.
@@ -72,7 +67,7 @@ export interface RequestCatalogs {
   look(
     reference: CatalogReference,
     of: { readonly search: string | undefined; readonly scope: ReadonlyMap<string, string> },
-  ): Promise<readonly CatalogOption[] | 'too_many' | undefined>;
+  ): Promise<readonly Option[] | 'too_many' | undefined>;
 }
 
 /** Names one round of questions, whose answers count once. */

@@ -4,12 +4,17 @@ import * as z from 'zod';
 import type { Timing } from '../../../apps/shared/limits.ts';
 import { type Json, valueAt } from '../../../workflows/domain/canonical-json.ts';
 import { parseAnswer } from '../../../workflows/domain/faithful-json.ts';
-import type { RequestForms, CatalogOption, RequestCatalogs } from '../../../workflows/domain/ports.ts';
+import type { RequestForms, RequestCatalogs } from '../../../workflows/domain/ports.ts';
 import { requestForm, type RequestForm } from '../../../workflows/domain/submission-input/request-form.ts';
 import { type Credential, type HttpAnswer, type IsTrusted, jsonIn, sendHttp } from '../http.ts';
 import { unavailable } from './client.ts';
 import { cataloguedForm, type CatalogReference } from '../../../workflows/domain/submission-input/catalogs.ts';
-import { MAX_OPTION, MAX_TITLE, shownText } from '../../../workflows/domain/submission-input/form-field.ts';
+import {
+  MAX_OPTION,
+  MAX_TITLE,
+  type Option,
+  shownText,
+} from '../../../workflows/domain/submission-input/form-field.ts';
 
 const REMEMBERED_FORMS = 100;
 const REMEMBER_MS = 60_000;
@@ -89,7 +94,7 @@ class Unusable extends Error {
   override readonly name = 'Unusable';
 }
 
-interface RequestCatalogOptions extends Timing {
+interface RequestOptions extends Timing {
   /** Of the access request service: its catalogs are on its origin and behind its credentials (ARAP-CAT-06). */
   readonly credential: Credential;
   readonly isTrusted: IsTrusted;
@@ -101,7 +106,7 @@ interface RequestCatalogOptions extends Timing {
  * its origin alone; no redirect is followed. Nothing is kept, since a choice has to be valid when it is submitted.
  * @see ARAP, PEP Resolution Rules; ARAP-SEC-02, ARAP-SEC-03
  */
-export function createRequestCatalogs({ credential, isTrusted, log, ...time }: RequestCatalogOptions): RequestCatalogs {
+export function createRequestCatalogs({ credential, isTrusted, log, ...time }: RequestOptions): RequestCatalogs {
   /** `undefined` for an answer that cannot be used; the log tells the operator. */
   const orNothing = async <T>(about: object, work: () => Promise<T>): Promise<T | undefined> => {
     try {
@@ -157,8 +162,8 @@ function addressOf(
 async function collect(
   url: URL,
   { reference, credential, ...time }: Timing & { reference: CatalogReference; credential: Credential },
-): Promise<readonly CatalogOption[] | 'too_many'> {
-  const found = new Map<string, CatalogOption>();
+): Promise<readonly Option[] | 'too_many'> {
+  const found = new Map<string, Option>();
   const cursors = new Set<string>();
   const { clock, limits } = time;
   const end = clock.monotonicMs() + limits.catalogMs;
@@ -181,13 +186,13 @@ async function collect(
 }
 
 /** Adds the value to a label that two options have. */
-function distinct(options: readonly CatalogOption[]): CatalogOption[] {
-  const isAlone = ({ title }: CatalogOption) => options.filter((one) => one.title === title).length === 1;
+function distinct(options: readonly Option[]): Option[] {
+  const isAlone = ({ title }: Option) => options.filter((one) => one.title === title).length === 1;
   return options.map((one) => (isAlone(one) ? one : { ...one, title: `${one.title} (${one.const})` }));
 }
 
 /** Refuses a value that would be shown otherwise than it is sent. Shows the visible part of its label (ARAP-CAT-13). */
-function optionOf(item: Json, { valuePath, labelPath }: CatalogReference): CatalogOption {
+function optionOf(item: Json, { valuePath, labelPath }: CatalogReference): Option {
   const value = valueAt(item, valuePath);
   if (typeof value !== 'string' || shownText(value, MAX_OPTION) !== value) {
     throw new Unusable('an item of a catalog has no value that can be shown');

@@ -1,5 +1,6 @@
 import { type Json, type JsonObject, objectOf } from '../canonical-json.ts';
 import type { Principal } from '../principal.ts';
+import type { AccessRequest } from './access-request.ts';
 
 /** The parts of a submission that name a person or a program for which, or through which, access is asked. */
 export interface PartiesSource {
@@ -47,19 +48,16 @@ export function behind({ clientId, aliases = [], actors = [] }: Omit<Principal, 
   return distinct([...aliases, clientId, ...actors.flatMap((one) => [one.subject, one.clientId])]);
 }
 
-export interface Involved {
-  readonly parties: readonly string[];
-  /** Subjects to whom a party delegated at any time since the request was opened. */
-  readonly delegates: readonly string[];
-}
-
 export type Part = 'own_request' | 'delegate_of_requester';
 
 /**
  * The part that any of these names has in a request, which keeps their bearer from deciding it; undefined when none has. The one
  * rule for every channel and every role; `approvals.part_in` is the same rule in the database, under the lock of the request.
  */
-export function partIn({ parties, delegates }: Involved, names: readonly string[]): Part | undefined {
+export function partIn(
+  { parties, delegates }: Pick<AccessRequest, 'parties' | 'delegates'>,
+  names: readonly string[],
+): Part | undefined {
   if (names.some((one) => parties.includes(one))) return 'own_request';
   return names.some((one) => delegates.includes(one)) ? 'delegate_of_requester' : undefined;
 }

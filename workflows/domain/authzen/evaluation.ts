@@ -180,24 +180,23 @@ export function afterObligations(
 ): Decision {
   const unmet = obligations.filter(({ outcome }) => outcome === 'unmet');
   const [first, ...more] = missing;
-  const onlyStepUps = first !== undefined && missing.length === unmet.length;
-  const why: Unmet = onlyStepUps ? { stepUps: [first, ...more] } : {};
+  const stepUps: Unmet | undefined = first && { stepUps: [first, ...more] };
   const { evaluationId, basis } = decision;
   const denied = {
     kind: 'deny',
     ...(evaluationId !== undefined && { evaluationId }),
     ...(basis !== undefined && { basis }),
     obligations,
-    unmet: why,
+    unmet: stepUps !== undefined && missing.length === unmet.length ? stepUps : {},
   } as const;
   switch (decision.kind) {
     case 'allow':
       return unmet.length === 0 ? { ...decision, obligations } : denied;
     case 'requestable':
       // An approval never stands in for a sign-in (PRJ-29): without the one, the other would be given for nothing.
-      return first === undefined ? { ...decision, obligations } : { ...denied, unmet: { stepUps: [first, ...more] } };
+      return stepUps === undefined ? { ...decision, obligations } : { ...denied, unmet: stepUps };
     case 'deny':
-      return { ...decision, obligations, ...(first !== undefined && { unmet: { stepUps: [first, ...more] } }) };
+      return { ...decision, obligations, ...(stepUps && { unmet: stepUps }) };
     case 'retry':
       return { ...decision, obligations };
   }

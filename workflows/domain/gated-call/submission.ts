@@ -15,22 +15,17 @@ export interface AccessRequestHandle {
 }
 
 /** One attempt to ask the access request service. Written before the service is contacted; key and body never change. */
-export interface Submission {
-  readonly gatedCallId: string;
-  readonly generation: number;
+export interface NewSubmission {
   readonly idempotencyKey: string;
   readonly endpoint: string;
   /** The exact bytes of the request body. */
   readonly body: string;
-  /** Absent until the service has answered. */
-  readonly handle?: AccessRequestHandle;
 }
 
 /** The submission for the process that won the right to send it; unchanged however often it is sent. */
-export type TakenSubmission = Pick<Submission, 'generation' | 'endpoint' | 'idempotencyKey' | 'body'>;
-
-/** A submission before it is recorded. */
-export type NewSubmission = Omit<TakenSubmission, 'generation'>;
+export interface TakenSubmission extends NewSubmission {
+  readonly generation: number;
+}
 
 /** Comes back with each callback, so that a stranger's callback is recognized. It means nothing to the service. */
 const CALLBACK_STATE_BYTES = 16;

@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from '../canonical-json.ts';
+import { isObject, type Json, type JsonObject } from '../canonical-json.ts';
 import { requestForm, type FormField, type RequestForm } from './request-form.ts';
 
 /** The catalog for the values of a field. @see ARAP, Catalogs Document */
@@ -52,10 +52,8 @@ export function catalogueProblem(document: Json, schema: Json): string | undefin
 }
 
 function asObject(value: Json | undefined): JsonObject {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    throw new NoCatalogs('it has another value where an object belongs');
-  }
-  return value as JsonObject;
+  if (isObject(value)) return value;
+  throw new NoCatalogs('it has another value where an object belongs');
 }
 
 function readReference(reference: JsonObject, form: RequestForm): CatalogReference {

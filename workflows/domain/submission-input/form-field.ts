@@ -44,7 +44,7 @@ const FORMATS = ['email', 'uri', 'date', 'date-time'] as const;
 type Format = (typeof FORMATS)[number];
 
 /** One of several values, with the words that a form shows for it. */
-interface Option {
+export interface Option {
   readonly const: string;
   readonly title: string;
 }
