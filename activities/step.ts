@@ -11,7 +11,7 @@ import type {
   PolicyDecisionPoint,
   RequestForms,
 } from '../workflows/domain/ports.ts';
-import type { AcceptedTools } from '../workflows/domain/tools/accepted-descriptions.ts';
+import type { Accepted } from '../workflows/domain/tools/accepted-descriptions.ts';
 import type { RequirementChecks } from '../workflows/domain/tools/requirements.ts';
 import type { Upstreams } from '../workflows/domain/upstream-ports.ts';
 import type { LifecycleStore } from './stores/lifecycle.store.ts';
@@ -35,7 +35,7 @@ export interface ActivityDeps extends Timing {
   readonly requestForms: RequestForms;
   readonly ensureSubmitted: EnsureSubmitted;
   readonly upstreams: Upstreams;
-  readonly acceptedTools: AcceptedTools;
+  readonly acceptedTools: Accepted;
   readonly requirements: RequirementChecks;
   /** Whether the clocks that approvals and deadlines rest on are near enough to each other for a new claim. */
   readonly clocksAgree: () => boolean;

@@ -3,7 +3,6 @@ import { canonicalJson, type JsonObject } from '../../workflows/domain/canonical
 import {
   isAsAccepted,
   keyOf,
-  describedNameOf,
   type Accepted,
   type AcceptedDescription,
   type DescribedName,
@@ -54,14 +53,9 @@ export function createPins(pool: Pool): StoredPins {
 export function createAccepted(pool: Pool): Accepted {
   return {
     async among(things) {
-      const rows = await query<Omit<AcceptedDescription, 'definition'>>(
-        pool,
-        'pins-named',
-        NAMED,
-        namesOf(things.map(describedNameOf)),
-      );
+      const rows = await query<Omit<AcceptedDescription, 'definition'>>(pool, 'pins-named', NAMED, namesOf(things));
       const accepted = new Map(rows.map((row) => [keyOf(row), row]));
-      return things.filter((thing) => isAsAccepted(thing, accepted.get(keyOf(describedNameOf(thing)))));
+      return things.filter((thing) => isAsAccepted(thing, accepted.get(keyOf(thing))));
     },
   };
 }

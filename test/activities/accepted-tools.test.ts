@@ -1,13 +1,13 @@
 import { describe, expect, it } from '@jest/globals';
 import { CountersignError } from '../../workflows/domain/errors.ts';
-import type { AcceptedTools } from '../../workflows/domain/tools/accepted-descriptions.ts';
+import type { Accepted } from '../../workflows/domain/tools/accepted-descriptions.ts';
 import { ownCalls } from '../support/own-calls.ts';
 import { stepsIn, TOOL } from '../support/steps.ts';
 
 describe('a granted call of a tool that has not changed since the call was made', () => {
   const own = ownCalls();
 
-  async function claimWith(among: AcceptedTools['among']) {
+  async function claimWith(among: Accepted['among']) {
     const call = await own.fixture.granted();
     const found = await stepsIn({ acceptedTools: { among } }, own.fixture.lifecycle).toTheClaim(call);
     const { rows } = await own.db.pool.query<{ state: string; reason: string | null }>(

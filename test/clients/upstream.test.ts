@@ -32,7 +32,7 @@ describe('upstreams over standard input and output', () => {
     const names = (await upstreams.tools()).map(({ name }) => name);
     expect(names).toEqual(expect.arrayContaining(['fs__read_text_file', 'every__echo', 'every__get-sum']));
     const tool = await upstreams.find('fs__read_text_file');
-    expect(tool).toMatchObject({ upstream: 'fs', upstreamTool: 'read_text_file' });
+    expect(tool).toMatchObject({ upstream: 'fs', upstreamName: 'read_text_file' });
     expect(tool?.digest).toMatch(/^sha-256:[0-9a-f]{64}$/);
     expect(tool?.definition).toMatchObject({ name: 'read_text_file', inputSchema: { type: 'object' } });
     expect(await upstreams.find('fs__no_such_tool')).toBeUndefined();
@@ -183,8 +183,8 @@ describe('prefixes', () => {
       crash: { ...program(crashing), prefix: 'other' },
     });
     await untilFound(upstreams, 'odd', 'other__odd');
-    expect(await upstreams.find('odd')).toMatchObject({ name: 'odd', upstream: 'plain', upstreamTool: 'odd' });
-    expect(await upstreams.find('other__odd')).toMatchObject({ upstream: 'crash', upstreamTool: 'odd' });
+    expect(await upstreams.find('odd')).toMatchObject({ name: 'odd', upstream: 'plain', upstreamName: 'odd' });
+    expect(await upstreams.find('other__odd')).toMatchObject({ upstream: 'crash', upstreamName: 'odd' });
     expect(await upstreams.find('crash__odd')).toBeUndefined();
     const call = { upstream: 'plain', upstreamTool: 'pid', arguments: {} };
     expect(await upstreams.call(call, { signal: never() })).toMatchObject({ kind: 'result' });

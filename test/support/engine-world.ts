@@ -224,7 +224,7 @@ function createDeps(world: {
     upstreams: {
       tools: async () => [],
       find: async (name) => ({
-        ...{ upstream: 'files', upstreamTool: 'write_file', name, definition: {} },
+        ...{ kind: 'tool', upstream: 'files', upstreamName: 'write_file', name, definition: {} },
         digest: 'sha-256:tool',
         facts: toolFacts({}),
       }),

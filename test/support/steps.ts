@@ -19,8 +19,9 @@ import { repeatWhile } from './wait-for.ts';
 
 /** The tool of the openings of `gated-calls.ts`, as the upstream describes it. */
 export const TOOL: UpstreamTool = {
+  kind: 'tool',
   upstream: 'files',
-  upstreamTool: 'write_file',
+  upstreamName: 'write_file',
   name: 'files__write_file',
   definition: {},
   digest: 'sha-256:tool',

@@ -8,8 +8,9 @@ export function aTool(
   of: { digest?: string; settings?: ToolSettings } = {},
 ): UpstreamTool {
   return {
+    kind: 'tool',
     upstream: 'bank',
-    upstreamTool: definition.name,
+    upstreamName: definition.name,
     name: `bank__${definition.name}`,
     definition,
     digest: of.digest ?? 'sha-256:0000',

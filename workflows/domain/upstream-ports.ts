@@ -2,15 +2,19 @@ import type { Json, JsonObject } from './canonical-json.ts';
 import type { Principal } from './principal.ts';
 import type { ToolFacts } from './tools/tool-facts.ts';
 
-/** A tool as its upstream describes it, every member kept. */
-export interface UpstreamTool {
+/** A thing of an upstream as the upstream describes it, every member kept. */
+export interface UpstreamThing {
   readonly upstream: string;
-  readonly upstreamTool: string;
-  /** Public name: prefix, two underscores, the upstream's name. */
+  readonly upstreamName: string;
+  /** Public name. Of a tool and a prompt: prefix, two underscores, the upstream's name. An address or a template is the upstream's own. */
   readonly name: string;
   readonly definition: JsonObject;
-  /** Digest over the definition: a tool whose meaning changed has another. */
+  /** Digest over the definition of a tool, and the describing part of any other: a thing whose meaning changed has another. */
   readonly digest: string;
+}
+
+export interface UpstreamTool extends UpstreamThing {
+  readonly kind: 'tool';
   /** Its facts, with the operator's settings. */
   readonly facts: ToolFacts;
 }
@@ -42,16 +46,9 @@ export type UpstreamAnswer = { readonly kind: 'result'; readonly result: JsonObj
 /** The kinds of things that an upstream lists beside tools. */
 export type ItemKind = 'prompt' | 'resource' | 'resource_template';
 
-/** A prompt, a resource or a resource template as its upstream describes it, every member kept. */
-export interface UpstreamItem {
+/** A prompt, a resource or a resource template. */
+export interface UpstreamItem extends UpstreamThing {
   readonly kind: ItemKind;
-  readonly upstream: string;
-  readonly upstreamName: string;
-  /** Public name: a prompt has the prefix of its upstream; an address or a template is the upstream's own. */
-  readonly name: string;
-  readonly definition: JsonObject;
-  /** Digest over the describing part of the definition: a thing whose meaning changed has another. */
-  readonly digest: string;
 }
 
 /** The methods that a caller may use on them. They cannot wait for an approval. */

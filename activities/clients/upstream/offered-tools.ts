@@ -59,13 +59,13 @@ function describe(
   definition: JsonObject,
   settings: SettingsByTool,
 ): UpstreamTool | undefined {
-  const upstreamTool = definition['name'] as string;
-  const name = `${namePrefix}${upstreamTool}`;
+  const upstreamName = definition['name'] as string;
+  const name = `${namePrefix}${upstreamName}`;
   try {
     const digest = digests.get(definition) ?? `sha-256:${sha256(canonicalJson(definition))}`;
     digests.set(definition, digest);
     const facts = toolFacts(definition, ownProperty(settings, name));
-    return { upstream, upstreamTool, name, definition, digest, facts };
+    return { kind: 'tool', upstream, upstreamName, name, definition, digest, facts };
   } catch {
     return undefined;
   }

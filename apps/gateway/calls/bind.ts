@@ -50,7 +50,7 @@ export function bindCall(
   return {
     tool: tool.name,
     upstream: tool.upstream,
-    upstreamTool: tool.upstreamTool,
+    upstreamTool: tool.upstreamName,
     arguments: text,
     callDigest: digest,
     toolDigest: tool.digest,

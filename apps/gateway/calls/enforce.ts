@@ -3,7 +3,7 @@ import type { CallBinding } from '../../../workflows/domain/gated-call/call-bind
 import type { PolicyDecisionPoint } from '../../../workflows/domain/ports.ts';
 import type { Upstreams, UpstreamTool } from '../../../workflows/domain/upstream-ports.ts';
 import type { RequirementChecks } from '../../../workflows/domain/tools/requirements.ts';
-import type { AcceptedTools } from '../../../workflows/domain/tools/accepted-descriptions.ts';
+import type { Accepted } from '../../../workflows/domain/tools/accepted-descriptions.ts';
 import { bindCall, type BindingDeps } from './bind.ts';
 import { type MappedArguments, refused, type RelayedRounds, type ToolCall, type ToolCallAnswer } from './tool-call.ts';
 import { forward, type AllowedCall, type ForwardingDeps } from './forward.ts';
@@ -14,7 +14,7 @@ export type EnforcementDeps = BindingDeps &
   ForwardingDeps & {
     readonly pdp: PolicyDecisionPoint;
     readonly upstreams: Pick<Upstreams, 'find'>;
-    readonly accepted: AcceptedTools;
+    readonly accepted: Accepted;
     readonly requirements: RequirementChecks;
     readonly mappedArguments: MappedArguments;
     readonly relayedRounds: RelayedRounds;

@@ -8,7 +8,7 @@ import {
   type ToolFacts,
   type ToolSettings,
 } from '../../../workflows/domain/tools/tool-facts.ts';
-import type { AcceptedTools } from '../../../workflows/domain/tools/accepted-descriptions.ts';
+import type { Accepted } from '../../../workflows/domain/tools/accepted-descriptions.ts';
 
 const WITHHELD =
   "The tool's result is withheld: it is marked as more sensitive than this gateway may show. " +
@@ -21,7 +21,7 @@ export type Redaction = ReturnType<typeof createRedaction>;
 /** Finds the tool of a task, of which only the name is known. */
 export interface ToolLookup {
   readonly upstreams: Pick<Upstreams, 'find'>;
-  readonly accepted: AcceptedTools;
+  readonly accepted: Accepted;
 }
 
 /** Without a ceiling nothing is withheld. `settings`: the operator's settings of tools, also of tools that are gone. */

@@ -9,7 +9,6 @@ import {
   DESCRIBED_KINDS,
   type DescribedKind,
   type DescribedName,
-  describedNameOf,
   type DescriptionStore,
   type Drift,
   driftOf,
@@ -147,7 +146,7 @@ export function createOperator({ config, pins, upstreams }: OperatorDeps) {
     async compare() {
       const [pinned, offered] = await Promise.all([pins.all(), offeredBy(upstreams)]);
       const silent = silencesOf(Object.keys(config.mcpServers), pinned, [
-        ...offered.map(silenceOf),
+        ...offered,
         ...upstreams.refused().map(({ upstream }) => ({ upstream, kind: 'tool' as const })),
       ]);
       const mayStillHave = (upstream: string, kind: DescribedKind) =>
@@ -164,8 +163,6 @@ export function createOperator({ config, pins, upstreams }: OperatorDeps) {
     },
   };
 }
-
-const silenceOf = (thing: Listed): Silence => ({ upstream: thing.upstream, kind: describedNameOf(thing).kind });
 
 /** The kinds that upstreams list nothing of, if descriptions of the kind are pinned; and upstreams that list nothing at all. */
 function silencesOf(

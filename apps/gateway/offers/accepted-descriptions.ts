@@ -3,7 +3,6 @@ import {
   canBeAccepted,
   isAsAccepted,
   keyOf,
-  describedNameOf,
   asAccepted,
   contentsOf,
   type Accepted,
@@ -75,7 +74,7 @@ export function createAcceptedDescriptions(
   async function among<Thing extends Listed>(things: readonly Thing[]): Promise<readonly Thing[]> {
     const before = await current();
     const known = pinning === 'first-seen' ? await acceptUnseen(things, before) : before;
-    const acceptedOf = (thing: Listed) => known.byName.get(keyOf(describedNameOf(thing)));
+    const acceptedOf = (thing: Listed) => known.byName.get(keyOf(thing));
     const accepted = things.filter((thing) => isAsAccepted(thing, acceptedOf(thing)));
     if (accepted.length < things.length) {
       const left = new Set<Listed>(accepted);
@@ -112,8 +111,7 @@ function createFirstSeen(
   read: () => Promise<Known>,
   onFull: (upstream: string, leftOut: number) => void,
 ) {
-  const isUnseen = (thing: Listed, known: Known) =>
-    !known.byName.has(keyOf(describedNameOf(thing))) && canBeAccepted(thing);
+  const isUnseen = (thing: Listed, known: Known) => !known.byName.has(keyOf(thing)) && canBeAccepted(thing);
   return async (things: readonly Listed[], before: Known): Promise<Known> => {
     // There is room again only when the signature has changed. Until then, lists do not ask the database in vain.
     const unseen = things.filter((thing) => isUnseen(thing, before) && !before.full.has(thing.upstream));
@@ -194,8 +192,7 @@ function createReports(log: Logger) {
     unaccepted: (things: readonly Listed[]) => {
       const groups = new Map<string, { kind: DescribedKind; upstream: string; names: string[] }>();
       for (const thing of things) {
-        const { kind, name } = describedNameOf(thing);
-        const { upstream, digest } = thing;
+        const { kind, name, upstream, digest } = thing;
         if (!isNews(JSON.stringify([kind, name, upstream, digest]))) continue;
         const key = `${kind} ${upstream}`;
         const group = groups.get(key) ?? { kind, upstream, names: [] };

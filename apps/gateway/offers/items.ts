@@ -1,7 +1,7 @@
 import type { CompleteResult, GetPromptResult, ReadResourceResult, Result, Server } from '@modelcontextprotocol/server';
 import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
-import type { Accepted, AcceptedTools } from '../../../workflows/domain/tools/accepted-descriptions.ts';
+import type { Accepted } from '../../../workflows/domain/tools/accepted-descriptions.ts';
 import type {
   ItemKind,
   ReadMethod,
@@ -84,7 +84,7 @@ async function answerTo(
 
 export interface ToolListDeps {
   readonly upstreams: Pick<Upstreams, 'tools'>;
-  readonly accepted: AcceptedTools;
+  readonly accepted: Accepted;
   readonly redaction: Pick<Redaction, 'withholds'>;
   readonly rendering: Rendering;
 }

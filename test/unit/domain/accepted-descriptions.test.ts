@@ -21,8 +21,8 @@ const sha256 = (text: string) => createHash('sha256').update(text).digest('hex')
 const digestOf = (definition: JsonObject) => `sha-256:${sha256(canonicalJson(definition))}`;
 const tool = (name: string, of: JsonObject = {}, upstream = 'bank'): UpstreamTool => {
   const definition = { name, ...of };
-  const names = { name: `${upstream}__${name}`, upstream, upstreamTool: name };
-  return { ...names, definition, digest: digestOf(definition), facts: toolFacts(definition) };
+  const names = { name: `${upstream}__${name}`, upstream, upstreamName: name };
+  return { kind: 'tool', ...names, definition, digest: digestOf(definition), facts: toolFacts(definition) };
 };
 const pin = (...of: Parameters<typeof tool>): AcceptedDescription => asAccepted(tool(...of));
 const item = (kind: UpstreamItem['kind'], name: string, of: JsonObject = {}): UpstreamItem => {

@@ -1,5 +1,5 @@
 import { canonicalJson, type Json, type JsonObject, objectOf, ownProperty } from '../canonical-json.ts';
-import type { ItemKind, UpstreamItem, UpstreamTool } from '../upstream-ports.ts';
+import type { ItemKind, UpstreamItem, UpstreamThing, UpstreamTool } from '../upstream-ports.ts';
 import type { Sha256 } from '../gated-call/call-binding.ts';
 import { refusalOf, toolFacts, type ToolSettings } from './tool-facts.ts';
 
@@ -9,14 +9,11 @@ export type DescribedKind = (typeof DESCRIBED_KINDS)[number];
 
 export type Listed = UpstreamTool | UpstreamItem;
 
-/** A description as it was accepted. A later description of the upstream counts only when it is exactly this. */
-export interface AcceptedDescription extends DescribedName {
-  readonly upstream: string;
-  readonly upstreamName: string;
-  /** The accepted part: of a tool everything, of others their `descriptionOf`. */
-  readonly definition: JsonObject;
-  readonly digest: string;
-}
+/**
+ * A description as it was accepted, with the accepted part of the definition (`descriptionOf`). A later description of the upstream counts
+ * only when it is exactly this.
+ */
+export type AcceptedDescription = UpstreamThing & DescribedName;
 
 /** Names one accepted description. Things of one kind have different public names; things of different kinds need not. */
 export interface DescribedName {
@@ -40,20 +37,18 @@ export interface DescriptionStore {
   add(descriptions: readonly AcceptedDescription[]): Promise<void>;
 }
 
-const kindOf = (thing: Listed): DescribedKind => ('kind' in thing ? thing.kind : 'tool');
-const upstreamNameOf = (thing: Listed): string => ('kind' in thing ? thing.upstreamName : thing.upstreamTool);
-
 /** The description of a thing as it is now, as it would be accepted. */
-export const asAccepted = (thing: Listed): AcceptedDescription => ({
-  kind: kindOf(thing),
-  name: thing.name,
-  upstream: thing.upstream,
-  upstreamName: upstreamNameOf(thing),
-  definition: 'kind' in thing ? descriptionOf(thing.kind, thing.definition) : thing.definition,
-  digest: thing.digest,
+export const asAccepted = ({
+  kind,
+  name,
+  upstream,
+  upstreamName,
+  definition,
+  digest,
+}: Listed): AcceptedDescription => ({
+  ...{ kind, name, upstream, upstreamName, digest },
+  definition: descriptionOf(kind, definition),
 });
-
-export const describedNameOf = (thing: Listed): DescribedName => ({ kind: kindOf(thing), name: thing.name });
 
 /** Equal for equal names. A kind has no space in it. */
 export const keyOf = ({ kind, name }: DescribedName): string => `${kind} ${name}`;
@@ -61,18 +56,16 @@ export const keyOf = ({ kind, name }: DescribedName): string => `${kind} ${name}
 /** Whether this thing was accepted with its present description. */
 export const isAsAccepted = (thing: Listed, accepted: Omit<AcceptedDescription, 'definition'> | undefined): boolean =>
   accepted !== undefined &&
-  kindOf(thing) === accepted.kind &&
-  thing.name === accepted.name &&
-  thing.upstream === accepted.upstream &&
-  upstreamNameOf(thing) === accepted.upstreamName &&
-  thing.digest === accepted.digest;
+  (['kind', 'name', 'upstream', 'upstreamName', 'digest'] as const).every(
+    (member) => thing[member] === accepted[member],
+  );
 
 /** Far more than any name has and most addresses have, and no more than an index of the database takes. */
 const MAX_NAME_LENGTH = 800;
 
 /** Whether a thing can be accepted at all. A name that the database does not take must not keep others from being accepted. */
 export const canBeAccepted = (thing: Listed): boolean =>
-  thing.name.length <= MAX_NAME_LENGTH && ![thing.name, upstreamNameOf(thing)].some((text) => text.includes('\0'));
+  thing.name.length <= MAX_NAME_LENGTH && ![thing.name, thing.upstreamName].some((text) => text.includes('\0'));
 
 /**
  * The part of a definition that describes the thing, and is accepted: everything except the size of its contents and the time of
@@ -80,8 +73,8 @@ export const canBeAccepted = (thing: Listed): boolean =>
  * model may read it. A size that is no number counts as well, and so does a time that is none: otherwise they would be a place for
  * texts that no operator has seen.
  */
-export function descriptionOf(kind: ItemKind, definition: JsonObject): JsonObject {
-  if (kind === 'prompt') return definition;
+export function descriptionOf(kind: DescribedKind, definition: JsonObject): JsonObject {
+  if (kind === 'tool' || kind === 'prompt') return definition;
   const { size, annotations, ...rest } = definition;
   return {
     ...rest,
@@ -106,12 +99,6 @@ function withoutTime(annotations: Json): { readonly annotations?: Json } {
 export const PINNINGS = ['first-seen', 'accepted'] as const;
 export type Pinning = (typeof PINNINGS)[number];
 
-/** Tells usable tools from others. Throws `ERR_DATABASE_UNAVAILABLE` when that cannot be known. */
-export interface AcceptedTools {
-  /** Those of the tools that are described as it was accepted, in their order. */
-  among(tools: readonly UpstreamTool[]): Promise<readonly UpstreamTool[]>;
-}
-
 export interface SignatureSettings {
   readonly mcpServers: Readonly<Record<string, unknown>>;
   readonly tools: Readonly<Record<string, ToolSettings>>;
@@ -134,11 +121,8 @@ export function contentsOf(
 ): SignatureContents {
   const present = accepted.filter(({ upstream }) => Object.hasOwn(mcpServers, upstream));
   const tools = present
-    .filter(({ kind }) => kind === 'tool')
-    .map(({ kind: _tool, upstreamName: upstreamTool, ...rest }) => ({
-      ...{ ...rest, upstreamTool },
-      facts: toolFacts(rest.definition, ownProperty(settings, rest.name)),
-    }))
+    .filter((one): one is AcceptedDescription & { readonly kind: 'tool' } => one.kind === 'tool')
+    .map((one) => ({ ...one, facts: toolFacts(one.definition, ownProperty(settings, one.name)) }))
     .filter(({ facts }) => refusalOf(facts) === undefined);
   return { tools, items: present.filter(({ kind }) => kind !== 'tool') };
 }
@@ -188,14 +172,14 @@ export function driftOf(
   mayStillHave: (upstream: string, kind: DescribedKind) => boolean,
 ): readonly Drift[] {
   const acceptedByKey = new Map(accepted.map((one) => [keyOf(one), one]));
-  const keys = new Set(listed.map((thing) => keyOf(describedNameOf(thing))));
+  const keys = new Set(listed.map(keyOf));
   const found = listed.flatMap((thing): Drift[] => {
-    const name = describedNameOf(thing);
-    const before = acceptedByKey.get(keyOf(name));
+    const { kind, name } = thing;
+    const before = acceptedByKey.get(keyOf(thing));
     const now = asAccepted(thing);
-    if (before === undefined) return [{ ...name, change: 'new', members: [], listed: now }];
+    if (before === undefined) return [{ kind, name, change: 'new', members: [], listed: now }];
     if (isAsAccepted(thing, before)) return [];
-    return [{ ...name, change: 'changed', members: changedMembers(before, now), pinned: before, listed: now }];
+    return [{ kind, name, change: 'changed', members: changedMembers(before, now), pinned: before, listed: now }];
   });
   const gone = accepted
     .filter((one) => !keys.has(keyOf(one)) && !mayStillHave(one.upstream, one.kind))

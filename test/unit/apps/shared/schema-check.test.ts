@@ -16,7 +16,7 @@ const check = checkWithin(PATIENT_LIMITS);
 let digests = 0;
 const aTool = (inputSchema?: Json) => ({
   upstream: 'u',
-  upstreamTool: 't',
+  upstreamName: 't',
   name: 'u__t',
   digest: `sha-256:${(digests += 1)}`,
   definition: (inputSchema === undefined ? { name: 't' } : { name: 't', inputSchema }) as JsonObject,
