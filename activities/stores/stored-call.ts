@@ -1,4 +1,3 @@
-import type { Pool } from 'pg';
 import type { Clock } from '../../apps/shared/clock.ts';
 import type { Approval } from '../../workflows/domain/authzen/evaluation.ts';
 import type { CallBinding } from '../../workflows/domain/gated-call/call-binding.ts';
@@ -56,42 +55,34 @@ export interface StoredCall extends CallProgress {
   readonly keys: WrappedKeys;
 }
 
-interface CallRow {
-  id: string;
-  task_id: string;
-  trace_id: string;
-  state: GatedCallState;
-  generation: number;
-  epoch: number;
-  is_frozen: boolean;
-  may_be_copied: boolean;
-  is_permit_in_doubt: boolean;
-  remaining_ms: number;
-  in_state_ms: number;
-  read_at_ms: number;
-  invocation_id: string | null;
-  upstream_key: string | null;
-  tool: string;
-  upstream: string;
-  upstream_tool: string;
-  tool_digest: string;
-  call_digest: string;
-  call_key: string | null;
-  record_key: string;
-  sealed_content: string;
-  sealed_handle: string | null;
-  sealed_approval: string | null;
+type ProgressRow = Omit<CallProgress, 'invocation' | 'readAt'> & {
+  readonly databaseMs: number;
+  readonly invocationId: string | null;
+  readonly upstreamKey: string | null;
+};
+
+/** The sealed parts of a call, their data keys, and the parts of the binding that stand beside its seal. */
+interface SealedRow extends Pick<CallProgress, 'tool' | 'upstream' | 'upstreamTool'> {
+  readonly tool_digest: string;
+  readonly call_digest: string;
+  readonly call_key: string | null;
+  readonly record_key: string;
+  readonly sealed_content: string;
+  readonly sealed_handle: string | null;
+  readonly sealed_approval: string | null;
 }
 
-const LOAD = `
-  SELECT g.id, g.task_id, g.trace_id, g.state, g.generation, b.tool, b.upstream, b.upstream_tool, b.tool_digest, b.call_digest,
-    b.sealed_content, k.call_key, k.record_key, s.sealed_handle, a.sealed_body AS sealed_approval, i.invocation_id, i.upstream_key,
-    (SELECT number FROM gateway.epoch) AS epoch, gateway.fence_state() <> 'whole' AS is_frozen,
-    g.created_at <= pg_postmaster_start_time() AS may_be_copied,
-    CASE WHEN g.state = 'claimed' AND i.gated_call_id IS NULL THEN gateway.is_of_earlier_timeline(g.id) ELSE false END AS is_permit_in_doubt,
-    coalesce(extract(epoch FROM g.due_at - clock_timestamp()) * 1000, 0)::float8 AS remaining_ms,
-    (extract(epoch FROM clock_timestamp() - g.last_updated_at) * 1000)::float8 AS in_state_ms,
-    (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS read_at_ms
+const PROGRESS = `
+  SELECT g.id AS "gatedCallId", g.task_id AS "taskId", g.trace_id AS trace, g.state, g.generation,
+    b.tool, b.upstream, b.upstream_tool AS "upstreamTool", i.invocation_id AS "invocationId", i.upstream_key AS "upstreamKey",
+    (SELECT number FROM gateway.epoch) AS epoch, gateway.fence_state() <> 'whole' AS "isFrozen",
+    g.created_at <= pg_postmaster_start_time() AS "mayBeCopied",
+    CASE WHEN g.state = 'claimed' AND i.gated_call_id IS NULL THEN gateway.is_of_earlier_timeline(g.id) ELSE false END AS "isPermitInDoubt",
+    coalesce(extract(epoch FROM g.due_at - clock_timestamp()) * 1000, 0)::float8 AS "remainingMs",
+    (extract(epoch FROM clock_timestamp() - g.last_updated_at) * 1000)::float8 AS "inStateMs",
+    (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS "databaseMs"`;
+const SEALED = `, b.tool_digest, b.call_digest, b.sealed_content, k.call_key, k.record_key, s.sealed_handle, a.sealed_body AS sealed_approval`;
+const CALL = `
   FROM gateway.gated_call g
   JOIN gateway.call_binding b ON b.gated_call_id = g.id
   JOIN gateway.data_key k ON k.gated_call_id = g.id
@@ -100,18 +91,17 @@ const LOAD = `
   LEFT JOIN gateway.invocation i ON i.gated_call_id = g.id
   WHERE g.id = $1`;
 
-const read = (pool: Pool, gatedCallId: string) => queryOne<CallRow>(pool, 'load-gated-call', LOAD, [gatedCallId]);
-
 /** Reads how far a call has come. Throws when there is none with this id: callers hold ids of rows that exist. */
 export async function loadProgress({ pool, clock }: StepContext, gatedCallId: string): Promise<CallProgress> {
-  return progressOf(await read(pool, gatedCallId), clock);
+  return progressOf(await queryOne(pool, 'call-progress', PROGRESS + CALL, [gatedCallId]), clock);
 }
 
 /** Reads a gated call and opens its sealed parts. Throws `ERR_SEAL_BROKEN` when one was altered or its key is not there. */
 export async function loadCall({ pool, clock, seals }: StepContext, gatedCallId: string): Promise<StoredCall> {
-  const row = await read(pool, gatedCallId);
+  const text = PROGRESS + SEALED + CALL;
+  const row = await queryOne<ProgressRow & SealedRow>(pool, 'load-gated-call', text, [gatedCallId]);
   const keys = { call: row.call_key, record: row.record_key };
-  const opener = seals.forCall(row.id, keys);
+  const opener = seals.forCall(gatedCallId, keys);
   const { sealed_handle: handle, sealed_approval: approval, generation } = row;
   return {
     ...progressOf(row, clock),
@@ -124,25 +114,11 @@ export async function loadCall({ pool, clock, seals }: StepContext, gatedCallId:
   };
 }
 
-function progressOf(row: CallRow, clock: Clock): CallProgress {
-  const { invocation_id: invocationId, upstream_key: upstreamKey } = row;
+function progressOf({ databaseMs, invocationId, upstreamKey, ...row }: ProgressRow, clock: Clock): CallProgress {
   return {
-    gatedCallId: row.id,
-    taskId: row.task_id,
-    trace: row.trace_id,
-    state: row.state,
-    generation: row.generation,
-    epoch: row.epoch,
-    isFrozen: row.is_frozen,
-    mayBeCopied: row.may_be_copied,
-    isPermitInDoubt: row.is_permit_in_doubt,
+    ...row,
     invocation: invocationId === null || upstreamKey === null ? undefined : { invocationId, upstreamKey },
-    tool: row.tool,
-    upstream: row.upstream,
-    upstreamTool: row.upstream_tool,
-    remainingMs: row.remaining_ms,
-    inStateMs: row.in_state_ms,
-    readAt: { databaseMs: row.read_at_ms, localMs: clock.monotonicMs() },
+    readAt: { databaseMs, localMs: clock.monotonicMs() },
   };
 }
 
@@ -162,12 +138,12 @@ const openJson = <T>(sealed: string | null, open: (sealed: string) => string): T
  * The binding as it was captured. The row has parts of it beside the seal too, for the database and for auditors. A row in which
  * they differ was altered, and would run another tool than the approved one.
  */
-function bindingOf(row: CallRow, { opener, seals }: { opener: CallSeals; seals: Seals }): CallBinding {
+function bindingOf(row: SealedRow, { opener, seals }: { opener: CallSeals; seals: Seals }): CallBinding {
   const binding = parseSealed<CallBinding>(opener.open('call_binding.sealed_content', row.sealed_content));
   const isSame =
     binding.tool === row.tool &&
     binding.upstream === row.upstream &&
-    binding.upstreamTool === row.upstream_tool &&
+    binding.upstreamTool === row.upstreamTool &&
     binding.toolDigest === row.tool_digest &&
     seals.digest(binding.callDigest) === row.call_digest;
   if (!isSame) throw broken('what stands beside it was altered');
