@@ -13,6 +13,7 @@ import type {
 } from '../../../workflows/domain/ports.ts';
 import { subjectKey } from '../../../workflows/domain/principal.ts';
 import { timeLimit } from '../../shared/clock.ts';
+import type { Config } from '../../shared/config/config.ts';
 import type { RateLimit } from '../../shared/http/address-limit.ts';
 import { logScope } from '../../shared/log-scope.ts';
 import { randomText } from '../../shared/crypto.ts';
@@ -43,20 +44,11 @@ export interface HoldingDeps extends TaskWatchDeps {
 }
 
 /** The operator's settings for clients without tasks. */
-export interface HoldSettings {
-  /** How long their calls wait. Zero: they do not wait. */
-  readonly waitSeconds: number;
-  /** Whether clients that can declare tasks must do so, or for which tools. */
-  readonly demandTasks: boolean | readonly string[];
-}
+export type HoldSettings = Pick<Config['gateway'], 'waitSeconds' | 'demandTasks'>;
 
 /** Clients of earlier revisions cannot declare tasks, so the gateway does not demand tasks of them. */
 export function onHoldFor(
-  {
-    isModern,
-    declaresTasks,
-    tool,
-  }: { readonly isModern: boolean; readonly declaresTasks: boolean; readonly tool: string },
+  { isModern, declaresTasks, tool }: { isModern: boolean; declaresTasks: boolean; tool: string },
   { waitSeconds, demandTasks }: HoldSettings,
 ): OnHold {
   if (isModern && declaresTasks) return 'task';

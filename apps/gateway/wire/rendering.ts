@@ -10,21 +10,14 @@ import {
   TASKS_EXTENSION,
 } from './identifiers.ts';
 import { dispositionOf, type GatedCallState } from '../../../workflows/domain/gated-call/gated-call.ts';
+import type { Config } from '../../shared/config/config.ts';
 
 /** The operator's settings for the form of answers. */
-export interface Rendering {
-  /** How long a client should wait before it reads a task again. */
-  readonly pollIntervalMs: number;
-  /** Whether denials carry an authorization envelope. */
-  readonly structuredDenials: boolean;
-  /** Whether the approval extension is also declared under its first name. */
-  readonly approvalAlias: boolean;
-  /** Whether the gateway offers the tools that request an approval and read its status. */
-  readonly requestTools: boolean;
-  readonly coaz: {
-    /** Whether a denied tool call gets a tool result, or the error that COAZ has for any denied request. */
-    readonly denials: 'result' | 'error';
-  };
+export interface Rendering extends Pick<
+  Config['gateway'],
+  'pollIntervalMs' | 'structuredDenials' | 'approvalAlias' | 'requestTools'
+> {
+  readonly coaz: Pick<Config['gateway']['coaz'], 'denials'>;
 }
 
 /**
