@@ -1,6 +1,6 @@
 import { ProtocolError, type AuthInfo } from '@modelcontextprotocol/server';
 import type { EvaluationRequest, Resource } from '../../../workflows/domain/authzen/evaluation.ts';
-import { type Json, type JsonObject, objectOf } from '../../../workflows/domain/canonical-json.ts';
+import { type Json, type JsonObject, objectOf, ownProperty } from '../../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import type { PolicyDecisionPoint } from '../../../workflows/domain/ports.ts';
 import { MappingError } from '../../shared/coaz/json-of.ts';
@@ -45,7 +45,7 @@ export function evaluationRequestOf(
   { method, params }: { readonly method: string; readonly params: JsonObject },
 ): EvaluationRequest | undefined {
   // A method that is not in the table is denied (COAZ-DF-16).
-  const mapping = Object.hasOwn(TABLE, method) ? TABLE[method] : undefined;
+  const mapping = ownProperty(TABLE, method);
   if (mapping === undefined) return undefined;
   const { resource, context, details } = mapping;
   return {
@@ -119,11 +119,8 @@ const prompt = (name: Json | undefined, at: string): Resource => ({ type: 'promp
 const present = (name: string, value: Json | undefined): JsonObject => (value === undefined ? {} : { [name]: value });
 
 /** The table of the binding. It has no expressions of other parties. @see COAZ, MCP Default Mappings */
-const OF_THE_BINDING: Readonly<Record<string, DefaultMapping>> = {
-  initialize: {
-    resource: 'server',
-    context: ({ protocolVersion }) => present('protocol_version', protocolVersion),
-  },
+const TABLE: Readonly<Record<string, DefaultMapping>> = {
+  initialize: { resource: 'server', context: ({ protocolVersion }) => present('protocol_version', protocolVersion) },
   'tools/list': server,
   'resources/list': server,
   'prompts/list': server,
@@ -147,18 +144,13 @@ const OF_THE_BINDING: Readonly<Record<string, DefaultMapping>> = {
   'tasks/get': task,
   'tasks/result': task,
   'tasks/cancel': task,
-};
-
-/** Methods that are newer than the binding, as of MCP 2026-07-28, and our own. They are mapped like similar methods. */
-const SINCE_THEN: Readonly<Record<string, DefaultMapping>> = {
+  // Methods that are newer than the binding, as of MCP 2026-07-28, and our own. They are mapped like similar methods.
   'tasks/update': task,
   'resources/templates/list': server,
   'server/discover': server,
   [LISTEN]: server,
   [SIGNATURE]: server,
 };
-
-const TABLE: Readonly<Record<string, DefaultMapping>> = { ...OF_THE_BINDING, ...SINCE_THEN };
 
 export const MAPPED_METHODS: readonly string[] = Object.keys(TABLE);
 
