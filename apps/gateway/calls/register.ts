@@ -19,11 +19,12 @@ import {
 import type { Rendering } from '../wire/rendering.ts';
 import {
   askedBy,
+  FORMS,
   forwardedMeta,
   onItsWay,
-  requestDeclaresForms,
-  requestDeclaresTasks,
+  requestDeclares,
   type RequestContext,
+  TASKS,
 } from '../wire/request-context.ts';
 import type { Enforce } from './enforce.ts';
 import { type HoldSettings, onHoldFor } from './hold.ts';
@@ -53,7 +54,7 @@ export function registerToolCalls(server: Server, deps: ToolCallDeps, context: R
     if (rendering.requestTools && tool === OWN_TOOLS.requestAccess) {
       return guarded('tools/call', () => requestAccess(deps, of, args), 'call');
     }
-    const onHold = onHoldFor({ isModern, declaresTasks: requestDeclaresTasks(ctx), tool }, deps.holding);
+    const onHold = onHoldFor({ isModern, declaresTasks: requestDeclares(TASKS, ctx), tool }, deps.holding);
     const given = (args ?? {}) as JsonObject;
     const checkHeaders = isModern ? headerCheck(ctx.http?.req, given) : undefined;
     const call = { ...of, ...onItsWay(context, ctx), onHold, checkHeaders, tool, arguments: given };
@@ -71,7 +72,7 @@ export function registerToolCalls(server: Server, deps: ToolCallDeps, context: R
 function commonOf(context: RequestContext, ctx: ServerContext, clock: Clock) {
   const { caller, claims } = context;
   const { signal } = ctx.mcpReq;
-  const acceptsForm = requestDeclaresForms(ctx);
+  const acceptsForm = requestDeclares(FORMS, ctx);
   return { ...askedBy(context, ctx), caller, claims, signal, acceptsForm, cameAt: clock.monotonicMs() };
 }
 

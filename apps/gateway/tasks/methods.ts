@@ -11,7 +11,7 @@ import type { Principal } from '../../../workflows/domain/principal.ts';
 import { renderTask } from '../wire/render-task.ts';
 import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import { answerTo } from '../../../workflows/domain/submission-input/answers.ts';
-import { askedBy, requestDeclaresForms, requestDeclaresTasks, type RequestContext } from '../wire/request-context.ts';
+import { askedBy, FORMS, requestDeclares, type RequestContext, TASKS } from '../wire/request-context.ts';
 
 export interface TaskMethodDeps extends RelayedTaskDeps {
   readonly gatedCalls: Pick<GatedCalls, 'findTask' | 'readTask' | 'ownerOf' | 'cancel' | 'answer'>;
@@ -33,7 +33,7 @@ export function registerTaskMethods(server: Server, deps: TaskMethodDeps, contex
   for (const [method, handle] of Object.entries(TASK_METHODS) as [TaskMethod, OwnTaskMethod][]) {
     server.setRequestHandler(method, { params: anyParams }, (params: unknown, ctx: ServerContext) =>
       guarded(method, async () => {
-        if (!requestDeclaresTasks(ctx)) throw missingTasksCapability();
+        if (!requestDeclares(TASKS, ctx)) throw missingTasksCapability();
         const asked = askedBy(context, ctx);
         const { taskId } = taskParams.safeParse(params).data ?? {};
         const relayed = taskId === undefined ? undefined : await findRelayedTask(deps.sealedStates, caller, taskId);
@@ -46,7 +46,7 @@ export function registerTaskMethods(server: Server, deps: TaskMethodDeps, contex
           return relayTaskMethod(deps, relayed, method, { ...asked, caller, signal: ctx.mcpReq.signal });
         }
         const { inputResponses } = asked;
-        return handle(deps, { caller, params, acceptsForms: requestDeclaresForms(ctx), inputResponses });
+        return handle(deps, { caller, params, acceptsForms: requestDeclares(FORMS, ctx), inputResponses });
       }),
     );
   }

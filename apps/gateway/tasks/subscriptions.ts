@@ -14,7 +14,7 @@ import { callerOf } from '../mcp/authentication.ts';
 import { guard, errorResponse, tooManyRequests } from '../wire/errors.ts';
 import { onAbort, type ConcurrencyLimit } from '../calls/concurrency-limit.ts';
 import { INVALID_PARAMS, LISTEN } from '../wire/identifiers.ts';
-import { declaresTasks, listenRequest, MAX_TASKS_PER_SUBSCRIPTION, subscribedTasks } from '../wire/schemas.ts';
+import { listenRequest, MAX_TASKS_PER_SUBSCRIPTION, subscribedTasks } from '../wire/schemas.ts';
 import { missingTasksCapability } from '../wire/sdk-overlay.ts';
 import {
   findRelayedTask,
@@ -22,7 +22,7 @@ import {
   type RelayedTask,
   type RelayedTaskDeps,
 } from '../extensions/relayed-rounds.ts';
-import { relayedCapabilities, FORMS, undeclared } from '../wire/request-context.ts';
+import { relayedCapabilities, FORMS, TASKS, undeclared } from '../wire/request-context.ts';
 import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import { sha256 } from '../../shared/crypto.ts';
 import {
@@ -73,8 +73,9 @@ export function createSubscriptions(deps: SubscriptionDeps): ServeSubscription {
       return refuse(tooManyRequests(id, 'Too many subscriptions are open', WAIT_FOR_A_SLOT_MS));
     }
     try {
-      const tasks = await guarded(LISTEN, () => tasksOf(deps, params, caller));
       const capabilities = relayedCapabilities(params._meta[CLIENT_CAPABILITIES_META_KEY]);
+      const { taskIds } = params.notifications;
+      const tasks = await guarded(LISTEN, () => tasksOf(deps, { taskIds, capabilities, caller }));
       const standard = await readStandardStream(opened);
       const expiresAt = auth?.expiresAt ?? 0;
       const served = serveSubscription(deps, { id, caller, capabilities, tasks, expiresAt, standard });
@@ -96,12 +97,11 @@ export function createSubscriptions(deps: SubscriptionDeps): ServeSubscription {
  */
 async function tasksOf(
   { gatedCalls, sealedStates }: Pick<SubscriptionDeps, 'gatedCalls' | 'sealedStates'>,
-  { notifications, _meta }: ReturnType<typeof listenRequest.parse>['params'],
-  caller: Principal,
+  { taskIds, capabilities, caller }: Pick<Subscription, 'capabilities' | 'caller'> & { taskIds?: unknown },
 ): Promise<SubscribedTasks | undefined> {
-  if (notifications.taskIds === undefined) return undefined;
-  if (!declaresTasks(_meta[CLIENT_CAPABILITIES_META_KEY])) throw missingTasksCapability();
-  const asked = subscribedTasks.safeParse(notifications.taskIds);
+  if (taskIds === undefined) return undefined;
+  if (undeclared(TASKS, capabilities) !== undefined) throw missingTasksCapability();
+  const asked = subscribedTasks.safeParse(taskIds);
   if (!asked.success)
     throw new ProtocolError(INVALID_PARAMS, `taskIds must be a list of at most ${MAX_TASKS_PER_SUBSCRIPTION} task ids`);
   const own: string[] = [];

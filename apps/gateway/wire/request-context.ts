@@ -4,7 +4,6 @@ import type { Json, JsonObject } from '../../../workflows/domain/canonical-json.
 import type { Principal } from '../../../workflows/domain/principal.ts';
 import type { Conversation, InputRequest, LogMessage, Progress } from '../../../workflows/domain/upstream-ports.ts';
 import type { Guarded } from './errors.ts';
-import { declaresTasks } from './schemas.ts';
 import type { OpenedRound } from '../extensions/sealed-state.ts';
 import { INPUT_METHODS, TASKS_EXTENSION, BAGGAGE_META, TRACEPARENT_META, TRACESTATE_META } from './identifiers.ts';
 
@@ -34,12 +33,18 @@ const declared = z
   .transform(() => ({}))
   .optional();
 
-/** Capabilities that upstreams' requests and tasks need. The gateway relays these; all others are between client and gateway. */
+/**
+ * Capabilities that upstreams' requests and tasks need. The gateway relays these; all others are between client and gateway. A malformed one
+ * is not declared.
+ */
 const relayed = z.object({
-  elicitation: z.object({ form: declared, url: declared }).optional(),
-  sampling: z.object({ tools: declared, context: declared }).optional(),
-  roots: declared,
-  extensions: z.object({ [TASKS_EXTENSION]: declared }).optional(),
+  elicitation: z.object({ form: declared, url: declared }).optional().catch(undefined),
+  sampling: z.object({ tools: declared, context: declared }).optional().catch(undefined),
+  roots: declared.catch(undefined),
+  extensions: z
+    .object({ [TASKS_EXTENSION]: declared })
+    .optional()
+    .catch(undefined),
 });
 
 /** The relayed ones among the capabilities that a request declares or an upstream demands. */
@@ -79,16 +84,13 @@ function neededFor({ method, params }: InputRequest): JsonObject {
   return { sampling: tools === undefined && toolChoice === undefined ? {} : { tools: {} } };
 }
 
-/** Whether this request declared the tasks extension. Requests of earlier revisions have no capabilities. */
-export const requestDeclaresTasks = (ctx: ServerContext): boolean => declaresTasks(capabilitiesOf(ctx));
+/** Whether this request declares these capabilities. Declarations of earlier requests do not count; earlier revisions have none. */
+export const requestDeclares = (needed: JsonObject, ctx: ServerContext): boolean =>
+  undeclared(needed, capabilitiesOf(ctx)) === undefined;
 
-/** Whether this request declared that its client can show forms. */
-export const requestDeclaresForms = (ctx: ServerContext): boolean =>
-  undeclared(FORMS, relayedCapabilities(capabilitiesOf(ctx))) === undefined;
-
-function capabilitiesOf(ctx: ServerContext): unknown {
+function capabilitiesOf(ctx: ServerContext): JsonObject {
   const envelope: Readonly<Record<string, unknown>> = { ...ctx.mcpReq.envelope };
-  return envelope[CLIENT_CAPABILITIES_META_KEY];
+  return relayedCapabilities(envelope[CLIENT_CAPABILITIES_META_KEY]);
 }
 
 /**
@@ -101,7 +103,7 @@ export function askedBy({ isModern }: { readonly isModern: boolean }, ctx: Serve
   const responses = [...Object.entries(inputResponses), ...droppedInputResponseKeys.map((key) => [key, null] as const)];
   const requestState: unknown = ctx.mcpReq.requestState();
   return {
-    capabilities: relayedCapabilities(capabilitiesOf(ctx)),
+    capabilities: capabilitiesOf(ctx),
     inputResponses: new Map<string, unknown>(responses),
     ...(typeof requestState === 'string' && { requestState }),
   };

@@ -1,14 +1,11 @@
 import { CLIENT_CAPABILITIES_META_KEY } from '@modelcontextprotocol/server';
 import * as z from 'zod';
-import { TASKS_EXTENSION } from './identifiers.ts';
 
-/** The id of an upstream's task is a sealed text with names in it that the upstream chose, so it is long. */
-const taskId = z
-  .string()
-  .min(1)
-  .max(4_096)
-  // No id has this character, and no database column can hold it.
-  .regex(/^[^\0]*$/);
+/**
+ * The id of an upstream's task is a sealed text with names in it that the upstream chose, so it is long. No id has U+0000, and no database
+ * column can hold it.
+ */
+const taskId = z.string().regex(/^[^\0]{1,4096}$/);
 
 /** Parameters of `tasks/get`, `tasks/update` and `tasks/cancel`. */
 export const taskParams = z.looseObject({ taskId });
@@ -37,15 +34,6 @@ export const subscribedTasks = z.array(taskId).max(MAX_TASKS_PER_SUBSCRIPTION);
 
 /** Accepts anything, so that a missing capability is reported before a wrong parameter. */
 export const anyParams = z.looseObject({});
-
-const extensionsOf = z.looseObject({ extensions: z.record(z.string(), z.unknown()).optional() });
-
-/** Whether the capabilities of this request name the tasks extension. Declarations of earlier requests do not count. */
-export function declaresTasks(clientCapabilities: unknown): boolean {
-  const parsed = extensionsOf.safeParse(clientCapabilities);
-  const settings = parsed.data?.extensions?.[TASKS_EXTENSION];
-  return typeof settings === 'object' && settings !== null;
-}
 
 /** The answer to one question. */
 export const inputResponse = z.looseObject({
