@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import type { Timing } from '../../../apps/shared/limits.ts';
-import { canonicalJson, type Json, type JsonObject } from '../../../workflows/domain/canonical-json.ts';
+import { canonicalJson, type Json, type JsonObject, ownProperty } from '../../../workflows/domain/canonical-json.ts';
 import { CountersignError, type ErrorCode } from '../../../workflows/domain/errors.ts';
 import type { AccessRequestHandle } from '../../../workflows/domain/gated-call/submission.ts';
 import type { AccessRequestService, ResolutionStatus } from '../../../workflows/domain/ports.ts';
@@ -11,11 +11,7 @@ import { createStated } from './statement.ts';
 /** An instant that clocks can show and databases can hold: no year before our era, and no leap second. */
 const instant = z.iso.datetime({ offset: true }).refine((text) => Date.parse(text) > 0);
 /** No column holds U+0000. */
-const identifier = z
-  .string()
-  .min(1)
-  .max(256)
-  .regex(/^[^\0]*$/);
+const identifier = z.string().regex(/^[^\0]{1,256}$/);
 const taskBody = z.looseObject({
   task: z.looseObject({
     id: identifier,
@@ -157,7 +153,7 @@ function problemType(response: HttpAnswer): string | undefined {
 function refusedBy(response: HttpAnswer): CountersignError {
   const { status } = response;
   const type = problemType(response);
-  const code = type !== undefined && Object.hasOwn(REFUSALS, type) ? REFUSALS[type] : undefined;
+  const code = ownProperty(REFUSALS, type ?? '');
   if (code === undefined && (status >= 500 || [401, 403, 429].includes(status))) {
     return unavailable(`the access request service answered ${status}`);
   }
