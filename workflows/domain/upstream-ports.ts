@@ -43,8 +43,19 @@ export type InvocationResult =
 
 export type UpstreamAnswer = { readonly kind: 'result'; readonly result: JsonObject } | UpstreamRound | Unanswered;
 
-/** The kinds of things that an upstream lists beside tools. */
-export type ItemKind = 'prompt' | 'resource' | 'resource_template';
+/** How an upstream lists things beside tools: `member` of the answers to `method` has things of this kind, which have a text at `key`. */
+export const ITEM_LISTS = {
+  prompt: { method: 'prompts/list', member: 'prompts', key: 'name', capability: 'prompts' },
+  resource: { method: 'resources/list', member: 'resources', key: 'uri', capability: 'resources' },
+  resource_template: {
+    method: 'resources/templates/list',
+    member: 'resourceTemplates',
+    key: 'uriTemplate',
+    capability: 'resources',
+  },
+} as const;
+export type ItemKind = keyof typeof ITEM_LISTS;
+export const ITEM_KINDS = Object.keys(ITEM_LISTS) as ItemKind[];
 
 /** A prompt, a resource or a resource template. */
 export interface UpstreamItem extends UpstreamThing {

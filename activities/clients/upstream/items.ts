@@ -4,10 +4,15 @@ import { sha256 } from '../../../apps/shared/crypto.ts';
 import { canonicalJson, type JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import { descriptionOf } from '../../../workflows/domain/tools/accepted-descriptions.ts';
-import type { ItemKind, UpstreamItem, UpstreamItems } from '../../../workflows/domain/upstream-ports.ts';
+import {
+  ITEM_LISTS,
+  type ItemKind,
+  type UpstreamItem,
+  type UpstreamItems,
+} from '../../../workflows/domain/upstream-ports.ts';
 import { isRound, readAnswer, readRound } from './answer.ts';
 import type { UpstreamConnection } from './connection.ts';
-import { createList, type Listed } from './list.ts';
+import { createList } from './list.ts';
 import type { Changed } from './notices.ts';
 import { candidatesFor, type PrefixedUpstream } from './offered-tools.ts';
 import { atMost } from './reconnection.ts';
@@ -16,17 +21,6 @@ import { askOnce } from './request.ts';
 /** After an upstream failed to list its items, it is not asked again for so long. */
 const RETRY_MS = 5_000;
 
-const LISTS = {
-  prompt: { method: 'prompts/list', member: 'prompts', key: 'name', capability: 'prompts' },
-  resource: { method: 'resources/list', member: 'resources', key: 'uri', capability: 'resources' },
-  resource_template: {
-    method: 'resources/templates/list',
-    member: 'resourceTemplates',
-    key: 'uriTemplate',
-    capability: 'resources',
-  },
-} as const satisfies Record<ItemKind, Listed>;
-
 interface Surroundings {
   readonly log: Logger;
   readonly clock: Clock;
@@ -34,8 +28,8 @@ interface Surroundings {
 
 /** The list of one kind of one upstream: read when it is asked for, and again after it may have changed. */
 function createListing(connection: UpstreamConnection, kind: ItemKind, { log, clock }: Surroundings) {
-  const list = createList(LISTS[kind], clock);
-  const { capability } = LISTS[kind];
+  const list = createList(ITEM_LISTS[kind], clock);
+  const { capability } = ITEM_LISTS[kind];
   let failedAt: number | undefined;
 
   const hasJustFailed = () => failedAt !== undefined && clock.monotonicMs() - failedAt < RETRY_MS;
@@ -161,7 +155,7 @@ function createGathering(upstreams: ReadonlyMap<string, PrefixedUpstream>, listi
       const namePrefix = kind === 'prompt' ? (upstreams.get(upstream)?.namePrefix ?? '') : '';
       const items = listings.get(upstream)?.[kind].known() ?? [];
       return items
-        .filter((definition) => fits(`${namePrefix}${definition[LISTS[kind].key] as string}`))
+        .filter((definition) => fits(`${namePrefix}${definition[ITEM_LISTS[kind].key] as string}`))
         .flatMap((definition) => describe({ kind, upstream, namePrefix }, definition) ?? []);
     });
 
@@ -199,7 +193,7 @@ function createDescribe(log: Logger) {
   ): UpstreamItem | undefined => {
     const known = described.get(definition);
     if (known !== undefined) return known;
-    const upstreamName = definition[LISTS[kind].key] as string;
+    const upstreamName = definition[ITEM_LISTS[kind].key] as string;
     try {
       const digest = `sha-256:${sha256(canonicalJson(descriptionOf(kind, definition)))}`;
       const item = { kind, upstream, upstreamName, name: `${namePrefix}${upstreamName}`, definition, digest };

@@ -12,13 +12,12 @@ import {
   type DescriptionStore,
   type Drift,
   driftOf,
-  ITEM_KINDS,
   type Listed,
   type SignatureContents,
   signatureDocument,
   type SignatureDocument,
 } from '../../../workflows/domain/tools/accepted-descriptions.ts';
-import type { UpstreamItems, Upstreams } from '../../../workflows/domain/upstream-ports.ts';
+import { ITEM_KINDS, type UpstreamItems, type Upstreams } from '../../../workflows/domain/upstream-ports.ts';
 import type { Config } from '../../shared/config/config.ts';
 import { sha256 } from '../../shared/crypto.ts';
 import type { AcceptedDescriptions } from '../offers/accepted-descriptions.ts';

@@ -2,12 +2,13 @@ import type { CompleteResult, GetPromptResult, ReadResourceResult, Result, Serve
 import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import type { Accepted } from '../../../workflows/domain/tools/accepted-descriptions.ts';
-import type {
-  ItemKind,
-  ReadMethod,
-  UpstreamItem,
-  UpstreamItems,
-  Upstreams,
+import {
+  ITEM_LISTS,
+  type ItemKind,
+  type ReadMethod,
+  type UpstreamItem,
+  type UpstreamItems,
+  type Upstreams,
 } from '../../../workflows/domain/upstream-ports.ts';
 import type { Sender } from '../calls/tool-call.ts';
 import type { Redaction } from '../extensions/redaction.ts';
@@ -109,21 +110,28 @@ export interface ItemMethodDeps {
   readonly accepted: Accepted;
 }
 
-/** One page of the items that can be reached and match their accepted description. */
-async function listed({ items, accepted }: ItemMethodDeps, kind: ItemKind, cursor: string | undefined) {
-  const page = pageOf(await accepted.among(await items.list(kind)), cursor);
-  return { ...page, items: page.items.map(publishedItem) as never };
+/** The lists of these kinds: the items that can be reached and match their accepted description, page by page. */
+function registerLists(
+  server: Server,
+  { items, accepted }: ItemMethodDeps,
+  { guarded }: RequestContext,
+  kinds: readonly ItemKind[],
+): void {
+  for (const kind of kinds) {
+    const { method, member } = ITEM_LISTS[kind];
+    server.setRequestHandler(method as 'prompts/list', ({ params }) =>
+      guarded(method, async () => {
+        const { items: listed, ...more } = pageOf(await accepted.among(await items.list(kind)), params?.cursor);
+        return { [member]: listed.map(publishedItem), ...more } as never;
+      }),
+    );
+  }
 }
 
 /** `prompts/list` and `prompts/get`. */
 export function registerPromptMethods(server: Server, deps: ItemMethodDeps, context: RequestContext): void {
   const { guarded } = context;
-  server.setRequestHandler('prompts/list', ({ params }) =>
-    guarded('prompts/list', async () => {
-      const { items, ...more } = await listed(deps, 'prompt', params?.cursor);
-      return { prompts: items, ...more };
-    }),
-  );
+  registerLists(server, deps, context, ['prompt']);
   server.setRequestHandler('prompts/get', ({ params }, ctx) =>
     guarded('prompts/get', async () => {
       const { name, arguments: args, _meta: meta } = params;
@@ -146,18 +154,7 @@ export function registerPromptMethods(server: Server, deps: ItemMethodDeps, cont
 /** `resources/list`, `resources/templates/list` and `resources/read`. Addresses are the upstream's own. */
 export function registerResourceMethods(server: Server, deps: ItemMethodDeps, context: RequestContext): void {
   const { guarded } = context;
-  server.setRequestHandler('resources/list', ({ params }) =>
-    guarded('resources/list', async () => {
-      const { items, ...more } = await listed(deps, 'resource', params?.cursor);
-      return { resources: items, ...more };
-    }),
-  );
-  server.setRequestHandler('resources/templates/list', ({ params }) =>
-    guarded('resources/templates/list', async () => {
-      const { items, ...more } = await listed(deps, 'resource_template', params?.cursor);
-      return { resourceTemplates: items, ...more };
-    }),
-  );
+  registerLists(server, deps, context, ['resource', 'resource_template']);
   server.setRequestHandler('resources/read', ({ params }, ctx) =>
     guarded('resources/read', async () => {
       const { uri, _meta: meta } = params;

@@ -1,9 +1,8 @@
 import { canonicalJson, type Json, type JsonObject, objectOf, ownProperty } from '../canonical-json.ts';
-import type { ItemKind, UpstreamItem, UpstreamThing, UpstreamTool } from '../upstream-ports.ts';
+import { ITEM_KINDS, type UpstreamItem, type UpstreamThing, type UpstreamTool } from '../upstream-ports.ts';
 import type { Sha256 } from '../gated-call/call-binding.ts';
 import { refusalOf, toolFacts, type ToolSettings } from './tool-facts.ts';
 
-export const ITEM_KINDS = ['prompt', 'resource', 'resource_template'] as const satisfies readonly ItemKind[];
 export const DESCRIBED_KINDS = ['tool', ...ITEM_KINDS] as const;
 export type DescribedKind = (typeof DESCRIBED_KINDS)[number];
 
