@@ -10,10 +10,12 @@ const ABANDONED = `
     AND NOT EXISTS (SELECT 1 FROM gateway.submission s WHERE s.gated_call_id = g.id AND s.lease_until > now())
   ORDER BY created_at LIMIT $2`;
 
+const idsOf = (pool: Pool) => async (name: string, text: string, values: unknown[]) =>
+  (await query<{ id: string }>(pool, name, text, values)).map(({ id }) => id);
+
 /** Calls whose time is over, by the database's clock: past a deadline, never submitted, or past their retention. */
 export function createDueCalls(pool: Pool) {
-  const ids = async (name: string, text: string, values: unknown[]) =>
-    (await query<{ id: string }>(pool, name, text, values)).map((row) => row.id);
+  const ids = idsOf(pool);
   return {
     /** Leaves the first `skipped` out: those that could not be ended a moment ago. */
     due: (limit: number, skipped = 0) => ids('due-calls', DUE, [limit, skipped]),
@@ -23,6 +25,8 @@ export function createDueCalls(pool: Pool) {
   };
 }
 
+const TAKE_POLLS = `SELECT id FROM ${WITHOUT_FLUSH}, gateway.take_polls($1, $2, $3) AS id`;
+
 /**
  * When to ask for resolutions of which no word came, by the database's clock. Durations in milliseconds. A poll that a crash of
  * the database takes back is repeated.
@@ -30,10 +34,7 @@ export function createDueCalls(pool: Pool) {
 export function createDuePolls(pool: Pool, { minMs, maxMs }: { minMs: number; maxMs: number }) {
   return {
     /** Takes calls that await a resolution and whose poll is due; their next one comes after a pause. */
-    async take(limit: number): Promise<string[]> {
-      const text = `SELECT id FROM ${WITHOUT_FLUSH}, gateway.take_polls($1, $2, $3) AS id`;
-      return (await query<{ id: string }>(pool, 'take-polls', text, [limit, minMs, maxMs])).map(({ id }) => id);
-    },
+    take: (limit: number): Promise<string[]> => idsOf(pool)('take-polls', TAKE_POLLS, [limit, minMs, maxMs]),
     /** Does not poll this call before so long has passed. */
     async deferPoll(gatedCallId: string, ms: number): Promise<void> {
       await query(pool, 'defer-poll', `SELECT gateway.defer_poll($1, $2) FROM ${WITHOUT_FLUSH}`, [gatedCallId, ms]);
@@ -74,6 +75,6 @@ export function createOpenCalls(pool: Pool) {
     after: ({ due, id }: Pick<OpenCall, 'due' | 'id'> = BEFORE_ALL, limit: number): Promise<OpenCall[]> =>
       query(pool, 'open-calls', OPEN, [due, id, limit]),
     queued: async (ids: readonly string[]): Promise<Set<string>> =>
-      new Set((await query<{ id: string }>(pool, 'queued-calls', QUEUED, [ids])).map((row) => row.id)),
+      new Set(await idsOf(pool)('queued-calls', QUEUED, [ids])),
   };
 }

@@ -1,7 +1,7 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import type { Pool } from 'pg';
 import { CountersignError, isSealBroken, isSealingKeyMissing } from '../../workflows/domain/errors.ts';
-import type { Seals } from '../../workflows/domain/gated-call/sealing.ts';
+import type { Seals, WrappedKeys } from '../../workflows/domain/gated-call/sealing.ts';
 import { callFunction, query } from './query.ts';
 
 /** A key of the configuration. `k`: 32 bytes, base64url. @see RFC 7518, section 6.4 */
@@ -77,17 +77,12 @@ export function broken(why: string, cause?: unknown): CountersignError {
   return new CountersignError('ERR_SEAL_BROKEN', `a sealed value of a gated call cannot be opened: ${why}`, { cause });
 }
 
-interface DataKeyRow {
-  readonly gated_call_id: string;
-  readonly key_id: string;
-  readonly call_key: string | null;
-  readonly record_key: string;
-}
-
 // Two ranges of an index, so that data keys under this key are not read. Data keys that only another process can open are left
 // out, so they hold nothing up.
-const NOT_UNDER = `(SELECT * FROM gateway.data_key WHERE key_id < $1 AND key_id = ANY ($3) ORDER BY key_id LIMIT $2)
-  UNION ALL (SELECT * FROM gateway.data_key WHERE key_id > $1 AND key_id = ANY ($3) ORDER BY key_id LIMIT $2)`;
+const KEYS =
+  'SELECT gated_call_id AS id, key_id AS "from", call_key AS call, record_key AS record FROM gateway.data_key';
+const NOT_UNDER = `(${KEYS} WHERE key_id < $1 AND key_id = ANY ($3) ORDER BY key_id LIMIT $2)
+  UNION ALL (${KEYS} WHERE key_id > $1 AND key_id = ANY ($3) ORDER BY key_id LIMIT $2)`;
 
 /**
  * Puts data keys that are under an earlier key of the configuration under the current one, at most about `limit` of them.
@@ -96,16 +91,15 @@ const NOT_UNDER = `(SELECT * FROM gateway.data_key WHERE key_id < $1 AND key_id 
 export async function rewrapDataKeys(pool: Pool, seals: Seals, limit: number): Promise<number> {
   const { currentKeyId, earlierKeyIds } = seals;
   if (earlierKeyIds.length === 0) return 0;
-  const rows = await query<DataKeyRow>(pool, 'data-keys-not-under', NOT_UNDER, [currentKeyId, limit, earlierKeyIds]);
+  const values = [currentKeyId, limit, earlierKeyIds];
+  const rows = await query<WrappedKeys & { id: string; from: string }>(pool, 'data-keys-not-under', NOT_UNDER, values);
   let count = 0;
   let failure: CountersignError | undefined;
-  for (const row of rows) {
+  for (const { id, from, ...keys } of rows) {
     try {
-      const wrapped = seals.rewrap({ call: row.call_key, record: row.record_key });
-      await callFunction<boolean>(pool, 'rewrap-data-keys', {
-        ...{ call: row.gated_call_id, from: row.key_id, to: currentKeyId },
-        ...{ call_key: wrapped.call, record_key: wrapped.record },
-      });
+      const { call: call_key, record: record_key } = seals.rewrap(keys);
+      const change = { call: id, from, to: currentKeyId, call_key, record_key };
+      await callFunction<boolean>(pool, 'rewrap-data-keys', change);
       count += 1;
     } catch (error) {
       // One row that was tampered with does not keep the others under a key that is to be removed.

@@ -65,7 +65,7 @@ function submissionSteps(context: StepContext) {
      * wait for the disk: should a crash take the lease back, the same key and body open nothing twice.
      */
     async takeSubmission(gatedCallId: string, leaseMs: number): Promise<TakenSubmission | undefined> {
-      const text = `SELECT t.* FROM gateway.take_submission($1, $2) AS t, ${WITHOUT_FLUSH}`;
+      const text = `SELECT ${SUBMITTED} FROM gateway.take_submission($1, $2), ${WITHOUT_FLUSH}`;
       const [row] = await query<SubmissionRow>(pool, 'take-submission', text, [gatedCallId, leaseMs]);
       try {
         return row && submissionOf(row, seals, gatedCallId);
@@ -100,24 +100,16 @@ function submissionSteps(context: StepContext) {
   };
 }
 
+const SUBMITTED = 'generation, endpoint, idempotency_key AS "idempotencyKey", sealed_body, call_key';
 const SUBMISSION = `
-  SELECT s.generation, s.endpoint, s.idempotency_key, s.sealed_body, k.call_key
-  FROM gateway.gated_call g JOIN gateway.data_key k ON k.gated_call_id = g.id
-  JOIN gateway.submission s ON s.gated_call_id = g.id AND s.generation = g.generation WHERE g.id = $1`;
+  SELECT ${SUBMITTED} FROM gateway.submission JOIN gateway.data_key USING (gated_call_id)
+  WHERE gated_call_id = $1 AND generation = (SELECT generation FROM gateway.gated_call WHERE id = $1)`;
 
-interface SubmissionRow {
-  readonly generation: number;
-  readonly endpoint: string;
-  readonly idempotency_key: string;
-  readonly sealed_body: string;
-  readonly call_key: string | null;
-}
+type SubmissionRow = Omit<TakenSubmission, 'body'> & { readonly sealed_body: string; readonly call_key: string | null };
 
-function submissionOf(row: SubmissionRow, seals: Seals, gatedCallId: string): TakenSubmission {
-  const { generation, endpoint, idempotency_key: idempotencyKey } = row;
-  const keys = seals.forCall(gatedCallId, { call: row.call_key, record: null });
-  const body = keys.open('submission.sealed_body', row.sealed_body, generation);
-  return { generation, endpoint, idempotencyKey, body };
+function submissionOf({ sealed_body, call_key, ...row }: SubmissionRow, seals: Seals, gatedCallId: string) {
+  const keys = seals.forCall(gatedCallId, { call: call_key, record: null });
+  return { ...row, body: keys.open('submission.sealed_body', sealed_body, row.generation) };
 }
 
 const DAY_MS = 24 * 3_600_000;

@@ -6,7 +6,6 @@ import {
   type Accepted,
   type AcceptedDescription,
   type DescribedName,
-  type DescriptionStore,
 } from '../../workflows/domain/tools/accepted-descriptions.ts';
 import { query } from './query.ts';
 
@@ -25,25 +24,24 @@ const AT_ONCE = 500;
 
 type Row = Omit<AcceptedDescription, 'definition'> & { readonly definition: string };
 
-/** The accepted descriptions, which the operator may change. */
-interface StoredPins extends DescriptionStore {
-  /** Accepts these, in place of earlier descriptions under their names, and forgets those that are gone. */
-  accept(descriptions: readonly AcceptedDescription[], gone: readonly DescribedName[]): Promise<void>;
-}
-
-/** @param pool For `accept`, connections of the owner of the tables. */
-export function createPins(pool: Pool): StoredPins {
+/**
+ * The accepted descriptions, which the operator may change.
+ *
+ * @param pool For `accept`, connections of the owner of the tables.
+ */
+export function createPins(pool: Pool) {
   return {
-    async all() {
+    async all(): Promise<AcceptedDescription[]> {
       const rows = await query<Row>(pool, 'pins', ALL);
       return rows.map((row) => ({ ...row, definition: JSON.parse(row.definition) as JsonObject }));
     },
-    async add(descriptions) {
+    async add(descriptions: readonly AcceptedDescription[]): Promise<void> {
       for (let from = 0; from < descriptions.length; from += AT_ONCE) {
         await query(pool, 'add-pins', ADD, columnsOf(descriptions.slice(from, from + AT_ONCE)));
       }
     },
-    async accept(descriptions, gone) {
+    /** Accepts these, in place of earlier descriptions under their names, and forgets those that are gone. */
+    async accept(descriptions: readonly AcceptedDescription[], gone: readonly DescribedName[]): Promise<void> {
       await query(pool, 'accept-pins', ACCEPT, [...columnsOf(descriptions), ...namesOf(gone)]);
     },
   };
