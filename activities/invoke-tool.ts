@@ -48,12 +48,7 @@ export function createInvokeTool(deps: ActivityDeps): ActivityPorts['invokeTool'
   };
 }
 
-interface Permit {
-  readonly gatedCallId: string;
-  readonly claimId: string;
-  readonly invocationId: string;
-  readonly upstreamKey: string;
-}
+type Permit = Parameters<LifecycleStore['beginInvocation']>[0];
 
 /**
  * Whether this process has the permit. When the answer was lost it asks again as the same invocation: the permit may

@@ -1,10 +1,9 @@
 import type { Logger } from 'pino';
 import type { Timing } from '../../apps/shared/limits.ts';
 import { CountersignError } from '../../workflows/domain/errors.ts';
-import type { AccessRequestService, PolicyDecisionPoint, RequestCatalogs } from '../../workflows/domain/ports.ts';
 import { createAccessRequestClient } from './access-requests/client.ts';
 import { createCredential, type CredentialSettings, sendHttp, trustOf } from './http.ts';
-import { checkPolicyDecisionPoint, type PdpProblem } from './pdp/check.ts';
+import { checkPolicyDecisionPoint } from './pdp/check.ts';
 import { createPdpMetadata, type PdpMetadataOptions } from './pdp/metadata.ts';
 import { createPolicyDecisionPoint } from './pdp/client.ts';
 import { createRequestCatalogs } from './access-requests/forms.ts';
@@ -29,24 +28,12 @@ export interface AuthoritySettings {
   };
 }
 
-export interface Authority {
-  readonly pdp: PolicyDecisionPoint;
-  /** Delivers obligations that are queued, by their ids. */
-  readonly deliverObligation: (id: string) => Promise<void>;
-  readonly accessRequests: AccessRequestService;
-  readonly requestCatalogs: RequestCatalogs;
-  /** The clock of the access request service, in milliseconds since 1970; undefined when it tells no time. Rejects when it does not answer. */
-  readonly accessRequestsClock: () => Promise<number | undefined>;
-  /** The problems of the configured PDP. Throws `ERR_PDP_UNAVAILABLE` when it does not answer. */
-  readonly check: () => Promise<readonly PdpProblem[]>;
-}
-
 /** The clients of PDP and access request service. They connect when they are used. Throws `ERR_CONFIG_INVALID` for an unreadable certificate. */
 export function connectAuthority(
   settings: AuthoritySettings,
   secrets: { readonly pdpToken: string; readonly accessRequestToken: string },
   obliging: Pick<ObligingPdpOptions, 'pool' | 'seals' | 'obligations' | 'log'> & Timing,
-): Authority {
+) {
   const reached = reach(settings, secrets.pdpToken, obliging);
   const { trust, log, clock, limits } = reached.options;
   const credential = createCredential(secrets.accessRequestToken, settings.accessRequests.credential);
@@ -83,11 +70,13 @@ function reach(
   return {
     options,
     examine: {
-      accessRequestsClock: async () => {
+      /** The clock of the access request service, in milliseconds since 1970; undefined when it tells no time. Rejects when it does not answer. */
+      accessRequestsClock: async (): Promise<number | undefined> => {
         const url = accessRequestsUrl ?? (await describe()).accessRequests;
         if (url !== undefined && trust.accessRequests(url)) return readServiceClock(new URL(url).origin, clock);
         throw new CountersignError('ERR_ACCESS_REQUEST_SERVICE_UNAVAILABLE', 'no access request service is known');
       },
+      /** The problems of the configured PDP. Throws `ERR_PDP_UNAVAILABLE` when it does not answer. */
       check: () =>
         checkPolicyDecisionPoint({ pdp, pdpUrl, describe, accessRequestsUrl, isTrusted: trust.accessRequests, limits }),
     },

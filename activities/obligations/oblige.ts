@@ -16,7 +16,6 @@ import { afterObligations, type Oblige, type ObligingAnswer } from '../../workfl
 import type { Json, JsonObject } from '../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../workflows/domain/errors.ts';
 import type { Seals } from '../../workflows/domain/gated-call/sealing.ts';
-import type { PolicyDecisionPoint } from '../../workflows/domain/ports.ts';
 import { createPolicyDecisionPoint, type PdpOptions } from '../clients/pdp/client.ts';
 import { createObligationQueue, type ObligationQueue } from '../stores/obligation-queue.ts';
 import { createObligationReceivers, type ObligationReceivers, type ReceiverSettings } from './receivers.ts';
@@ -35,10 +34,7 @@ export interface ObligingPdpOptions extends Omit<PdpOptions, 'oblige'>, Timing {
 }
 
 /** The policy decision point with its obligations carried out, and the delivery of queued ones, by their ids. */
-export function createObligingPdp({ pool, seals, obligations: settings, ...options }: ObligingPdpOptions): {
-  readonly pdp: PolicyDecisionPoint;
-  readonly deliverObligation: (id: string) => Promise<void>;
-} {
+export function createObligingPdp({ pool, seals, obligations: settings, ...options }: ObligingPdpOptions) {
   const delivering = {
     receivers: createObligationReceivers(settings, options),
     queue: createObligationQueue(pool, seals),
@@ -46,7 +42,7 @@ export function createObligingPdp({ pool, seals, obligations: settings, ...optio
   };
   return {
     pdp: createPolicyDecisionPoint({ ...options, oblige: createOblige({ ...delivering, settings }) }),
-    deliverObligation: (id) => deliver(delivering, id),
+    deliverObligation: (id: string) => deliver(delivering, id),
   };
 }
 

@@ -22,20 +22,17 @@ export interface ReceiverSettings {
   readonly sessionTermination?: ReceiverSetting | undefined;
 }
 
-export interface ObligationReceivers {
-  /** A text that is equal for equal receivers; `undefined` for one that the operator does not name. */
-  known(to: ObligationReceiver): string | undefined;
-  /** `taken` with any status of 2xx; `refused` for good with a 4xx. Rejects when neither is certain: it may be sent again. */
-  send(message: ObligationMessage): Promise<'taken' | 'refused'>;
-}
+export type ObligationReceivers = ReturnType<typeof createObligationReceivers>;
 
 /** Receivers of obligations. Each gets webhooks that are signed with its own secret. Redirects are not followed. @see Standard Webhooks */
-export function createObligationReceivers(settings: ReceiverSettings, { clock, limits }: Timing): ObligationReceivers {
+export function createObligationReceivers(settings: ReceiverSettings, { clock, limits }: Timing) {
   const settingOf = (to: ObligationReceiver): ReceiverSetting | undefined =>
     typeof to === 'string' ? settings[to] : ownProperty(settings.notification, to.notification);
   return {
-    known: (to) => (settingOf(to) === undefined ? undefined : JSON.stringify(to)),
-    async send({ id, to, body }) {
+    /** A text that is equal for equal receivers; `undefined` for one that the operator does not name. */
+    known: (to: ObligationReceiver) => (settingOf(to) === undefined ? undefined : JSON.stringify(to)),
+    /** `taken` with any status of 2xx; `refused` for good with a 4xx. Rejects when neither is certain: it may be sent again. */
+    async send({ id, to, body }: ObligationMessage): Promise<'taken' | 'refused'> {
       const setting = settingOf(to);
       // The operator took it out of the configuration after it was queued.
       if (setting === undefined) return 'refused';

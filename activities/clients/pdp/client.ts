@@ -106,12 +106,10 @@ interface PdpExchangeOptions {
   readonly timeoutMs: number;
 }
 
-/** Sends a request to an endpoint of a PDP. Throws `ERR_PDP_UNAVAILABLE` when no answer comes. */
-export type PdpExchange = (endpoint: string, request: object) => Promise<HttpAnswer>;
-
-export function createPdpExchange({ credential, log, clock, timeoutMs }: PdpExchangeOptions): PdpExchange {
+/** Sends requests to endpoints of a PDP. Throws `ERR_PDP_UNAVAILABLE` when no answer comes. */
+export function createPdpExchange({ credential, log, clock, timeoutMs }: PdpExchangeOptions) {
   let isNoted = false;
-  return async (endpoint, request) => {
+  return async (endpoint: string, request: object): Promise<HttpAnswer> => {
     const requestId = randomUUID();
     const headers = {
       ...credential.headers,

@@ -44,11 +44,7 @@ export interface StateScope {
 export type OpenedState = SealedContent & Redemption;
 
 /** Seals everything that clients send back. */
-export interface SealedStates {
-  seal(of: SealedContent, scope: StateScope, lifetimeSeconds: number): Promise<string>;
-  /** `undefined` if the state was altered, made elsewhere or for another scope, or has expired. */
-  open(sealed: string, scope: StateScope): Promise<OpenedState | undefined>;
-}
+export type SealedStates = ReturnType<typeof createSealedStates>;
 
 const claims = z.object({ sub: z.string(), aud: z.string(), jti: z.string().min(1), exp: z.number(), of: content });
 
@@ -57,14 +53,14 @@ const claims = z.object({ sub: z.string(), aud: z.string(), jti: z.string().min(
  * for this use alone. The kind is inside, so that one kind cannot pass for another. `owner` says who owns one, as for a gated call.
  * @see SEP-2322, server requirements (MRTR-006 to MRTR-012)
  */
-export function createSealedStates(sealingKeys: Secrets['sealingKeys'], clock: Clock, owner?: TaskOwner): SealedStates {
+export function createSealedStates(sealingKeys: Secrets['sealingKeys'], clock: Clock, owner?: TaskOwner) {
   /** Short, even if the caller's name is long: a task id goes into a header. */
   const subjectOf = (caller: Principal) => sha256(ownerKey(caller, owner));
   const keys = new Map(sealingKeys.map(({ kid, k }) => [kid, derivedFrom(k)]));
   const [current] = sealingKeys;
 
   return {
-    async seal(of, { caller, about }, lifetimeSeconds) {
+    async seal(of: SealedContent, { caller, about }: StateScope, lifetimeSeconds: number): Promise<string> {
       const secret = keys.get(current?.kid ?? '');
       if (current === undefined || secret === undefined) {
         throw new CountersignError('ERR_CONFIG_INVALID', 'there is no sealing key');
@@ -78,7 +74,8 @@ export function createSealedStates(sealingKeys: Secrets['sealingKeys'], clock: C
         .encrypt(secret);
     },
 
-    async open(sealed, { caller, about }) {
+    /** `undefined` if the state was altered, made elsewhere or for another scope, or has expired. */
+    async open(sealed: string, { caller, about }: StateScope): Promise<OpenedState | undefined> {
       const { data: claimed } = claims.safeParse(await decrypt(sealed, keys, clock));
       if (claimed === undefined || claimed.sub !== subjectOf(caller) || claimed.aud !== about) return undefined;
       return { ...claimed.of, nonce: claimed.jti, expiresAt: new Date(claimed.exp * 1_000).toISOString() };

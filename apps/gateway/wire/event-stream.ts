@@ -11,20 +11,10 @@ import { SERVER_INFO, TASK_NOTIFICATION } from './identifiers.ts';
 const KEEP_ALIVE_MS = 15_000;
 const KEEP_ALIVE = ': keep-alive\n\n';
 
-/** An answer of several JSON-RPC messages, as server-sent events. */
-export interface EventStream {
-  readonly response: Response;
-  /** Fires when the stream was ended or the client has gone. */
-  readonly over: AbortSignal;
-  /** Resolves when the connection is closed. Never rejects. */
-  readonly closed: Promise<void>;
-  /** Resolves when there is room for the next message, so that a slow client is not sent more than it reads. */
-  readonly send: (message: object) => Promise<void>;
-  /** Sends this and nothing after it. A second end changes nothing. */
-  readonly end: (last?: object) => void;
-}
+export type EventStream = ReturnType<typeof openEventStream>;
 
-export function openEventStream(clock: Clock): EventStream {
+/** An answer of several JSON-RPC messages, as server-sent events. */
+export function openEventStream(clock: Clock) {
   const { readable, writable } = new TextEncoderStream();
   const writer = writable.getWriter();
   const over = new AbortController();
@@ -41,12 +31,16 @@ export function openEventStream(clock: Clock): EventStream {
     response: new Response(readable, {
       headers: { 'content-type': 'text/event-stream', 'x-accel-buffering': 'no' },
     }),
+    /** Fires when the stream was ended or the client has gone. */
     over: over.signal,
+    /** Resolves when the connection is closed. Never rejects. */
     closed,
-    async send(message) {
+    /** Resolves when there is room for the next message, so that a slow client is not sent more than it reads. */
+    async send(message: object): Promise<void> {
       if (!over.signal.aborted) await write(eventOf(message));
     },
-    end(last) {
+    /** Sends this and nothing after it. A second end changes nothing. */
+    end(last?: object): void {
       if (over.signal.aborted) return;
       over.abort();
       if (last !== undefined) void write(eventOf(last));
