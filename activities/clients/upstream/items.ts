@@ -60,12 +60,8 @@ function createListing(connection: UpstreamConnection, kind: ItemKind, { log, cl
 
     /** Throws `ERR_UPSTREAM_LIST_UNAVAILABLE` where the last list is too old, and no other can be had: nothing may be sent on its strength. */
     async ensureGood(): Promise<void> {
-      let isGood = list.isGood();
-      if (!isGood && !hasJustFailed()) {
-        const reading = list.ensureGood(read).then(() => (isGood = true));
-        await atMost(reading, connection.waitMs, clock);
-      }
-      if (isGood) return;
+      if (list.isGood()) return;
+      if (!hasJustFailed() && (await atMost(list.ensureGood(read), connection.waitMs, clock))) return;
       const message = `the upstream server does not list its ${capability}`;
       throw new CountersignError('ERR_UPSTREAM_LIST_UNAVAILABLE', message);
     },
@@ -74,19 +70,12 @@ function createListing(connection: UpstreamConnection, kind: ItemKind, { log, cl
 
 type Listing = ReturnType<typeof createListing>;
 
-export interface JoinedItems extends UpstreamItems {
-  /** The upstream may list other items of these by now. */
-  changed(upstream: string, what: Exclude<Changed, 'tools'>): void;
-  /** Every upstream may list other items by now. */
-  outdate(): void;
-}
-
 type Listings = ReadonlyMap<string, Readonly<Record<ItemKind, Listing>>>;
 
 export function createItems(
   upstreams: ReadonlyMap<string, PrefixedUpstream>,
   { log, clock }: Surroundings,
-): JoinedItems {
+): UpstreamItems & ReturnType<typeof changesOf> {
   const listings: Listings = new Map(
     [...upstreams].map(([upstream, { connection }]) => {
       const listing = (kind: ItemKind) => createListing(connection, kind, { log: log.child({ upstream }), clock });
@@ -174,12 +163,14 @@ function createGathering(upstreams: ReadonlyMap<string, PrefixedUpstream>, listi
   return { gather, gatherGood };
 }
 
-const changesOf = (listings: Listings): Pick<JoinedItems, 'changed' | 'outdate'> => ({
-  changed(upstream, what) {
+const changesOf = (listings: Listings) => ({
+  /** The upstream may list other items of these by now. */
+  changed(upstream: string, what: Exclude<Changed, 'tools'>): void {
     const { prompt, resource, resource_template: template } = listings.get(upstream) ?? {};
     for (const listing of what === 'prompts' ? [prompt] : [resource, template]) listing?.changed();
   },
-  outdate() {
+  /** Every upstream may list other items by now. */
+  outdate(): void {
     for (const all of listings.values()) Object.values(all).forEach((listing) => listing.changed());
   },
 });

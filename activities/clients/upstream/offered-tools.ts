@@ -19,18 +19,11 @@ export interface RefusedTool {
 
 export type SettingsByTool = Readonly<Record<string, ToolSettings>>;
 
-/** The tools that the upstreams listed last: those that are offered, and the others. */
-export interface OfferedTools {
-  readonly known: ReadonlyMap<string, UpstreamTool>;
-  readonly refused: readonly RefusedTool[];
-}
-
-/** Sorts the tools of all upstreams. A name that two tools claim belongs to neither: it would be unknown which one was approved. */
-export function sortOut(
-  upstreams: ReadonlyMap<string, PrefixedUpstream>,
-  settings: SettingsByTool,
-  log: Logger,
-): OfferedTools {
+/**
+ * Sorts the tools that the upstreams listed last: those that are offered, and the others. A name that two tools claim belongs to neither: it would be
+ * unknown which one was approved.
+ */
+export function sortOut(upstreams: ReadonlyMap<string, PrefixedUpstream>, settings: SettingsByTool, log: Logger) {
   const known = new Map<string, UpstreamTool>();
   const refused = new Map<string, RefusedTool>();
   for (const [upstream, { connection, namePrefix }] of upstreams) {

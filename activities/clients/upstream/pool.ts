@@ -7,7 +7,6 @@ import {
   namePrefixOf,
   sortOut,
   type PrefixedUpstream,
-  type OfferedTools,
   type RefusedTool,
   type SettingsByTool,
 } from './offered-tools.ts';
@@ -49,7 +48,7 @@ export function createUpstreams(
   { settings, fitsOutput, ...time }: ToolKnowledge & Timing,
 ): UpstreamPool {
   const listeners = new Set<(what: Changed) => void>();
-  let offered: OfferedTools = { known: new Map(), refused: [] };
+  let offered: ReturnType<typeof sortOut> = { known: new Map(), refused: [] };
   const upstreams = prefixed(servers, { log, ...time }, (upstream, what) => {
     if (what === 'tools') offered = sortOut(upstreams, settings, log);
     else items.changed(upstream, what);
@@ -115,12 +114,8 @@ function prefixed(
  */
 async function ensureTools(connection: UpstreamConnection, { clock, limits }: Timing, live = false): Promise<void> {
   if (live) return void (await connection.refresh());
-  let isGood = false;
-  const reading = connection.ensureGoodTools().then(() => (isGood = true));
-  await atMost(reading, limits.upstreamWaitMs, clock);
-  if (isGood) return;
-  const isFirst = connection.tools === undefined;
-  if (isFirst)
+  if (await atMost(connection.ensureGoodTools(), limits.upstreamWaitMs, clock)) return;
+  if (connection.tools === undefined)
     throw new CountersignError('ERR_UPSTREAM_UNAVAILABLE', 'the upstream server has not listed its tools yet');
   throw new CountersignError('ERR_UPSTREAM_LIST_UNAVAILABLE', 'the upstream server does not list its tools now');
 }

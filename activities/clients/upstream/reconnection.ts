@@ -58,10 +58,14 @@ export async function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Pr
   }
 }
 
-/** Waits for a promise to settle, but not longer than this. */
-export async function atMost(promise: Promise<unknown>, ms: number, clock: Clock): Promise<void> {
+/** Waits for a promise to settle, but not longer than this. Answers whether it was fulfilled. */
+export async function atMost(promise: Promise<unknown>, ms: number, clock: Clock): Promise<boolean> {
   const over = new AbortController();
-  const end = () => over.abort();
-  promise.then(end, end);
+  let isFulfilled = false;
+  promise
+    .then(() => (isFulfilled = true))
+    .finally(() => over.abort())
+    .catch(() => undefined);
   await clock.after(ms, over.signal);
+  return isFulfilled;
 }
