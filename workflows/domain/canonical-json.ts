@@ -25,10 +25,8 @@ export const isObject = (value: unknown): value is JsonObject =>
 
 export const objectOf = (value: Json | undefined): JsonObject => (isObject(value) ? value : {});
 
-const UNPAIRED_SURROGATE = /[\uD800-\uDBFF](?![\uDC00-\uDFFF])|(?<![\uD800-\uDBFF])[\uDC00-\uDFFF]/;
-
 function quote(text: string): string {
-  if (UNPAIRED_SURROGATE.test(text)) throw new RangeError('a string has an unpaired surrogate');
+  if (!text.isWellFormed()) throw new RangeError('a string has an unpaired surrogate');
   return JSON.stringify(text);
 }
 

@@ -82,16 +82,14 @@ function* faultsIn(text: string, maxMembers: number): Generator<Unfaithful, void
   }
 }
 
-/** A surrogate without the other one: in UTF-8 there is no such thing. */
-const HALF_A_CHARACTER = /\p{Surrogate}/u;
-
 /** @param members Of the object in which the string names one. */
 function* faultsOfString(content: string, members: Set<string> | undefined): Generator<Unfaithful, void> {
   const isEscaped = content.includes('\\');
   if (members === undefined && !isEscaped) return;
   const said = isEscaped ? decoded(content) : content;
   if (said === undefined) return;
-  if (isEscaped && HALF_A_CHARACTER.test(said)) yield 'body.character_broken';
+  // A surrogate without the other one: in UTF-8 there is no such thing.
+  if (isEscaped && !said.isWellFormed()) yield 'body.character_broken';
   if (members === undefined) return;
   if (said === '__proto__') yield 'body.member_lost';
   if (members.has(said)) yield 'body.member_twice';

@@ -5,7 +5,6 @@ import type { FormField, RequestForm } from './request-form.ts';
 /** The requester's input for a submission, member by member of its body. @see ARAP-FRM-02 */
 export type Additions = { readonly [Place in 'context' | 'requested_access']?: JsonObject };
 
-const UNPAIRED_SURROGATE = /\p{Surrogate}/u;
 /** Stricter than the standards, and each in linear time: every service takes a text that fits. */
 const EMAIL = /^[\w!#$%&'*+/=?^`{|}~-]+(\.[\w!#$%&'*+/=?^`{|}~-]+)*@(?!-)[a-z0-9-]+(?<!-)(\.(?!-)[a-z0-9-]+(?<!-))+$/i;
 const URI =
@@ -48,7 +47,7 @@ export function answerTo(form: RequestForm, content: JsonObject): JsonObject | u
 
 /** Half of a character has no form in which it could be sent. */
 const written = (text: string, { schema }: FormField): string | undefined => {
-  if (UNPAIRED_SURROGATE.test(text)) return undefined;
+  if (!text.isWellFormed()) return undefined;
   return 'oneOf' in schema ? text : writtenText(text);
 };
 
