@@ -106,7 +106,6 @@ export function startGateway(config: Config, secrets: GatewaySecrets, deps: Gate
 export function connectGateway(config: Config, secrets: GatewaySecrets, deps: GatewayDeps) {
   const own = { log: deps.log, clock: deps.clock, limits: limitsOf(config) };
   const { urls, gateway, authority, obligations } = config;
-  const { pdpToken, accessRequestToken } = secrets;
   const pool = createPool(deps.databaseUrl, {
     applicationName: 'countersign gateway',
     role: ROLES.gateway,
@@ -117,7 +116,7 @@ export function connectGateway(config: Config, secrets: GatewaySecrets, deps: Ga
   const upstreams = deps.upstreams ?? connectUpstreams(config, deps);
   const retentionMs = gateway.resultRetentionSeconds * 1_000;
   return {
-    ...connectAuthority(authority, { pdpToken, accessRequestToken }, { pool, seals, obligations, ...own }),
+    ...connectAuthority(authority, secrets, { pool, seals, obligations, ...own }),
     gatedCalls: createGatedCallStore(pool, { seals, retentionMs, ...callOptionsOf(config), ...own }),
     taskChanges: createTaskChanges(deps.databaseUrl, own),
     accepted: createAcceptedDescriptions({

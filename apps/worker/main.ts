@@ -79,11 +79,8 @@ export function connectWorker(config: Config, secrets: WorkerSecrets, deps: Work
   });
   const seals = createSeals(secrets);
   const engine = createTemporalClient({ ...config.temporal, address: deps.temporalAddress });
-  const authority = connectAuthority(
-    config.authority,
-    { pdpToken: secrets.pdpToken, accessRequestToken: secrets.accessRequestToken },
-    { pool, seals, obligations: config.obligations, ...own },
-  );
+  const { authority: reached, obligations } = config;
+  const authority = connectAuthority(reached, secrets, { pool, seals, obligations, ...own });
   return {
     ...deps,
     limits: own.limits,

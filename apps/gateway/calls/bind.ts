@@ -11,7 +11,8 @@ import { SUBJECT_TYPE } from '../../shared/coaz/resolve.ts';
 import type { Config } from '../../shared/config/config.ts';
 import type { ArgumentCheck, CallFault } from '../../shared/schemas/schema-check.ts';
 import { sha256 } from '../../shared/crypto.ts';
-import type { MappedArguments, MappedCall, Sender, ToolCall } from './tool-call.ts';
+import type { Sender } from '../wire/request-context.ts';
+import type { MappedArguments, MappedCall, ToolCall } from './tool-call.ts';
 
 /** Deeper arguments are refused here, with a reason, before a service with a lower limit fails on them. */
 const MAX_DEPTH = 64;

@@ -40,9 +40,10 @@ export function createEnforcement(deps: EnforcementDeps): Enforce {
     const requirements = await missingRequirements(deps, call, tool);
     if (requirements.length > 0) return refused({ reason: 'requirements_unmet', requirements });
     const bound = { tool, binding, round };
-    const answer = await decideAndAct(deps, call, bound);
-    // The open call that this one would join has just ended, or the denial has expired: decide once more.
-    return answer ?? (await decideAndAct(deps, call, bound)) ?? busy();
+    // If the open call that this one would join has just ended, or the denial has expired: decide once more.
+    const answer = (await decideAndAct(deps, call, bound)) ?? (await decideAndAct(deps, call, bound));
+    if (answer !== undefined) return answer;
+    throw new CountersignError('ERR_DATABASE_UNAVAILABLE', 'identical calls keep ending while this one is opened');
   };
 }
 
@@ -98,8 +99,4 @@ async function decide(
 ): ReturnType<MappedArguments['decide']> {
   if (binding.others !== undefined) return mappedArguments.decide(pdp, { ...binding, others: binding.others });
   return { decision: await pdp.evaluate(binding.evaluation, undefined, binding.claims), binding };
-}
-
-function busy(): never {
-  throw new CountersignError('ERR_DATABASE_UNAVAILABLE', 'identical calls keep ending while this one is opened');
 }

@@ -5,16 +5,13 @@ import type { ToolFacts } from '../../../workflows/domain/tools/tool-facts.ts';
 import type { Redaction } from '../extensions/redaction.ts';
 import type { OpenedRound } from '../extensions/sealed-state.ts';
 import { conversationOf } from '../wire/request-context.ts';
-import type { RelayedRounds, ToolCall, ToolCallAnswer } from './tool-call.ts';
+import type { ForwardingSettings, RelayedRounds, ToolCall, ToolCallAnswer } from './tool-call.ts';
 
 export interface ForwardingDeps {
   readonly upstreams: Pick<UpstreamRelay, 'relay'>;
   readonly redaction: Pick<Redaction, 'withholds' | 'ofResult'>;
   readonly relayedRounds: Pick<RelayedRounds, 'handOn'>;
-  readonly settings: {
-    /** Limit on one forwarded call. */
-    readonly executionTimeoutMs: number;
-  };
+  readonly settings: ForwardingSettings;
   readonly log: Logger;
 }
 

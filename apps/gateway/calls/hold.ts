@@ -20,6 +20,7 @@ import { randomText } from '../../shared/crypto.ts';
 import { watchTasks, type TaskWatchDeps } from '../tasks/watch.ts';
 import type { ConcurrencyLimit } from './concurrency-limit.ts';
 import {
+  type Held,
   type OnHold,
   refused,
   type RequestableCall,
@@ -114,7 +115,7 @@ async function requestApproval(
   // A repeated open call needs no new input.
   const waitedMs = deps.clock.monotonicMs() - call.cameAt;
   const open = asked === undefined ? await deps.gatedCalls.findOpen(binding, waitedMs) : undefined;
-  if (open?.kind === 'unread') return earlierTask(deps, binding, open.taskId);
+  if (open?.kind === 'unread') return heldTask(deps, binding, open.taskId, { isEarlier: true });
   if (open !== undefined) return joinTask(deps, binding, open);
   const collected = await deps.requestInput.collect(call, { ...requestable, schemaUrl });
   if (collected.kind !== 'complete') return collected;
@@ -145,35 +146,32 @@ async function openTask(
   if (opened.kind === 'too_many') return refused({ reason: 'too_many' });
   if (opened.kind === 'unwanted') return { kind: 'ran', outcome: { kind: 'not_sent', cause: 'the caller has gone' } };
   if (opened.kind === 'late') throw new CountersignError('ERR_REQUEST_STATE_INVALID', 'the answers came too late');
-  if (opened.kind === 'redeemed') {
-    // The same answers get the same task, even if it has ended.
-    const view = await deps.gatedCalls.findTask(opened.taskId, deps.gatedCalls.ownerOf(caller));
-    if (view !== undefined) return { kind: 'held', as: 'task', view };
-  }
-  if (opened.kind === 'unread') return earlierTask(deps, binding, opened.taskId);
+  // The same answers get the same task, even if it has ended.
+  const redeemed = opened.kind === 'redeemed' ? await heldTask(deps, binding, opened.taskId) : undefined;
+  if (redeemed !== undefined) return redeemed;
+  if (opened.kind === 'unread') return heldTask(deps, binding, opened.taskId, { isEarlier: true });
   return joinTask(deps, binding, opened);
 }
 
-/** An identical call that was carried out before, and whose outcome its caller has not read yet. */
-async function earlierTask(
+async function heldTask(
   { gatedCalls }: Pick<HoldingDeps, 'gatedCalls'>,
   { caller }: Pick<CallBinding, 'caller'>,
   taskId: string,
-): Promise<ToolCallAnswer | undefined> {
+  more?: Pick<Held, 'isEarlier'>,
+): Promise<Held | undefined> {
   const view = await gatedCalls.findTask(taskId, gatedCalls.ownerOf(caller));
-  return view && { kind: 'held', as: 'task', view, isEarlier: true };
+  return view && { kind: 'held', as: 'task', view, ...more };
 }
 
 /** The task of an open call, once the access request service has given its handle. */
 async function joinTask(
-  { ensureSubmitted, gatedCalls }: Pick<HoldingDeps, 'ensureSubmitted' | 'gatedCalls'>,
-  { caller }: Pick<CallBinding, 'caller'>,
+  deps: Pick<HoldingDeps, 'ensureSubmitted' | 'gatedCalls'>,
+  binding: Pick<CallBinding, 'caller'>,
   opened: { readonly taskId: string } & ToSubmit,
 ): Promise<ToolCallAnswer | undefined> {
   try {
-    const view =
-      (await ensureSubmitted(opened)) ?? (await gatedCalls.findTask(opened.taskId, gatedCalls.ownerOf(caller)));
-    return view && { kind: 'held', as: 'task', view };
+    const view = await deps.ensureSubmitted(opened);
+    return view ? { kind: 'held', as: 'task', view } : await heldTask(deps, binding, opened.taskId);
   } catch (error) {
     if (!(error instanceof CountersignError)) throw error;
     if (error.code === 'ERR_NOT_REQUESTABLE') return refused({ reason: 'denied' });

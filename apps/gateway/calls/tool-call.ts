@@ -3,7 +3,6 @@ import type { Decision, EvaluationRequest } from '../../../workflows/domain/auth
 import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import type { CallBinding, RequesterInput } from '../../../workflows/domain/gated-call/call-binding.ts';
 import type { GatedCallView, PolicyDecisionPoint } from '../../../workflows/domain/ports.ts';
-import type { Principal } from '../../../workflows/domain/principal.ts';
 import type {
   InvocationResult,
   LogMessage,
@@ -18,12 +17,11 @@ import type { MirroredArgument } from '../../../workflows/domain/tools/mirrored-
 import type { ToolMapping } from '../../../workflows/domain/tools/tool-facts.ts';
 import type { CallFault } from '../../shared/schemas/schema-check.ts';
 import type { OpenedRound } from '../extensions/sealed-state.ts';
-import type { Asked } from '../wire/request-context.ts';
+import type { Asked, Sender } from '../wire/request-context.ts';
 
-/** Who sends a message, and the claims of the verified token. */
-export interface Sender {
-  readonly caller: Principal;
-  readonly claims: JsonObject;
+export interface ForwardingSettings {
+  /** Limit on one request that is forwarded to an upstream. */
+  readonly executionTimeoutMs: number;
 }
 
 /** How a call that needs an approval is put on hold. */

@@ -9,8 +9,9 @@ import { createSlowMappings, type MappingTime, resolveMapping, SUBJECT_TYPE } fr
 import type { Config } from '../../shared/config/config.ts';
 import type { Timing } from '../../shared/limits.ts';
 import { identityOf, withAgent } from '../calls/bind.ts';
-import type { MappedArguments, MappedCall, Sender } from '../calls/tool-call.ts';
+import type { MappedArguments, MappedCall } from '../calls/tool-call.ts';
 import { MAPPED_METHODS } from '../mcp/authorize.ts';
+import type { Sender } from '../wire/request-context.ts';
 
 interface MappedArgumentsDeps extends Timing {
   readonly config: Pick<Config, 'gateway' | 'mcpServers'>;

@@ -8,6 +8,7 @@ import type {
   UpstreamTask,
 } from '../../../workflows/domain/upstream-ports.ts';
 import {
+  type ForwardingSettings,
   refused,
   type RelayedRound,
   type RelayedRounds,
@@ -120,10 +121,7 @@ export interface RelayedTaskDeps extends ToolLookup {
   readonly sealedStates: SealedStates;
   readonly upstreams: ToolLookup['upstreams'] & Pick<UpstreamRelay, 'task'>;
   readonly redaction: Pick<Redaction, 'ofTask'>;
-  readonly settings: {
-    /** Limit on one forwarded request. */
-    readonly executionTimeoutMs: number;
-  };
+  readonly settings: ForwardingSettings;
 }
 
 /** A task that an upstream opened for an allowed call. The gateway stores nothing of it. */

@@ -23,6 +23,8 @@ const MAX_ROUNDS = 5;
 /** Added for each catalog: a search that finds too much, one that finds something, and the choice. */
 const ROUNDS_OF_A_CATALOG = 3;
 const KEY_BYTES = 8;
+const NOT_GIVEN = refused({ reason: 'not_requested', why: 'not_given' });
+const NOTHING_TO_CHOOSE = refused({ reason: 'not_requested', why: 'nothing_to_choose' });
 /** Answers that a client keeps for the gateway between rounds. */
 const MAX_GIVEN_BYTES = 100_000;
 
@@ -38,11 +40,11 @@ export function createRequestInput(deps: RequestInputDeps): RequestInput {
     async collect(call, { binding, decision, asked, schemaUrl }) {
       const form = await catalogued(deps, decision.offer);
       if (form === undefined) return refused({ reason: 'denied' });
-      if (form === 'unusable') return refused({ reason: 'not_requested', why: 'nothing_to_choose' });
+      if (form === 'unusable') return NOTHING_TO_CHOOSE;
       const next = await nextStep(deps, call, { form, asked });
       if (next.kind === 'ask') return ask(deps, call, { binding, form, next, asked });
-      if (next.kind === 'unusable') return refused({ reason: 'not_requested', why: 'nothing_to_choose' });
-      if (next.kind === 'refused') return refused({ reason: 'not_requested', why: 'not_given' });
+      if (next.kind === 'unusable') return NOTHING_TO_CHOOSE;
+      if (next.kind === 'refused') return NOT_GIVEN;
       const isFromCatalogs = form.references.size > 0 && { isFromCatalogs: true as const };
       return { kind: 'complete', input: { schemaUrl, additions: next.additions, ...isFromCatalogs } };
     },
@@ -97,14 +99,12 @@ async function ask(
 ): Promise<ToolCallAnswer> {
   if (!acceptsForm) return refused({ reason: 'needs_forms' });
   const round = (asked?.round ?? 0) + 1;
-  if (round > MAX_ROUNDS + ROUNDS_OF_A_CATALOG * form.references.size)
-    return refused({ reason: 'not_requested', why: 'not_given' });
+  if (round > MAX_ROUNDS + ROUNDS_OF_A_CATALOG * form.references.size) return NOT_GIVEN;
   // A new key each time, so that no key stands for two forms.
   const key = `request-${round}-${randomText(KEY_BYTES)}`;
   const { form: asking, given } = next;
   // A client could not send more back.
-  if (Buffer.byteLength(JSON.stringify(given)) > MAX_GIVEN_BYTES)
-    return refused({ reason: 'not_requested', why: 'not_given' });
+  if (Buffer.byteLength(JSON.stringify(given)) > MAX_GIVEN_BYTES) return NOT_GIVEN;
   const about = { key, form: inputDigest(form, asking), round, given };
   const requestState = await sealRound(sealedStates, callScope(binding), { kind: 'form', ...about });
   return { kind: 'asks', round: { kind: 'form', key, form: asking, requestState } };

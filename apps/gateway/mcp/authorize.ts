@@ -7,9 +7,9 @@ import { MappingError } from '../../shared/coaz/json-of.ts';
 import { SUBJECT_TYPE } from '../../shared/coaz/resolve.ts';
 import type { Config } from '../../shared/config/config.ts';
 import { identityOf, withAgent } from '../calls/bind.ts';
-import type { Sender } from '../calls/tool-call.ts';
 import { errorResponse, type Guarded } from '../wire/errors.ts';
 import { LISTEN, SIGNATURE } from '../wire/identifiers.ts';
+import type { Sender } from '../wire/request-context.ts';
 import { callerOf, claimsOf } from './authentication.ts';
 
 /**

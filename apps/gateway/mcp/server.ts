@@ -77,7 +77,7 @@ export function createProtocol(
     submissions: createRateLimit({ count: gateway.maxSubmissionsPerMinute ?? gateway.maxOpenPerCaller, seconds: 60 }),
     settings,
   });
-  const enforceRead = createReadEnforcement({ ...ports, authorize, items: ports.upstreams.items, settings });
+  const enforceRead = createReadEnforcement({ ...ports, authorize, settings });
   const { everyMethod, initialize, denials } = gateway.coaz;
   const ofTasks = everyMethod ? { authorize } : {};
   const served = { ...ports, ...ofTasks, enforce, enforceRead, rendering: gateway, settings, holding: gateway };
@@ -103,7 +103,7 @@ export function createProtocol(
   };
 }
 
-type McpServerDeps = Omit<ItemMethodDeps, 'items'> &
+type McpServerDeps = ItemMethodDeps &
   ToolListDeps &
   ToolCallDeps &
   TaskMethodDeps & {
@@ -133,10 +133,9 @@ function createServer(deps: McpServerDeps, { era, authInfo }: McpRequestContext)
   registerToolCalls(server, deps, context);
   registerSignatureMethod(server, deps.readDocument, context);
   const { items } = deps.upstreams;
-  const reading = { ...deps, items };
-  if (items.mayHave('prompts')) registerPromptMethods(server, reading, context);
-  if (items.mayHave('resources')) registerResourceMethods(server, reading, context);
-  if (items.mayHave('completions')) registerCompletionMethods(server, reading, context);
+  if (items.mayHave('prompts')) registerPromptMethods(server, deps, context);
+  if (items.mayHave('resources')) registerResourceMethods(server, deps, context);
+  if (items.mayHave('completions')) registerCompletionMethods(server, deps, context);
   if (isModern) registerTaskMethods(server, deps, context);
   return server;
 }

@@ -10,7 +10,7 @@ import {
   type UpstreamItems,
   type Upstreams,
 } from '../../../workflows/domain/upstream-ports.ts';
-import type { Sender } from '../calls/tool-call.ts';
+import type { ForwardingSettings } from '../calls/tool-call.ts';
 import type { Redaction } from '../extensions/redaction.ts';
 import { handOnRound, orUndeclared } from '../extensions/relayed-rounds.ts';
 import { openRound, readScope, type SealedStates } from '../extensions/sealed-state.ts';
@@ -18,18 +18,22 @@ import type { Authorize } from '../mcp/authorize.ts';
 import { unknownResource } from '../wire/errors.ts';
 import { pageOf, publishedItem, publishedTools } from '../wire/published.ts';
 import type { Rendering } from '../wire/rendering.ts';
-import { type Asked, askedBy, conversationOf, forwardedMeta, type RequestContext } from '../wire/request-context.ts';
+import {
+  type Asked,
+  askedBy,
+  conversationOf,
+  forwardedMeta,
+  type RequestContext,
+  type Sender,
+} from '../wire/request-context.ts';
 import { type ReadAnswer, renderRead } from '../wire/upstream-result.ts';
 
 interface ReadEnforcementDeps {
   readonly authorize: Authorize;
-  readonly items: Pick<UpstreamItems, 'ask'>;
+  readonly upstreams: { readonly items: Pick<UpstreamItems, 'ask'> };
   readonly accepted: Accepted;
   readonly sealedStates: SealedStates;
-  readonly settings: {
-    /** Limit on one forwarded request. */
-    readonly executionTimeoutMs: number;
-  };
+  readonly settings: ForwardingSettings;
 }
 
 /** One request of an authenticated caller to read a prompt, a resource or a completion. */
@@ -59,7 +63,7 @@ export const createReadEnforcement = (deps: ReadEnforcementDeps) => async (read:
   renderRead(await answerTo(deps, read));
 
 async function answerTo(
-  { authorize, items, accepted, sealedStates, settings }: ReadEnforcementDeps,
+  { authorize, upstreams, accepted, sealedStates, settings }: ReadEnforcementDeps,
   { sender, of, method, asks, params, meta, asked, signal }: UpstreamRead,
 ): Promise<ReadAnswer> {
   const { caller } = sender;
@@ -74,7 +78,7 @@ async function answerTo(
   const round = state === undefined ? undefined : await openRound(sealedStates, readScope(caller, request), state);
   await authorize(sender, method, asks);
   const conversation = asked && conversationOf(asked, round);
-  const answer = await items.ask(
+  const answer = await upstreams.items.ask(
     { ...request, caller, ...(conversation !== undefined && { conversation }) },
     { signal, timeoutMs: settings.executionTimeoutMs },
   );
@@ -106,14 +110,14 @@ export function registerToolList(server: Server, deps: ToolListDeps, { guarded }
 
 export interface ItemMethodDeps {
   readonly enforceRead: (read: UpstreamRead) => Promise<Result>;
-  readonly items: Pick<UpstreamItems, 'list' | 'find' | 'findResource'>;
+  readonly upstreams: { readonly items: Pick<UpstreamItems, 'list' | 'find' | 'findResource'> };
   readonly accepted: Accepted;
 }
 
 /** The lists of these kinds: the items that can be reached and match their accepted description, page by page. */
 function registerLists(
   server: Server,
-  { items, accepted }: ItemMethodDeps,
+  { upstreams: { items }, accepted }: ItemMethodDeps,
   { guarded }: RequestContext,
   kinds: readonly ItemKind[],
 ): void {
@@ -135,7 +139,7 @@ export function registerPromptMethods(server: Server, deps: ItemMethodDeps, cont
   server.setRequestHandler('prompts/get', ({ params }, ctx) =>
     guarded('prompts/get', async () => {
       const { name, arguments: args, _meta: meta } = params;
-      const prompt = await findPrompt(deps.items, name);
+      const prompt = await findPrompt(deps.upstreams.items, name);
       const given = args === undefined ? {} : { arguments: args as JsonObject };
       return (await deps.enforceRead({
         sender: context,
@@ -158,7 +162,7 @@ export function registerResourceMethods(server: Server, deps: ItemMethodDeps, co
   server.setRequestHandler('resources/read', ({ params }, ctx) =>
     guarded('resources/read', async () => {
       const { uri, _meta: meta } = params;
-      const [first, ...others] = await deps.items.findResource(uri);
+      const [first, ...others] = await deps.upstreams.items.findResource(uri);
       if (first === undefined) throw unknownResource(uri);
       return (await deps.enforceRead({
         sender: context,
@@ -180,8 +184,8 @@ export function registerCompletionMethods(server: Server, deps: ItemMethodDeps, 
     sender.guarded('completion/complete', async () => {
       const { ref, argument, context, _meta: meta } = params;
       const item = await (ref.type === 'ref/prompt'
-        ? findPrompt(deps.items, ref.name)
-        : findResource(deps.items, ref.uri));
+        ? findPrompt(deps.upstreams.items, ref.name)
+        : findResource(deps.upstreams.items, ref.uri));
       return (await deps.enforceRead({
         sender,
         of: [item],

@@ -7,11 +7,14 @@ import type { Guarded } from './errors.ts';
 import type { OpenedRound } from '../extensions/sealed-state.ts';
 import { INPUT_METHODS, TASKS_EXTENSION, BAGGAGE_META, TRACEPARENT_META, TRACESTATE_META } from './identifiers.ts';
 
-/** The facts about a request that are known before its message is read. */
-export interface RequestContext {
+/** Who sends a message, and the claims of the verified token. */
+export interface Sender {
   readonly caller: Principal;
-  /** Of the caller's token. */
   readonly claims: JsonObject;
+}
+
+/** The facts about a request that are known before its message is read. */
+export interface RequestContext extends Sender {
   /** Whether the request speaks the present revision, the only one with tasks. */
   readonly isModern: boolean;
   readonly guarded: Guarded;
