@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { pino } from 'pino';
-import { keepPace, ReadingPace } from '../../activities/clients/upstream/reading.ts';
+import { createReadingPace, keepPace } from '../../activities/clients/upstream/reading.ts';
 import { createList } from '../../activities/clients/upstream/list.ts';
 import type { UpstreamPool } from '../../activities/clients/upstream/pool.ts';
 import { openUpstreams, untilFound } from '../support/upstreams.ts';
@@ -138,7 +138,7 @@ it('a stream is read one second ahead, and then at its allowed rate', async () =
   const clock = new ManualClock();
   let read = 0;
   stream.on('data', () => (read += 1));
-  const letGo = keepPace(stream, { pace: new ReadingPace(20, () => (reports += 1), clock), clock });
+  const letGo = keepPace(stream, { pace: createReadingPace(20, () => (reports += 1), clock), clock });
   await waitFor(() => clock.waiting > 0);
   const atOnce = read;
   await clock.advance(10_000);

@@ -12,7 +12,6 @@ import type {
   UpstreamCallOptions,
   UpstreamRelay,
   Upstreams,
-  UpstreamTask,
   UpstreamTool,
 } from '../../../workflows/domain/upstream-ports.ts';
 import { HEADER_MISMATCH, ENCODED_VALUE, MIRROR_HEADER_PREFIX } from '../../../workflows/domain/tools/wire-names.ts';
@@ -60,9 +59,7 @@ export function createCalls(
     const answer: T | Unanswered = await askOnce(connection, request, { ...options, clock, caller, headers }, read);
     // The upstream declares other headers by now. The call is not repeated; the next one is bound to the new list.
     if (answer.kind === 'error' && answer.code === HEADER_MISMATCH) connection?.listLater();
-    const fitted = answer.kind === 'result' ? withoutMisfit(answer, tool, fitsOutput) : undefined;
-    if (fitted !== undefined) log.warn({ upstream, upstreamTool }, 'a structured result breaks its output schema');
-    return fitted ?? answer;
+    return answer.kind === 'result' ? fitting(answer, tool, { fitsOutput, log }) : answer;
   }
 
   return {
@@ -73,10 +70,14 @@ export function createCalls(
       const request = { method, params: { taskId }, conversation };
       const read = (raw: unknown) => readTaskAnswer(method, raw);
       const answer = await askOnce(connection, request, { ...options, clock, caller }, read);
-      if (answer.kind !== 'task') return answer;
-      const task = taskWithoutMisfit(answer.task, known().get(tool), fitsOutput);
-      if (task !== undefined) log.warn({ upstream, tool }, 'a structured result breaks its output schema');
-      return task === undefined ? answer : { kind: 'task', task };
+      if (answer.kind !== 'task' || answer.task.result === undefined) return answer;
+      const ended = {
+        kind: 'result',
+        isError: answer.task.result['isError'] === true,
+        result: answer.task.result,
+      } as const;
+      const { result } = fitting(ended, known().get(tool), { fitsOutput, log });
+      return { kind: 'task', task: { ...answer.task, result } };
     },
   };
 }
@@ -131,34 +132,25 @@ const MISFIT: JsonObject = {
     'A change may have been made; check before trying again.',
 };
 
+type Result = Extract<InvocationResult, { kind: 'result' }>;
+
 /**
- * Of a result that breaks its output schema, all but the structured part, as an error: a client that reads it by the schema would
- * misread it. An error need not have a structured part.
+ * The result; of one that breaks its output schema, all but the structured part, as an error: a client that reads it by the schema
+ * would misread it. An error need not have a structured part.
  *
- * @returns `undefined` when the result fits.
  * @see MCP 2026-07-28, Tools, Output Schema (TOOL-003)
  */
-function withoutMisfit(
-  answer: InvocationResult,
+function fitting(
+  answer: Result,
   tool: UpstreamTool | undefined,
-  fitsOutput: ResultCheck,
-): InvocationResult | undefined {
-  if (answer.kind !== 'result' || tool?.definition['outputSchema'] === undefined) return undefined;
+  { fitsOutput, log }: Pick<CallDeps, 'fitsOutput' | 'log'>,
+): Result {
+  if (tool?.definition['outputSchema'] === undefined) return answer;
   const { structuredContent, content, ...rest } = answer.result;
   const fits = structuredContent === undefined ? answer.isError : fitsOutput(tool, structuredContent);
-  if (fits) return undefined;
+  if (fits) return answer;
+  const { upstream, upstreamName: upstreamTool, name } = tool;
+  log.warn({ upstream, upstreamTool, tool: name }, 'a structured result breaks its output schema');
   const blocks = [...((content ?? []) as readonly Json[]), MISFIT];
   return { kind: 'result', isError: true, result: { ...rest, content: blocks, isError: true } };
-}
-
-/** The same of the result of a task. */
-function taskWithoutMisfit(
-  task: UpstreamTask,
-  tool: UpstreamTool | undefined,
-  fitsOutput: ResultCheck,
-): UpstreamTask | undefined {
-  const { result } = task;
-  if (result === undefined) return undefined;
-  const fitted = withoutMisfit({ kind: 'result', isError: result['isError'] === true, result }, tool, fitsOutput);
-  return fitted?.kind === 'result' ? { ...task, result: fitted.result } : undefined;
 }

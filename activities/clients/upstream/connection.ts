@@ -5,7 +5,7 @@ import { ProgramStart } from './program.ts';
 import { scheduleAttempts } from './reconnection.ts';
 import { connectClient, createClient } from './sdk-client.ts';
 import { createCredentials, hasCredentials, NO_CREDENTIALS, type Credentials } from './credentials.ts';
-import { Exchange, ProgressNotices, sendOnce, type SendingLimits } from './request.ts';
+import { createProgressNotices, Exchange, sendOnce, type SendingLimits } from './request.ts';
 import { createList, type UpstreamList } from './list.ts';
 import { gatherChanges, hearChanges, type Changed, type Hearing } from './notices.ts';
 import { createTransport, type UpstreamServer } from './transport.ts';
@@ -38,7 +38,7 @@ export class UpstreamConnection {
   /** Requests that wait for their answers, those for lists not counted. */
   #underWay = 0;
   readonly #tools: UpstreamList;
-  readonly #progress = new ProgressNotices();
+  readonly #progress = createProgressNotices();
   readonly #changes: Readonly<Record<Changed, ReturnType<typeof gatherChanges>>>;
 
   /** `onChanged` is called after each new list of tools, and when another list may have changed. */

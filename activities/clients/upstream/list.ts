@@ -2,6 +2,7 @@ import * as z from 'zod';
 import type { Clock } from '../../../apps/shared/clock.ts';
 import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import { sha256 } from '../../../apps/shared/crypto.ts';
+import type { UpstreamLimits } from './reading.ts';
 
 /** A list whose pages are empty could go on for ever. */
 const MAX_PAGES = 1_000;
@@ -10,13 +11,7 @@ const LEAST_MS = 1_000;
 /** A list is good for so many times as long as reading it took: no upstream makes us spend more than a fifth of the time on it. */
 export const REST = 4;
 
-interface ListLimits {
-  /** Bytes of the whole list. */
-  readonly maxMessageBytes: number;
-  readonly maxListItems: number;
-  /** Seconds after which a list is read anew before it is used. */
-  readonly maxListAgeSeconds: number;
-}
+type ListLimits = Pick<UpstreamLimits, 'maxMessageBytes' | 'maxListItems' | 'maxListAgeSeconds'>;
 
 /** How a kind of item is listed: `member` of the answers to `method` holds items that have a text at `key`. */
 export interface Listed {

@@ -5,10 +5,21 @@ import { MAX_LEVELS } from '../../../workflows/domain/faithful-json.ts';
 /** The code of JSON-RPC for an answer that cannot be given. */
 export const INTERNAL_ERROR = -32_603;
 
-export interface MessageLimits {
+/** Limits on reading one upstream. Messages beyond them are not read, and only its own calls fail. */
+export interface UpstreamLimits {
+  /** Bytes of one message: a line, an event, an answer, a whole list. */
   readonly maxMessageBytes: number;
+  /** Members of objects and elements of lists in one message. */
   readonly maxMessageMembers: number;
+  /** Tools that it may list; likewise prompts, resources and resource templates. */
+  readonly maxListItems: number;
+  /** Seconds after which one of its lists is read anew before it is used. Zero: before each use. */
+  readonly maxListAgeSeconds: number;
+  /** Messages read in a second. */
+  readonly maxMessagesPerSecond: number;
 }
+
+export type MessageLimits = Pick<UpstreamLimits, 'maxMessageBytes' | 'maxMessageMembers'>;
 
 /** A message that arrived and is not read. Its text goes on where "the answer" ends. */
 export class UnreadableMessage extends Error {
@@ -103,43 +114,34 @@ export const LINE_END = 0x0a;
 
 /**
  * The pace of reading one upstream: a second's worth of messages at once, and after that no more than so many in a second. Faster
- * messages wait at the upstream, which slows it down. Nothing is lost, and no other upstream waits.
+ * messages wait at the upstream, which slows it down. Nothing is lost, and no other upstream waits. `onTooFast` is called when the
+ * upstream has to wait, at most once a minute.
  */
-export class ReadingPace {
-  readonly #perSecond: number;
-  readonly #onTooFast: () => void;
-  readonly #clock: Clock;
+export function createReadingPace(perSecond: number, onTooFast: () => void, clock: Clock) {
   /** Messages that were read ahead of the pace. */
-  #ahead = 0;
-  #countedAt: number;
-  #reportedAt = Number.NEGATIVE_INFINITY;
-
-  /** `onTooFast` is called when the upstream has to wait, at most once a minute. */
-  constructor(perSecond: number, onTooFast: () => void, clock: Clock) {
-    this.#perSecond = perSecond;
-    this.#onTooFast = onTooFast;
-    this.#clock = clock;
-    this.#countedAt = clock.monotonicMs();
-  }
-
-  /** Counts a chunk that was read. Answers the pause before the next one, in milliseconds. */
-  pauseAfter(chunk: Buffer): number {
-    const now = this.#clock.monotonicMs();
-    const elapsed = ((now - this.#countedAt) / 1_000) * this.#perSecond;
-    this.#ahead = Math.max(0, this.#ahead - elapsed) + linesIn(chunk) + chunk.length / BYTES_PER_MESSAGE;
-    this.#countedAt = now;
-    const over = this.#ahead - this.#perSecond;
-    if (over <= 0) return 0;
-    if (now - this.#reportedAt > REPORT_MS) {
-      this.#reportedAt = now;
-      this.#onTooFast();
-    }
-    return (over / this.#perSecond) * 1_000;
-  }
+  let ahead = 0;
+  let countedAt = clock.monotonicMs();
+  let reportedAt = Number.NEGATIVE_INFINITY;
+  return {
+    /** Counts a chunk that was read. Answers the pause before the next one, in milliseconds. */
+    pauseAfter(chunk: Buffer): number {
+      const now = clock.monotonicMs();
+      const elapsed = ((now - countedAt) / 1_000) * perSecond;
+      ahead = Math.max(0, ahead - elapsed) + linesIn(chunk) + chunk.length / BYTES_PER_MESSAGE;
+      countedAt = now;
+      const over = ahead - perSecond;
+      if (over <= 0) return 0;
+      if (now - reportedAt > REPORT_MS) {
+        reportedAt = now;
+        onTooFast();
+      }
+      return (over / perSecond) * 1_000;
+    },
+  };
 }
 
 export interface Reading extends MessageLimits {
-  readonly pace: ReadingPace;
+  readonly pace: ReturnType<typeof createReadingPace>;
   readonly clock: Clock;
   readonly onUnreadable: (why: UnreadableMessage) => void;
 }
@@ -152,7 +154,7 @@ function linesIn(chunk: Buffer): number {
 }
 
 /** Holds a stream, which is read by its events, to this pace. Answers how to release it for good. */
-export function keepPace(stream: Readable, { pace, clock }: { pace: ReadingPace; clock: Clock }): () => void {
+export function keepPace(stream: Readable, { pace, clock }: Pick<Reading, 'pace' | 'clock'>): () => void {
   let cancel: Cancel | undefined;
   const goOn = () => {
     cancel = undefined;

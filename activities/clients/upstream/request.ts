@@ -198,32 +198,26 @@ const PROGRESS = 'notifications/progress';
  * Hands progress notices to the listeners of their requests. The SDK does so, too, and forgets a listener as soon as the answer
  * arrives: a notice that comes in one piece with the answer would be lost.
  */
-export class ProgressNotices {
-  readonly #listeners = new Map<string, (progress: Progress) => void>();
-  #tokens = 0;
+export function createProgressNotices() {
+  const listeners = new Map<string, (progress: Progress) => void>();
+  let tokens = 0;
+  return {
+    hear: (client: Client) =>
+      client.setNotificationHandler(PROGRESS, ({ params: { progressToken, progress, total, message } }) =>
+        listeners.get(String(progressToken))?.({
+          progress,
+          ...(total !== undefined && { total }),
+          ...(message !== undefined && { message }),
+        }),
+      ),
 
-  hear(client: Client): void {
-    client.setNotificationHandler(PROGRESS, ({ params: { progressToken, progress, total, message } }) =>
-      this.#listeners.get(String(progressToken))?.({
-        progress,
-        ...(total !== undefined && { total }),
-        ...(message !== undefined && { message }),
-      }),
-    );
-  }
-
-  /** The parameters with which progress is asked for, and how to stop listening. Unchanged parameters without a listener. */
-  expect(
-    params: JsonObject,
-    listener: ((progress: Progress) => void) | undefined,
-  ): { readonly asking: JsonObject; readonly forget: () => void } {
-    if (listener === undefined) return { asking: params, forget: () => undefined };
-    const token = `progress-${(this.#tokens += 1)}`;
-    this.#listeners.set(token, listener);
-    const meta = params['_meta'] as JsonObject | undefined;
-    return {
-      asking: { ...params, _meta: { ...meta, progressToken: token } },
-      forget: () => void this.#listeners.delete(token),
-    };
-  }
+    /** The parameters with which progress is asked for, and how to stop listening. Unchanged parameters without a listener. */
+    expect(params: JsonObject, listener: ((progress: Progress) => void) | undefined) {
+      if (listener === undefined) return { asking: params, forget: () => undefined };
+      const token = `progress-${(tokens += 1)}`;
+      listeners.set(token, listener);
+      const asking: JsonObject = { ...params, _meta: { ...objectOf(params['_meta']), progressToken: token } };
+      return { asking, forget: () => void listeners.delete(token) };
+    },
+  };
 }

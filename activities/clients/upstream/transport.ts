@@ -8,29 +8,16 @@ import { Agent, request, type Dispatcher } from 'undici';
 import type { Clock } from '../../../apps/shared/clock.ts';
 import {
   MessageShape,
-  ReadingPace,
+  createReadingPace,
   tooLarge,
   type MessageLimits,
   type Reading,
   type UnreadableMessage,
+  type UpstreamLimits,
 } from './reading.ts';
 import type { Credentials, HttpUpstream } from './credentials.ts';
 import { Exchange } from './request.ts';
 import { createProgramTransport, type ProgramStart, type UpstreamProgram } from './program.ts';
-
-/** Limits on reading one upstream. Messages beyond them are not read, and only its own calls fail. */
-interface UpstreamLimits {
-  /** Bytes of one message: a line, an event, an answer, a whole list. */
-  readonly maxMessageBytes: number;
-  /** Members of objects and elements of lists in one message. */
-  readonly maxMessageMembers: number;
-  /** Tools that it may list; likewise prompts, resources and resource templates. */
-  readonly maxListItems: number;
-  /** Seconds after which one of its lists is read anew before it is used. Zero: before each use. */
-  readonly maxListAgeSeconds: number;
-  /** Messages read in a second. */
-  readonly maxMessagesPerSecond: number;
-}
 
 /** An upstream MCP server as the configuration names it: a program to start, or an address. */
 export type UpstreamServer = { readonly limits: UpstreamLimits } & UpstreamAddress;
@@ -48,14 +35,14 @@ export function createTransport(
       { maxMessagesPerSecond },
       'the upstream sends more messages than limits.maxMessagesPerSecond; it has to wait',
     );
-  const pace = new ReadingPace(maxMessagesPerSecond, onTooFast, clock);
+  const pace = createReadingPace(maxMessagesPerSecond, onTooFast, clock);
   const onUnreadable = ({ message: why }: UnreadableMessage) =>
     log.warn({ why }, 'the upstream sent a message that cannot be read; the call that it may have been about fails');
   const reading: Reading = { maxMessageBytes, maxMessageMembers, pace, clock, onUnreadable };
   if (!('url' in server)) return createProgramTransport(server, { reading, start: program }, log);
-  const asides = new Asides();
+  const enterAside = createAsides();
   return new StreamableHTTPClientTransport(new URL(server.url), {
-    fetch: (url, init) => fetchOnce({ reading, credentials, asides }, url, init),
+    fetch: (url, init) => fetchOnce({ reading, credentials, enterAside }, url, init),
   });
 }
 
@@ -65,22 +52,23 @@ const agent = new Agent({ headersTimeout: 0, bodyTimeout: 0 });
 /** More than an upstream with working answers needs. */
 const MAX_ASIDES = 16;
 
-/** Requests to one upstream that are no calls: notices, streams of notices, answers to what it asks. */
-class Asides {
-  #open = 0;
-
-  /** Answers how to leave again. Throws when too many are open: an upstream that takes no answer would hold a connection for each. */
-  enter(): () => void {
-    if (this.#open >= MAX_ASIDES) throw new Error('the upstream does not take what it asked for');
-    this.#open += 1;
-    return () => void (this.#open -= 1);
-  }
+/**
+ * Counts the requests to one upstream that are no calls: notices, streams of notices, answers to what it asks. Answers how to leave again.
+ * Throws when too many are open: an upstream that takes no answer would hold a connection for each.
+ */
+function createAsides(): () => () => void {
+  let open = 0;
+  return () => {
+    if (open >= MAX_ASIDES) throw new Error('the upstream does not take what it asked for');
+    open += 1;
+    return () => void (open -= 1);
+  };
 }
 
 interface Sending {
   readonly reading: Reading;
   readonly credentials: Credentials;
-  readonly asides: Asides;
+  readonly enterAside: () => () => void;
 }
 
 /**
@@ -88,7 +76,7 @@ interface Sending {
  * place that is not configured, or send the call twice.
  */
 async function fetchOnce(
-  { reading, credentials, asides }: Sending,
+  { reading, credentials, enterAside }: Sending,
   url: string | URL,
   init: RequestInit = {},
 ): Promise<Response> {
@@ -96,7 +84,7 @@ async function fetchOnce(
   const sent: Record<string, string> = { 'accept-encoding': 'identity' };
   const own = exchange?.headers ?? (await credentials.headers());
   for (const part of [own, init.headers]) new Headers(part).forEach((value, name) => (sent[name] = value));
-  const onEnd = exchange === undefined ? asides.enter() : undefined;
+  const onEnd = exchange === undefined ? enterAside() : undefined;
   const answer = await whileWanted({ signals: [init.signal, exchange?.over], onEnd }, (signal) =>
     request(url, {
       method: (init.method ?? 'GET') as 'GET' | 'POST' | 'DELETE',
