@@ -42,8 +42,7 @@ const vote = z
     ...(castBy && { castBy }),
     ...(lapsed && { hasLapsed: true }),
   }));
-const client = z.object({ client: text }).transform(({ client: name }) => ({ client: name }));
-const canceller = z.union([person.transform((by: StatedPerson) => ({ by })), client]);
+const canceller = z.union([person.transform((by: StatedPerson) => ({ by })), z.object({ client: text })]);
 
 const statement = z
   .object({
@@ -73,14 +72,11 @@ const statement = z
     };
   });
 
-/** The request and the status that a statement has to be about. */
-interface StatedOf {
-  readonly accessRequestId: string;
-  readonly status: ResolutionStatement['status'];
-}
-
 /** The statement in an answer; undefined when it has no readable one, or one about another request or another status. */
-function readStatement(answer: HttpAnswer, of: StatedOf): ResolutionStatement | undefined {
+function readStatement(
+  answer: HttpAnswer,
+  of: { accessRequestId: string; status: ResolutionStatement['status'] },
+): ResolutionStatement | undefined {
   if (answer.status !== 200 || answer.text.length > MAX_LENGTH) return undefined;
   const parsed = statement.safeParse(readJson(answer));
   if (!parsed.success) return undefined;

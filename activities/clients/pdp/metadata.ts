@@ -71,6 +71,8 @@ export function metadataUrl(pdpUrl: string): string {
   return `${origin}${WELL_KNOWN}${withoutSlash(pathname)}`;
 }
 
+const CORRECT_OR_IGNORE = 'correct the policy decision point, or set pdp.metadata to "ignored"';
+
 const withoutSlash = (text: string) => text.replace(/\/+$/, '');
 
 function byDefault(pdpUrl: string): PdpDescription {
@@ -98,18 +100,13 @@ function parse(text: string): JsonObject {
   try {
     return objectOf(parseAnswer(text) as Json);
   } catch {
-    throw unusable('is not JSON', 'correct the policy decision point, or set pdp.metadata to "ignored"');
+    throw unusable('is not JSON', CORRECT_OR_IGNORE);
   }
 }
 
 function describe(document: unknown, { pdpUrl, isTrusted }: PdpMetadataOptions): PdpDescription {
   const parsed = metadataBody.safeParse(document);
-  if (!parsed.success) {
-    throw unusable(
-      'has no members that can be used',
-      'correct the policy decision point, or set pdp.metadata to "ignored"',
-    );
-  }
+  if (!parsed.success) throw unusable('has no members that can be used', CORRECT_OR_IGNORE);
   const { data } = parsed;
   const { policy_decision_point: identity, access_evaluation_endpoint: evaluation } = data;
   // Nothing in it is used (AZ-MD-06).
