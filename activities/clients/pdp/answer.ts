@@ -165,15 +165,11 @@ function readOffer(context: DenialContext, addresses: Addresses): AccessRequestO
   const parsed = offerBody.safeParse(context.access_request);
   if (!parsed.success) return undefined;
   const { template, expires_at: expiresAt, binding_token: bindingToken } = parsed.data;
-  const { endpoint = addresses.accessRequests, request_schema_url: requestSchemaUrl } = parsed.data;
-  const { trust } = addresses;
-  const { request_catalogs_url: requestCatalogsUrl } = parsed.data;
+  const { request_schema_url: requestSchemaUrl, request_catalogs_url: requestCatalogsUrl } = parsed.data;
+  const { endpoint = addresses.accessRequests } = parsed.data;
   if (bindingToken === undefined && context.evaluation_id === undefined) return undefined;
-  if (endpoint === undefined || !trust.accessRequests(endpoint)) return undefined;
-  if (requestSchemaUrl !== undefined && !trust.documents(requestSchemaUrl)) return undefined;
-  if (requestCatalogsUrl !== undefined && !(requestSchemaUrl && trust.documents(requestCatalogsUrl))) {
-    return undefined;
-  }
+  if (endpoint === undefined || foreignAddressOf(parsed.data, addresses) !== undefined) return undefined;
+  if (requestCatalogsUrl !== undefined && requestSchemaUrl === undefined) return undefined;
   return {
     expiresAt,
     endpoint,
@@ -188,12 +184,13 @@ function readOffer(context: DenialContext, addresses: Addresses): AccessRequestO
 export function foreignAddressIn(body: unknown, addresses: Addresses): Record<string, unknown> | undefined {
   const { context } = body as { context?: { access_request?: Record<string, unknown> | null } | null };
   const offer = context?.access_request;
-  if (typeof offer !== 'object' || offer === null) return undefined;
-  const { endpoint = addresses.accessRequests, request_schema_url: schema } = offer;
-  const { request_catalogs_url: catalogs } = offer;
-  const { trust } = addresses;
-  const isForeign = (url: unknown) => typeof url !== 'string' || !trust.documents(url);
+  return typeof offer === 'object' && offer !== null ? foreignAddressOf(offer, addresses) : undefined;
+}
+
+function foreignAddressOf(offer: Readonly<Record<string, unknown>>, { accessRequests, trust }: Addresses) {
+  const { endpoint = accessRequests, request_schema_url: schema, request_catalogs_url: catalogs } = offer;
+  const isForeign = (url: unknown) => url !== undefined && (typeof url !== 'string' || !trust.documents(url));
   if (typeof endpoint !== 'string' || !trust.accessRequests(endpoint)) return { endpoint: endpoint ?? 'none' };
-  if (schema !== undefined && isForeign(schema)) return { schema };
-  return catalogs !== undefined && isForeign(catalogs) ? { catalogs } : undefined;
+  if (isForeign(schema)) return { schema };
+  return isForeign(catalogs) ? { catalogs } : undefined;
 }
