@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import type { GatedCallState } from '../../workflows/domain/gated-call/gated-call.ts';
+import type { OpenCall } from '../../workflows/domain/ports.ts';
 import { callFunction, query, WITHOUT_FLUSH } from './query.ts';
 
 // now() is fixed for a statement, so an index can be searched for it.
@@ -42,17 +42,6 @@ export function createDuePolls(pool: Pool, { minMs, maxMs }: { minMs: number; ma
     /** Has the workflow of the call signalled, which reads the resolution for itself. */
     enqueueSignal: (gatedCallId: string): Promise<void> => callFunction(pool, 'enqueue-signal', { call: gatedCallId }),
   };
-}
-
-/** A gated call that has not ended, and whose first access request was submitted. */
-interface OpenCall {
-  readonly id: string;
-  readonly state: GatedCallState;
-  readonly generation: number;
-  /** Deadline of its state, in milliseconds since 1970. */
-  readonly deadlineMs: number;
-  /** The same, to the microsecond: together with the id, its place in the order of pages. */
-  readonly due: string;
 }
 
 // The first condition is implied by the second; it lets the index of deadlines be used, which holds open calls only.

@@ -149,6 +149,17 @@ export type RecentRequest = Pick<GatedCallView, 'requestRef' | 'state' | 'tool' 
   readonly ageSeconds: number;
 };
 
+/** A gated call that has not ended, and whose first access request was submitted. */
+export interface OpenCall {
+  readonly id: string;
+  readonly state: GatedCallState;
+  readonly generation: number;
+  /** Deadline of its state, in milliseconds since 1970, by the database's clock. */
+  readonly deadlineMs: number;
+  /** The same, to the microsecond: together with the id, its place in the order of pages. */
+  readonly due: string;
+}
+
 /** The stored gated calls, as the gateway needs them. Throws `ERR_DATABASE_UNAVAILABLE`. */
 export interface GatedCalls {
   /** Once the signal has fired, nothing is opened any more. A call that is committed by then stays. */

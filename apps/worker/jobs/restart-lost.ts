@@ -1,21 +1,14 @@
 import type { Logger } from 'pino';
 import { type GatedCallState, isTerminal, workerCanProceed } from '../../../workflows/domain/gated-call/gated-call.ts';
+import type { OpenCall } from '../../../workflows/domain/ports.ts';
 import { gatedCallWorkflowId } from '../../../workflows/messages.ts';
 import type { Clock } from '../../shared/clock.ts';
 import type { Running } from '../../shared/lifecycle.ts';
 import { fewAtATime, startRounds } from '../../shared/maintenance/rounds.ts';
 import { WHEN_STUCK, type GatedCallWorkflows, type Started } from '../../shared/temporal/gated-call-workflows.ts';
 
-/** The progress of a call. Its deadline is that of its state, in milliseconds since 1970, by the database's clock. */
-export interface StartedCall {
-  readonly id: string;
-  readonly state: GatedCallState;
-  readonly generation: number;
-  readonly deadlineMs: number;
-}
-
-/** `due` is the deadline to the microsecond, for the order of pages. */
-type OpenCall = StartedCall & { readonly due: string };
+/** The progress of a call. */
+export type StartedCall = Omit<OpenCall, 'due'>;
 
 interface RestartLostOptions {
   readonly calls: {
