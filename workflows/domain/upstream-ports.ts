@@ -63,7 +63,8 @@ export interface UpstreamItem extends UpstreamThing {
 }
 
 /** The methods that a caller may use on them. They cannot wait for an approval. */
-export type ReadMethod = 'prompts/get' | 'resources/read' | 'completion/complete';
+export const READ_METHODS = ['prompts/get', 'resources/read', 'completion/complete'] as const;
+export type ReadMethod = (typeof READ_METHODS)[number];
 
 /** The prompts and resources of the upstreams. A name, address or template that two upstreams claim belongs to neither. */
 export interface UpstreamItems {
@@ -184,7 +185,8 @@ export type UpstreamTask = JsonObject & {
 /** How a call ended whose client waits, and can be asked or hold a task. */
 export type RelayedAnswer = InvocationResult | UpstreamRound | { readonly kind: 'task'; readonly task: UpstreamTask };
 
-export type TaskMethod = 'tasks/get' | 'tasks/update' | 'tasks/cancel';
+export const TASK_METHODS = ['tasks/get', 'tasks/update', 'tasks/cancel'] as const;
+export type TaskMethod = (typeof TASK_METHODS)[number];
 
 export interface TaskRequest {
   readonly upstream: string;

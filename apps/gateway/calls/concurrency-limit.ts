@@ -21,9 +21,3 @@ export function createConcurrencyLimit({ perSubject, overall }: { perSubject: nu
     },
   };
 }
-
-/** Calls `act` when the signal fires, or at once if it has fired. */
-export function onAbort(signal: AbortSignal, act: () => void): void {
-  if (signal.aborted) act();
-  else signal.addEventListener('abort', act, { once: true });
-}

@@ -3,6 +3,7 @@ import type { EvaluationRequest, Resource } from '../../../workflows/domain/auth
 import { type Json, type JsonObject, objectOf, ownProperty } from '../../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import type { PolicyDecisionPoint } from '../../../workflows/domain/ports.ts';
+import { READ_METHODS, TASK_METHODS } from '../../../workflows/domain/upstream-ports.ts';
 import { MappingError } from '../../shared/coaz/json-of.ts';
 import { SUBJECT_TYPE } from '../../shared/coaz/resolve.ts';
 import type { Config } from '../../shared/config/config.ts';
@@ -70,10 +71,7 @@ function audienceOf({ claims }: Sender, own: string): string {
 export type MethodGate = (asked: unknown, auth: AuthInfo | undefined) => Promise<Response | undefined>;
 
 /** Decided on later, when their tool or item is known, or the owner of their task (PRJ-21). */
-const DECIDED_ON_LATER: readonly string[] = [
-  ...['tools/call', 'prompts/get', 'resources/read', 'completion/complete'],
-  ...['tasks/get', 'tasks/update', 'tasks/cancel'],
-];
+const DECIDED_ON_LATER: readonly string[] = ['tools/call', ...READ_METHODS, ...TASK_METHODS];
 
 /** Asks about every request that is not decided on later, even if its method is unknown. @see COAZ, PEP Behavior (COAZ-PP-01) */
 export function createMethodGate(deps: {

@@ -12,7 +12,7 @@ import type { GatedCalls } from '../../../workflows/domain/ports.ts';
 import { subjectKey, type Principal } from '../../../workflows/domain/principal.ts';
 import { callerOf } from '../mcp/authentication.ts';
 import { guard, errorResponse, tooManyRequests } from '../wire/errors.ts';
-import { onAbort, type ConcurrencyLimit } from '../calls/concurrency-limit.ts';
+import type { ConcurrencyLimit } from '../calls/concurrency-limit.ts';
 import { INVALID_PARAMS, LISTEN } from '../wire/identifiers.ts';
 import { listenRequest, MAX_TASKS_PER_SUBSCRIPTION, subscribedTasks } from '../wire/schemas.ts';
 import { missingTasksCapability } from '../wire/sdk-overlay.ts';
@@ -81,7 +81,8 @@ export function createSubscriptions(deps: SubscriptionDeps): ServeSubscription {
       const served = serveSubscription(deps, { id, caller, capabilities, tasks, expiresAt, standard });
       void served.closed.then(() => slot.release());
       // At a stop the stream ends with a result, as the draft asks.
-      onAbort(slot.closing, served.end);
+      if (slot.closing.aborted) served.end();
+      else slot.closing.addEventListener('abort', served.end, { once: true });
       return served.response;
     } catch (error) {
       slot.release();
@@ -189,16 +190,10 @@ async function report(deps: SubscriptionDeps, of: Subscription, stream: EventStr
 }
 
 /** The standard notifications of a subscription, as the SDK sends them. */
-interface StandardStream {
-  /** The part of the filter that the SDK serves. */
-  readonly honored: Readonly<Record<string, unknown>>;
-  /** Forwards each notification until the stream ends. */
-  relay(to: (notification: object) => Promise<void>): Promise<void>;
-  cancel(): Promise<void>;
-}
+type StandardStream = Awaited<ReturnType<typeof readStandardStream>>;
 
 /** Reads the SDK's answer to `subscriptions/listen`. Its first message is the acknowledgement. */
-async function readStandardStream(answer: Response): Promise<StandardStream> {
+async function readStandardStream(answer: Response) {
   if (answer.body === null) throw new Error('the protocol layer gave an empty answer to a subscription');
   const reader = answer.body
     .pipeThrough(new TextDecoderStream())
@@ -212,8 +207,10 @@ async function readStandardStream(answer: Response): Promise<StandardStream> {
   };
   const acknowledged = await next();
   return {
+    /** The part of the filter that the SDK serves. */
     honored: acknowledged?.params?.notifications ?? {},
-    async relay(to) {
+    /** Forwards each notification until the stream ends. */
+    async relay(to: (notification: object) => Promise<void>): Promise<void> {
       for (let message = await next(); message?.method !== undefined; message = await next()) await to(message);
     },
     cancel: () => reader.cancel().catch(() => undefined),

@@ -5,6 +5,7 @@ import type { Json, JsonObject } from '../../../workflows/domain/canonical-json.
 import { mirroredValue, type MirroredArgument } from '../../../workflows/domain/tools/mirrored-arguments.ts';
 import { ENCODED_VALUE, HEADER_MISMATCH, MIRROR_HEADER_PREFIX } from './identifiers.ts';
 import type { Principal } from '../../../workflows/domain/principal.ts';
+import { TASK_METHODS } from '../../../workflows/domain/upstream-ports.ts';
 
 /** RFC 9110 allows other bytes, but not their encoding. */
 const READABLE = /^[\t\x20-\x7e]*$/;
@@ -77,7 +78,7 @@ export const withStatusFor = (request: Request, answer: Response): Response =>
 
 const NAME_HEADER = 'mcp-name';
 /** Methods whose task id a client must also send in the header. @see SEP-2663, Routing headers */
-const TASK_METHODS: ReadonlySet<unknown> = new Set(['tasks/get', 'tasks/update', 'tasks/cancel']);
+const ROUTED: ReadonlySet<unknown> = new Set(TASK_METHODS);
 /** Each client is logged once. */
 const MAX_CLIENTS = 1_000;
 
@@ -93,7 +94,7 @@ export function completesTaskHeaders(log: Logger): CompleteTaskHeader {
   return (request, asked, caller) => {
     const { method, params } = (asked ?? {}) as { method?: unknown; params?: { taskId?: unknown } | null };
     const taskId = params?.taskId;
-    if (!TASK_METHODS.has(method) || typeof taskId !== 'string' || request.headers.has(NAME_HEADER)) return;
+    if (!ROUTED.has(method) || typeof taskId !== 'string' || request.headers.has(NAME_HEADER)) return;
     const { start, end } = ENCODED_VALUE;
     request.headers.set(NAME_HEADER, `${start}${Buffer.from(taskId).toString('base64')}${end}`);
     const { issuer, clientId } = caller();

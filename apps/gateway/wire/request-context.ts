@@ -116,27 +116,18 @@ export function askedBy({ isModern }: { readonly isModern: boolean }, ctx: Serve
  * Sends progress and log messages to the client before the answer, on the stream of the answer. Logging is deprecated in the present
  * revision, so its clients get no log messages. A message that cannot be sent is lost: the client has gone, or has its answer.
  */
-export const onItsWay = ({ isModern }: Pick<RequestContext, 'isModern'>, ctx: ServerContext) => ({
-  onProgress: progressTo(ctx),
-  onLog: isModern ? undefined : logsTo(ctx),
-});
-
-/** Uses the client's progress token. `undefined` if the client sent none. */
-function progressTo({ mcpReq }: ServerContext): ((progress: Progress) => void) | undefined {
+export function onItsWay({ isModern }: Pick<RequestContext, 'isModern'>, { mcpReq }: ServerContext) {
+  const send = (notification: Parameters<typeof mcpReq.notify>[0]) =>
+    void mcpReq.notify(notification).catch(() => undefined);
   const progressToken = mcpReq._meta?.progressToken;
-  if (progressToken === undefined) return undefined;
-  return (progress) => {
-    const params = { ...progress, progressToken };
-    mcpReq.notify({ method: 'notifications/progress', params }).catch(() => undefined);
-  };
-}
-
-function logsTo({ mcpReq }: ServerContext): (message: LogMessage) => void {
-  return ({ level, ...message }) => {
-    // The SDK checked the level when the message arrived.
-    const params = { level: level as LoggingLevel, ...message };
-    mcpReq.notify({ method: 'notifications/message', params }).catch(() => undefined);
-  };
+  const onProgress =
+    progressToken === undefined
+      ? undefined
+      : (progress: Progress) => send({ method: 'notifications/progress', params: { ...progress, progressToken } });
+  // The SDK checked the level when the message arrived.
+  const onLog = ({ level, ...message }: LogMessage) =>
+    send({ method: 'notifications/message', params: { level: level as LoggingLevel, ...message } });
+  return { onProgress, onLog: isModern ? undefined : onLog };
 }
 
 /**
