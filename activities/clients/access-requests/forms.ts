@@ -201,10 +201,7 @@ function optionOf(item: Json, { valuePath, labelPath }: CatalogReference): Optio
   return { const: value, title: (typeof label === 'string' ? shownText(label, MAX_TITLE) : undefined) ?? value };
 }
 
-async function fetchJson(
-  url: string,
-  of: Timing & { timeoutMs?: number; credential?: Credential },
-): Promise<{ json: unknown; length: number }> {
+async function fetchJson(url: string, of: Omit<Fetching, 'what'>): Promise<{ json: unknown; length: number }> {
   const answer = await fetchRequestDocument(url, { what: 'a catalog of an access request', ...of });
   if (answer.status !== 200)
     throw new Unusable(`a catalog, or the document that names it, was answered with ${answer.status}`);

@@ -18,17 +18,12 @@ import { INPUT_METHODS } from '../../../workflows/domain/tools/wire-names.ts';
 /** The name of the software that answered. In a result that we hand on, it would pass for ours. */
 const SERVER_INFO_META = 'io.modelcontextprotocol/serverInfo';
 
-const toolResult = z.looseObject({
-  resultType: z.literal('complete').optional(),
+const meta = z.record(z.string(), z.unknown()).optional();
+const readResult = z.looseObject({ resultType: z.literal('complete').optional(), _meta: meta });
+const toolResult = readResult.extend({
   content: z.array(z.looseObject({ type: z.string() })).optional(),
   structuredContent: z.unknown().optional(),
   isError: z.boolean().optional(),
-  _meta: z.record(z.string(), z.unknown()).optional(),
-});
-
-const readResult = z.looseObject({
-  resultType: z.literal('complete').optional(),
-  _meta: z.record(z.string(), z.unknown()).optional(),
 });
 const READ_RESULTS = {
   'prompts/get': readResult.extend({ messages: z.array(z.looseObject({ role: z.string(), content: z.unknown() })) }),
@@ -119,7 +114,6 @@ const isRefusal = (status: number | undefined) => status !== undefined && status
 const MAX_STATE_LENGTH = 16_384;
 const MAX_NAME_LENGTH = 256;
 
-const meta = z.record(z.string(), z.unknown()).optional();
 const inputRequests = z.record(
   z.string().min(1).max(MAX_NAME_LENGTH),
   z.looseObject({ method: z.enum(Object.values(INPUT_METHODS)), params: z.looseObject({}).optional() }),

@@ -20,8 +20,7 @@ import { Exchange } from './request.ts';
 import { createProgramTransport, type ProgramStart, type UpstreamProgram } from './program.ts';
 
 /** An upstream MCP server as the configuration names it: a program to start, or an address. */
-export type UpstreamServer = { readonly limits: UpstreamLimits } & UpstreamAddress;
-type UpstreamAddress = UpstreamProgram | HttpUpstream;
+export type UpstreamServer = { readonly limits: UpstreamLimits } & (UpstreamProgram | HttpUpstream);
 
 /** A fresh, unconnected transport. A program inherits only harmless variables, never our own environment. */
 export function createTransport(
