@@ -1,23 +1,7 @@
-/** Every state of a gated call, in the order of its life. The last six are ends. */
-export const GATED_CALL_STATES = [
-  'preparing',
-  'pending',
-  'input_required',
-  'granted',
-  'claimed',
-  'executed',
-  'execution_error',
-  'outcome_unknown',
-  'denied',
-  'cancelled',
-  'failed',
-] as const;
-
-export type GatedCallState = (typeof GATED_CALL_STATES)[number];
-
 /**
- * The table of transitions. The database holds the same table and refuses everything else. `failed`, `denied` and
- * `cancelled` cannot be reached once execution is claimed (SEP-2848, Lifecycle and Cancellation).
+ * The states of a gated call in the order of its life, the last six of which are ends, and the transitions from each. The database holds the
+ * same table and refuses everything else. `failed`, `denied` and `cancelled` cannot be reached once execution is claimed (SEP-2848,
+ * Lifecycle and Cancellation).
  */
 export const TRANSITIONS = {
   preparing: ['pending', 'denied', 'cancelled', 'failed'],
@@ -31,11 +15,15 @@ export const TRANSITIONS = {
   denied: [],
   cancelled: [],
   failed: [],
-} as const satisfies Record<GatedCallState, readonly GatedCallState[]>;
+} as const;
+
+export type GatedCallState = keyof typeof TRANSITIONS;
+export const GATED_CALL_STATES = Object.keys(TRANSITIONS) as GatedCallState[];
 
 /** Whether a gated call in this state is over; such a state never changes. */
 export function isTerminal(state: GatedCallState): boolean {
-  return TRANSITIONS[state].length === 0;
+  const next: readonly GatedCallState[] = TRANSITIONS[state];
+  return next.length === 0;
 }
 
 /** Whether the worker can move a gated call in this state on by itself, without a resolution or an answer. */
