@@ -52,13 +52,12 @@ export function ineligibilityOf(
   return isEligible ? undefined : 'not_eligible';
 }
 
-interface Surroundings {
-  readonly asked: Pick<Asked, 'requester'>;
-  readonly people: People;
-}
-
 /** Whether a person belongs to an electorate, and has not left. */
-export function belongsTo(electorate: Electorate, approver: Approver, { asked, people }: Surroundings): boolean {
+export function belongsTo(
+  electorate: Electorate,
+  approver: Approver,
+  { asked, people }: { asked: Pick<Asked, 'requester'>; people: People },
+): boolean {
   const { subject, roles } = approver;
   const known = people.find(subject);
   if (known?.isActive === false) return false;

@@ -46,8 +46,10 @@ export function answersOf(record: OutcomeRecord, evidence: Evidence): Answers {
   const didRun = reliable
     ? whetherItRan(record)
     : { answer: 'unknown' as const, why: 'The evidence contradicts itself, so the record proves neither.' };
+  const ran = headline(record, didRun.answer);
   return {
-    headline: `${headline(record, didRun.answer)}${pastApprovers(record)}`,
+    // Auditors must not overlook a grant past the approvers, so the headline has it.
+    headline: isPastApprovers(record) ? `${ran} One person granted it alone, by break-glass.` : ran,
     didRun,
     call: {
       tool: record.tool,
@@ -67,11 +69,6 @@ function headline(record: OutcomeRecord, ran: 'yes' | 'no' | 'unknown'): string 
   if (ran === 'no') return 'The tool did not run.';
   if (ran === 'unknown') return 'The tool may have run.';
   return record.state === 'executed' ? 'The tool ran once.' : 'The tool ran once, and its result is an error.';
-}
-
-/** Auditors must not overlook a grant past the approvers, so the headline has it. */
-function pastApprovers(record: OutcomeRecord): string {
-  return isPastApprovers(record) ? ' One person granted it alone, by break-glass.' : '';
 }
 
 function whetherItRan(record: OutcomeRecord): Answers['didRun'] {

@@ -41,15 +41,6 @@ const IMPLIED = {
 
 const impliedBy = (effect: Effect | undefined): JsonObject => (effect === undefined ? {} : IMPLIED[effect]);
 
-/**
- * The annotations of a tool: the upstream's, completed by those that follow from its own effect, and corrected by those that
- * follow from the operator's.
- */
-function annotationsOf(definition: JsonObject, said: { declared: ToolHints; own: ToolHints }): JsonObject {
-  const { declared, own } = said;
-  return { ...impliedBy(declared.effect), ...objectOf(definition['annotations']), ...impliedBy(own.effect) };
-}
-
 /** Where hints and annotations say different things, in words for the operator (HINT-013). */
 export function contradictionsIn(effect: Effect | undefined, annotations: JsonObject): readonly string[] {
   if (effect === undefined) return [];
@@ -62,10 +53,6 @@ export function contradictionsIn(effect: Effect | undefined, annotations: JsonOb
     ...found(effect === 'external' && says('openWorldHint', false), 'openWorldHint'),
   ];
 }
-
-/** Whether a tool declares that a call changes nothing, and is not contradicted. */
-const hasNoEffect = (effect: Effect | undefined, annotations: JsonObject): boolean =>
-  effect === 'read' && annotations['readOnlyHint'] === true;
 
 export const isAbove = (sensitivity: Sensitivity, ceiling: Sensitivity): boolean =>
   SENSITIVITIES.indexOf(sensitivity) > SENSITIVITIES.indexOf(ceiling);
@@ -120,7 +107,8 @@ export function toolFacts(definition: JsonObject, settings: ToolSettings = {}): 
       requiresConfirmation: own.requiresConfirmation ?? declared.requiresConfirmation,
       resultSensitivity: own.resultSensitivity ?? declared.resultSensitivity,
     },
-    annotations: annotationsOf(definition, { declared, own }),
+    // The upstream's, completed by those that follow from its own effect, and corrected by those that follow from the operator's.
+    annotations: { ...impliedBy(declared.effect), ...objectOf(definition['annotations']), ...impliedBy(own.effect) },
     auditLevel: auditLevelOf(declared.effect, own.effect),
     preprocessor: preprocessor ?? definition['preprocessor'] === true,
     headers: mirroredArguments(definition['inputSchema']),
@@ -147,7 +135,7 @@ export const mappingDigest = (mapping: ToolMapping | undefined, sha256: Sha256):
  */
 export function refusalOf({ preprocessor, hints, annotations, headers }: ToolFacts): string | undefined {
   if (headers.fault !== undefined) return headers.fault;
-  if (!preprocessor || hasNoEffect(hints.effect, annotations)) return undefined;
+  if (!preprocessor || (hints.effect === 'read' && annotations['readOnlyHint'] === true)) return undefined;
   return 'it is a preprocessor that does not only read: its effect has to be "read", and readOnlyHint true';
 }
 
