@@ -13,7 +13,7 @@ import {
   type StepUp,
 } from '../../workflows/domain/authzen/obligation.ts';
 import { afterObligations, type Oblige, type ObligingAnswer } from '../../workflows/domain/authzen/evaluation.ts';
-import type { Json, JsonObject } from '../../workflows/domain/canonical-json.ts';
+import { type Json, type JsonObject, ownProperty } from '../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../workflows/domain/errors.ts';
 import type { Seals } from '../../workflows/domain/gated-call/sealing.ts';
 import { createPolicyDecisionPoint, type PdpOptions } from '../clients/pdp/client.ts';
@@ -188,25 +188,43 @@ const PLAIN_TEXT = /^(?:[^\p{Cc}]|[\n\t])*$/u;
 const name = z.string().min(1).max(256).regex(NO_CONTROLS);
 const instance = z.looseObject({ id: name, type: name, properties: z.record(z.string(), z.json()) });
 
-const notification = z.looseObject({
-  to: name,
-  body: z.string().max(MAX_BODY_CHARACTERS).regex(PLAIN_TEXT),
-  topic: name.optional(),
-});
-const stepUp = z.looseObject({ acr_value: name, amr_values: z.array(name).max(20).optional() });
-const sessionTermination = z.looseObject({ subject: name });
-
 /** One obligation of an answer, as far as this side understands it. */
 export type ObligationInstance = {
   /** Empty where it cannot be read. */
   readonly id: string;
   readonly type: string;
-} & (
-  | { readonly kind: 'not_understood'; readonly cause: string }
+} & ({ readonly kind: 'not_understood'; readonly cause: string } | Meaning);
+
+type Meaning =
   | { readonly kind: 'step_up'; readonly stepUp: StepUp }
   /** `to`: the operator's receiver. `properties`: only those that the type defines; all of them for `custom`. */
-  | { readonly kind: 'message'; readonly to: ObligationReceiver; readonly properties: JsonObject }
-);
+  | { readonly kind: 'message'; readonly to: ObligationReceiver; readonly properties: JsonObject };
+
+const messageTo = (to: ObligationReceiver, properties: JsonObject): Meaning => ({ kind: 'message', to, properties });
+
+/** What the properties of an obligation mean, by its type. @see AuthZEN Obligations Profile, Registered Obligation Types */
+const MEANINGS: Readonly<Record<string, z.ZodType<Meaning>>> = {
+  'step-up': z
+    .looseObject({ acr_value: name, amr_values: z.array(name).max(20).default([]) })
+    .transform(({ acr_value: acrValue, amr_values: amrValues }) => ({
+      kind: 'step_up',
+      stepUp: { acrValue, amrValues },
+    })),
+  notification: z
+    .object({
+      to: name,
+      body: z.string().max(MAX_BODY_CHARACTERS).regex(PLAIN_TEXT),
+      topic: name.exactOptional(),
+    })
+    .transform((properties) => messageTo({ notification: properties.to }, properties)),
+  session_termination: z
+    .object({ subject: name })
+    .transform((properties) => messageTo('sessionTermination', properties)),
+  custom: z
+    .record(z.string(), z.json())
+    .refine((properties) => JSON.stringify(properties).length <= MAX_PROPERTIES_CHARACTERS)
+    .transform((properties) => messageTo('custom', properties)),
+};
 
 /**
  * Reads the obligations of an answer, each by itself: an unreadable one does not affect the others. An id that occurs twice names
@@ -225,31 +243,10 @@ export function readObligations(found: readonly Json[]): readonly ObligationInst
 }
 
 function understood({ id, type, properties }: z.infer<typeof instance>): ObligationInstance {
-  const malformed = notUnderstood({ id, type }, 'its properties are malformed');
-  switch (type) {
-    case 'step-up': {
-      const { data } = stepUp.safeParse(properties);
-      if (data === undefined) return malformed;
-      return { id, type, kind: 'step_up', stepUp: { acrValue: data.acr_value, amrValues: data.amr_values ?? [] } };
-    }
-    case 'notification': {
-      const { data } = notification.safeParse(properties);
-      if (data === undefined) return malformed;
-      const { to, body, topic } = data;
-      const known = { to, body, ...(topic !== undefined && { topic }) };
-      return { id, type, kind: 'message', to: { notification: to }, properties: known };
-    }
-    case 'session_termination': {
-      const { data } = sessionTermination.safeParse(properties);
-      if (data === undefined) return malformed;
-      return { id, type, kind: 'message', to: 'sessionTermination', properties: { subject: data.subject } };
-    }
-    case 'custom':
-      if (JSON.stringify(properties).length > MAX_PROPERTIES_CHARACTERS) return malformed;
-      return { id, type, kind: 'message', to: 'custom', properties };
-    default:
-      return notUnderstood({ id, type }, 'its type is not known here');
-  }
+  const meaning = ownProperty(MEANINGS, type);
+  if (meaning === undefined) return notUnderstood({ id, type }, 'its type is not known here');
+  const { data } = meaning.safeParse(properties);
+  return data === undefined ? notUnderstood({ id, type }, 'its properties are malformed') : { id, type, ...data };
 }
 
 const notUnderstood = ({ id, type }: { id: string; type: string }, cause: string): ObligationInstance => ({
