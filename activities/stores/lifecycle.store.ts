@@ -12,7 +12,7 @@ import type {
 } from '../../workflows/domain/gated-call/submission.ts';
 import type { GatedCallView } from '../../workflows/domain/ports.ts';
 import { type TaskRow, taskViewOf } from './gated-call.store.ts';
-import { callFunction, expire, isGone, query, queryOne, sealsOf, type StepContext, WITHOUT_FLUSH } from './query.ts';
+import { callFunction, expire, query, queryOne, sealsOf, type StepContext, WITHOUT_FLUSH } from './query.ts';
 import { inputSteps, type PresentGeneration } from './questions.ts';
 import { type CallProgress, loadCall, loadProgress, type StoredCall } from './stored-call.ts';
 
@@ -24,7 +24,12 @@ export function createLifecycleStore(pool: Pool, options: Omit<StepContext, 'poo
   return {
     load: async (gatedCallId: string) => named(await loadCall(context, gatedCallId)),
     progress: async (gatedCallId: string) => named(await loadProgress(context, gatedCallId)),
-    isGone: (gatedCallId: string) => isGone(pool, gatedCallId),
+    /**
+     * Whether the call was forgotten after its retention, or its row was deleted. Such a call never comes back, so there is nothing
+     * left to do for it. A call of which only a part is missing is not gone: it was tampered with.
+     */
+    isGone: async (gatedCallId: string) =>
+      (await queryOne<{ isGone: boolean }>(pool, 'is-gone', IS_GONE, [gatedCallId])).isGone,
     expire: (gatedCallId: string) => expire(context, gatedCallId),
     ...submissionSteps(context),
     ...resolutionSteps(context),
@@ -35,6 +40,8 @@ export function createLifecycleStore(pool: Pool, options: Omit<StepContext, 'poo
     ...settlementSteps(context),
   };
 }
+
+const IS_GONE = 'SELECT NOT EXISTS (SELECT FROM gateway.gated_call WHERE id = $1 AND forgotten_at IS NULL) AS "isGone"';
 
 /** Puts the call into the scope of the log, for this step and the lines after it. */
 function named<Call extends CallProgress & Partial<Pick<StoredCall, 'binding' | 'handle'>>>(call: Call): Call {

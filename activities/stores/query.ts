@@ -66,16 +66,6 @@ export async function persist<T>(run: () => Promise<T>, withinMs: number, clock:
   }
 }
 
-const IS_GONE = 'SELECT NOT EXISTS (SELECT FROM gateway.gated_call WHERE id = $1 AND forgotten_at IS NULL) AS "isGone"';
-
-/**
- * Whether the call was forgotten after its retention, or its row was deleted. Such a call never comes back, so there is nothing
- * left to do for it. A call of which only a part is missing is not gone: it was tampered with.
- */
-export async function isGone(pool: Pool, gatedCallId: string): Promise<boolean> {
-  return (await queryOne<{ isGone: boolean }>(pool, 'is-gone', IS_GONE, [gatedCallId])).isGone;
-}
-
 /** The database's clock, in milliseconds since 1970. Throws `ERR_DATABASE_UNAVAILABLE`. */
 export async function readDatabaseClock(pool: Pool): Promise<number> {
   const text = 'SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS ms';
