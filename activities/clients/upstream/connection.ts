@@ -4,7 +4,7 @@ import { CountersignError } from '../../../workflows/domain/errors.ts';
 import { ProgramStart } from './program.ts';
 import { scheduleAttempts } from './reconnection.ts';
 import { connectClient, createClient } from './sdk-client.ts';
-import { createCredentials, hasCredentials, NO_CREDENTIALS, type Credentials } from './credentials.ts';
+import { createCredentials, NO_CREDENTIALS, type Credentials } from './credentials.ts';
 import { createProgressNotices, Exchange, sendOnce, type SendingLimits } from './request.ts';
 import { createList, type UpstreamList } from './list.ts';
 import { gatherChanges, hearChanges, type Changed, type Hearing } from './notices.ts';
@@ -46,7 +46,7 @@ export class UpstreamConnection {
     const { log, onChanged, clock, limits } = deps;
     this.#server = server;
     this.#deps = deps;
-    this.credentials = 'url' in server && hasCredentials(server) ? createCredentials(server, limits) : NO_CREDENTIALS;
+    this.credentials = 'url' in server ? createCredentials(server, limits) : NO_CREDENTIALS;
     this.#tools = createList(TOOLS, clock);
     const stillAway = (err: unknown) => log.debug({ err }, 'upstream is still unreachable');
     this.#attempts = scheduleAttempts(() => this.connect().catch(stillAway), clock);

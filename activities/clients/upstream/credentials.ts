@@ -50,9 +50,6 @@ export interface HttpUpstream {
   readonly auth?: UpstreamAuth | undefined;
 }
 
-export const hasCredentials = ({ headers, auth }: HttpUpstream): boolean =>
-  auth !== undefined || Object.keys(headers).length > 0;
-
 /** For an upstream that needs none, such as a program that we start. */
 export const NO_CREDENTIALS: Credentials = { headers: async () => ({}), refused: () => undefined };
 

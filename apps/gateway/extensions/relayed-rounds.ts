@@ -12,6 +12,7 @@ import {
   refused,
   type RelayedRound,
   type RelayedRounds,
+  type ToolCall,
   type ToolCallAnswer,
   type Undeclared,
 } from '../calls/tool-call.ts';
@@ -27,6 +28,7 @@ import {
 import type { Redaction, ToolLookup } from './redaction.ts';
 import {
   callScope,
+  type OpenedState,
   openRound,
   sealRound,
   TASK_LIFETIME_MS,
@@ -124,21 +126,11 @@ export interface RelayedTaskDeps extends ToolLookup {
   readonly settings: ForwardingSettings;
 }
 
-/** A task that an upstream opened for an allowed call. The gateway stores nothing of it. */
-export interface RelayedTask {
-  /** The sealed id that its owner has. */
-  readonly taskId: string;
-  readonly upstream: string;
-  readonly upstreamTaskId: string;
-  /** Public name. */
-  readonly tool: string;
-}
+/** A task that an upstream opened for an allowed call. The gateway stores nothing of it. `taskId`: the sealed id that its owner has. */
+export type RelayedTask = Extract<OpenedState, { kind: 'relayed_task' }> & { readonly taskId: string };
 
 /** The task owner's request. */
-interface TaskAsker extends Asked {
-  readonly caller: Principal;
-  readonly signal: AbortSignal;
-}
+type TaskAsker = Asked & Pick<ToolCall, 'caller' | 'signal'>;
 
 /** Differs from the scope of every round, which is a digest. */
 const scopeOf = (caller: Principal): StateScope => ({ caller, about: 'a task of an upstream' });
@@ -153,9 +145,7 @@ export async function findRelayedTask(
   taskId: string,
 ): Promise<RelayedTask | undefined> {
   const opened = await sealedStates.open(taskId, scopeOf(caller));
-  if (opened?.kind !== 'relayed_task') return undefined;
-  const { upstream, upstreamTaskId, tool } = opened;
-  return { taskId, upstream, upstreamTaskId, tool };
+  return opened?.kind === 'relayed_task' ? { ...opened, taskId } : undefined;
 }
 
 /**
