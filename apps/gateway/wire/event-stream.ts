@@ -36,11 +36,11 @@ export function openEventStream(clock: Clock) {
     /** Resolves when the connection is closed. Never rejects. */
     closed,
     /** Resolves when there is room for the next message, so that a slow client is not sent more than it reads. */
-    async send(message: object): Promise<void> {
+    send: async (message: object): Promise<void> => {
       if (!over.signal.aborted) await write(eventOf(message));
     },
     /** Sends this and nothing after it. A second end changes nothing. */
-    end(last?: object): void {
+    end: (last?: object): void => {
       if (over.signal.aborted) return;
       over.abort();
       if (last !== undefined) void write(eventOf(last));

@@ -1,4 +1,4 @@
-import { CLIENT_CAPABILITIES_META_KEY, type LoggingLevel, type ServerContext } from '@modelcontextprotocol/server';
+import { CLIENT_CAPABILITIES_META_KEY, type ServerContext } from '@modelcontextprotocol/server';
 import * as z from 'zod';
 import type { Json, JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import type { Principal } from '../../../workflows/domain/principal.ts';
@@ -124,9 +124,7 @@ export function onItsWay({ isModern }: Pick<RequestContext, 'isModern'>, { mcpRe
     progressToken === undefined
       ? undefined
       : (progress: Progress) => send({ method: 'notifications/progress', params: { ...progress, progressToken } });
-  // The SDK checked the level when the message arrived.
-  const onLog = ({ level, ...message }: LogMessage) =>
-    send({ method: 'notifications/message', params: { level: level as LoggingLevel, ...message } });
+  const onLog = (message: LogMessage) => send({ method: 'notifications/message', params: { ...message } });
   return { onProgress, onLog: isModern ? undefined : onLog };
 }
 
