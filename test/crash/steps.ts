@@ -71,7 +71,7 @@ export const STEPS = {
   E9: deciding('worker', 'statement settle-not-sent', 'the fact that nothing was sent is committed', 'E6a'),
   X1: deciding('gateway', 'statement cancel', 'a cancellation is committed'),
   X2: deciding('worker', 'AccessRequestService.cancel', 'an access request is given up'),
-  A5: deciding('approvals', 'statement approvals-cancel', 'the end of the access request is committed'),
+  A5: deciding('approvals', 'statement approvals-cancel-access-request', 'the end of the access request is committed'),
   X3: deciding(['gateway', 'worker'], 'statement expire', 'a deadline is carried out'),
   X4: deciding('worker', 'statement end-unclaimed', 'a denial is committed'),
   Q1: deciding('gateway', 'statement find-task', 'a task is read'),

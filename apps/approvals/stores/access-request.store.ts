@@ -16,7 +16,7 @@ import {
   submissionColumns,
   voteRow,
 } from './new-rows.ts';
-import { one, outcomeOf, queryOf, type Query } from './query.ts';
+import { callFunction, one, queryOf, type Query, snakeCased } from './query.ts';
 import { statements } from './statements.ts';
 
 export type VoteOutcome =
@@ -69,13 +69,12 @@ export function createAccessRequestStore(pool: Pool) {
 const ID = new RegExp(`^(arq_|${BUNDLE_PREFIX})[A-Za-z0-9_-]{1,64}$`);
 
 function reading(query: Query) {
-  const expire = (id: string) => query('expire', 'SELECT approvals.expire_access_request($1)', [id]);
   /** Expires the request or its stage first if a deadline has passed: a reader never sees it pending past its deadline. */
   const find = async (id: string): Promise<AccessRequest | undefined> => {
     if (!ID.test(id)) return undefined;
     const [row] = await query<AccessRequestRow>('find', `${SELECT_WHOLE} WHERE r.id = $1`, [id]);
     if (row === undefined || !row.overdue) return row && accessRequestFrom(row);
-    await expire(id);
+    await callFunction(query, 'expire_access_request', { id });
     return find(id);
   };
   /** As `find`, for all items of a bundle. */
@@ -86,7 +85,7 @@ function reading(query: Query) {
     const overdue = rows.filter((row) => row.overdue);
     if (overdue.length === 0) return { id, items: rows.map(accessRequestFrom) };
     // One at a time: each commits before the next is locked.
-    for (const row of overdue) await expire(row.id);
+    for (const row of overdue) await callFunction(query, 'expire_access_request', { id: row.id });
     return findBundle(id);
   };
   return {
@@ -147,25 +146,17 @@ function bundleRow({ id, hasOneDenial }: NewBundle, requests: readonly NewAccess
 
 function voting(query: Query) {
   return {
-    castVote: (vote: NewVote) =>
-      outcomeOf<VoteOutcome>(query, { name: 'cast-vote', ...functionCall('approvals.cast_vote', voteRow(vote)) }),
+    castVote: (vote: NewVote) => callFunction<VoteOutcome>(query, 'cast_vote', voteRow(vote)),
 
     /** Counts the vote in a signed message once. `conflict`: the message id was used for another message. */
     acceptDecision: (message: { source: string; webhookId: string; bodyDigest: string }, vote: NewVote) => {
-      const { source, webhookId: webhook_id, bodyDigest: body_digest } = message;
-      const parameters = { source, webhook_id, body_digest, ...voteRow(vote) };
-      return outcomeOf<VoteOutcome | 'conflict'>(query, {
-        name: 'accept-decision',
-        ...functionCall('approvals.accept_decision', parameters),
-      });
+      const parameters = { ...snakeCased(message), ...voteRow(vote) };
+      return callFunction<VoteOutcome | 'conflict'>(query, 'accept_decision', parameters);
     },
 
     /** Records a resolver's answer, once for each stage. `noted`: the answer was not a vote. */
     answerResolver: (answer: NewAnswer) =>
-      outcomeOf<VoteOutcome | 'noted'>(query, {
-        name: 'answer-resolver',
-        ...functionCall('approvals.answer_resolver', { ...voteRow(answer), resolver: answer.resolver }),
-      }),
+      callFunction<VoteOutcome | 'noted'>(query, 'answer_resolver', { ...voteRow(answer), resolver: answer.resolver }),
 
     /** Keeps the first signed proof of an approval and returns the kept one. */
     async keepApprovalState(id: string, state: string): Promise<string> {
@@ -187,26 +178,19 @@ function ending(query: Query) {
   return {
     /** `clientId`: the client that cancels its own request. Absent when an approver cancels. */
     cancel: (id: string, { note, clientId }: { note: EndNote; clientId?: string }) =>
-      outcomeOf<CancelOutcome>(query, {
-        name: 'cancel',
-        text: 'approvals.cancel_access_request($1, $2, $3)',
-        values: [id, clientId ?? null, JSON.stringify(note)],
+      callFunction<CancelOutcome>(query, 'cancel_access_request', {
+        id,
+        client_id: clientId,
+        note: JSON.stringify(note),
       }),
 
     /** Cancels the open items. `final`: no item was open. */
     cancelBundle: (id: string, { note, clientId }: { note: EndNote; clientId: string }) =>
-      outcomeOf<CancelOutcome>(query, {
-        name: 'cancel-bundle',
-        text: 'approvals.cancel_bundle($1, $2, $3)',
-        values: [id, clientId, JSON.stringify(note)],
-      }),
+      callFunction<CancelOutcome>(query, 'cancel_bundle', { id, client_id: clientId, note: JSON.stringify(note) }),
 
     revoke: ({ requestId: request_id, by, reason, via }: NewRevocation) => {
       const parameters = { request_id, by_issuer: by.issuer, by_subject: by.subject, reason, via };
-      return outcomeOf<'revoked' | 'repeated' | 'final' | 'not_found'>(query, {
-        name: 'revoke',
-        ...functionCall('approvals.revoke_approval', parameters),
-      });
+      return callFunction<'revoked' | 'repeated' | 'final' | 'not_found'>(query, 'revoke_approval', parameters);
     },
 
     /** Ids of revoked approvals, until five minutes after they expire, because the caller's clock may be slow. */
@@ -236,7 +220,6 @@ function sweeping(query: Query) {
       ),
 
     /** Deletes at most `limit` keys and `limit` requests past their retention period, and returns the number. */
-    forgetEnded: async (limit: number) =>
-      (await one(query<{ count: number }>('forget', 'SELECT approvals.forget_ended($1) AS count', [limit]))).count,
+    forgetEnded: (limit: number) => callFunction<number>(query, 'forget_ended', { limit }),
   };
 }

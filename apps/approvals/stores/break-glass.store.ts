@@ -1,10 +1,9 @@
 import type { Pool } from 'pg';
-import { functionCall } from '../../shared/database/function-call.ts';
 import type { ReaderRow } from '../listing.ts';
 import { countRows, type Listing, type Page, type PageRequest, readPage, whereReadable } from './lists.ts';
 import type { VoteOutcome } from './access-request.store.ts';
 import type { NewVote } from './new-rows.ts';
-import { camelCased, atInUtc, outcomeOf, queryOf, snakeCased } from './query.ts';
+import { callFunction, camelCased, instant, queryOf, snakeCased } from './query.ts';
 
 /** An emergency grant. Instants are RFC 3339. */
 export interface BrokenGlass {
@@ -20,9 +19,10 @@ export interface BrokenGlass {
 
 const COLUMNS = `g.access_request_id AS request_id, r.tool, g.granted_by, g.granted_chain, g.reason, g.at,
   CASE WHEN g.reviewed_by IS NOT NULL
-    THEN json_strip_nulls(json_build_object('by', g.reviewed_by, 'at', g.reviewed_at, 'note', g.review_note)) END AS review`;
+    THEN json_strip_nulls(json_build_object('by', g.reviewed_by, 'at', ${instant('g.reviewed_at')}, 'note', g.review_note)) END AS review`;
 const ALL = 'FROM approvals.break_glass g JOIN approvals.access_request r ON r.id = g.access_request_id';
 
+type ReviewOutcome = 'reviewed' | 'already_reviewed' | 'own_request' | 'not_found';
 export type BreakGlassStore = ReturnType<typeof createBreakGlassStore>;
 
 /** Emergency grants and their reviews. */
@@ -32,7 +32,7 @@ export function createBreakGlassStore(pool: Pool) {
     async find(requestId: string): Promise<BrokenGlass | undefined> {
       const text = `SELECT ${COLUMNS} ${ALL} WHERE g.access_request_id = $1`;
       const [row] = await query('broken-glass', text, [requestId]);
-      return row && brokenFrom(row);
+      return row && (camelCased(row) as BrokenGlass);
     },
 
     /** A page of grants without a review, for requests that the reader may read, oldest first, with their total. */
@@ -45,37 +45,28 @@ export function createBreakGlassStore(pool: Pool) {
         values: [reader],
       };
       const { rows, ...rest } = await readPage(query, listing, page);
-      return { ...rest, rows: rows.map(brokenFrom), count: await countRows(query, listing) };
+      return {
+        ...rest,
+        rows: rows.map((row) => camelCased(row) as BrokenGlass),
+        count: await countRows(query, listing),
+      };
     },
 
     breakGlass: ({ approver, ...vote }: Omit<NewVote, 'judgedStage'>, approvalTtlMs: number) => {
       const { requestId, generation, callDigest, chain, reason, via, approvalId } = vote;
-      return outcomeOf<VoteOutcome>(query, {
-        name: 'break-glass',
-        ...functionCall('approvals.break_glass', {
-          ...snakeCased({ requestId, generation, callDigest, chain, reason, via, approvalId }),
-          approver_issuer: approver.issuer,
-          approver_subject: approver.subject,
-          approver_name: approver.name,
-          approval_ms: approvalTtlMs,
-        }),
+      return callFunction<VoteOutcome>(query, 'break_glass', {
+        ...snakeCased({ requestId, generation, callDigest, chain, reason, via, approvalId }),
+        approver_issuer: approver.issuer,
+        approver_subject: approver.subject,
+        approver_name: approver.name,
+        approval_ms: approvalTtlMs,
       });
     },
 
     review: (
-      requestId: string,
-      reviewer: { readonly subject: string; readonly chain: readonly string[] },
+      id: string,
+      { subject: reviewer, chain }: { readonly subject: string; readonly chain: readonly string[] },
       note: string | undefined,
-    ) =>
-      outcomeOf<'reviewed' | 'already_reviewed' | 'own_request' | 'not_found'>(query, {
-        name: 'review-break-glass',
-        text: 'approvals.review_break_glass($1, $2, $3, $4)',
-        values: [requestId, reviewer.subject, reviewer.chain, note ?? null],
-      }),
+    ) => callFunction<ReviewOutcome>(query, 'review_break_glass', { id, reviewer, chain, note }),
   };
-}
-
-function brokenFrom(row: object): BrokenGlass {
-  const { review, ...grant } = camelCased(row) as BrokenGlass;
-  return { ...grant, ...(review && { review: atInUtc(review) }) };
 }

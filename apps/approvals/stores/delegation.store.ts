@@ -1,10 +1,7 @@
 import type { Pool } from 'pg';
-import type * as tables from '../../../prisma/generated/client.ts';
 import type { Approver } from '../../../workflows/domain/access-request/access-request.ts';
-import { functionCall } from '../../shared/database/function-call.ts';
-import type { RowOf } from '../../shared/database/row-of.ts';
 import { type Page, type PageRequest, readPage } from './lists.ts';
-import { outcomeOf, queryOf } from './query.ts';
+import { callFunction, camelCased, queryOf } from './query.ts';
 
 /** A delegate decides in place of the delegator. Instants are RFC 3339. */
 export interface Delegation {
@@ -22,7 +19,8 @@ export interface NewDelegation extends Pick<Delegation, 'id' | 'delegator' | 'de
   readonly chain: readonly string[];
 }
 
-type Row = RowOf<tables.Delegation>;
+const COLUMNS = `id, json_build_object('issuer', delegator_issuer, 'subject', delegator_subject, 'roles', delegator_roles) AS delegator,
+  delegate_subject AS delegate, created_at, until, revoked_at`;
 
 // By the database's clock, which votes are checked with too; Prisma's client could compare only with that of this process.
 const ACTIVE = 'revoked_at IS NULL AND until > clock_timestamp()';
@@ -42,23 +40,23 @@ export function createDelegationStore(pool: Pool) {
   return {
     /** All active delegations to this person. The caller cannot use one that is missing here. */
     async activeTo(delegate: string): Promise<Delegation[]> {
-      const text = `SELECT * FROM approvals.delegation WHERE ${LISTS.received} ORDER BY created_at DESC, id DESC`;
-      return (await query<Row>('active-to', text, [delegate])).map(delegationFrom);
+      const text = `SELECT ${COLUMNS} FROM approvals.delegation WHERE ${LISTS.received} ORDER BY created_at DESC, id DESC`;
+      return (await query('active-to', text, [delegate])).map((row) => camelCased(row) as Delegation);
     },
 
     /** A page of one of this person's lists, newest first. */
     async list(which: DelegationList, subject: string, page: PageRequest): Promise<Page<Delegation>> {
       const from = `FROM approvals.delegation WHERE ${LISTS[which]}`;
       const sort = { at: 'created_at', id: 'id', order: 'newest' } as const;
-      const listing = { name: `delegations-${which}`, columns: '*', from, ...sort, values: [subject] };
-      const { rows, ...rest } = await readPage<Row>(query, listing, page);
-      return { ...rest, rows: rows.map(delegationFrom) };
+      const listing = { name: `delegations-${which}`, columns: COLUMNS, from, ...sort, values: [subject] };
+      const { rows, ...rest } = await readPage(query, listing, page);
+      return { ...rest, rows: rows.map((row) => camelCased(row) as Delegation) };
     },
 
     /** `past`: the end is not in the future. The database refuses a delegation for more than 92 days. */
     add: ({ id, delegator, chain, delegate, until }: NewDelegation) => {
       const { issuer, subject, roles } = delegator;
-      const call = functionCall('approvals.delegate', {
+      return callFunction<'delegated' | 'past'>(query, 'delegate', {
         id,
         delegator_issuer: issuer,
         delegator_subject: subject,
@@ -67,25 +65,9 @@ export function createDelegationStore(pool: Pool) {
         delegate_subject: delegate,
         until,
       });
-      return outcomeOf<'delegated' | 'past'>(query, { name: 'delegate', ...call });
     },
 
     revoke: (id: string, delegator: string) =>
-      outcomeOf<'revoked' | 'not_found'>(query, {
-        name: 'revoke-delegation',
-        text: 'approvals.revoke_delegation($1, $2)',
-        values: [id, delegator],
-      }),
-  };
-}
-
-function delegationFrom(row: Row): Delegation {
-  return {
-    id: row.id,
-    delegator: { issuer: row.delegator_issuer, subject: row.delegator_subject, roles: row.delegator_roles },
-    delegate: row.delegate_subject,
-    createdAt: row.created_at.toISOString(),
-    until: row.until.toISOString(),
-    ...(row.revoked_at !== null && { revokedAt: row.revoked_at.toISOString() }),
+      callFunction<'revoked' | 'not_found'>(query, 'revoke_delegation', { id, delegator }),
   };
 }

@@ -3,11 +3,11 @@ import { inUtc } from '../../shared/database/function-call.ts';
 import type { Cursor, Order, Position } from '../../shared/http/list-cursor.ts';
 import type { ListChoice, ReaderRow } from '../listing.ts';
 import {
+  accessRequestFrom,
   type AccessRequestRow,
   type AccessRequestSummary,
   FROM_ACCESS_REQUESTS,
   SUMMARY_COLUMNS,
-  summaryFrom,
 } from './access-request.row.ts';
 import { one, type Query } from './query.ts';
 
@@ -37,7 +37,7 @@ export function lists(query: Query) {
       const listed = listingOf(listing);
       const { rows, ...rest } = await readPage<AccessRequestRow>(query, listed, page);
       const count = isOpen(listing.choice) ? await countRows(query, listed) : undefined;
-      return { ...rest, rows: rows.map(summaryFrom), ...(count !== undefined && { count }) };
+      return { ...rest, rows: rows.map(accessRequestFrom), ...(count !== undefined && { count }) };
     },
   };
 }

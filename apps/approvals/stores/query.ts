@@ -1,10 +1,11 @@
 import type { Pool, QueryResultRow } from 'pg';
 import { asUnavailable } from '../../../workflows/domain/errors.ts';
+import { functionCall } from '../../shared/database/function-call.ts';
+
+export type Query = ReturnType<typeof queryOf>;
 
 /** Runs a prepared statement by its name and returns the rows. Throws `ERR_DATABASE_UNAVAILABLE` for transient failures. */
-export type Query = <Row extends QueryResultRow>(name: string, text: string, values?: unknown[]) => Promise<Row[]>;
-
-export function queryOf(pool: Pool): Query {
+export function queryOf(pool: Pool) {
   return async <Row extends QueryResultRow>(name: string, text: string, values: unknown[] = []) => {
     try {
       return (await pool.query<Row>({ name: `approvals-${name}`, text, values })).rows;
@@ -21,12 +22,11 @@ export async function one<Row>(rows: Promise<Row[]>): Promise<Row> {
   return row;
 }
 
-/** Calls a SQL function whose result is one word. */
-export async function outcomeOf<Outcome extends string>(
-  query: Query,
-  call: { name: string; text: string; values: unknown[] },
-): Promise<Outcome> {
-  return (await one(query<{ outcome: Outcome }>(call.name, `SELECT ${call.text} AS outcome`, call.values))).outcome;
+/** Calls a function of the schema `approvals` whose result is one value. */
+export async function callFunction<Result>(query: Query, name: string, parameters: Record<string, unknown>) {
+  const { text, values } = functionCall(`approvals.${name}`, parameters);
+  const statement = name.replaceAll('_', '-');
+  return (await one(query<{ result: Result }>(statement, `SELECT ${text} AS result`, values))).result;
 }
 
 /** A row in camel case, with instants as RFC 3339 texts and without the columns that are NULL. */
@@ -49,8 +49,5 @@ export const snakeCased = (members: object): Record<string, unknown> =>
     ]),
   );
 
-/** Instants in JSON from the database are in its own time zone. */
-export const atInUtc = <Member extends { readonly at: string }>(member: Member): Member => ({
-  ...member,
-  at: new Date(member.at).toISOString(),
-});
+/** SQL for an instant within JSON, which would else be in the database's own time zone: as `camelCased` writes those of rows. */
+export const instant = (column: string) => `to_char(${column} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;

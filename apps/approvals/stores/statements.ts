@@ -3,9 +3,7 @@ import type {
   Verdict,
   VoteChannel,
 } from '../../../workflows/domain/access-request/access-request.ts';
-import type { Stage } from '../../../workflows/domain/access-request/stages.ts';
-import type { EndNote } from './new-rows.ts';
-import { atInUtc, type Query } from './query.ts';
+import { instant, type Query } from './query.ts';
 
 /** A person in a statement. */
 interface Person {
@@ -43,59 +41,32 @@ export interface Statement {
   };
 }
 
-interface Row extends Pick<Statement, 'id' | 'status' | 'votes' | 'break_glass'> {
-  readonly template: string | null;
-  readonly stages: readonly Stage[];
-  readonly end_note: EndNote | null;
-  readonly ended_at: Date | null;
-}
-
 // Null members (no name known, no reason given) are left out.
 const SELECT = `
-  SELECT r.id, r.status, r.template, r.stages, r.end_note, r.ended_at,
-    (SELECT coalesce(json_agg(json_strip_nulls(json_build_object(
+  SELECT json_strip_nulls(json_build_object('id', r.id, 'status', r.status, 'template', r.template,
+    'stages', (SELECT json_agg(json_build_object('name', stage -> 'name', 'quorum', stage -> 'quorum') ORDER BY position)
+      FROM jsonb_array_elements(r.stages) WITH ORDINALITY AS stages (stage, position)),
+    'votes', (SELECT coalesce(json_agg(json_build_object(
         'approver', json_build_object('issuer', v.approver_issuer, 'subject', v.approver_subject, 'name', v.approver_name),
         'cast_by', CASE WHEN v.delegation_id IS NOT NULL
           THEN json_build_object('issuer', v.approver_issuer, 'subject', v.cast_by, 'name', v.cast_by_name) END,
         'actors', CASE WHEN v.actors <> '{}' THEN v.actors END,
         'verdict', v.verdict, 'reason', v.reason, 'via', v.via, 'stage', v.stage,
-        'lapsed', CASE WHEN l.approver_subject IS NOT NULL THEN true END, 'at', v.at)) ORDER BY v.at), '[]')
+        'lapsed', CASE WHEN l.approver_subject IS NOT NULL THEN true END, 'at', ${instant('v.at')}) ORDER BY v.at), '[]')
       FROM approvals.vote v LEFT JOIN approvals.lapsed_approval l USING (access_request_id, stage, approver_subject)
-      WHERE v.access_request_id = r.id) AS votes,
-    (SELECT json_strip_nulls(json_build_object('by', json_build_object('issuer', b.issuer, 'subject', b.granted_by,
-        'name', b.granted_by_name), 'reason', b.reason, 'via', b.via, 'at', b.at))
-      FROM approvals.break_glass b WHERE b.access_request_id = r.id) AS break_glass
+      WHERE v.access_request_id = r.id),
+    'break_glass', (SELECT json_build_object('by', json_build_object('issuer', b.issuer, 'subject', b.granted_by,
+        'name', b.granted_by_name), 'reason', b.reason, 'via', b.via, 'at', ${instant('b.at')})
+      FROM approvals.break_glass b WHERE b.access_request_id = r.id),
+    'cancelled', CASE WHEN r.end_note IS NOT NULL THEN json_build_object('by', r.end_note -> 'by',
+      'reason', coalesce(r.end_note ->> 'comment', r.end_note ->> 'reason'), 'via', r.end_note -> 'via',
+      'at', ${instant('r.ended_at')}) END)) AS statement
   FROM approvals.access_request r WHERE r.id = ANY ($1) ORDER BY array_position($1, r.id)`;
 
 export function statements(query: Query) {
   return {
     /** One statement for each request, in the order of `ids`. */
-    statementsOf: async (ids: readonly string[]): Promise<readonly Statement[]> =>
-      (await query<Row>('statements', SELECT, [ids])).map(statementFrom),
-  };
-}
-
-function statementFrom(found: Row): Statement {
-  const { template, stages, end_note: note, ended_at: endedAt, votes, break_glass: broken, ...row } = found;
-  return {
-    ...row,
-    ...(template !== null && { template }),
-    stages: stages.map(({ name, quorum }) => ({ name, quorum })),
-    votes: votes.map(atInUtc),
-    ...(broken && { break_glass: atInUtc(broken) }),
-    ...(note && { cancelled: cancelledFrom(note, endedAt) }),
-  };
-}
-
-function cancelledFrom(
-  { by, via, reason, comment }: EndNote,
-  endedAt: Date | null,
-): NonNullable<Statement['cancelled']> {
-  const said = comment ?? reason;
-  return {
-    by,
-    ...(said !== undefined && { reason: said }),
-    ...(via && { via }),
-    ...(endedAt && { at: endedAt.toISOString() }),
+    statementsOf: async (ids: readonly string[]) =>
+      (await query<{ statement: Statement }>('statements', SELECT, [ids])).map(({ statement }) => statement),
   };
 }
