@@ -1,7 +1,7 @@
 import express, { type Express, type Router } from 'express';
 import type { Pool } from 'pg';
 import type { Logger } from 'pino';
-import { createAccessTokenVerifier } from '../shared/auth/access-token.ts';
+import { createPeopleVerifier } from '../shared/auth/access-token.ts';
 import { createClientDemand } from '../shared/auth/client-demand.ts';
 import { createSignIn, type SignIn } from '../shared/auth/sign-in.ts';
 import { type Clock, systemClock } from '../shared/clock.ts';
@@ -154,18 +154,12 @@ async function createApp(parts: Parts, secrets: ApprovalsSecrets, signIn: SignIn
 function createInbox(parts: Parts, { personOf }: SignIn): Router {
   const { config, brokenGlass, clock, limits, log } = parts;
   const { urls, identity, approvals } = config;
-  const { rolesClaim } = identity;
-  const { identityClaim } = config.gateway.coaz;
   return inboxRouter({
     ...parts,
     withdraw: createWithdraw(parts),
     breakGlass: createBreakGlass({ ...parts, settings: approvals.breakGlass, store: brokenGlass }),
     personOf,
-    verifyAccessToken: createAccessTokenVerifier({
-      ...{ issuer: urls.issuer, audience: urls.approvals, rolesClaim, identityClaim, clock, limits, log },
-      maxLifetimeSeconds: identity.maxTokenLifetimeSeconds,
-      maxAgeSeconds: identity.tokenMaxAgeSeconds,
-    }),
+    verifyAccessToken: createPeopleVerifier(config, urls.approvals, { clock, limits, log }),
     hasClient: createClientDemand(identity, log),
     scopes: approvals.scopes,
     url: urls.approvals,

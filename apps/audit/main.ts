@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { createRecordSeals } from '../../activities/stores/seals.ts';
 import { createSignIn } from '../shared/auth/sign-in.ts';
-import { createTokenVerifier } from '../shared/auth/access-token.ts';
+import { createPeopleVerifier } from '../shared/auth/access-token.ts';
 import { type Clock, systemClock } from '../shared/clock.ts';
 import type { Config } from '../shared/config/config.ts';
 import type { Secrets } from '../shared/config/secrets.ts';
@@ -13,8 +13,8 @@ import { openTo } from '../shared/http/address-limit.ts';
 import { listen } from '../shared/http/listen.ts';
 import { isEntryScript, type Running } from '../shared/lifecycle.ts';
 import { limitsOf, type Timing } from '../shared/limits.ts';
+import { auditorsOnly } from './authenticate.ts';
 import { auditAssets, createAuditApp } from './http.ts';
-import { createIdentify } from './identify.ts';
 import { createOutcomeRecords, createReadOnlyPool } from './stores/outcome-record.store.ts';
 
 const SESSION_POOL = { max: 4, applicationName: 'countersign audit sessions', role: ROLES.audit } as const;
@@ -53,15 +53,20 @@ export async function startAudit(
     signIn.close();
     await Promise.all([records.end(), pools.sessions.end(), pools.rights.end()]);
   };
-  const verifier = createTokenVerifier(config, url, { log, ...time }, config.identity.tokenMaxAgeSeconds);
+  const verifyAccessToken = createPeopleVerifier(config, url, { log, ...time });
   const app = createAuditApp({
     records: createOutcomeRecords(records, seals),
     seals,
-    identify: createIdentify({ verifier, personOf: signIn.personOf, people, scopes: config.audit.scopes }),
     signIn: signIn.handlers,
+    auditorsOnly: auditorsOnly({
+      personOf: signIn.personOf,
+      verifyAccessToken,
+      people,
+      scopes: config.audit.scopes,
+      url,
+    }),
     assets: auditAssets(),
     url,
-    scopes: config.audit.scopes,
     problems: () => databaseProblems(records),
     log,
     ...time,

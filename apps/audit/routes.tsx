@@ -5,11 +5,11 @@ import { type Page, readQuery, reference, writeCursor } from './filters.ts';
 import { CallPage, RecordPage } from './pages/record-page.tsx';
 import { addressOf, ListPage, type RecordList } from './pages/list-page.tsx';
 import { type RecordSource, type RecordView, summaryOf, viewOf } from './record-view.ts';
-import type { Reply } from './reply.tsx';
+import { reply } from './reply.tsx';
 import type { OutcomeRecords, StoredEvidence } from './stores/outcome-record.store.ts';
 
 /** `GET /outcome-records`: the records that match, newest first. Pages lead both ways and stay right while records are added. */
-export function listOutcomeRecords({ records, seals }: RecordSource, reply: Reply): RequestHandler {
+export function listOutcomeRecords({ records, seals }: RecordSource): RequestHandler {
   return async (request, response) => {
     const page = readQuery(request.query);
     const { shown, hasNewer, hasOlder } = await readPage(records, page);
@@ -19,7 +19,7 @@ export function listOutcomeRecords({ records, seals }: RecordSource, reply: Repl
       ...(first && hasNewer && { previousCursor: writeCursor(first) }),
       ...(last && hasOlder && { nextCursor: writeCursor(last) }),
     };
-    reply.send(request, response, {
+    reply(request, response, {
       title: 'Outcome records',
       data: list,
       page: () => <ListPage list={list} query={page.query} />,
@@ -39,7 +39,7 @@ async function readPage(records: OutcomeRecords, { filter, after, before, limit 
 }
 
 /** One record by its own reference, its task, a decision, or the digest of its call. */
-export function recordRoutes({ records, seals, log }: RecordSource & { readonly log: Logger }, reply: Reply): Router {
+export function recordRoutes({ records, seals, log }: RecordSource & { readonly log: Logger }): Router {
   /** The log says which auditor read which record. */
   const read = (stored: StoredEvidence) => {
     const { outcomeRef, gatedCallId: gatedCall, taskId: task, trace, tool } = stored;
@@ -50,7 +50,7 @@ export function recordRoutes({ records, seals, log }: RecordSource & { readonly 
   router.get('/by-task/:id', async (request, response) => {
     const taskId = idOf(request);
     const found = await records.byTask(taskId);
-    if (found) return sendRecord(reply, request, response, read(found));
+    if (found) return sendRecord(request, response, read(found));
     const state = await records.openState(taskId);
     if (state === undefined) throw nothingFound();
     throw new Refusal(
@@ -62,16 +62,16 @@ export function recordRoutes({ records, seals, log }: RecordSource & { readonly 
   router.get('/by-decision/:id', async (request, response) => {
     const [found, ...more] = await records.byDecision(idOf(request));
     if (!found) throw nothingFound();
-    if (more.length === 0) return sendRecord(reply, request, response, read(found));
+    if (more.length === 0) return sendRecord(request, response, read(found));
     const refs = [found, ...more].map(({ outcomeRef }) => outcomeRef).join(', ');
     const nextStep = `The policy decision point used this evaluation id more than once. Choose one of ${refs}.`;
     throw new Refusal(409, 'Several records name this decision', nextStep);
   });
-  router.get('/by-call/:id', showCall({ records, read, reply }));
+  router.get('/by-call/:id', showCall({ records, read }));
   router.get('/:id', async (request, response) => {
     const found = await records.byRef(idOf(request));
     if (!found) throw nothingFound();
-    sendRecord(reply, request, response, read(found));
+    sendRecord(request, response, read(found));
   });
   return router;
 }
@@ -79,11 +79,10 @@ export function recordRoutes({ records, seals, log }: RecordSource & { readonly 
 interface ShowCall {
   readonly records: RecordSource['records'];
   readonly read: (stored: StoredEvidence) => RecordView;
-  readonly reply: Reply;
 }
 
 /** The newest records of a call, by its keyed digest. */
-function showCall({ records, read, reply }: ShowCall): RequestHandler {
+function showCall({ records, read }: ShowCall): RequestHandler {
   return async (request, response) => {
     const digest = idOf(request);
     if (digest.startsWith('sha-256:')) {
@@ -98,7 +97,7 @@ function showCall({ records, read, reply }: ShowCall): RequestHandler {
     const [first] = items;
     if (!first) throw nothingFound();
     const title = 'Records of one call';
-    reply.send(request, response, {
+    reply(request, response, {
       title,
       // The list has the rest, page by page.
       data: { items, ...(!isWhole && { more: addressOf({ callDigest: first.callDigest }) }) },
@@ -114,8 +113,8 @@ function idOf(request: Request): string {
   return data;
 }
 
-function sendRecord(reply: Reply, request: Request, response: Response, view: RecordView): void {
-  reply.send(request, response, { title: view.headline, data: view, page: () => <RecordPage view={view} /> });
+function sendRecord(request: Request, response: Response, view: RecordView): void {
+  reply(request, response, { title: view.headline, data: view, page: () => <RecordPage view={view} /> });
 }
 
 const nothingFound = () =>

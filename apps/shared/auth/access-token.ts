@@ -216,18 +216,24 @@ export interface TokenVerifier {
   verify(token: string): Promise<AccessToken>;
 }
 
-/** Verifies tokens that the configured issuer made for `audience`. Refuses tokens older than `maxAgeSeconds`. */
-export function createTokenVerifier(
-  config: Config,
-  audience: string,
-  { log, ...time }: Timing & { readonly log: Logger },
-  maxAgeSeconds?: number,
-): TokenVerifier {
-  const { issuer } = config.urls;
-  const { rolesClaim, maxTokenLifetimeSeconds: maxLifetimeSeconds } = config.identity;
-  const { identityClaim } = config.gateway.coaz;
-  const of = { issuer, audience, rolesClaim, identityClaim };
-  const check = createAccessTokenVerifier({ ...of, maxLifetimeSeconds, maxAgeSeconds, log, ...time });
+type Own = Timing & { readonly log: Logger };
+
+const settingsOf = ({ urls, identity, gateway }: Config) => ({
+  issuer: urls.issuer,
+  rolesClaim: identity.rolesClaim,
+  identityClaim: gateway.coaz.identityClaim,
+  maxLifetimeSeconds: identity.maxTokenLifetimeSeconds,
+});
+
+/** For a service of people: as `createAccessTokenVerifier`, for the configured issuer. Tokens may be `identity.tokenMaxAgeSeconds` old. */
+export function createPeopleVerifier(config: Config, audience: string, own: Own) {
+  const maxAgeSeconds = config.identity.tokenMaxAgeSeconds;
+  return createAccessTokenVerifier({ ...settingsOf(config), audience, maxAgeSeconds, ...own });
+}
+
+/** Verifies tokens that the configured issuer made for `audience`. */
+export function createTokenVerifier(config: Config, audience: string, own: Own): TokenVerifier {
+  const check = createAccessTokenVerifier({ ...settingsOf(config), audience, ...own });
   return {
     async verify(token) {
       const verified = await check(token);

@@ -1,3 +1,4 @@
+import type { Response } from 'express';
 import { type ComponentChildren, createContext, type VNode } from 'preact';
 import { renderToString } from 'preact-render-to-string';
 import { useContext } from 'preact/hooks';
@@ -9,6 +10,10 @@ export interface SignedIn {
   readonly name: string;
   readonly csrfToken: string;
 }
+
+/** Names the person of this request's session to its page, also to a page that refuses it. */
+export const setSignedIn = (response: Response, person: SignedIn): void => void (response.locals['signedIn'] = person);
+export const signedIn = (response: Response) => response.locals['signedIn'] as SignedIn | undefined;
 
 interface PageProps {
   readonly title: string;

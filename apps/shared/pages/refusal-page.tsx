@@ -3,10 +3,10 @@ import type { Logger } from 'pino';
 import { isDatabaseAway } from '../../../workflows/domain/errors.ts';
 import { type BodyFault, bodyFaultOf, NOT_JSON } from '../http/faithful-json.ts';
 import { Refusal } from '../http/csrf.ts';
-import { Page, renderPage } from './layout.tsx';
+import { Page, type SignedIn, renderPage, signedIn } from './layout.tsx';
 
 /** For `Retry-After` of an answer with 503. */
-export const RETRY_AFTER_SECONDS = 5;
+const RETRY_AFTER_SECONDS = 5;
 
 /** Whether the answer should be a page. Programs send a bearer token, and get JSON. */
 export function wantsPage(request: Request): boolean {
@@ -26,22 +26,34 @@ const BODY_REFUSALS: Readonly<Record<BodyFault['kind'], Refusal>> = {
   incomplete: new Refusal(400, 'The body cannot be read', 'Send all of it again.'),
 };
 
-/** Answers errors as pages or as JSON. An error that is not a refusal is our own fault, which only the log describes. */
-export function refusalHandler({ section, log }: { section: string; log: Logger }): ErrorRequestHandler {
+interface Refusing {
+  readonly section: string;
+  readonly log: Logger;
+  /** The site's own words for an error that is not a refusal. */
+  readonly inWords?: (error: unknown) => Refusal | undefined;
+  /** Where a refusal without a link leads, unless the visitor may read nothing. */
+  readonly home?: Refusal['link'];
+}
+
+/** Answers errors as pages or as JSON (RFC 9457). An error that is not a refusal is our own fault, which only the log describes. */
+export function refusalHandler({ section, log, inWords = asRefusal, home }: Refusing): ErrorRequestHandler {
   return (error: unknown, request, response, next) => {
     if (response.headersSent) return next(error);
-    const refusal = asRefusal(error) ?? broken();
+    const refusal = error instanceof Refusal ? error : (inWords(error) ?? broken());
     if (refusal.status === 503) response.set('Retry-After', String(RETRY_AFTER_SECONDS));
     if (refusal.status >= 500) log.error({ err: error }, 'a request could not be served');
     response.status(refusal.status);
-    if (wantsPage(request)) return response.send(renderPage(<RefusalPage refusal={refusal} section={section} />));
+    if (wantsPage(request)) {
+      const link = refusal.link ?? (refusal.status === 403 ? undefined : home);
+      const page = <RefusalPage {...{ refusal, link, section }} person={signedIn(response)} />;
+      return response.send(renderPage(page));
+    }
     const { message: title, status, nextStep: detail } = refusal;
     response.type('application/problem+json').send(JSON.stringify({ type: 'about:blank', title, status, detail }));
   };
 }
 
 function asRefusal(error: unknown): Refusal | undefined {
-  if (error instanceof Refusal) return error;
   if (isDatabaseAway(error)) return away();
   const fault = bodyFaultOf(error);
   if (fault === undefined) return undefined;
@@ -64,10 +76,16 @@ const broken = () =>
     'Your change may or may not have been made. Check before you repeat it.',
   );
 
-function RefusalPage({ refusal, section }: { refusal: Refusal; section: string }) {
-  const { message, nextStep, link } = refusal;
+interface RefusalPageProps {
+  readonly refusal: Refusal;
+  readonly link: Refusal['link'];
+  readonly section: string;
+  readonly person: SignedIn | undefined;
+}
+
+function RefusalPage({ refusal: { message, nextStep }, link, section, person }: RefusalPageProps) {
   return (
-    <Page title={message} section={section}>
+    <Page title={message} section={section} person={person}>
       <div class="card empty alone" data-refused>
         <h1>{message}</h1>
         <p>{nextStep}</p>

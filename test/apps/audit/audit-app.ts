@@ -19,11 +19,10 @@ export async function startAuditApp(given?: Pick<TestDatabase, 'url' | 'pool' | 
     ...systemTime,
     records: createOutcomeRecords(readOnly, TEST_RECORD_SEALS),
     seals: TEST_RECORD_SEALS,
-    identify: async () => ({ kind: 'auditor', subject: 'olivia', name: 'olivia' }),
     signIn: [],
+    auditorsOnly: (_request, _response, next) => next(),
     assets: auditAssets(),
     url: 'http://audit.test',
-    scopes: ['audit'],
     problems: async () => [],
     log: pino({ level: 'silent' }),
   });
