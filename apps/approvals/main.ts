@@ -1,16 +1,15 @@
 import express, { type Express, type Router } from 'express';
 import type { Pool } from 'pg';
-import type { Logger } from 'pino';
 import { createPeopleVerifier } from '../shared/auth/access-token.ts';
 import { createClientDemand } from '../shared/auth/client-demand.ts';
 import { createSignIn, type SignIn } from '../shared/auth/sign-in.ts';
-import { type Clock, systemClock } from '../shared/clock.ts';
+import { systemClock } from '../shared/clock.ts';
 import type { Config } from '../shared/config/config.ts';
 import { type Secrets, secretText } from '../shared/config/secrets.ts';
 import { createPool, ROLES } from '../shared/database/pool.ts';
 import { databaseProblems } from '../shared/database/readiness.ts';
 import { openDirectory } from '../shared/directory/directory.ts';
-import { runDeployable } from '../shared/deployable.ts';
+import { type Deps, runDeployable } from '../shared/deployable.ts';
 import { openTo } from '../shared/http/address-limit.ts';
 import { healthRouter, traced } from '../shared/http/health.ts';
 import { listen } from '../shared/http/listen.ts';
@@ -39,8 +38,6 @@ import { configuredResolvers, createConsult } from './resolvers/resolvers.ts';
 import { configuredTerms } from './templates.ts';
 import { configuredApprovers, decisionWebhookRouter } from './webhooks/decision-webhook.ts';
 
-const SITE = { name: 'approvals', cookieName: 'countersign_approvals' } as const;
-const RIGHTS_POOL = { max: 4, applicationName: 'countersign approvals rights', role: ROLES.approvals } as const;
 const MESSAGES_AT_ONCE = 8;
 
 const SECRETS = [
@@ -53,12 +50,6 @@ const SECRETS = [
 ] as const;
 export type ApprovalsSecrets = Pick<Secrets, (typeof SECRETS)[number]>;
 
-export interface ApprovalsDeps {
-  readonly clock: Clock;
-  readonly log: Logger;
-  readonly databaseUrl: string;
-}
-
 /**
  * Starts the access request service with its inbox on `config.host` and `config.approvals.port`. Rejects with the listen error when the
  * port is taken, and with `ERR_CONFIG_INVALID` for an unusable signing key.
@@ -66,7 +57,7 @@ export interface ApprovalsDeps {
 export async function startApprovals(
   config: Config,
   secrets: ApprovalsSecrets,
-  { clock, log, databaseUrl }: ApprovalsDeps,
+  { clock, log, databaseUrl }: Deps,
 ): Promise<Running> {
   const time: Timing = { clock, limits: limitsOf(config) };
   const pool = createPool(databaseUrl, {
@@ -75,14 +66,12 @@ export async function startApprovals(
     durable: config.mode === 'production',
     ...{ log, ...time },
   });
-  const rightsPool = createPool(databaseUrl, { ...RIGHTS_POOL, ...time });
-  const pools = { sessions: pool, rights: rightsPool };
-  const signIn = createSignIn({ config, site: SITE, secrets, pools, log, ...time });
+  const signIn = createSignIn({ config, site: 'approvals', secrets, pool, databaseUrl, log, ...time });
   const running: Running[] = [];
   const stop = async () => {
     for (const one of running.reverse()) await one.stop();
-    signIn.close();
-    await Promise.all([pool.end(), rightsPool.end()]);
+    await signIn.close();
+    await pool.end();
   };
   try {
     const parts = await createParts(config, secrets, { pool, databaseUrl, log, ...time });
@@ -107,10 +96,8 @@ export async function startApprovals(
   return { name: 'approvals', stop };
 }
 
-interface Own extends Timing {
+interface Own extends Timing, Deps {
   readonly pool: Pool;
-  readonly databaseUrl: string;
-  readonly log: Logger;
 }
 
 /** Throws `ERR_CONFIG_INVALID` when a template names approvers that the directory rules out. */

@@ -11,13 +11,17 @@ import { type Running, runUntilSignal, startFailure } from './lifecycle.ts';
 import { limitsOf } from './limits.ts';
 import { createLogger, type Logger } from './logger.ts';
 
-/** The inputs of a deployable that runs as its own process. */
-export interface DeployableContext<Name extends keyof Secrets> {
-  readonly config: Config;
-  readonly secrets: Pick<Secrets, Name>;
+/** What a deployable has beside its configuration and its secrets. */
+export interface Deps {
   readonly databaseUrl: string;
   readonly clock: Clock;
   readonly log: Logger;
+}
+
+/** The inputs of a deployable that runs as its own process. */
+export interface DeployableContext<Name extends keyof Secrets> extends Deps {
+  readonly config: Config;
+  readonly secrets: Pick<Secrets, Name>;
 }
 
 /**

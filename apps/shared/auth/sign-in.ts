@@ -3,6 +3,7 @@ import * as oidc from 'openid-client';
 import type { Pool } from 'pg';
 import type { Logger } from 'pino';
 import type { Config } from '../config/config.ts';
+import { createPool, ROLES } from '../database/pool.ts';
 import { csrfTokenOf, Refusal } from '../http/csrf.ts';
 import { ownPath } from '../http/known-hosts.ts';
 import type { Timing } from '../limits.ts';
@@ -27,13 +28,11 @@ export type PersonOf = (request: Request) => Promise<Person | undefined>;
 
 export interface SignInOptions extends Timing {
   readonly config: Config;
-  readonly site: {
-    readonly name: 'approvals' | 'audit';
-    readonly cookieName: string;
-  };
+  readonly site: 'approvals' | 'audit';
   readonly secrets: { readonly sessionSecret: string; readonly oidcClientSecret: string };
-  /** Connections of `rights` are held while the issuer is asked. */
-  readonly pools: { readonly sessions: Pool; readonly rights: Pool };
+  /** Connections for sessions. */
+  readonly pool: Pool;
+  readonly databaseUrl: string;
   readonly log: Logger;
 }
 
@@ -57,15 +56,16 @@ export type SignIn = ReturnType<typeof createSignIn>;
  * Signs browsers in at the issuer (authorization code, PKCE, state, nonce), and keeps and ends their sessions:
  * `GET /sign-in?returnTo=/path`, `GET /oidc/callback`, `POST /sign-out`, `POST /oidc/back-channel-logout`.
  */
-export function createSignIn({ config, site, secrets, pools, clock, limits, log }: SignInOptions) {
+export function createSignIn({ config, site: schema, secrets, clock, limits, log, ...database }: SignInOptions) {
   const { identity, urls } = config;
-  const { cookieName, name: schema } = site;
+  const cookieName = `countersign_${schema}`;
   const { sessionSeconds, recheckSeconds, rolesClaim } = identity;
   const [baseUrl, secret] = [urls[schema], secrets.sessionSecret];
   const { clientId } = config[schema];
-  const sessions = createSessions({
-    ...{ pool: pools.sessions, schema, cookieName, secret, baseUrl, sessionSeconds, log },
-  });
+  const { pool } = database;
+  const sessions = createSessions({ pool, schema, cookieName, secret, baseUrl, sessionSeconds, log });
+  const named = { applicationName: `countersign ${schema} rights`, role: ROLES[schema] };
+  const pools = { sessions: pool, rights: createPool(database.databaseUrl, { max: 4, ...named, limits }) };
   const clientSecret = secrets.oidcClientSecret;
   const issuer = createIssuer({ issuer: urls.issuer, clientId, clientSecret, limits, log });
   const rights = createRights({
@@ -96,7 +96,10 @@ export function createSignIn({ config, site, secrets, pools, clock, limits, log 
       routes,
     ] as const satisfies readonly (RequestHandler | Router)[],
     personOf,
-    close: () => sessions.close(),
+    async close() {
+      sessions.close();
+      await pools.rights.end();
+    },
   };
 }
 

@@ -93,15 +93,15 @@ describe.each(Object.entries(ISSUERS))('an issuer %s', (_how, path) => {
     const { handlers, close } = createSignIn({
       ...systemTime,
       config: parseConfig(raw, { baseDir: '/', stateDir: '/' }),
-      site: { name: 'approvals', cookieName: 'session' },
+      site: 'approvals',
       secrets: { sessionSecret: 'a secret of sessions', oidcClientSecret: 'secret' },
-      pools: { sessions: pool, rights: pool },
+      ...{ pool, databaseUrl: 'postgres://127.0.0.1:1/none' },
       log: pino({ level: 'silent' }),
     });
     const site = await serve(express().use(...handlers));
     const { headers } = await fetch(`${site.url}/sign-in`, { redirect: 'manual' });
     expect(headers.get('location')).toMatch(`${issuer().replace(/\/$/, '')}/authorize?`);
-    close();
+    await close();
     await site.close();
     await pool.end();
   });
