@@ -1,8 +1,8 @@
 import type { AccessRequest } from '../../../workflows/domain/access-request/access-request.ts';
 import { canonicalJson } from '../../../workflows/domain/canonical-json.ts';
-import { Instant, Page, type SignedIn, Time } from '../../shared/pages/layout.tsx';
+import { Facts, Instant, Page, type SignedIn, Time } from '../../shared/pages/layout.tsx';
 import { Code, Visible } from '../../shared/pages/visible.tsx';
-import { Credentials, Fact, WhoDecides } from './who-decides.tsx';
+import { Credentials, WhoDecides } from './who-decides.tsx';
 import { DecisionForm, Standing } from './decision.tsx';
 import { JsonBlock } from './json-block.tsx';
 import { BreakGlassForm, EmergencyNotice } from './emergency.tsx';
@@ -43,7 +43,7 @@ export function RequestPage({ request, seat, broken, person, refused }: RequestP
       <div class="detail">
         <Asked request={request} />
         <div class="detail-side">
-          <Facts request={request} />
+          <WhoAndWhy request={request} />
           <WhoDecides request={request} />
         </div>
         <DecisionForm request={request} seat={seat} csrfToken={csrfToken} refused={refused} />
@@ -102,59 +102,48 @@ function Lead({ request }: { request: AccessRequest }) {
   );
 }
 
-function Facts({ request }: { request: AccessRequest }) {
-  const { requester, action, resource } = request;
+function WhoAndWhy({ request }: { request: AccessRequest }) {
+  const { requester, action, resource, bundle, approval, endedAt } = request;
   return (
     <section class="card" aria-labelledby="facts">
       <h2 id="facts">Requester and reason</h2>
-      <dl class="facts">
-        <Fact name="On behalf of">
-          <Visible text={requester.subject} />
-        </Fact>
-        <Fact name="Agent">
-          {requester.clientId === undefined ? 'not named' : <Visible text={requester.clientId} />}
-        </Fact>
-        <Fact name="Asked">
-          <Instant at={request.createdAt} />
-        </Fact>
-        <Fact name={request.endedAt === undefined ? 'Decide before' : 'Ended'}>
-          <Instant at={request.endedAt ?? request.expiresAt} />
-        </Fact>
-        {request.approval && (
-          <Fact name="Approval valid until">
-            <Instant at={request.approval.approvedUntil} />
-          </Fact>
-        )}
-        <Why request={request} />
-        {request.bundle !== undefined && (
-          <Fact name="Submitted together">
-            Item {request.bundle.position} of {request.bundle.size} in <Code text={request.bundle.id} />. Each item is
-            decided separately.
-          </Fact>
-        )}
-        {action.name !== TOOLS_CALL && (
-          <Fact name="Evaluated by policy as">
-            <Code text={`${action.name}, on ${resource.type} ${resource.id}`} />
-          </Fact>
-        )}
-        {resource.properties !== undefined && (
-          <Fact name="Stated by the tool, unverified">
-            <Code text={canonicalJson(resource.properties)} />
-          </Fact>
-        )}
-        <Fact name="Call digest">
-          <code class="digest">{request.callDigest}</code>
-        </Fact>
-      </dl>
+      <Facts
+        rows={[
+          ['On behalf of', <Visible text={requester.subject} />],
+          ['Agent', requester.clientId === undefined ? 'not named' : <Visible text={requester.clientId} />],
+          ['Asked', <Instant at={request.createdAt} />],
+          [endedAt === undefined ? 'Decide before' : 'Ended', <Instant at={endedAt ?? request.expiresAt} />],
+          approval && ['Approval valid until', <Instant at={approval.approvedUntil} />],
+          isExplained(request) && ['Needs approval because', <Why request={request} />],
+          bundle && ['Submitted together', <InBundle of={bundle} />],
+          action.name !== TOOLS_CALL && [
+            'Evaluated by policy as',
+            <Code text={`${action.name}, on ${resource.type} ${resource.id}`} />,
+          ],
+          resource.properties !== undefined && [
+            'Stated by the tool, unverified',
+            <Code text={canonicalJson(resource.properties)} />,
+          ],
+          ['Call digest', <code class="digest">{request.callDigest}</code>],
+        ]}
+      />
     </section>
   );
 }
 
-/** The reasons that the policy decision point gave, if any. */
+const InBundle = ({ of: { position, size, id } }: { of: NonNullable<AccessRequest['bundle']> }) => (
+  <>
+    Item {position} of {size} in <Code text={id} />. Each item is decided separately.
+  </>
+);
+
+/** Whether the policy decision point gave reasons. */
+const isExplained = ({ title, description, reason, policies, template }: AccessRequest): boolean =>
+  policies.length > 0 || (title ?? description ?? reason ?? template) !== undefined;
+
 function Why({ request: { title, description, reason, policies, template } }: { request: AccessRequest }) {
-  if (policies.length === 0 && (title ?? description ?? reason ?? template) === undefined) return null;
   return (
-    <Fact name="Needs approval because">
+    <>
       {title !== undefined && (
         <strong>
           <Visible text={title} />
@@ -183,6 +172,6 @@ function Why({ request: { title, description, reason, policies, template } }: { 
           </div>
         )}
       </div>
-    </Fact>
+    </>
   );
 }

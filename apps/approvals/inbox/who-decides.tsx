@@ -1,9 +1,8 @@
-import type { ComponentChildren } from 'preact';
 import type { AccessRequest, Vote } from '../../../workflows/domain/access-request/access-request.ts';
 import type { Json } from '../../../workflows/domain/canonical-json.ts';
 import { speaksOfSecret } from '../../../workflows/domain/submission-input/form-field.ts';
 import { ActingFor, Visible } from '../../shared/pages/visible.tsx';
-import { Instant, Time } from '../../shared/pages/layout.tsx';
+import { Facts, Instant, Time } from '../../shared/pages/layout.tsx';
 import { DECIDED, NoPerson, stageView } from './view.tsx';
 
 /** The open stage, who may decide it, its progress, and all decisions so far. */
@@ -12,22 +11,14 @@ export function WhoDecides({ request }: { request: AccessRequest }) {
   return (
     <section class="card" aria-labelledby="who">
       <h2 id="who">Who decides</h2>
-      <dl class="facts">
-        <Fact name={stage.of === 1 ? 'Stage' : `Stage ${stage.position} of ${stage.of}`}>
-          <Visible text={stage.name} />
-        </Fact>
-        <Fact name="May decide">
-          <Visible text={electorateWords(stage.approvers)} />
-        </Fact>
-        <Fact name="Approvals">
-          {stage.approvals} of {stage.quorum}
-        </Fact>
-        {request.endedAt === undefined && stage.endsAt !== undefined && (
-          <Fact name="Stage ends">
-            <Instant at={stage.endsAt} />
-          </Fact>
-        )}
-      </dl>
+      <Facts
+        rows={[
+          [stage.of === 1 ? 'Stage' : `Stage ${stage.position} of ${stage.of}`, <Visible text={stage.name} />],
+          ['May decide', <Visible text={electorateWords(stage.approvers)} />],
+          ['Approvals', `${stage.approvals} of ${stage.quorum}`],
+          request.endedAt === undefined && stage.endsAt && ['Stage ends', <Instant at={stage.endsAt} />],
+        ]}
+      />
       {request.votes.length > 0 && (
         <>
           <h3>Decisions</h3>
@@ -150,16 +141,6 @@ export function Credentials({ canonical }: { canonical: string }) {
         {paths.length > NAMED_PATHS && ` and ${paths.length - NAMED_PATHS} more`}. Ask whether they belong there. If
         not, have them replaced.
       </p>
-    </div>
-  );
-}
-
-/** One entry of `dl.facts`. */
-export function Fact({ name, children }: { name: string; children: ComponentChildren }) {
-  return (
-    <div>
-      <dt>{name}</dt>
-      <dd>{children}</dd>
     </div>
   );
 }

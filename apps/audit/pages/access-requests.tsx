@@ -1,8 +1,8 @@
-import type { ComponentChildren } from 'preact';
 import type { ResolutionStatement, StatedPerson } from '../../../workflows/domain/access-request/statement.ts';
 import type { OutcomeRecord, RecordedAccessRequest } from '../../../workflows/domain/gated-call/outcome-record.ts';
+import { Facts } from '../../shared/pages/layout.tsx';
 import { Code, Visible } from '../../shared/pages/visible.tsx';
-import { Facts, Moment } from './parts.tsx';
+import { Moment } from './parts.tsx';
 import { Person, Via, VoteLine } from './people.tsx';
 
 /** Each access request of the call, with who resolved it and how, as the access request service states it. */
@@ -13,7 +13,7 @@ export function AccessRequests({ record }: { record: OutcomeRecord }) {
       <h2>Access requests</h2>
       {accessRequests.map((one) => (
         <div key={one.generation} class="audit-request">
-          <Facts rows={rowsOf(one, accessRequests.length > 1)} />
+          <Outline of={one} isOneOfSeveral={accessRequests.length > 1} />
           <Statement request={one} />
         </div>
       ))}
@@ -21,19 +21,23 @@ export function AccessRequests({ record }: { record: OutcomeRecord }) {
   );
 }
 
-function rowsOf(one: RecordedAccessRequest, isOneOfSeveral: boolean): (readonly [string, ComponentChildren])[] {
+function Outline({ of: one, isOneOfSeveral }: { of: RecordedAccessRequest; isOneOfSeveral: boolean }) {
   const stated = one.statement?.kind === 'stated' ? one.statement : undefined;
   const stages = stated?.stages?.map(
     ({ name, quorum }, at) => `${at + 1} ${name}${quorum ? `: ${quorum} needed` : ''}`,
   );
-  return [
-    ...(isOneOfSeveral ? ([['Generation', one.generation]] as const) : []),
-    ['Request', one.accessRequestId ? <Code text={one.accessRequestId} /> : 'never accepted by the service'],
-    ['Approval', one.approvalId ? <Code text={one.approvalId} /> : 'none'],
-    ...(stated ? ([['Stated as', stated.status]] as const) : []),
-    ...(stated?.template ? ([['Template', <Visible text={stated.template} />]] as const) : []),
-    ...(stages ? ([['Stages', <Visible text={stages.join(', ')} />]] as const) : []),
-  ];
+  return (
+    <Facts
+      rows={[
+        isOneOfSeveral && ['Generation', one.generation],
+        ['Request', one.accessRequestId ? <Code text={one.accessRequestId} /> : 'never accepted by the service'],
+        ['Approval', one.approvalId ? <Code text={one.approvalId} /> : 'none'],
+        stated && ['Stated as', stated.status],
+        stated?.template && ['Template', <Visible text={stated.template} />],
+        stages && ['Stages', <Visible text={stages.join(', ')} />],
+      ]}
+    />
+  );
 }
 
 /** The page names the access request service as the source: it is not a finding of ours. */

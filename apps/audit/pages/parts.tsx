@@ -1,4 +1,3 @@
-import type { ComponentChildren } from 'preact';
 import type { TerminalState } from '../../../workflows/domain/gated-call/outcome-record.ts';
 
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
@@ -28,19 +27,6 @@ export const stateInWords = (state: TerminalState) => STATE_WORDS[state][0];
 export function State({ state }: { state: TerminalState }) {
   const [words, tone] = STATE_WORDS[state] ?? [state, 'bad'];
   return <span class={`badge ${tone}`}>{words}</span>;
-}
-
-export function Facts({ rows }: { rows: readonly (readonly [string, ComponentChildren])[] }) {
-  return (
-    <dl class="facts audit-facts">
-      {rows.map(([term, value]) => (
-        <div key={term}>
-          <dt>{term}</dt>
-          <dd>{value}</dd>
-        </div>
-      ))}
-    </dl>
-  );
 }
 
 export function ToTheList() {

@@ -2,11 +2,12 @@ import type { ComponentChildren } from 'preact';
 import type { Answers } from '../../../workflows/domain/gated-call/outcome-answers.ts';
 import type { OutcomeRecord } from '../../../workflows/domain/gated-call/outcome-record.ts';
 import type { Decider } from '../../../workflows/domain/gated-call/who-decided.ts';
+import { Facts } from '../../shared/pages/layout.tsx';
 import { Code, Visible } from '../../shared/pages/visible.tsx';
 import type { RecordView } from '../record-view.ts';
 import { AccessRequests } from './access-requests.tsx';
 import { addressOf, RecordRows } from './list-page.tsx';
-import { Facts, Moment, State, ToTheList } from './parts.tsx';
+import { Moment, State, ToTheList } from './parts.tsx';
 import { Deciders } from './people.tsx';
 import { timelineOf } from './timeline.ts';
 
@@ -90,7 +91,7 @@ function Policy({ record }: { record: OutcomeRecord }) {
           rows={[
             ['Answer', record.claim?.decisionId === one.id ? `${one.kind}; the basis of the claim` : one.kind],
             ['Decision', <Code text={one.id} />],
-            ...(one.evaluationId ? ([['Evaluation', <Code text={one.evaluationId} />]] as const) : []),
+            one.evaluationId && ['Evaluation', <Code text={one.evaluationId} />],
             ['Policies', <Visible text={one.policies?.join(', ') ?? 'not stated by the decision point'} />],
             [
               'Policy version',
@@ -116,19 +117,17 @@ function Call({ view, record }: { view: RecordView; record: OutcomeRecord }) {
       <Facts
         rows={[
           ['Requester', <Visible text={requester.subject} />],
-          ...(requester.aliases ? ([['Also called', <Visible text={requester.aliases.join(', ')} />]] as const) : []),
-          ...(requester.clientId ? ([['Through the agent', <Visible text={requester.clientId} />]] as const) : []),
-          ...(requester.actors
-            ? ([['Acting for them', <Visible text={requester.actors.map(actorInWords).join(', for ')} />]] as const)
-            : []),
+          requester.aliases && ['Also called', <Visible text={requester.aliases.join(', ')} />],
+          requester.clientId && ['Through the agent', <Visible text={requester.clientId} />],
+          requester.actors && ['Acting for them', <Visible text={requester.actors.map(actorInWords).join(', for ')} />],
           ['Issuer', <Visible text={requester.issuer} />],
           ['Disposition', view.disposition ?? 'none'],
-          ...(record.reason ? ([['Reason', record.reason.replaceAll('_', ' ')]] as const) : []),
+          record.reason && ['Reason', record.reason.replaceAll('_', ' ')],
           ['Task', <Code text={view.taskId} />],
           ['Record', <Code text={view.outcomeRef} />],
           ['Tool digest', <Code text={record.toolDigest} />],
           ['Result digest', result ? <Code text={result.digest} /> : 'no result'],
-          ...(lateResult ? ([['Came too late', <LateResult of={lateResult} />]] as const) : []),
+          lateResult && ['Came too late', <LateResult of={lateResult} />],
         ]}
       />
     </section>

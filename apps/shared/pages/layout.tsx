@@ -121,3 +121,20 @@ export function Instant({ at }: { at: string }) {
   const instant = new Date(at);
   return <time dateTime={instant.toISOString()}>{`${absolute.format(instant)} UTC`}</time>;
 }
+
+/** Names with their values. A row that is false or empty is left out. */
+export function Facts({ rows }: { rows: readonly (readonly [string, ComponentChildren] | false | '' | undefined)[] }) {
+  return (
+    <dl class="facts">
+      {rows.map(
+        (row) =>
+          row && (
+            <div key={row[0]}>
+              <dt>{row[0]}</dt>
+              <dd>{row[1]}</dd>
+            </div>
+          ),
+      )}
+    </dl>
+  );
+}
