@@ -1,7 +1,9 @@
 import * as z from 'zod';
 import { type Disposition, dispositionOf } from '../../workflows/domain/gated-call/gated-call.ts';
 import { TERMINAL_STATES } from '../../workflows/domain/gated-call/outcome-record.ts';
+import type { PageRequest } from '../shared/database/pages.ts';
 import { Refusal } from '../shared/http/csrf.ts';
+import { cursorParameter } from '../shared/http/list-cursor.ts';
 
 const MAX_LIMIT = 200;
 const DEFAULT_LIMIT = 50;
@@ -48,8 +50,8 @@ const querySchema = z
     callDigest: given(callDigest),
     from: given(moment),
     until: given(moment),
-    cursor: given(reference),
-    before: given(reference),
+    cursor: given(cursorParameter),
+    before: given(cursorParameter),
     limit: given(z.coerce.number().int().min(1).max(MAX_LIMIT)),
   })
   .refine(({ state, disposition }) => !state || !disposition || dispositionOf(state) === disposition, {
@@ -61,41 +63,28 @@ const querySchema = z
     message: 'cannot be combined with cursor: a page is older than one position or newer than another',
   });
 
-export type RecordQuery = z.infer<typeof querySchema>;
+/** The filters of a list as its address has them. */
+export type RecordQuery = Omit<z.infer<typeof querySchema>, 'cursor' | 'before'>;
 
-/** A record at an end of a page: the next page holds what comes after the last, the one before what comes before the first. */
-export interface RecordPosition {
-  /** UTC, microseconds. */
-  readonly recordedAt: string;
-  readonly outcomeRef: string;
-}
-
-export interface Page {
+/** One page of the records that match. */
+export interface Search {
   readonly query: RecordQuery;
   /** `from` is inclusive, `until` exclusive. */
   readonly filter: Pick<RecordQuery, 'state' | 'tool' | 'requester' | 'callDigest' | 'from' | 'until'>;
-  /** Older than this position. */
-  readonly after?: RecordPosition | undefined;
-  /** Newer than this position, the nearest ones. */
-  readonly before?: RecordPosition | undefined;
-  readonly limit: number;
+  readonly request: PageRequest;
 }
 
-const badQuery = (detail: string) => new Refusal(400, 'This search is not valid', detail);
-
 /** Reads the query of a list. Throws a `Refusal`, also for an unknown parameter: a filter that is ignored would mislead. */
-export function readQuery(raw: unknown): Page {
+export function readQuery(raw: unknown): Search {
   const parsed = querySchema.safeParse(raw);
-  if (!parsed.success) throw badQuery(inWords(parsed.error));
-  const query = parsed.data;
-  const { disposition, cursor, before, limit = DEFAULT_LIMIT, ...rest } = query;
+  if (!parsed.success) throw new Refusal(400, 'This search is not valid', inWords(parsed.error));
+  const { cursor, before, ...query } = parsed.data;
+  const { disposition, limit = DEFAULT_LIMIT, ...rest } = query;
   const state = rest.state ?? TERMINAL_STATES.find((one) => disposition && dispositionOf(one) === disposition);
   return {
     query,
     filter: { ...rest, state, from: rest.from && startOf(rest.from), until: rest.until && endOf(rest.until) },
-    after: cursor === undefined ? undefined : readCursor('cursor', cursor),
-    before: before === undefined ? undefined : readCursor('before', before),
-    limit,
+    request: { cursor: before ? { ...before, towards: 'previous' } : cursor && { ...cursor, towards: 'next' }, limit },
   };
 }
 
@@ -108,22 +97,6 @@ function inWords(error: z.ZodError): string {
   return error.issues
     .map((issue) => (issue.code === 'unrecognized_keys' ? issue.message : `${issue.path.join('.')}: ${issue.message}`))
     .join('; ');
-}
-
-const position = z.tuple([z.iso.datetime({ precision: 6 }).refine((text) => text >= '1970'), reference]);
-
-/** The position as one opaque word. */
-export function writeCursor({ recordedAt, outcomeRef }: RecordPosition): string {
-  return Buffer.from(JSON.stringify([recordedAt, outcomeRef])).toString('base64url');
-}
-
-function readCursor(parameter: 'cursor' | 'before', cursor: string): RecordPosition {
-  try {
-    const [recordedAt, outcomeRef] = position.parse(JSON.parse(Buffer.from(cursor, 'base64url').toString('utf8')));
-    return { recordedAt, outcomeRef };
-  } catch {
-    throw badQuery(`${parameter}: this service did not issue it; start again without it`);
-  }
 }
 
 const INSTANT = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,6}))?(Z|[+-]\d\d:\d\d)$/;

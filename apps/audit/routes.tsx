@@ -1,23 +1,23 @@
 import { type Request, type RequestHandler, type Response, Router } from 'express';
 import type { Logger } from 'pino';
 import { Refusal } from '../shared/http/csrf.ts';
-import { type Page, readQuery, reference, writeCursor } from './filters.ts';
+import { writeCursor } from '../shared/http/list-cursor.ts';
+import { readQuery, reference } from './filters.ts';
 import { CallPage, RecordPage } from './pages/record-page.tsx';
 import { addressOf, ListPage, type RecordList } from './pages/list-page.tsx';
 import { type RecordSource, type RecordView, summaryOf, viewOf } from './record-view.ts';
 import { reply } from './reply.tsx';
-import type { OutcomeRecords, StoredEvidence } from './stores/outcome-record.store.ts';
+import type { StoredEvidence } from './stores/outcome-record.store.ts';
 
 /** `GET /outcome-records`: the records that match, newest first. Pages lead both ways and stay right while records are added. */
 export function listOutcomeRecords({ records, seals }: RecordSource): RequestHandler {
   return async (request, response) => {
     const page = readQuery(request.query);
-    const { shown, hasNewer, hasOlder } = await readPage(records, page);
-    const [first, last] = [shown[0], shown.at(-1)];
+    const { rows, previous, next } = await records.list(page);
     const list: RecordList = {
-      items: shown.map((stored) => summaryOf(stored, seals)),
-      ...(first && hasNewer && { previousCursor: writeCursor(first) }),
-      ...(last && hasOlder && { nextCursor: writeCursor(last) }),
+      items: rows.map((stored) => summaryOf(stored, seals)),
+      ...(previous && { previousCursor: writeCursor(previous) }),
+      ...(next && { nextCursor: writeCursor(next) }),
     };
     reply(request, response, {
       title: 'Outcome records',
@@ -25,17 +25,6 @@ export function listOutcomeRecords({ records, seals }: RecordSource): RequestHan
       page: () => <ListPage list={list} query={page.query} />,
     });
   };
-}
-
-/** Reads one record more than asked for, to see whether there is another page. The other side is where the position came from. */
-async function readPage(records: OutcomeRecords, { filter, after, before, limit }: Omit<Page, 'query'>) {
-  const found = await records.list({ filter, after, before, limit: limit + 1 });
-  const isMore = found.length > limit;
-  if (before === undefined) return { shown: found.slice(0, limit), hasNewer: after !== undefined, hasOlder: isMore };
-  if (isMore) return { shown: found.slice(1), hasNewer: true, hasOlder: true };
-  // Nothing is newer than these: this is the first page, which is read again as a whole one.
-  const newest = await records.list({ filter, limit: limit + 1 });
-  return { shown: newest.slice(0, limit), hasNewer: false, hasOlder: newest.length > limit };
 }
 
 /** One record by its own reference, its task, a decision, or the digest of its call. */

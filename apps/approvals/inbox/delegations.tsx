@@ -1,18 +1,17 @@
 import express, { type Request, type Response, type Router } from 'express';
-import type { Logger } from 'pino';
 import * as z from 'zod';
-import type { Clock } from '../../shared/clock.ts';
 import type { Directory } from '../../shared/directory/directory.ts';
 import { csrfTokenOf, Refusal } from '../../shared/http/csrf.ts';
+import { cursorParameter } from '../../shared/http/list-cursor.ts';
 import { Page as Frame, Instant, renderPage, type SignedIn } from '../../shared/pages/layout.tsx';
 import { wantsPage } from '../../shared/pages/refusal-page.tsx';
 import { Visible } from '../../shared/pages/visible.tsx';
 import { randomText } from '../../shared/crypto.ts';
-import type { StandIns } from '../stand-ins.ts';
 import type { Delegation, DelegationList } from '../stores/delegation.store.ts';
-import type { Page } from '../stores/lists.ts';
+import type { Page } from '../../shared/database/pages.ts';
 import { visitorOf } from './authenticate.ts';
-import { cursorParameter, cursorsOf, given, InboxTabs, PageLinks } from './paging.tsx';
+import type { InboxHttp } from './seat.ts';
+import { cursorsOf, given, InboxTabs, PageLinks } from './paging.tsx';
 
 interface DelegationsProps {
   /** Delegations that the visitor made and that are in force, newest first. */
@@ -157,12 +156,7 @@ const LINK = { href: '/delegations', label: 'To your delegations' };
 const UNLISTED =
   'The directory does not list you, so it could not end the delegation when you leave. Ask its administrators to add you.';
 
-interface DelegationsHttp {
-  readonly delegations: StandIns;
-  readonly people: () => Directory;
-  readonly clock: Clock;
-  readonly log: Logger;
-}
+type DelegationsHttp = Pick<InboxHttp, 'delegations' | 'people' | 'clock' | 'log'>;
 
 /** `/delegations`: who decides for the visitor while they are away. Expects the visitor, parsed bodies and the CSRF check before it. */
 export function delegationsRouter(http: DelegationsHttp): Router {
@@ -174,9 +168,9 @@ export function delegationsRouter(http: DelegationsHttp): Router {
 }
 
 const listQuery = z.object({
-  madeCursor: cursorParameter,
-  receivedCursor: cursorParameter,
-  overCursor: cursorParameter,
+  madeCursor: cursorParameter.optional(),
+  receivedCursor: cursorParameter.optional(),
+  overCursor: cursorParameter.optional(),
 });
 
 function show({ delegations }: DelegationsHttp) {

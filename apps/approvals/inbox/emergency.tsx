@@ -1,6 +1,6 @@
 import { Time } from '../../shared/pages/layout.tsx';
 import { Code, Visible } from '../../shared/pages/visible.tsx';
-import type { Page } from '../stores/lists.ts';
+import type { Page } from '../../shared/database/pages.ts';
 import { PageLinks } from './paging.tsx';
 import { type FormProps, LONGEST_TEXT } from './refused.tsx';
 import type { BrokenGlass } from '../stores/break-glass.store.ts';

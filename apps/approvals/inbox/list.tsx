@@ -2,17 +2,18 @@ import type { Request, Response } from 'express';
 import * as z from 'zod';
 import { partIn } from '../../../workflows/domain/access-request/parties.ts';
 import { csrfTokenOf, Refusal } from '../../shared/http/csrf.ts';
-import { type Order, ORDERS } from '../../shared/http/list-cursor.ts';
+import { cursorParameter, type Order, ORDERS } from '../../shared/http/list-cursor.ts';
 import { Page, renderPage, type SignedIn, Time } from '../../shared/pages/layout.tsx';
 import { wantsPage } from '../../shared/pages/refusal-page.tsx';
 import { Code, Visible } from '../../shared/pages/visible.tsx';
 import { LIST_CHOICES, type ListChoice } from '../listing.ts';
 import type { AccessRequestSummary } from '../stores/access-request.row.ts';
 import type { BrokenGlass } from '../stores/break-glass.store.ts';
-import type { Page as PageOf, RequestPage } from '../stores/lists.ts';
+import type { Page as PageOf } from '../../shared/database/pages.ts';
+import type { RequestPage } from '../stores/lists.ts';
 import { type Voter, voterOf } from './authenticate.ts';
 import { Unreviewed } from './emergency.tsx';
-import { addressOf, cursorParameter, cursorsOf, given, InboxTabs, PageLinks } from './paging.tsx';
+import { addressOf, cursorsOf, given, InboxTabs, PageLinks } from './paging.tsx';
 import { type InboxHttp, namesOf, readerRowOf, seatOf } from './seat.ts';
 import { stageView, StatusBadge, summaryView } from './view.tsx';
 
@@ -27,8 +28,8 @@ const listQuery = z.object({
   /** Default: `oldest` for open requests, `newest` for ended ones. */
   order: z.enum(ORDERS).optional(),
   limit: z.coerce.number().int().min(1).max(MAX_LIMIT).default(DEFAULT_LIMIT),
-  cursor: cursorParameter,
-  unreviewedCursor: cursorParameter,
+  cursor: cursorParameter.optional(),
+  unreviewedCursor: cursorParameter.optional(),
 });
 
 /** `GET /requests`: a page of the requests that the visitor may read. */

@@ -1,7 +1,6 @@
 import type { Request } from 'express';
-import * as z from 'zod';
-import { readCursor, writeCursor } from '../../shared/http/list-cursor.ts';
-import type { Page } from '../stores/lists.ts';
+import { writeCursor } from '../../shared/http/list-cursor.ts';
+import type { Page } from '../../shared/database/pages.ts';
 
 const TABS = [
   ['yours', '/requests?status=yours', 'Yours to decide'],
@@ -21,16 +20,6 @@ export function InboxTabs({ current }: { current: (typeof TABS)[number][0] }) {
     </nav>
   );
 }
-
-/** A query parameter with a list cursor. */
-export const cursorParameter = z
-  .string()
-  .transform((text, context) => {
-    const cursor = readCursor(text);
-    if (cursor === undefined) context.addIssue({ code: 'custom', message: 'is not a cursor of this service' });
-    return cursor ?? z.NEVER;
-  })
-  .optional();
 
 type Neighbours = Pick<Page<unknown>, 'next' | 'previous'>;
 

@@ -3,6 +3,7 @@ import type { AccessRequest } from '../../../workflows/domain/access-request/acc
 import type { Ineligibility } from '../../../workflows/domain/access-request/eligibility.ts';
 import { type Bundle, BUNDLE_PREFIX } from '../../../workflows/domain/access-request/statement.ts';
 import { functionCall } from '../../shared/database/function-call.ts';
+import { one, queryOf, type Query } from '../../shared/database/query.ts';
 import { accessRequestFrom, SELECT_WHOLE, type AccessRequestRow } from './access-request.row.ts';
 import { callbacks, notices } from './callbacks.ts';
 import { lists } from './lists.ts';
@@ -16,7 +17,7 @@ import {
   submissionColumns,
   voteRow,
 } from './new-rows.ts';
-import { callFunction, one, queryOf, type Query, snakeCased } from './query.ts';
+import { callFunction, snakeCased } from './query.ts';
 import { statements } from './statements.ts';
 
 export type VoteOutcome =
@@ -50,7 +51,7 @@ export type AccessRequestStore = ReturnType<typeof createAccessRequestStore>;
 
 /** Access requests and votes. The database decides every change, holding the lock of the request's row. */
 export function createAccessRequestStore(pool: Pool) {
-  const query = queryOf(pool);
+  const query = queryOf(pool, 'approvals');
   const read = reading(query);
   return {
     ...read,

@@ -1,9 +1,11 @@
 import type { Pool } from 'pg';
+import { countRows, type Listing, type Page, type PageRequest, readPage } from '../../shared/database/pages.ts';
+import { queryOf } from '../../shared/database/query.ts';
 import type { ReaderRow } from '../listing.ts';
-import { countRows, type Listing, type Page, type PageRequest, readPage, whereReadable } from './lists.ts';
+import { whereReadable } from './lists.ts';
 import type { VoteOutcome } from './access-request.store.ts';
 import type { NewVote } from './new-rows.ts';
-import { callFunction, camelCased, instant, queryOf, snakeCased } from './query.ts';
+import { callFunction, camelCased, instant, snakeCased } from './query.ts';
 
 /** An emergency grant. Instants are RFC 3339. */
 export interface BrokenGlass {
@@ -27,7 +29,7 @@ export type BreakGlassStore = ReturnType<typeof createBreakGlassStore>;
 
 /** Emergency grants and their reviews. */
 export function createBreakGlassStore(pool: Pool) {
-  const query = queryOf(pool);
+  const query = queryOf(pool, 'approvals');
   return {
     async find(requestId: string): Promise<BrokenGlass | undefined> {
       const text = `SELECT ${COLUMNS} ${ALL} WHERE g.access_request_id = $1`;

@@ -5,7 +5,8 @@ import {
   bundleStatus,
   type BundleStatus,
 } from '../../../workflows/domain/access-request/statement.ts';
-import { camelCased, type Query } from './query.ts';
+import type { Query } from '../../shared/database/query.ts';
+import { camelCased } from './query.ts';
 
 /** The callback of an ended task. */
 interface PendingCallback {

@@ -1,7 +1,8 @@
 import type { Pool } from 'pg';
 import type { Approver } from '../../../workflows/domain/access-request/access-request.ts';
-import { type Page, type PageRequest, readPage } from './lists.ts';
-import { callFunction, camelCased, queryOf } from './query.ts';
+import { type Page, type PageRequest, readPage } from '../../shared/database/pages.ts';
+import { queryOf } from '../../shared/database/query.ts';
+import { callFunction, camelCased } from './query.ts';
 
 /** A delegate decides in place of the delegator. Instants are RFC 3339. */
 export interface Delegation {
@@ -36,7 +37,7 @@ export type DelegationStore = ReturnType<typeof createDelegationStore>;
 
 /** Delegations. Their rows are never deleted, because votes refer to them. */
 export function createDelegationStore(pool: Pool) {
-  const query = queryOf(pool);
+  const query = queryOf(pool, 'approvals');
   return {
     /** All active delegations to this person. The caller cannot use one that is missing here. */
     async activeTo(delegate: string): Promise<Delegation[]> {

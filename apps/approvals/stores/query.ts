@@ -1,26 +1,6 @@
-import type { Pool, QueryResultRow } from 'pg';
-import { asUnavailable } from '../../../workflows/domain/errors.ts';
+import type { QueryResultRow } from 'pg';
 import { functionCall } from '../../shared/database/function-call.ts';
-
-export type Query = ReturnType<typeof queryOf>;
-
-/** Runs a prepared statement by its name and returns the rows. Throws `ERR_DATABASE_UNAVAILABLE` for transient failures. */
-export function queryOf(pool: Pool) {
-  return async <Row extends QueryResultRow>(name: string, text: string, values: unknown[] = []) => {
-    try {
-      return (await pool.query<Row>({ name: `approvals-${name}`, text, values })).rows;
-    } catch (error) {
-      throw asUnavailable(error);
-    }
-  };
-}
-
-/** The row of a statement that always returns one. */
-export async function one<Row>(rows: Promise<Row[]>): Promise<Row> {
-  const [row] = await rows;
-  if (row === undefined) throw new Error('a statement that always returns a row returned none');
-  return row;
-}
+import { one, type Query } from '../../shared/database/query.ts';
 
 /** Calls a function of the schema `approvals` whose result is one value. */
 export async function callFunction<Result>(query: Query, name: string, parameters: Record<string, unknown>) {

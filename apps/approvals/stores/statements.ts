@@ -3,7 +3,8 @@ import type {
   Verdict,
   VoteChannel,
 } from '../../../workflows/domain/access-request/access-request.ts';
-import { instant, type Query } from './query.ts';
+import type { Query } from '../../shared/database/query.ts';
+import { instant } from './query.ts';
 
 /** A person in a statement. */
 interface Person {

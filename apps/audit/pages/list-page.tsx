@@ -35,26 +35,25 @@ export function ListPage({ list, query }: { list: RecordList; query: RecordQuery
 
 function Pages({ list: { previousCursor, nextCursor }, query }: { list: RecordList; query: RecordQuery }) {
   if (previousCursor === undefined && nextCursor === undefined) return null;
-  const { cursor: _here, before: _or, ...kept } = query;
   return (
     <nav class="audit-more audit-actions" aria-label="Pages">
       {previousCursor !== undefined && (
-        <a class="button" rel="prev" href={addressOf({ ...kept, before: previousCursor })}>
+        <a class="button" rel="prev" href={addressOf({ ...query, before: previousCursor })}>
           Newer records
         </a>
       )}
       {nextCursor !== undefined && (
-        <a class="button" rel="next" href={addressOf({ ...kept, cursor: nextCursor })}>
+        <a class="button" rel="next" href={addressOf({ ...query, cursor: nextCursor })}>
           Older records
         </a>
       )}
-      {previousCursor !== undefined && <a href={addressOf(kept)}>Newest records</a>}
+      {previousCursor !== undefined && <a href={addressOf(query)}>Newest records</a>}
     </nav>
   );
 }
 
-/** The list with these filters. */
-export function addressOf(query: RecordQuery): string {
+/** The list with these filters, from this cursor on. */
+export function addressOf(query: RecordQuery & { readonly cursor?: string; readonly before?: string }): string {
   const kept = Object.entries(query).flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]]));
   const text = new URLSearchParams(kept).toString();
   return text === '' ? '/outcome-records' : `/outcome-records?${text}`;

@@ -1,16 +1,19 @@
-import type { Pool, QueryResultRow } from 'pg';
+import type { Pool } from 'pg';
 import type * as tables from '../../../prisma/generated/client.ts';
-import { asUnavailable } from '../../../workflows/domain/errors.ts';
 import type { GatedCallState } from '../../../workflows/domain/gated-call/gated-call.ts';
 import type { SiblingCall, TerminalState } from '../../../workflows/domain/gated-call/outcome-record.ts';
 import type { RecordSeals } from '../../../workflows/domain/gated-call/sealing.ts';
 import { inUtc } from '../../shared/database/function-call.ts';
+import { readPage } from '../../shared/database/pages.ts';
+import { queryOf } from '../../shared/database/query.ts';
 import { createPool, ROLES, withOption } from '../../shared/database/pool.ts';
 import type { Limits } from '../../shared/limits.ts';
-import type { Page, RecordPosition } from '../filters.ts';
+import type { Search } from '../filters.ts';
 
 /** A row of the table, with the key to its sealed parts. */
-export interface StoredRecord extends Readonly<Omit<tables.OutcomeRecord, 'state' | 'recordedAt'>>, RecordPosition {
+export interface StoredRecord extends Readonly<Omit<tables.OutcomeRecord, 'state' | 'recordedAt'>> {
+  /** UTC, microseconds. */
+  readonly recordedAt: string;
   readonly state: TerminalState;
   readonly recordKey: string;
 }
@@ -44,6 +47,7 @@ const LOOKUP_LIMIT = 50;
 
 const RECORD = `r.gated_call_id AS "gatedCallId", k.record_key AS "recordKey", r.outcome_ref AS "outcomeRef", r.task_id AS "taskId", r.call_digest AS "callDigest", r.tool, r.state,
   r.requester_key AS "requesterKey", r.body, r.digest, ${inUtc('r.recorded_at')} AS "recordedAt"`;
+const FROM = 'FROM gateway.outcome_record r JOIN gateway.data_key k ON k.gated_call_id = r.gated_call_id';
 // One statement reads one snapshot, so nothing can happen between the reads of record and evidence.
 const EVIDENCE = `SELECT ${RECORD},
   (SELECT json_build_object('tool', b.tool, 'callDigest', b.call_digest)
@@ -61,40 +65,33 @@ const EVIDENCE = `SELECT ${RECORD},
      WHERE g.id <> r.gated_call_id AND g.id IN (
        SELECT s.gated_call_id FROM gateway.call_binding s WHERE s.call_digest = r.call_digest
        UNION SELECT s.gated_call_id FROM gateway.outcome_record s WHERE s.call_digest = r.call_digest)) AS siblings
-  FROM gateway.outcome_record r JOIN gateway.data_key k ON k.gated_call_id = r.gated_call_id`;
+  ${FROM}`;
 const UUID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
-const NEWEST_FIRST = 'ORDER BY r.recorded_at DESC, r.outcome_ref DESC';
-const OLDEST_FIRST = 'ORDER BY r.recorded_at, r.outcome_ref';
 
 /**
  * Reads outcome records and the evidence beside them, over a pool whose sessions are read-only. Throws `ERR_DATABASE_UNAVAILABLE`.
  * It reads by SQL: the Prisma client has milliseconds where the sealed text and cursors have microseconds.
  */
 export function createOutcomeRecords(pool: Pool, { digest }: Pick<RecordSeals, 'digest'>) {
-  const query = async <Row extends QueryResultRow>(text: string, values: readonly unknown[], name?: string) => {
-    try {
-      return (await pool.query<Row>({ name, text, values: [...values] })).rows;
-    } catch (error) {
-      throw asUnavailable(error);
-    }
-  };
+  const query = queryOf(pool, 'audit');
   // Prepared once for each connection: to plan it takes longer than to run it.
-  const evidence = (by: string, where: string, values: readonly unknown[]) =>
+  const evidence = (by: string, where: string, values: unknown[]) =>
     query<StoredEvidence>(
-      `${EVIDENCE} WHERE ${where} ${NEWEST_FIRST} LIMIT ${LOOKUP_LIMIT}`,
+      `record-by-${by}`,
+      `${EVIDENCE} WHERE ${where} ORDER BY r.recorded_at DESC, r.outcome_ref DESC LIMIT ${LOOKUP_LIMIT}`,
       values,
-      `audit-record-by-${by}`,
     );
   return {
-    /** Newest first, at most `limit`: the newest of all, those after a position, or those right before one. */
-    async list({ filter, after, before, limit }: Omit<Page, 'query'>): Promise<readonly StoredRecord[]> {
-      const { requester, ...rest } = filter;
-      const values: unknown[] = [limit];
-      const where = conditions({ ...rest, requesterKey: requester && digest(requester), after, before }, values);
-      const text = `SELECT ${RECORD} FROM gateway.outcome_record r JOIN gateway.data_key k ON k.gated_call_id = r.gated_call_id
-        ${where} ${before ? OLDEST_FIRST : NEWEST_FIRST} LIMIT $1`;
-      const found = await query<StoredRecord>(text, values);
-      return before ? found.reverse() : found;
+    /** A page of the records that match, newest first. */
+    list({ filter: { requester, ...rest }, request }: Omit<Search, 'query'>) {
+      const values: unknown[] = [];
+      const where = conditions({ ...rest, requesterKey: requester && digest(requester) }, values);
+      const sort = { at: 'r.recorded_at', id: 'r.outcome_ref', order: 'newest' } as const;
+      return readPage<StoredRecord>(
+        query,
+        { columns: RECORD, from: `${FROM} WHERE ${where}`, ...sort, values },
+        request,
+      );
     },
     byRef: async (outcomeRef: string) => (await evidence('ref', 'r.outcome_ref = $1', [outcomeRef]))[0],
     byTask: async (taskId: string) => (await evidence('task', 'r.task_id = $1', [taskId]))[0],
@@ -114,31 +111,26 @@ export function createOutcomeRecords(pool: Pool, { digest }: Pick<RecordSeals, '
     /** The state of a call that has not ended, and so has no record yet. */
     async openState(taskId: string): Promise<GatedCallState | undefined> {
       const text = 'SELECT state FROM gateway.gated_call WHERE task_id = $1 AND ended_at IS NULL';
-      return (await query<{ state: GatedCallState }>(text, [taskId]))[0]?.state;
+      return (await query<{ state: GatedCallState }>('open-state', text, [taskId]))[0]?.state;
     },
   };
 }
 
-type StoredFilter = Omit<Page['filter'], 'requester'> &
-  Pick<Page, 'after' | 'before'> & { readonly requesterKey: string | undefined };
+type StoredFilter = Omit<Search['filter'], 'requester'> & { readonly requesterKey: string | undefined };
 
-/** The `WHERE` clause; adds the parameters to `values`. */
-function conditions({ state, tool, requesterKey, callDigest, from, until, ...page }: StoredFilter, values: unknown[]) {
+/** What the rows of a list satisfy; adds the parameters to `values`. */
+function conditions({ state, tool, requesterKey, callDigest, from, until }: StoredFilter, values: unknown[]) {
   const place = (value: string) => `$${values.push(value)}`;
-  const instant = (value: string) => `${place(value)}::timestamptz`;
-  const { after, before } = page;
-  const beside = ({ recordedAt, outcomeRef }: RecordPosition) => `(${instant(recordedAt)}, ${place(outcomeRef)})`;
   const parts = [
+    'true',
     state && `r.state = ${place(state)}`,
     tool && `r.tool = ${place(tool)}`,
     requesterKey && `r.requester_key = ${place(requesterKey)}`,
     callDigest && `r.call_digest = ${place(callDigest)}`,
-    from && `r.recorded_at >= ${instant(from)}`,
-    until && `r.recorded_at < ${instant(until)}`,
-    after && `(r.recorded_at, r.outcome_ref) < ${beside(after)}`,
-    before && `(r.recorded_at, r.outcome_ref) > ${beside(before)}`,
-  ].filter(Boolean);
-  return parts.length > 0 ? `WHERE ${parts.join(' AND ')}` : '';
+    from && `r.recorded_at >= ${place(from)}::timestamptz`,
+    until && `r.recorded_at < ${place(until)}::timestamptz`,
+  ];
+  return parts.filter(Boolean).join(' AND ');
 }
 
 /** Connections that cannot write: the database itself refuses any statement that would. */

@@ -29,8 +29,15 @@ export function writeCursor({ towards, at, id }: Cursor): string {
   return Buffer.from(JSON.stringify([towards, at, id])).toString('base64url');
 }
 
+/** A query parameter with a cursor. */
+export const cursorParameter = z.string().transform((text, context) => {
+  const found = readCursor(text);
+  if (found === undefined) context.addIssue('this service did not issue it; start again without it');
+  return found ?? z.NEVER;
+});
+
 /** Undefined for a text that `writeCursor` did not return. */
-export function readCursor(text: string): Cursor | undefined {
+function readCursor(text: string): Cursor | undefined {
   if (text.length > MAX_LENGTH) return undefined;
   try {
     const [towards, at, id] = cursor.parse(JSON.parse(Buffer.from(text, 'base64url').toString('utf8')));
