@@ -55,13 +55,6 @@ const acceptable: RequestHandler = (request, _response, next) => {
 
 /** The caller reads nothing about the cause of an error: the log says it. */
 function refusalOf(error: unknown, log: Logger): Refusal {
-  if (error instanceof URIError) {
-    return new Refusal(
-      400,
-      'This address cannot be read',
-      'Check how it was copied: a % in it starts no valid escape.',
-    );
-  }
   if (isSealingKeyMissing(error)) {
     log.error({ alarm: 'sealing_key_missing', err: error }, 'an outcome record cannot be opened');
     const nextStep =

@@ -39,7 +39,7 @@ interface Refusing {
 export function refusalHandler({ section, log, inWords = asRefusal, home }: Refusing): ErrorRequestHandler {
   return (error: unknown, request, response, next) => {
     if (response.headersSent) return next(error);
-    const refusal = error instanceof Refusal ? error : (inWords(error) ?? broken());
+    const refusal = error instanceof Refusal ? error : (unreadable(error) ?? inWords(error) ?? broken());
     if (refusal.status === 503) response.set('Retry-After', String(RETRY_AFTER_SECONDS));
     if (refusal.status >= 500) log.error({ err: error }, 'a request could not be served');
     response.status(refusal.status);
@@ -51,6 +51,11 @@ export function refusalHandler({ section, log, inWords = asRefusal, home }: Refu
     const { message: title, status, nextStep: detail } = refusal;
     response.type('application/problem+json').send(JSON.stringify({ type: 'about:blank', title, status, detail }));
   };
+}
+
+function unreadable(error: unknown): Refusal | undefined {
+  if (!(error instanceof URIError)) return undefined;
+  return new Refusal(400, 'This address cannot be read', 'Check how it was copied: a % in it starts no valid escape.');
 }
 
 function asRefusal(error: unknown): Refusal | undefined {

@@ -27,6 +27,11 @@ describe('inbox', () => {
       expect(await text(alice, '/requests?status=ended')).toContain(request.id);
     });
 
+    it('refuses an address that cannot be read', async () => {
+      const { status, body } = await service.asPerson('alice', '/requests/%E0%A4%A');
+      expect({ status, body }).toMatchObject({ status: 400, body: { title: 'This address cannot be read' } });
+    });
+
     it('shows the complete call, the requester, the deadline and the reason', async () => {
       const args = { content: 'line\n'.repeat(2_000), path: '/srv/production.yaml' };
       const { id, callDigest } = await service.open({ arguments: args, subject: 'carol', agent: 'release-bot' });
