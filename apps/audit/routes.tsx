@@ -1,10 +1,10 @@
 import { type Request, type RequestHandler, type Response, Router } from 'express';
 import type { Logger } from 'pino';
 import { Refusal } from '../shared/http/csrf.ts';
-import { writeCursor } from '../shared/http/list-cursor.ts';
+import { addressOf, writeCursor } from '../shared/http/list-cursor.ts';
 import { readQuery, reference } from './filters.ts';
 import { CallPage, RecordPage } from './pages/record-page.tsx';
-import { addressOf, ListPage, type RecordList } from './pages/list-page.tsx';
+import { LIST, ListPage, type RecordList } from './pages/list-page.tsx';
 import { type RecordSource, type RecordView, summaryOf, viewOf } from './record-view.ts';
 import { reply } from './reply.tsx';
 import type { StoredEvidence } from './stores/outcome-record.store.ts';
@@ -89,7 +89,7 @@ function showCall({ records, read }: ShowCall): RequestHandler {
     reply(request, response, {
       title,
       // The list has the rest, page by page.
-      data: { items, ...(!isWhole && { more: addressOf({ callDigest: first.callDigest }) }) },
+      data: { items, ...(!isWhole && { more: addressOf(LIST, { callDigest: first.callDigest }) }) },
       page: () => <CallPage items={[first, ...items.slice(1)]} isWhole={isWhole} />,
     });
   };

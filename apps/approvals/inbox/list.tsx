@@ -2,7 +2,7 @@ import type { Request, Response } from 'express';
 import * as z from 'zod';
 import { partIn } from '../../../workflows/domain/access-request/parties.ts';
 import { csrfTokenOf, Refusal } from '../../shared/http/csrf.ts';
-import { cursorParameter, type Order, ORDERS } from '../../shared/http/list-cursor.ts';
+import { addressOf, cursorParameter, type Order, ORDERS } from '../../shared/http/list-cursor.ts';
 import { Page, renderPage, type SignedIn, Time } from '../../shared/pages/layout.tsx';
 import { wantsPage } from '../../shared/pages/refusal-page.tsx';
 import { Code, Visible } from '../../shared/pages/visible.tsx';
@@ -13,7 +13,7 @@ import type { Page as PageOf } from '../../shared/database/pages.ts';
 import type { RequestPage } from '../stores/lists.ts';
 import { type Voter, voterOf } from './authenticate.ts';
 import { Unreviewed } from './emergency.tsx';
-import { addressOf, cursorsOf, given, InboxTabs, PageLinks } from './paging.tsx';
+import { cursorsOf, given, InboxTabs, PageLinks } from './paging.tsx';
 import { type InboxHttp, namesOf, readerRowOf, seatOf } from './seat.ts';
 import { stageView, StatusBadge, summaryView } from './view.tsx';
 

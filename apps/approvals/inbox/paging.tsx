@@ -1,5 +1,5 @@
 import type { Request } from 'express';
-import { writeCursor } from '../../shared/http/list-cursor.ts';
+import { addressOf, writeCursor } from '../../shared/http/list-cursor.ts';
 import type { Page } from '../../shared/database/pages.ts';
 
 const TABS = [
@@ -68,9 +68,3 @@ export const given = (
   names: readonly string[],
 ): Record<string, string | undefined> =>
   Object.fromEntries(names.map((name) => [name, query[name] as string | undefined]));
-
-/** A local address with the parameters that have a value. */
-export function addressOf(path: string, parameters: Readonly<Record<string, string | undefined>>): string {
-  const given = Object.entries(parameters).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]]));
-  return given.length === 0 ? path : `${path}?${new URLSearchParams(given).toString()}`;
-}

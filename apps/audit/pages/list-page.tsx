@@ -1,8 +1,11 @@
 import { TERMINAL_STATES } from '../../../workflows/domain/gated-call/outcome-record.ts';
+import { addressOf } from '../../shared/http/list-cursor.ts';
 import { Code, Visible } from '../../shared/pages/visible.tsx';
 import type { RecordQuery } from '../filters.ts';
 import type { RecordSummary } from '../record-view.ts';
 import { Moment, State, stateInWords } from './parts.tsx';
+
+export const LIST = '/outcome-records';
 
 export interface RecordList {
   readonly items: readonly RecordSummary[];
@@ -38,30 +41,23 @@ function Pages({ list: { previousCursor, nextCursor }, query }: { list: RecordLi
   return (
     <nav class="audit-more audit-actions" aria-label="Pages">
       {previousCursor !== undefined && (
-        <a class="button" rel="prev" href={addressOf({ ...query, before: previousCursor })}>
+        <a class="button" rel="prev" href={addressOf(LIST, { ...query, before: previousCursor })}>
           Newer records
         </a>
       )}
       {nextCursor !== undefined && (
-        <a class="button" rel="next" href={addressOf({ ...query, cursor: nextCursor })}>
+        <a class="button" rel="next" href={addressOf(LIST, { ...query, cursor: nextCursor })}>
           Older records
         </a>
       )}
-      {previousCursor !== undefined && <a href={addressOf(query)}>Newest records</a>}
+      {previousCursor !== undefined && <a href={addressOf(LIST, query)}>Newest records</a>}
     </nav>
   );
 }
 
-/** The list with these filters, from this cursor on. */
-export function addressOf(query: RecordQuery & { readonly cursor?: string; readonly before?: string }): string {
-  const kept = Object.entries(query).flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]]));
-  const text = new URLSearchParams(kept).toString();
-  return text === '' ? '/outcome-records' : `/outcome-records?${text}`;
-}
-
 function Filters({ query }: { query: RecordQuery }) {
   return (
-    <form class="card audit-filters" method="get" action="/outcome-records">
+    <form class="card audit-filters" method="get" action={LIST}>
       <label>
         Ended as
         <select name="state">
@@ -80,7 +76,7 @@ function Filters({ query }: { query: RecordQuery }) {
       <Field name="until" label="Until (UTC)" query={query} type="date" />
       <div class="audit-actions">
         <button type="submit">Show</button>
-        <a href="/outcome-records">Clear</a>
+        <a href={LIST}>Clear</a>
       </div>
     </form>
   );
@@ -113,7 +109,7 @@ export function RecordRows({ items }: { items: readonly RecordSummary[] }) {
     <ul class="rows">
       {items.map((item) => (
         <li key={item.outcomeRef}>
-          <a class="row-title" href={`/outcome-records/${item.outcomeRef}`}>
+          <a class="row-title" href={`${LIST}/${item.outcomeRef}`}>
             <Visible text={item.tool} />
           </a>
           <span class="row-note">

@@ -2,11 +2,12 @@ import type { ComponentChildren } from 'preact';
 import type { Answers } from '../../../workflows/domain/gated-call/outcome-answers.ts';
 import type { OutcomeRecord } from '../../../workflows/domain/gated-call/outcome-record.ts';
 import type { Decider } from '../../../workflows/domain/gated-call/who-decided.ts';
+import { addressOf } from '../../shared/http/list-cursor.ts';
 import { Facts } from '../../shared/pages/layout.tsx';
 import { Code, Visible } from '../../shared/pages/visible.tsx';
 import type { RecordView } from '../record-view.ts';
 import { AccessRequests } from './access-requests.tsx';
-import { addressOf, RecordRows } from './list-page.tsx';
+import { LIST, RecordRows } from './list-page.tsx';
 import { Moment, State, ToTheList } from './parts.tsx';
 import { Deciders } from './people.tsx';
 import { timelineOf } from './timeline.ts';
@@ -185,7 +186,7 @@ export function CallPage({ items, isWhole }: { items: readonly [RecordView, ...R
       <RecordRows items={items} />
       {!isWhole && (
         <p class="audit-more">
-          <a class="button" href={addressOf({ callDigest: items[0].callDigest })}>
+          <a class="button" href={addressOf(LIST, { callDigest: items[0].callDigest })}>
             All records of this call
           </a>
         </p>

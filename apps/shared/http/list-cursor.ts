@@ -29,6 +29,14 @@ export function writeCursor({ towards, at, id }: Cursor): string {
   return Buffer.from(JSON.stringify([towards, at, id])).toString('base64url');
 }
 
+/** A local address with the parameters that have a value. */
+export function addressOf(path: string, parameters: Readonly<Record<string, string | number | undefined>>): string {
+  const given = Object.entries(parameters).flatMap(([name, value]) =>
+    value === undefined ? [] : [[name, `${value}`]],
+  );
+  return given.length === 0 ? path : `${path}?${new URLSearchParams(given).toString()}`;
+}
+
 /** A query parameter with a cursor. */
 export const cursorParameter = z.string().transform((text, context) => {
   const found = readCursor(text);
