@@ -2,7 +2,7 @@ import { APPROVER_ROLE } from '../../workflows/domain/access-request/eligibility
 import type { Approver } from '../../workflows/domain/access-request/access-request.ts';
 import type { Config } from '../shared/config/config.ts';
 import type { DirectorySource } from '../shared/directory/directory.ts';
-import type { Delegation, DelegationStore } from './stores/delegation.store.ts';
+import type { Delegation, DelegationStore, NewDelegation } from './stores/delegation.store.ts';
 
 /**
  * Delegations that count: those of people who may still decide themselves. A delegator has no session here, so the issuer cannot be
@@ -12,10 +12,7 @@ import type { Delegation, DelegationStore } from './stores/delegation.store.ts';
 export function standIns(
   store: DelegationStore,
   { config, people }: { readonly config: Pick<Config, 'mode' | 'identity'>; readonly people: DirectorySource },
-): Omit<DelegationStore, 'add'> & {
-  /** `unlisted`: no source could say later whether the delegator may still decide. */
-  add(delegation: Parameters<DelegationStore['add']>[0]): Promise<'delegated' | 'past' | 'unlisted'>;
-} {
+) {
   const rolesNow = (subject: string): readonly string[] | 'as before' | undefined => {
     const directory = people();
     const known = directory.find(subject);
@@ -34,9 +31,11 @@ export function standIns(
   };
   return {
     ...store,
-    add: async (delegation) => (still(delegation.delegator) === undefined ? 'unlisted' : store.add(delegation)),
+    /** `unlisted`: no source could say later whether the delegator may still decide. */
+    add: async (delegation: NewDelegation) =>
+      still(delegation.delegator) === undefined ? ('unlisted' as const) : store.add(delegation),
 
-    async activeTo(delegate) {
+    async activeTo(delegate: string) {
       const given = await store.activeTo(delegate);
       return given.flatMap((one): Delegation[] => {
         const delegator = still(one.delegator);

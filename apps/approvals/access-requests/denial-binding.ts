@@ -14,20 +14,7 @@ import { ApiProblem } from './problem.ts';
 import { type ShapedSubmission, type Submission, toolOf } from './submission.ts';
 
 /** The contents of a genuine denial that covers the submission. */
-export interface VerifiedDenial {
-  readonly evaluationId: string;
-  readonly tokenId: string;
-  readonly requester: string | undefined;
-  readonly template: string | undefined;
-  readonly reason: string | undefined;
-  readonly title: string | undefined;
-  readonly description: string | undefined;
-  readonly policies: readonly string[];
-  readonly bindingHash: string;
-  readonly bindingContextMembers: readonly string[];
-  /** Digest of the content that approvers see: of the call, or of the whole evaluation request. */
-  readonly callDigest: string;
-}
+export type VerifiedDenial = Readonly<ReturnType<typeof denialOf>>;
 
 /** A submitted item, alone or in a bundle, with its verified denial. */
 export interface DeniedItem {
@@ -68,10 +55,7 @@ function proofOf([first, ...rest]: readonly Submission[]): Proof {
   return { denial: first.denial, items: [first, ...rest] };
 }
 
-function denialOf(
-  submission: Submission,
-  { claims, evaluationId }: { claims: Claims; evaluationId: string },
-): VerifiedDenial {
+function denialOf(submission: Submission, { claims, evaluationId }: { claims: Claims; evaluationId: string }) {
   const members = claims.binding_context_members;
   return {
     evaluationId,
@@ -85,6 +69,7 @@ function denialOf(
     policies: claims.policies,
     bindingHash: hashOf(boundParts(asEvaluation(submission), members)),
     bindingContextMembers: members,
+    /** Digest of the content that approvers see: of the call, or of the whole evaluation request. */
     callDigest: shownDigest(submission, members),
   };
 }

@@ -16,15 +16,10 @@ const properties = z.record(z.string(), z.unknown()).optional();
 const callDigest = z.string().regex(/^sha-256:[0-9a-f]{64}$/, 'sha-256: and 64 hex digits');
 
 /** An actor in a delegation chain, as in tokens. @see RFC 8693, section 4.1 */
-interface Hop {
-  readonly sub: string;
-  readonly iss?: string | undefined;
-  readonly act?: Hop | undefined;
-}
-const hop: z.ZodType<Hop> = z.looseObject({
+const hop = z.looseObject({
   sub: name,
   iss: name.optional(),
-  get act() {
+  get act(): z.ZodOptional<typeof hop> {
     return hop.optional();
   },
 });

@@ -124,22 +124,15 @@ export function isPublic(address: string): boolean {
   return isIP(address) === 6 && globalIpv6.check(address, 'ipv6') && !notGlobalIpv6.check(address, 'ipv6');
 }
 
-/** Connects only to public addresses and to allowed networks. */
-interface GuardedAgent {
-  readonly agent: Agent;
-  /** Throws for a forbidden IP address in the URL. Host names are checked when they are resolved. */
-  check(url: string): void;
-}
-
 /**
- * Checks the address of each connection, so that a name cannot bypass the check by resolving differently the next time (DNS
+ * Connects only to public addresses and to allowed networks. Checks the address of each connection, so that a name cannot bypass the check by resolving differently the next time (DNS
  * rebinding). Aborts an answer longer than `maxAnswerBytes`. `lookup` is for tests.
  * @see ARAP-CB-03
  */
 export function createGuardedAgent(
   networks: readonly string[],
   { lookup = systemLookup, maxAnswerBytes }: { lookup?: typeof systemLookup; maxAnswerBytes?: number | undefined } = {},
-): GuardedAgent {
+) {
   const allowed = blockList(networks);
   const mayCall = (address: string) => isPublic(address) || allowed.check(address, familyOf(address));
   const guarded: LookupFunction = (hostname, options, callback) => {
@@ -154,7 +147,8 @@ export function createGuardedAgent(
   };
   return {
     agent: new Agent({ connect: { lookup: guarded }, ...(maxAnswerBytes && { maxResponseSize: maxAnswerBytes }) }),
-    check(url) {
+    /** Throws for a forbidden IP address in the URL. Host names are checked when they are resolved. */
+    check(url: string) {
       // The URL parser has normalized other spellings of 127.0.0.1, such as 0x7f.1 and 2130706433.
       const host = new URL(url).hostname.replace(/^\[|\]$/g, '');
       if (isIP(host) !== 0 && !mayCall(host)) throw refused(host);
