@@ -5,16 +5,19 @@ import type { Config } from '../shared/config/config.ts';
 import { Refusal } from '../shared/http/csrf.ts';
 import { randomText } from '../shared/crypto.ts';
 import { singleLine } from './access-requests/problem.ts';
-import { type CastOutcome, named, noSuchRequest } from './cast-vote.ts';
+import { type CastOutcome, linkTo, named, noSuchRequest } from './cast-vote.ts';
 import type { AccessRequestStore } from './stores/access-request.store.ts';
 import type { BreakGlassStore } from './stores/break-glass.store.ts';
 import type { Ballot, NewRevocation } from './stores/new-rows.ts';
 
-interface BreakGlassOptions {
-  readonly settings: Config['approvals']['breakGlass'];
-  readonly store: BreakGlassStore;
+interface Own {
   readonly people: () => People;
   readonly log: Logger;
+}
+
+interface BreakGlassOptions extends Own {
+  readonly settings: Config['approvals']['breakGlass'];
+  readonly store: BreakGlassStore;
 }
 
 export type BreakGlass = ReturnType<typeof createBreakGlass>;
@@ -56,6 +59,10 @@ export function createBreakGlass({ settings, store, people, log }: BreakGlassOpt
 export const WITHDRAWALS = ['cancel', 'revoke'] as const;
 export type Withdrawal = (typeof WITHDRAWALS)[number];
 
+interface WithdrawOptions extends Own {
+  readonly store: Pick<AccessRequestStore, 'cancel' | 'revoke'>;
+}
+
 interface WithdrawalOrder {
   readonly requestId: string;
   readonly person: Approver & { readonly name: string };
@@ -64,20 +71,15 @@ interface WithdrawalOrder {
   readonly via: NewRevocation['via'];
 }
 
-export type Withdraw = (order: WithdrawalOrder) => Promise<void>;
+export type Withdraw = ReturnType<typeof createWithdraw>;
 
 /**
  * Lets an approver cancel a request or revoke its approval. This only takes permission away, so one approver is enough, even for
  * their own request. Throws a `Refusal` when there was nothing to withdraw.
  * @see ARAP-CAN-12, ARAP-REV-10
  */
-export function createWithdraw(deps: {
-  store: Pick<AccessRequestStore, 'cancel' | 'revoke'>;
-  people: () => People;
-  log: Logger;
-}): Withdraw {
-  const { store, people, log } = deps;
-  return async ({ requestId, person, what, reason, via }) => {
+export function createWithdraw({ store, people, log }: WithdrawOptions) {
+  return async ({ requestId, person, what, reason, via }: WithdrawalOrder): Promise<void> => {
     if (!person.roles.includes(APPROVER_ROLE))
       throw new Refusal(403, 'You are not an approver', 'Ask an approver to do this.');
     const by = { issuer: person.issuer, subject: person.subject };
@@ -95,7 +97,7 @@ export function createWithdraw(deps: {
 }
 
 function final(what: Withdrawal, requestId: string): Refusal {
-  const link = { href: `/requests/${encodeURIComponent(requestId)}`, label: 'Open the request' };
+  const link = linkTo(requestId);
   return what === 'cancel'
     ? new Refusal(409, 'This request has ended', 'Nothing was changed. An approval can be revoked instead.', link)
     : new Refusal(

@@ -107,12 +107,12 @@ export function refuseUncounted(outcome: CastOutcome, requestId: string): void {
 
 function refusalOf(outcome: VoteRefused, requestId: string): Refusal {
   const [status, title, nextStep] = REFUSALS[outcome];
-  const link =
-    outcome === 'not_found'
-      ? { href: '/requests', label: 'To the open requests' }
-      : { href: `/requests/${encodeURIComponent(requestId)}`, label: 'Open the request' };
+  const link = outcome === 'not_found' ? { href: '/requests', label: 'To the open requests' } : linkTo(requestId);
   return new Refusal(status, title, nextStep, link);
 }
+
+/** The link of a refusal to the page of its request. */
+export const linkTo = (id: string) => ({ href: `/requests/${encodeURIComponent(id)}`, label: 'Open the request' });
 
 /**
  * A person with their current display name: from the directory, else from their sign-in, else none. Names change, so a decision

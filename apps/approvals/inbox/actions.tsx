@@ -6,7 +6,7 @@ import { renderPage } from '../../shared/pages/layout.tsx';
 import { wantsPage } from '../../shared/pages/refusal-page.tsx';
 import { singleLine } from '../access-requests/problem.ts';
 import type { Withdrawal } from '../break-glass.ts';
-import { refuseUncounted } from '../cast-vote.ts';
+import { linkTo, refuseUncounted } from '../cast-vote.ts';
 import { visitorOf, type Voter, voterOf } from './authenticate.ts';
 import { LONGEST_TEXT, type Typed } from './refused.tsx';
 import { RequestPage } from './request-page.tsx';
@@ -47,13 +47,13 @@ function handle<Body extends z.ZodType>(http: InboxHttp, { body, invalid, typed,
   return async (request: Request, response: Response) => {
     const visitor = voterOf(response);
     const requestId = String(request.params['id']);
-    const back = { href: `/requests/${encodeURIComponent(requestId)}`, label: 'Open the request' };
+    const back = linkTo(requestId);
     const parsed = body.safeParse(request.body ?? {});
     if (!parsed.success) throw new Refusal(400, ...invalid, back);
     try {
       const answer = await act(parsed.data, { requestId, response, visitor, back });
       // The page is read again from the database: it never confirms a vote that does not count yet.
-      if (wantsPage(request)) response.redirect(303, `/requests/${encodeURIComponent(requestId)}`);
+      if (wantsPage(request)) response.redirect(303, back.href);
       else response.json(await answer());
     } catch (refusal) {
       if (!(refusal instanceof Refusal) || !wantsPage(request)) throw refusal;
