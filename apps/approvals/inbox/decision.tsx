@@ -2,7 +2,7 @@ import { isEnded, type AccessRequest, type Vote } from '../../../workflows/domai
 import { resolutionOf, type Tallied, tally } from '../../../workflows/domain/access-request/quorum.ts';
 import { openStage } from '../../../workflows/domain/access-request/stages.ts';
 import { Time, usePageTime } from '../../shared/pages/layout.tsx';
-import { visiblePieces } from '../../shared/pages/visible-text.ts';
+import { visibleTitle } from '../../shared/pages/visible-text.ts';
 import { Visible } from '../../shared/pages/visible.tsx';
 import { Decided, LONGEST_TEXT, RefusedNotice, textFor, type Refused } from './refused.tsx';
 import {
@@ -110,7 +110,7 @@ function InWhoseName({ capacities, chosen }: { capacities: readonly Capacity[]; 
             value={standIn === undefined ? '' : approver.subject}
             selected={standIn !== undefined && approver.subject === chosen}
           >
-            {plainText(approver.subject)}
+            {visibleTitle(approver.subject)}
             {standIn === undefined ? ' (yourself)' : ' (you stand in for them)'}
           </option>
         ))}
@@ -121,12 +121,6 @@ function InWhoseName({ capacities, chosen }: { capacities: readonly Capacity[]; 
     </div>
   );
 }
-
-/** An `<option>` can only hold text. */
-const plainText = (text: string) =>
-  visiblePieces(text)
-    .map((piece) => piece.text)
-    .join('');
 
 function consequence(request: AccessRequest, { approver }: Capacity): string {
   const mine = { approver, verdict: 'approve', stage: request.stage } as const;

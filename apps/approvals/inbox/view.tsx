@@ -135,14 +135,9 @@ export function StatusBadge({ status }: { status: AccessRequestStatus }) {
 
 export const DECIDED = { approve: 'approved', deny: 'denied' } as const satisfies Record<Verdict, string>;
 
-/** Channels that do not belong to a person. */
-const NO_PERSON: Partial<Record<VoteChannel, string>> = { agent: 'agent', automatic: 'automatic' };
-
 /** Marks a name that does not belong to a person. */
-export function NoPerson({ via }: { via: VoteChannel }) {
-  const word = NO_PERSON[via];
-  return word === undefined ? null : <span class="badge info">{word}</span>;
-}
+export const NoPerson = ({ via }: { via: VoteChannel }) =>
+  via === 'agent' || via === 'automatic' ? <span class="badge info">{via}</span> : null;
 
 const ENDED = {
   approved: 'It was approved.',

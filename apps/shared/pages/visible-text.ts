@@ -73,7 +73,7 @@ export function visiblePieces(text: string, notation: Notation = 'plain'): Piece
   return join(calmed(join(pieces)));
 }
 
-/** For places without marks, such as the title of a window: characters that do not show, or mislead, become escapes. */
+/** For places without marks, such as an `<option>` or the title of a window: characters that do not show, or mislead, become escapes. */
 export const visibleTitle = (text: string): string =>
   visiblePieces(text)
     .map((piece) => (piece.kind === 'alike' ? Array.from(piece.text, escapeOf).join('') : piece.text))
