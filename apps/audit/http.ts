@@ -17,8 +17,6 @@ interface AuditHttp extends RecordSource, Timing {
   readonly signIn: readonly RequestHandler[];
   /** Lets auditors through. */
   readonly auditorsOnly: RequestHandler;
-  /** Style sheets and scripts of the pages. */
-  readonly assets: RequestHandler;
   /** Public address. */
   readonly url: string;
   /** Reasons why the application is not ready. */
@@ -32,7 +30,7 @@ export function createAuditApp(http: AuditHttp): Express {
   app.disable('x-powered-by');
   app.use(...pageHeaders(http.url));
   app.use(healthRouter(http.problems, http));
-  app.use(http.assets);
+  app.use(auditAssets());
   for (const handler of http.signIn) app.use(handler);
   app.use(http.auditorsOnly, acceptable);
   app.get('/', (_request, response) => response.redirect('/outcome-records'));
@@ -72,7 +70,7 @@ function refusalOf(error: unknown, log: Logger): Refusal {
 }
 
 /** The files of all pages, and the style sheet of the audit pages. */
-export function auditAssets(): Router {
+function auditAssets(): Router {
   const router = Router();
   router.get('/assets/audit.css', asset('css', readFileSync(packagePath('apps', 'audit', 'audit.css'), 'utf8')));
   return router.use(assetsRouter());

@@ -13,7 +13,7 @@ import { listen } from '../shared/http/listen.ts';
 import { isEntryScript, type Running } from '../shared/lifecycle.ts';
 import { limitsOf } from '../shared/limits.ts';
 import { auditorsOnly } from './authenticate.ts';
-import { auditAssets, createAuditApp } from './http.ts';
+import { createAuditApp } from './http.ts';
 import { createOutcomeRecords, createReadOnlyPool } from './stores/outcome-record.store.ts';
 
 const SESSION_POOL = { max: 4, applicationName: 'countersign audit sessions', role: ROLES.audit };
@@ -47,7 +47,6 @@ export async function startAudit(
     seals,
     signIn: signIn.handlers,
     auditorsOnly: auditorsOnly({ ...doors, scopes: config.audit.scopes }),
-    assets: auditAssets(),
     url,
     problems: () => databaseProblems(records),
     ...own,

@@ -1,5 +1,5 @@
 import { pino } from 'pino';
-import { auditAssets, createAuditApp } from '../../../apps/audit/http.ts';
+import { createAuditApp } from '../../../apps/audit/http.ts';
 import { createOutcomeRecords, createReadOnlyPool } from '../../../apps/audit/stores/outcome-record.store.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { TEST_RECORD_SEALS } from '../../support/gated-calls.ts';
@@ -21,7 +21,6 @@ export async function startAuditApp(given?: Pick<TestDatabase, 'url' | 'pool' | 
     seals: TEST_RECORD_SEALS,
     signIn: [],
     auditorsOnly: (_request, _response, next) => next(),
-    assets: auditAssets(),
     url: 'http://audit.test',
     problems: async () => [],
     log: pino({ level: 'silent' }),
