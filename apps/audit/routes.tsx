@@ -7,7 +7,7 @@ import { CallPage, RecordPage } from './pages/record-page.tsx';
 import { LIST, ListPage, type RecordList } from './pages/list-page.tsx';
 import { type RecordSource, type RecordView, summaryOf, viewOf } from './record-view.ts';
 import { reply } from './reply.tsx';
-import type { StoredEvidence } from './stores/outcome-record.store.ts';
+import type { OutcomeRecords, StoredEvidence } from './stores/outcome-record.store.ts';
 
 /** `GET /outcome-records`: the records that match, newest first. Pages lead both ways and stay right while records are added. */
 export function listOutcomeRecords({ records, seals }: RecordSource): RequestHandler {
@@ -56,7 +56,7 @@ export function recordRoutes({ records, seals, log }: RecordSource & { readonly 
     const nextStep = `The policy decision point used this evaluation id more than once. Choose one of ${refs}.`;
     throw new Refusal(409, 'Several records name this decision', nextStep);
   });
-  router.get('/by-call/:id', showCall({ records, read }));
+  router.get('/by-call/:id', showCall(records, read));
   router.get('/:id', async (request, response) => {
     const found = await records.byRef(idOf(request));
     if (!found) throw nothingFound();
@@ -65,13 +65,8 @@ export function recordRoutes({ records, seals, log }: RecordSource & { readonly 
   return router;
 }
 
-interface ShowCall {
-  readonly records: RecordSource['records'];
-  readonly read: (stored: StoredEvidence) => RecordView;
-}
-
 /** The newest records of a call, by its keyed digest. */
-function showCall({ records, read }: ShowCall): RequestHandler {
+function showCall(records: OutcomeRecords, read: (stored: StoredEvidence) => RecordView): RequestHandler {
   return async (request, response) => {
     const digest = idOf(request);
     if (digest.startsWith('sha-256:')) {

@@ -1,12 +1,12 @@
 import { createRemoteJWKSet } from 'jose';
 import type { Logger } from 'pino';
 import { connectForeignPdp } from '../../activities/clients/pdp/foreign-pdp.ts';
-import { type Clock, systemClock } from '../shared/clock.ts';
+import { systemClock } from '../shared/clock.ts';
 import type { Config } from '../shared/config/config.ts';
 import type { Secrets } from '../shared/config/secrets.ts';
 import { createPool, ROLES } from '../shared/database/pool.ts';
 import { databaseProblems } from '../shared/database/readiness.ts';
-import { runDeployable } from '../shared/deployable.ts';
+import { type Deps, runDeployable } from '../shared/deployable.ts';
 import { openTo } from '../shared/http/address-limit.ts';
 import { listen } from '../shared/http/listen.ts';
 import { startForgetting } from '../shared/maintenance/rounds.ts';
@@ -90,12 +90,6 @@ async function createApp(config: Config, secrets: PdpSecrets, parts: Parts, own:
   });
 }
 
-export interface PdpDeps {
-  readonly databaseUrl: string;
-  readonly clock: Clock;
-  readonly log: Logger;
-}
-
 /**
  * Starts the policy decision point on `config.host` and `config.pdp.port`. `reload` reads everything again that can change while
  * it runs: policies and directory. It also continues in a new decision log if the old one was moved away.
@@ -105,7 +99,7 @@ export interface PdpDeps {
 export async function startPdp(
   config: Config,
   secrets: PdpSecrets,
-  { clock, log, databaseUrl }: PdpDeps,
+  { clock, log, databaseUrl }: Deps,
 ): Promise<Running & { reload(): Promise<void> }> {
   const own: Own = { clock, log, limits: limitsOf(config) };
   const parts = await openParts(config, databaseUrl, own);
