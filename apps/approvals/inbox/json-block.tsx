@@ -160,7 +160,7 @@ function Misleading({ findings: { hidden, alike, blanks } }: { findings: Finding
         <strong>Look closely.</strong> These arguments contain invisible characters, or characters that look like
         others.
       </p>
-      <ul class="findings">
+      <ul>
         {hidden.length > 0 && (
           <li>
             Shown as escapes: <Named texts={hidden} isEscape />
