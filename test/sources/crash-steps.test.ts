@@ -10,11 +10,16 @@ const sources = sourceFiles(['apps', 'activities'])
 
 /**
  * The possible spellings of a statement's name in the sources: the whole name, or the part behind the prefix of its
- * store or schema.
+ * store or schema, which may be the name of a function.
  */
 const spellings = (name: string) => {
   const rest = name.slice(name.indexOf('-') + 1);
-  return [`'${name}'`, `'${rest}'`, `\${schema}-${rest.replace(/^outbox-/, '${table}-')}\``];
+  return [
+    `'${name}'`,
+    `'${rest}'`,
+    `'${rest.replaceAll('-', '_')}'`,
+    `\${schema}-${rest.replace(/^outbox-/, '${table}-')}\``,
+  ];
 };
 
 it.each(VICTIMS.flatMap((victim) => [...statementsOf(victim)].map(([name, step]) => [step, victim, name] as const)))(
