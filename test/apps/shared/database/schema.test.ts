@@ -50,7 +50,7 @@ const PRISMA_TYPES: Readonly<Record<string, string>> = {
 const SCALAR =
   /^ {2}(?<field>\w+) +(?<type>(?:String|Boolean|Int|BigInt|DateTime|Json|Unsupported)(?:\[\])?)(?:\("\w+"\))?(?<optional>\?)?/;
 
-/** The columns that the models of the Prisma schema describe, by the names that `RowOf` gives them. */
+/** The columns that the models of the Prisma schema describe, in snake case. */
 function columnsOfModels(): string[] {
   const models = readFileSync(packagePath('prisma', 'schema.prisma'), 'utf8').match(/^model [^]*?^}/gm) ?? [];
   return models.flatMap((model) => {
