@@ -282,7 +282,7 @@ CREATE TABLE gateway.outcome_record (
 CREATE INDEX outcome_record_by_call ON gateway.outcome_record (call_digest);
 CREATE INDEX outcome_record_by_time ON gateway.outcome_record (recorded_at DESC, outcome_ref DESC);
 
--- Work for outside the database. A row is deleted once it has been handled.
+-- Work for outside the database, that of a lower `urgency` first. A row is deleted once it has been handled.
 CREATE TABLE gateway.outbox (
   id            bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   kind          text NOT NULL CHECK (kind IN ('start_workflow','signal_workflow','cancel_access_request','deliver_obligation')),
@@ -315,7 +315,7 @@ CREATE VIEW gateway.task AS
   LEFT JOIN gateway.outcome_record o ON o.gated_call_id = g.id;
 
 -- Answers of a client count once: the state that comes back with them has a nonce, which is redeemed in the transaction that
--- opens the gated call.
+-- opens or joins the gated call.
 CREATE TABLE gateway.redeemed_state (
   nonce         text PRIMARY KEY,
   expires_at    timestamptz NOT NULL,
@@ -556,27 +556,18 @@ CREATE TABLE approvals.decision_webhook_inbox (
 );
 
 CREATE TABLE approvals.outbox (
-  id            bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-  kind          text NOT NULL CHECK (kind IN ('callback','notification')),
-  subject_id    text NOT NULL,
-  urgency       smallint NOT NULL DEFAULT 0,
-  available_at  timestamptz NOT NULL DEFAULT clock_timestamp(),
-  attempts      integer NOT NULL DEFAULT 0
+  LIKE gateway.outbox INCLUDING IDENTITY INCLUDING DEFAULTS INCLUDING INDEXES,
+  CHECK (kind IN ('callback','notification'))
 );
-CREATE INDEX outbox_due ON approvals.outbox (urgency, available_at, id);
 
 -- Questions to automatic resolvers, one row for each. The transaction that opens the stage writes the row, and the answer deletes
 -- it. They have an outbox of their own, so that a slow resolver delays no callback. `subject_id` is the request, a slash and the
 -- stage.
 CREATE TABLE approvals.question_outbox (
-  id            bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-  kind          text NOT NULL DEFAULT 'question' CHECK (kind = 'question'),
-  subject_id    text NOT NULL UNIQUE,
-  urgency       smallint NOT NULL DEFAULT 0,
-  available_at  timestamptz NOT NULL DEFAULT clock_timestamp(),
-  attempts      integer NOT NULL DEFAULT 0
+  LIKE gateway.outbox INCLUDING IDENTITY INCLUDING DEFAULTS INCLUDING INDEXES,
+  CHECK (kind = 'question'),
+  UNIQUE (subject_id)
 );
-CREATE INDEX question_outbox_due ON approvals.question_outbox (urgency, available_at, id);
 
 -- Signed-in people. A row is written once, at the sign-in, and deleted at the end. The last three columns are the issuer's last
 -- answer about the person, its time, and, sealed, the proof with which the issuer is asked again. A session without them is over.
@@ -591,16 +582,7 @@ CREATE TABLE approvals.session (
 CREATE INDEX session_expire ON approvals.session (expire);
 CREATE INDEX session_subject ON approvals.session ((sess->'person'->>'subject'));
 
-CREATE TABLE audit.session (
-  sid      varchar PRIMARY KEY,
-  sess     json NOT NULL,
-  expire   timestamp(6) NOT NULL,
-  roles    text[] NOT NULL DEFAULT '{}',
-  proof    text,
-  asked_at timestamptz
-);
-CREATE INDEX session_expire ON audit.session (expire);
-CREATE INDEX session_subject ON audit.session ((sess->'person'->>'subject'));
+CREATE TABLE audit.session (LIKE approvals.session INCLUDING DEFAULTS INCLUDING INDEXES);
 
 -- Answers of automatic resolvers. A resolver is asked once for a stage. A step that was repeated after a crash may bring a second
 -- answer, which the primary key keeps out. `failed`: no answer came that could be understood. `outcome` says how the answer

@@ -136,7 +136,9 @@ describe('the job that asks automatic resolvers', () => {
     await store.create(expired);
     const goesOn = await open({ name: 'first', automatic: 'risk' }, { name: 'second', automatic: 'risk', quorum: 2 });
     await store.castVote(newVote(goesOn));
-    await db.pool.query("INSERT INTO approvals.question_outbox (subject_id) VALUES ('arq_that_never_was/1')");
+    await db.pool.query(
+      "INSERT INTO approvals.question_outbox (kind, subject_id) VALUES ('question', 'arq_that_never_was/1')",
+    );
     expect(await left()).toBe(5);
     const { ask, release } = held();
     await start(noting(asked, ask));
