@@ -1,9 +1,10 @@
 import type { Client as Engine } from '@temporalio/client';
 import { Command, Option } from 'commander';
-import { Client } from 'pg';
+import type { Client } from 'pg';
 import { type Logger, pino } from 'pino';
 import { claimIdOf } from '../../../workflows/domain/gated-call/call-binding.ts';
 import { systemClock } from '../../shared/clock.ts';
+import { withClient } from '../../shared/database/client.ts';
 import { logTransitions } from '../../shared/database/transitions.ts';
 import { limitsOf, type Timing } from '../../shared/limits.ts';
 import { sha256 } from '../../shared/crypto.ts';
@@ -106,9 +107,8 @@ type Reconciled = Awaited<ReturnType<typeof reconcileAfterRestore>>;
  */
 export async function reconcileAfterRestore(options: ReconcileOptions) {
   const { databaseUrl, engine, retentionMs, onProgress, log } = options;
-  const database = new Client({ connectionString: databaseUrl, application_name: 'countersign reconcile' });
-  await database.connect();
-  try {
+  const session = { connectionString: databaseUrl, application_name: 'countersign reconcile' };
+  return withClient(session, async (database) => {
     let epoch = await freeze(database, 0);
     if (engine !== undefined)
       epoch = await freeze(database, await epochIn(database, { engine, known: epoch }, options));
@@ -132,9 +132,7 @@ export async function reconcileAfterRestore(options: ReconcileOptions) {
     if (engine !== undefined) await writeMark(engine, database, options);
     await liftFence(database);
     return { epoch, open: open.length, ...counts };
-  } finally {
-    await database.end();
-  }
+  });
 }
 
 /**

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { Client } from 'pg';
+import type { Client } from 'pg';
 import { packagePath } from '../config/files.ts';
 import { errorCode } from '../lifecycle.ts';
 import type { Limits } from '../limits.ts';
+import { withClient } from './client.ts';
 import {
   applyFunctions,
   differingFunctions,
@@ -50,7 +51,7 @@ interface MigrationRecord {
  */
 export async function migrate(databaseUrl: string, limits: Limits, folder = packagePath('prisma')) {
   const migrations = readMigrations(folder);
-  return withClient(databaseUrl, async (client) => {
+  return onSession(databaseUrl, async (client) => {
     await lock(client, limits);
     await client.query(RECORDS);
     const { failed, edited, missing, unknown } = compare(await readRecords(client), migrations);
@@ -84,16 +85,8 @@ function compare(rows: readonly MigrationRecord[], migrations: readonly SchemaFi
 const readRecords = async (client: Client) => (await client.query<MigrationRecord>(READ_RECORDS)).rows;
 
 /** Closing the connection also releases the migration lock, which belongs to the session. */
-async function withClient<T>(connectionString: string, work: (client: Client) => Promise<T>): Promise<T> {
-  const client = new Client({ connectionString, application_name: 'countersign migrate' });
-  client.on('error', () => undefined);
-  await client.connect();
-  try {
-    return await work(client);
-  } finally {
-    await client.end();
-  }
-}
+const onSession = <T>(connectionString: string, work: (client: Client) => Promise<T>): Promise<T> =>
+  withClient({ connectionString, application_name: 'countersign migrate' }, work);
 
 /** Applies functions and rights. Those of a newer version fit its tables, and stay as they are. */
 async function applyProgram(client: Client, folder: string, unknown: readonly string[]) {
@@ -108,7 +101,7 @@ async function applyProgram(client: Client, folder: string, unknown: readonly st
 
 /** The state of the database. Changes no data and takes no lock. */
 export async function migrationStatus(databaseUrl: string, folder = packagePath('prisma')) {
-  return withClient(databaseUrl, async (client) => {
+  return onSession(databaseUrl, async (client) => {
     const { rows: tables } = await client.query(`SELECT 1 WHERE to_regclass('"_prisma_migrations"') IS NOT NULL`);
     const found = compare(tables.length === 0 ? [] : await readRecords(client), readMigrations(folder));
     const { missing, unknown } = found;

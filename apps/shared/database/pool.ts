@@ -1,7 +1,8 @@
-import { Client, type ClientBase, Pool, type PoolClient } from 'pg';
+import { type Client, type ClientBase, Pool, type PoolClient } from 'pg';
 import type { Logger } from 'pino';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import type { Limits } from '../limits.ts';
+import { withClient } from './client.ts';
 import { databaseProblem, isPassing, problemBehind } from './readiness.ts';
 import { reportTransitions } from './transitions.ts';
 
@@ -100,13 +101,7 @@ export async function refuseUnfitDatabase(
   const { role, limits } = options;
   const problemAt = (url: string, check: (client: Client) => Promise<string | undefined>) => {
     const named = { connectionString: url, application_name: 'countersign start' };
-    const client = new Client({ ...named, ...connectionLimits(limits) });
-    client.on('error', () => undefined);
-    return client
-      .connect()
-      .then(() => check(client))
-      .catch(problemBehind)
-      .finally(() => client.end().catch(() => undefined));
+    return withClient({ ...named, ...connectionLimits(limits) }, check).catch(problemBehind);
   };
   const problem =
     (await problemAt(databaseUrl, (client) => unfitness(client, options))) ??

@@ -12,7 +12,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { Client } from 'pg';
+import { withClient } from '../database/client.ts';
 import type { PostgresBinaries } from './postgres-binaries.ts';
 import {
   endProcess,
@@ -174,21 +174,7 @@ function lastPort(paths: ClusterPaths): number | undefined {
 
 /** Waits until the server accepts a connection. False when it ends before, or does not answer in time. */
 async function opens(password: string, port: number, hasEnded: () => boolean): Promise<boolean> {
-  const url = clusterUrl(password, port, 'postgres');
-  const ask = async () => (hasEnded() ? false : await tryConnect(url));
-  return (await until(ask, { withinMs: START_MS })) === true;
-}
-
-async function tryConnect(url: string): Promise<true | undefined> {
-  const client = new Client({ connectionString: url, connectionTimeoutMillis: 2_000 });
-  // Without a listener, the error of a broken connection would end this process.
-  client.on('error', () => undefined);
-  try {
-    await client.connect();
-    return true;
-  } catch {
-    return undefined;
-  } finally {
-    await client.end().catch(() => undefined);
-  }
+  const config = { connectionString: clusterUrl(password, port, 'postgres'), connectionTimeoutMillis: 2_000 };
+  const connect = () => withClient(config, async () => true).catch(() => undefined);
+  return (await until(() => (hasEnded() ? false : connect()), { withinMs: START_MS })) === true;
 }

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { Client } from 'pg';
+import { withClient } from '../database/client.ts';
 import { findPostgresBinaries } from './postgres-binaries.ts';
 import {
   adoptCluster,
@@ -126,17 +126,11 @@ async function start(paths: ClusterPaths, how: ClusterOptions): Promise<ClusterS
 }
 
 async function createDatabase(adminUrl: string): Promise<void> {
-  const client = new Client({ connectionString: adminUrl, application_name: 'countersign start' });
-  // Without a listener, the error of a broken connection would end this process.
-  client.on('error', () => undefined);
-  await client.connect();
-  try {
+  await withClient({ connectionString: adminUrl, application_name: 'countersign start' }, async (client) => {
     const found = await client.query('SELECT 1 FROM pg_database WHERE datname = $1', [DATABASE]);
     if (found.rowCount === 0) await client.query(`CREATE DATABASE ${DATABASE}`);
-  } catch (error) {
+  }).catch((error: unknown) => {
     // Another process created it between the two statements.
     if (!['42P04', '23505'].includes(errorCode(error) ?? '')) throw error;
-  } finally {
-    await client.end();
-  }
+  });
 }

@@ -1,5 +1,5 @@
 import { Connection } from '@temporalio/client';
-import { Client } from 'pg';
+import type { Client } from 'pg';
 import { pino } from 'pino';
 import * as z from 'zod';
 import { AFTER_A_RESTORE, type FenceState, FINDINGS } from '../../../../workflows/domain/gated-call/fence.ts';
@@ -13,6 +13,7 @@ import {
   systemClock,
 } from '../../../shared/clock.ts';
 import type { Config } from '../../../shared/config/config.ts';
+import { withClient } from '../../../shared/database/client.ts';
 import { unfitness } from '../../../shared/database/pool.ts';
 import { inBrief } from '../../../shared/database/functions.ts';
 import { migrationStatus } from '../../../shared/database/migrate.ts';
@@ -25,7 +26,8 @@ const OLDEST_POSTGRES = 15;
 
 /** Whether the database answers, is new enough and writable, agrees on the time, has all migrations and has not been restored. */
 export function checkDatabase(url: string, config: Pick<Config, 'mode' | 'timeLimitFactor'>): Promise<Finding[]> {
-  const onClient = (check: (client: Client) => Promise<Finding>) => onDatabase(url, limitsOf(config), check);
+  const session = { connectionString: url, connectionTimeoutMillis: limitsOf(config).examinationMs };
+  const onClient = (check: (client: Client) => Promise<Finding>) => withClient(session, check);
   const fixFirst = 'fix the database first';
   const server = attempt('database', 'start PostgreSQL, or correct DATABASE_URL', () =>
     onClient(async (client) => {
@@ -55,17 +57,6 @@ export function checkDatabase(url: string, config: Pick<Config, 'mode' | 'timeLi
   });
   const fence = attempt('restore', fixFirst, () => onClient(checkFence));
   return Promise.all([server, clock, migrations, fence]);
-}
-
-async function onDatabase(url: string, limits: Limits, check: (client: Client) => Promise<Finding>): Promise<Finding> {
-  const client = new Client({ connectionString: url, connectionTimeoutMillis: limits.examinationMs });
-  client.on('error', () => undefined);
-  await client.connect();
-  try {
-    return await check(client);
-  } finally {
-    await client.end();
-  }
 }
 
 const MAY_ASK = `
