@@ -48,7 +48,8 @@ export async function findTemporalProgram(options: TemporalProgramOptions) {
   });
 }
 
-function onPath(program: string, searchPath: string): string | undefined {
+/** The program of this name that this user may run. */
+export function onPath(program: string, searchPath: string): string | undefined {
   const folders = searchPath.split(delimiter).filter((folder) => folder !== '');
   return folders.map((folder) => join(folder, program)).find(isExecutable);
 }

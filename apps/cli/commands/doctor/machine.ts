@@ -1,8 +1,9 @@
-import { accessSync, constants, existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { delimiter, join } from 'node:path';
+import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Config } from '../../../shared/config/config.ts';
 import type { Environment } from '../../../shared/config/env.ts';
 import { findPostgresBinaries } from '../../../shared/embedded/postgres-binaries.ts';
+import { onPath } from '../../../shared/embedded/temporal-program.ts';
 import { portAdvice, portsOf, portTrouble, type Stack } from '../../stack.ts';
 import { fail, ok, warn, type Finding } from './check.ts';
 
@@ -63,16 +64,4 @@ export function checkTemporalPrograms({ searchPath, cacheDir }: Environment): Fi
     return warn(name, 'not installed: the first start downloads it, or builds it with Go in about 3 minutes', advice);
   }
   return warn(name, 'not installed, and there is no Go to build it: the first start must download it', advice);
-}
-
-function onPath(program: string, searchPath: string): string | undefined {
-  const files = searchPath.split(delimiter).map((folder) => join(folder, program));
-  return files.find((file) => {
-    try {
-      accessSync(file, constants.X_OK);
-      return statSync(file).isFile();
-    } catch {
-      return false;
-    }
-  });
 }
