@@ -76,24 +76,15 @@ export function createSessions(options: SessionOptions) {
 }
 
 /** Gives the browser a new session id, which stops session fixation: an id from before the sign-in is worthless afterwards. */
-export function renewSession(request: Request): Promise<void> {
-  return new Promise((resolve, reject) => {
-    request.session.regenerate((error: unknown) => (error ? reject(asUnavailable(error)) : resolve()));
-  });
-}
+export const renewSession = (request: Request): Promise<void> => stored((done) => request.session.regenerate(done));
 
 /** Resolves when the session is durable, for a redirect that relies on it. */
-export function saveSession(request: Request): Promise<void> {
-  return new Promise((resolve, reject) => {
-    request.session.save((error: unknown) => (error ? reject(asUnavailable(error)) : resolve()));
-  });
-}
+export const saveSession = (request: Request): Promise<void> => stored((done) => request.session.save(done));
 
-export function endSession(request: Request): Promise<void> {
-  return new Promise((resolve, reject) => {
-    request.session.destroy((error: unknown) => (error ? reject(asUnavailable(error)) : resolve()));
-  });
-}
+export const endSession = (request: Request): Promise<void> => stored((done) => request.session.destroy(done));
+
+const stored = (change: (done: (error?: unknown) => void) => unknown): Promise<void> =>
+  new Promise((resolve, reject) => change((error) => (error ? reject(asUnavailable(error)) : resolve())));
 
 /**
  * The name of a cookie that no other host can set for this site: browsers accept `__Host-` only from this host, over https and for all of
