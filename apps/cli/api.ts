@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { jsonIn } from '../../workflows/domain/canonical-json.ts';
 import { requestPersonToken } from '../shared/auth/client-credentials.ts';
 import { systemClock } from '../shared/clock.ts';
 import type { Config, Person } from '../shared/config/config.ts';
@@ -87,17 +88,9 @@ async function send(url: URL, init: RequestInit): Promise<unknown> {
   const response = await fetch(url, { ...init, redirect: 'manual' }).catch((cause: unknown) => {
     throw new CliError(`nothing answers at ${url.origin}; start everything with \`npm start\``, { cause });
   });
-  const body = parse(await response.text());
+  const body = jsonIn(await response.text());
   if (response.ok) return body;
   const { title, detail } = problemSchema.safeParse(body).data ?? {};
   const reason = [title, detail].filter(Boolean).join(': ');
   throw new CliError(`${reason === '' ? `${url.origin} refused the request` : reason} (${response.status})`);
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

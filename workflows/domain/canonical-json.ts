@@ -23,7 +23,17 @@ const isArray = (value: Json): value is readonly Json[] => Array.isArray(value);
 export const isObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-export const objectOf = (value: Json | undefined): JsonObject => (isObject(value) ? value : {});
+/** The object that a value is, else an empty one. */
+export const objectOf = (value: unknown): JsonObject => (isObject(value) ? value : {});
+
+/** The value of a JSON text; undefined for any other text. */
+export function jsonIn(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
 
 function quote(text: string): string {
   if (!text.isWellFormed()) throw new RangeError('a string has an unpaired surrogate');

@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import * as z from 'zod';
 import type { EvaluationRequest } from '../../../workflows/domain/authzen/evaluation.ts';
+import { isObject } from '../../../workflows/domain/canonical-json.ts';
 import { SUPPORTED_MEMBER } from '../../../workflows/domain/authzen/obligation.ts';
 import type { DecisionBody } from '../decide.ts';
 
@@ -78,10 +79,9 @@ export function readBatch(body: unknown, maxEntries = Infinity): Batch | undefin
 
 /** An entry's own member replaces the default as a whole; nothing is merged (AZ-BX-04). */
 function withDefaults(entry: unknown, defaults: Record<string, unknown>): unknown {
-  if (typeof entry !== 'object' || entry === null || Array.isArray(entry)) return entry;
-  const own = entry as Record<string, unknown>;
+  if (!isObject(entry)) return entry;
   const names = ['subject', 'action', 'resource', 'context'];
-  return Object.fromEntries(names.map((name) => [name, own[name] ?? defaults[name]]));
+  return Object.fromEntries(names.map((name) => [name, entry[name] ?? defaults[name]]));
 }
 
 /** Evaluations block the process. After so many, other requests get their turn. */

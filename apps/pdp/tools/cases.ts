@@ -3,7 +3,7 @@ import { dirname, resolve } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { parse } from 'yaml';
 import * as z from 'zod';
-import type { Json, JsonObject } from '../../../workflows/domain/canonical-json.ts';
+import { type Json, type JsonObject, objectOf, ownProperty } from '../../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import type { SearchKind } from '../search.ts';
 
@@ -194,8 +194,4 @@ async function searchAll({ endpoint, request }: PolicyCase, ask: Ask): Promise<u
 
 const show = (value: unknown) => (value === undefined ? 'none' : JSON.stringify(value));
 
-function memberOf(value: unknown, name: string): unknown {
-  return typeof value === 'object' && value !== null && Object.hasOwn(value, name)
-    ? (value as Record<string, unknown>)[name]
-    : undefined;
-}
+const memberOf = (value: unknown, name: string) => ownProperty(objectOf(value), name);

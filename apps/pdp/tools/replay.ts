@@ -1,6 +1,7 @@
 import { open } from 'node:fs/promises';
 import { isDeepStrictEqual } from 'node:util';
 import type { EvaluationRequest } from '../../../workflows/domain/authzen/evaluation.ts';
+import { jsonIn } from '../../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import { decisionLine } from '../decision-log.ts';
 import type { PolicyPlaces } from '../engine/cedar/policy-folder.ts';
@@ -100,7 +101,7 @@ async function* recordedCalls(file: string): AsyncGenerator<RecordedCall | Unrea
 
 /** Whether the first line is a decision. No line of a file of cases is one. */
 async function isDecisionLog(file: string): Promise<boolean> {
-  for await (const { line } of linesOf(file)) return decisionLine.safeParse(parsed(line)).success;
+  for await (const { line } of linesOf(file)) return decisionLine.safeParse(jsonIn(line)).success;
   return false;
 }
 
@@ -122,7 +123,7 @@ async function* linesOf(file: string): AsyncGenerator<{ readonly number: number;
 }
 
 function fromLine(line: string): Omit<RecordedCall, 'name'> {
-  const decision = decisionLine.safeParse(parsed(line));
+  const decision = decisionLine.safeParse(jsonIn(line));
   if (!decision.success) throw new BadRequest('it is not a line of a decision log');
   return { request: requestFrom(decision.data.request), approvedFor: decision.data.approval?.template };
 }
@@ -152,12 +153,4 @@ function* readable(name: string, read: () => Omit<RecordedCall, 'name'>[]): Gene
 function requestFrom(body: unknown): EvaluationRequest {
   checkDepth(body);
   return readEvaluation(body);
-}
-
-function parsed(line: string): unknown {
-  try {
-    return JSON.parse(line);
-  } catch {
-    return undefined;
-  }
 }

@@ -1,11 +1,11 @@
 import { policyToJson, type PolicyJson } from '@cedar-policy/cedar-wasm/nodejs';
 import type { Resource } from '../../../workflows/domain/authzen/evaluation.ts';
+import { isObject } from '../../../workflows/domain/canonical-json.ts';
 import { ANOTHER, couldApply, couldNotApply, type KnownOfRequest } from '../engine/cedar/conditions.ts';
 import { entityId, parseEntityId } from '../engine/cedar/entities.ts';
 import type { Evaluator } from '../engine/cedar/evaluator.ts';
 import type { Policy } from '../engine/cedar/policies.ts';
 import type { PolicyPlaces } from '../engine/cedar/policy-folder.ts';
-import { isObject } from '../engine/cedar/schema.ts';
 import { loadCurrent } from '../engine/cedar/version.ts';
 
 /** The action and the type of resource of a call of a tool without a mapping of its own. */

@@ -71,7 +71,7 @@ export function rolesIn(claims: Readonly<Record<string, unknown>>, rolesClaim: s
   const named = ownProperty(claims, rolesClaim);
   if (named !== undefined) return wordsOf(named);
   const steps = rolesClaim.split('.');
-  const found = steps.reduce<unknown>((at, step) => ownProperty(objectOf(at as JsonObject), step), claims);
+  const found = steps.reduce<unknown>((at, step) => ownProperty(objectOf(at), step), claims);
   return wordsOf(found);
 }
 

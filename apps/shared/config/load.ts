@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { LineCounter, parseDocument } from 'yaml';
 import { ZodError } from 'zod';
+import { isObject, objectOf } from '../../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import { type Config, parseConfig } from './config.ts';
 import type { Environment } from './env.ts';
@@ -74,9 +75,8 @@ function readYaml(file: string): unknown {
 
 /** The environment wins over the file, so that one file serves several installations. */
 function withTemporalAddress(raw: unknown, address: string | undefined): unknown {
-  if (address === undefined || (raw !== null && (typeof raw !== 'object' || Array.isArray(raw)))) return raw;
-  const temporal = raw !== null && 'temporal' in raw && typeof raw.temporal === 'object' ? raw.temporal : {};
-  return { ...raw, temporal: { ...temporal, address } };
+  if (address === undefined || (raw !== null && !isObject(raw))) return raw;
+  return { ...raw, temporal: { ...objectOf(raw?.['temporal']), address } };
 }
 
 /** Embedded parts are for development, so production requires every address. Only the worker needs that of Temporal, and checks it. */

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import * as z from 'zod';
+import { jsonIn } from '../../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 
 const text = z.string().min(16);
@@ -88,14 +89,7 @@ export function secretsFromEnvironment<Name extends keyof Secrets>(
 }
 
 /** Keys are JSON objects or lists. Any other value is a text. */
-function parsed(value: string | undefined): unknown {
-  if (value === undefined || !/^[{[]/.test(value)) return value;
-  try {
-    return JSON.parse(value);
-  } catch {
-    return value;
-  }
-}
+const parsed = (value = ''): unknown => (/^[{[]/.test(value) ? jsonIn(value) : undefined) ?? value;
 
 /**
  * Reads a secret from the configuration, or from the file that it names. Throws `ERR_CONFIG_INVALID` when the file cannot be read or

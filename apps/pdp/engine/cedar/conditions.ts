@@ -1,5 +1,6 @@
 import type { PolicyJson, TypeAndId } from '@cedar-policy/cedar-wasm/nodejs';
-import { APPROVAL_MEMBER, isObject } from './schema.ts';
+import { isObject } from '../../../../workflows/domain/canonical-json.ts';
+import { APPROVAL_MEMBER } from './schema.ts';
 
 /** What is known about a request that has not been made. Everything else could have any value. */
 export interface KnownOfRequest {
@@ -171,7 +172,7 @@ export function namedIn(conditions: unknown): readonly TypeAndId[] {
   const look = (expression: unknown, isLookedInto: boolean): void => {
     if (Array.isArray(expression)) return expression.forEach((part) => look(part, isLookedInto));
     if (!isObject(expression)) return;
-    const { __entity: uid } = expression;
+    const { __entity: uid }: Operands = expression;
     if (uid !== undefined && isLookedInto) named.push(uid as TypeAndId);
     for (const [operator, operands] of Object.entries(expression)) {
       if (LOOKING.has(operator) && isObject(operands)) {

@@ -6,11 +6,12 @@ import {
   type TypeAndId,
 } from '@cedar-policy/cedar-wasm/nodejs';
 import * as z from 'zod';
+import { isObject } from '../../../../workflows/domain/canonical-json.ts';
 import type { Directory, DirectoryPerson } from '../../../shared/directory/directory.ts';
 import type { Candidates } from '../policy-engine.ts';
 import { groupBy, portions } from './lists.ts';
 import { cedarProblems, InvalidPolicies, placeOfSyntaxError } from './problems.ts';
-import { isObject, type EntityShape, type SchemaShape } from './schema.ts';
+import type { EntityShape, SchemaShape } from './schema.ts';
 
 /** What the PDP itself knows. Attributes that give power come from here alone. What a request says is kept apart. */
 export type OwnEntities = Awaited<ReturnType<typeof readEntities>>;

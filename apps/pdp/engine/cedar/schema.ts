@@ -4,7 +4,7 @@ import {
   type CedarValueJson,
   type SchemaJson,
 } from '@cedar-policy/cedar-wasm/nodejs';
-import { ownProperty } from '../../../../workflows/domain/canonical-json.ts';
+import { isObject, ownProperty } from '../../../../workflows/domain/canonical-json.ts';
 import { cedarProblems, InvalidPolicies } from './problems.ts';
 
 /** What the schema says about one action, prepared for requests. */
@@ -197,10 +197,6 @@ function recordOf(type: SchemaType, common: CommonTypes): Projection {
     }
     return record;
   };
-}
-
-export function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 const unqualified = (name: string) => name.slice(name.lastIndexOf(':') + 1);
