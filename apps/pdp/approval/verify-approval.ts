@@ -2,7 +2,7 @@ import { decodeJwt, decodeProtectedHeader, errors, jwtVerify, type JWTVerifyGetK
 import { request as httpRequest } from 'undici';
 import * as z from 'zod';
 import type { EvaluationRequest } from '../../../workflows/domain/authzen/evaluation.ts';
-import { KEYS_UNREACHABLE, SIGNING_ALGORITHMS } from '../../shared/auth/signing-key.ts';
+import { checkedBy, KEYS_UNREACHABLE, SKEW_SECONDS } from '../../shared/auth/signing-key.ts';
 import type { Clock } from '../../shared/clock.ts';
 import type { Timing } from '../../shared/limits.ts';
 import type { VerifiedApproval } from '../engine/policy-engine.ts';
@@ -43,9 +43,6 @@ const claimsSchema = z.looseObject({
   binding_hash: z.string(),
 });
 type Claims = z.infer<typeof claimsSchema>;
-
-/** How far ahead the signer's clock may be. An approval's own end is kept to the second (ARAP-CLK-04). */
-const SKEW_SECONDS = 30;
 
 export interface ApprovalTrust {
   /** The access request service and its keys. A token's header cannot add another issuer (PRJ-06). */
@@ -88,17 +85,10 @@ type Checked =
 async function checkSignature(state: string, of: ApprovalTrust): Promise<Checked> {
   if (claimedIssuer(state) !== of.issuer) return { kind: 'unverifiable' };
   try {
-    const { payload } = await jwtVerify(state, of.keys, {
-      issuer: of.issuer,
-      audience: of.audience,
-      algorithms: [...SIGNING_ALGORITHMS],
-      clockTolerance: SKEW_SECONDS,
-      // Read when it is compared: the keys may take long to come.
-      get currentDate() {
-        return new Date(of.clock.now());
-      },
-    });
-    const now = of.clock.now();
+    const { issuer, audience, keys, clock } = of;
+    const { payload } = await jwtVerify(state, keys, checkedBy(clock, { issuer, audience }));
+    const now = clock.now();
+    // The signer's clock may be ahead. An approval's own end is kept to the second (ARAP-CLK-04).
     const isFromTheFuture = (payload.iat ?? 0) * 1_000 > now + SKEW_SECONDS * 1_000;
     if (isFromTheFuture) return { kind: 'unverifiable' };
     return { claims: payload, expired: (payload.exp ?? 0) * 1_000 <= now };
@@ -158,16 +148,8 @@ export function createRevokedApprovals(
     const response = await httpRequest(of.url, { signal: clock.signalAfter(limits.revocationsMs) });
     const token = await response.body.text();
     if (response.statusCode !== 200) throw new Error(`the list of revocations has status ${response.statusCode}`);
-    const { payload } = await jwtVerify(token, of.keys, {
-      issuer: of.issuer,
-      typ: 'revocations+jwt',
-      algorithms: [...SIGNING_ALGORITHMS],
-      maxTokenAge: MAX_LIST_AGE_SECONDS,
-      clockTolerance: SKEW_SECONDS,
-      get currentDate() {
-        return new Date(clock.now());
-      },
-    });
+    const expected = { issuer: of.issuer, typ: 'revocations+jwt', maxTokenAge: MAX_LIST_AGE_SECONDS };
+    const { payload } = await jwtVerify(token, of.keys, checkedBy(clock, expected));
     return new Set(revocationsSchema.parse(payload).revoked);
   };
 }

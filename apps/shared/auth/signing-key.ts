@@ -44,11 +44,20 @@ export async function createSigner(key: JWK): Promise<SignClaims> {
   return (claims, typ = 'JWT') => new SignJWT(claims).setProtectedHeader({ alg, typ, kid }).sign(signingKey);
 }
 
+/** Tolerated difference between the clocks of two services (ARAP-CLK-01). */
+export const SKEW_SECONDS = 30;
+
+/** How PDP and access request service check each other's tokens. A getter reads the time after the keys, which may take long to come. */
+export const checkedBy = <Expected extends object>(clock: Clock, of: Expected) => ({
+  ...{ ...of, algorithms: [...SIGNING_ALGORITHMS], clockTolerance: SKEW_SECONDS },
+  get currentDate() {
+    return new Date(clock.now());
+  },
+});
+
 /** The signer uses the same key for tokens of other kinds, which must not pass for a service token. */
 const TYP = 'service+jwt';
 const VALID_SECONDS = 60;
-/** Tolerated difference between the clocks of two services (ARAP-CLK-01). */
-const SKEW_SECONDS = 30;
 
 interface Presenting {
   readonly issuer: string;
@@ -71,14 +80,7 @@ export async function isServiceToken(
 ): Promise<boolean> {
   const { keys, issuer, audience, clock } = of;
   try {
-    await jwtVerify(token, keys, {
-      ...{ issuer, audience, typ: TYP, algorithms: [...SIGNING_ALGORITHMS] },
-      ...{ maxTokenAge: VALID_SECONDS, clockTolerance: SKEW_SECONDS },
-      // A getter, so that the time is read after the keys have arrived.
-      get currentDate() {
-        return new Date(clock.now());
-      },
-    });
+    await jwtVerify(token, keys, checkedBy(clock, { issuer, audience, typ: TYP, maxTokenAge: VALID_SECONDS }));
     return true;
   } catch (error) {
     if (error instanceof errors.JOSEError && !KEYS_UNREACHABLE.has(error.code)) return false;
