@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import Provider, {
   type Adapter,
   type AdapterFactory,
@@ -164,45 +165,34 @@ async function grantToOurPages(ctx: KoaContextWithOIDC, { approvals, audit }: Co
   return grant;
 }
 
-type Entry = { readonly payload: AdapterPayload; readonly expiresAt: number };
-
 /**
  * Stores sign-ins under way, codes and sessions in memory. After a restart, people sign in again. Access tokens are not stored, so they
  * stay valid.
  */
 export function createMemoryAdapter(): AdapterFactory {
-  const entries = new Map<string, Entry>();
-  const find = (key: string) => {
-    const entry = entries.get(key);
-    if (entry !== undefined && entry.expiresAt > systemClock.now()) return entry.payload;
-    entries.delete(key);
-    return undefined;
+  const stored = new LRUCache<string, AdapterPayload>({ ttl: HOUR_SECONDS * 1_000, ttlAutopurge: true });
+  return (model): Adapter => {
+    const findBy = (matches: (payload: AdapterPayload) => boolean) =>
+      stored.find((payload, key) => key.startsWith(`${model}:`) && matches(payload));
+    return {
+      async upsert(id, payload, expiresIn = Infinity) {
+        // The cache keeps an entry for ever with 0, not with a time that is over.
+        const ttl = expiresIn === Infinity ? 0 : Math.max(1, expiresIn * 1_000);
+        stored.set(`${model}:${id}`, payload, { ttl });
+      },
+      find: async (id) => stored.get(`${model}:${id}`),
+      findByUid: async (uid) => findBy((payload) => payload.uid === uid),
+      findByUserCode: async (userCode) => findBy((payload) => payload.userCode === userCode),
+      async consume(id) {
+        const payload = stored.get(`${model}:${id}`);
+        if (payload !== undefined) payload.consumed = Math.floor(systemClock.now() / 1_000);
+      },
+      async destroy(id) {
+        stored.delete(`${model}:${id}`);
+      },
+      async revokeByGrantId(grantId) {
+        for (const [key, payload] of [...stored.entries()]) if (payload.grantId === grantId) stored.delete(key);
+      },
+    };
   };
-  const findBy = (model: string, matches: (payload: AdapterPayload) => boolean) => {
-    for (const [key, { payload }] of entries) if (key.startsWith(`${model}:`) && matches(payload)) return find(key);
-    return undefined;
-  };
-  const removeAll = (isOver: (entry: Entry) => boolean) => {
-    for (const [key, entry] of entries) if (isOver(entry)) entries.delete(key);
-  };
-  return (model): Adapter => ({
-    async upsert(id, payload, expiresIn) {
-      removeAll((entry) => entry.expiresAt <= systemClock.now());
-      const expiresAt = expiresIn === undefined ? Infinity : systemClock.now() + expiresIn * 1_000;
-      entries.set(`${model}:${id}`, { payload, expiresAt });
-    },
-    find: async (id) => find(`${model}:${id}`),
-    findByUid: async (uid) => findBy(model, (payload) => payload.uid === uid),
-    findByUserCode: async (userCode) => findBy(model, (payload) => payload.userCode === userCode),
-    async consume(id) {
-      const payload = find(`${model}:${id}`);
-      if (payload !== undefined) payload.consumed = Math.floor(systemClock.now() / 1_000);
-    },
-    async destroy(id) {
-      entries.delete(`${model}:${id}`);
-    },
-    async revokeByGrantId(grantId) {
-      removeAll(({ payload }) => payload.grantId === grantId);
-    },
-  });
 }
