@@ -44,27 +44,17 @@ export const unmapped = (tools: readonly UpstreamTool[]): string[] =>
 /** Names of tools that no upstream has. The calls that such a permit means are refused, and those that such a forbid means are not. */
 function unoffered({ mcpServers }: Settings, { named }: ToolSurvey, { tools, refused }: Offered): Finding[] {
   const known = [...tools, ...refused];
-  const rule = 'no-such-tool';
   return named
     .filter(({ tool }) => !known.some(({ name }) => name === tool))
     .map(({ tool, policy: { id, file } }) => {
       const upstream = upstreamOf(tool, mcpServers);
-      const where = `policy "${id}" in ${file} names this tool`;
+      const found = (severity: Finding['severity'], why: string) =>
+        finding(severity, 'no-such-tool', tool, `policy "${id}" in ${file} names this tool, and ${why}`);
       if (upstream === undefined)
-        return finding(
-          'warning',
-          rule,
-          tool,
-          `${where}, and no upstream with its prefix is configured; add the upstream or correct the name`,
-        );
-      if (!known.some((one) => one.upstream === upstream))
-        return finding(
-          'warning',
-          rule,
-          tool,
-          `${where}, and ${upstream} lists no tools to compare; see \`countersign doctor\``,
-        );
-      return finding('error', rule, tool, `${where}, and ${upstream} has no such tool; correct the name`);
+        return found('warning', 'no upstream with its prefix is configured; add the upstream or correct the name');
+      if (known.some((one) => one.upstream === upstream))
+        return found('error', `${upstream} has no such tool; correct the name`);
+      return found('warning', `${upstream} lists no tools to compare; see \`countersign doctor\``);
     });
 }
 
