@@ -210,11 +210,7 @@ const unavailable = (cause: unknown) =>
     cause,
   });
 
-/** Verifies access tokens for one service. */
-export interface TokenVerifier {
-  /** Throws `ERR_TOKEN_INVALID` for an invalid token, and `ERR_IDENTITY_PROVIDER_UNAVAILABLE` when the keys cannot be read. */
-  verify(token: string): Promise<AccessToken>;
-}
+export type TokenVerifier = ReturnType<typeof createTokenVerifier>;
 
 type Own = Timing & { readonly log: Logger };
 
@@ -232,10 +228,11 @@ export function createPeopleVerifier(config: Config, audience: string, own: Own)
 }
 
 /** Verifies tokens that the configured issuer made for `audience`. */
-export function createTokenVerifier(config: Config, audience: string, own: Own): TokenVerifier {
+export function createTokenVerifier(config: Config, audience: string, own: Own) {
   const check = createAccessTokenVerifier({ ...settingsOf(config), audience, ...own });
   return {
-    async verify(token) {
+    /** Throws `ERR_TOKEN_INVALID` for an invalid token, and `ERR_IDENTITY_PROVIDER_UNAVAILABLE` when the keys cannot be read. */
+    async verify(token: string): Promise<AccessToken> {
       const verified = await check(token);
       if (verified !== undefined) return verified;
       throw new CountersignError('ERR_TOKEN_INVALID', 'the access token is not valid for this service; get a new one');
