@@ -9,10 +9,10 @@ import { ownPath } from '../http/known-hosts.ts';
 import type { Timing } from '../limits.ts';
 import { createSessions, endSession, type Identity, renewSession, saveSession } from '../http/session.ts';
 import { backChannelLogout, signOutRouter } from './sign-out.ts';
-import { createIssuer, type Issuer } from './issuer.ts';
+import { createIssuer } from './issuer.ts';
 import { aliasesOf } from './principal-of.ts';
 import { proofOf } from './proof.ts';
-import { createRights, type Rights } from './rights.ts';
+import { createRights } from './rights.ts';
 import { createAttempts, type SignInAttempt } from './sign-in-attempts.ts';
 import { signInPath, SIGN_IN_PATH } from './sign-in-path.ts';
 
@@ -36,45 +36,15 @@ export interface SignInOptions extends Timing {
   readonly log: Logger;
 }
 
-interface Parts {
-  readonly issuer: Issuer;
-  readonly rights: Rights;
-  readonly attempts: ReturnType<typeof createAttempts>;
-  /** Public address of the site. */
-  readonly baseUrl: string;
-  readonly rolesClaim: string;
-  /** The claim by which policies identify people. */
-  readonly identityClaim: string;
-  readonly scope: string;
-  readonly clock: Timing['clock'];
-  readonly log: Logger;
-}
-
 export type SignIn = ReturnType<typeof createSignIn>;
 
 /**
  * Signs browsers in at the issuer (authorization code, PKCE, state, nonce), and keeps and ends their sessions:
  * `GET /sign-in?returnTo=/path`, `GET /oidc/callback`, `POST /sign-out`, `POST /oidc/back-channel-logout`.
  */
-export function createSignIn({ config, site: schema, secrets, clock, limits, log, ...database }: SignInOptions) {
-  const { identity, urls } = config;
-  const cookieName = `countersign_${schema}`;
-  const { sessionSeconds, recheckSeconds, rolesClaim } = identity;
-  const [baseUrl, secret] = [urls[schema], secrets.sessionSecret];
-  const { clientId } = config[schema];
-  const { pool } = database;
-  const sessions = createSessions({ pool, schema, cookieName, secret, baseUrl, sessionSeconds, log });
-  const named = { applicationName: `countersign ${schema} rights`, role: ROLES[schema] };
-  const pools = { sessions: pool, rights: createPool(database.databaseUrl, { max: 4, ...named, limits }) };
-  const clientSecret = secrets.oidcClientSecret;
-  const issuer = createIssuer({ issuer: urls.issuer, clientId, clientSecret, limits, log });
-  const rights = createRights({
-    ...{ pools, schema, secret, rolesClaim, recheckSeconds, sessionSeconds, issuer },
-  });
-  const attempts = createAttempts({ cookieName, secret, baseUrl });
-  const { identityClaim } = config.gateway.coaz;
-  const scope = identity.signInScopes.join(' ');
-  const parts = { issuer, rights, attempts, baseUrl, rolesClaim, identityClaim, scope, clock, log };
+export function createSignIn(options: SignInOptions) {
+  const parts = openParts(options);
+  const { issuer, rights, sessions, pools, clientId, log } = parts;
   const routes = express.Router();
   routes.get(SIGN_IN_PATH, begin(parts));
   routes.get(CALLBACK_PATH, finish(parts));
@@ -91,7 +61,7 @@ export function createSignIn({ config, site: schema, secrets, clock, limits, log
   return {
     /** Routes without a session, then the session, then routes that need one. */
     handlers: [
-      backChannelLogout({ issuer, rights, issuerUrl: urls.issuer, clientId, log }),
+      backChannelLogout({ issuer, rights, issuerUrl: options.config.urls.issuer, clientId, log }),
       sessions.handler,
       routes,
     ] as const satisfies readonly (RequestHandler | Router)[],
@@ -100,6 +70,32 @@ export function createSignIn({ config, site: schema, secrets, clock, limits, log
       sessions.close();
       await pools.rights.end();
     },
+  };
+}
+
+type Parts = ReturnType<typeof openParts>;
+
+function openParts({ config, site: schema, secrets, pool, databaseUrl, clock, limits, log }: SignInOptions) {
+  const { identity, urls } = config;
+  const cookieName = `countersign_${schema}`;
+  const { sessionSeconds, recheckSeconds, rolesClaim } = identity;
+  const [baseUrl, secret] = [urls[schema], secrets.sessionSecret];
+  const { clientId } = config[schema];
+  const named = { applicationName: `countersign ${schema} rights`, role: ROLES[schema] };
+  const pools = { sessions: pool, rights: createPool(databaseUrl, { max: 4, ...named, limits }) };
+  const clientSecret = secrets.oidcClientSecret;
+  const issuer = createIssuer({ issuer: urls.issuer, clientId, clientSecret, limits, log });
+  return {
+    issuer,
+    clientId,
+    pools,
+    sessions: createSessions({ pool, schema, cookieName, secret, baseUrl, sessionSeconds, log }),
+    rights: createRights({ pools, schema, secret, rolesClaim, recheckSeconds, sessionSeconds, issuer }),
+    attempts: createAttempts({ cookieName, secret, baseUrl }),
+    /** The claim by which policies identify people. */
+    identityClaim: config.gateway.coaz.identityClaim,
+    scope: identity.signInScopes.join(' '),
+    ...{ baseUrl, rolesClaim, clock, log },
   };
 }
 
