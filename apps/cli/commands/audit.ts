@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { Argument, Command, Option } from 'commander';
+import { Command, Option } from 'commander';
 import * as z from 'zod';
 import { TERMINAL_STATES } from '../../../workflows/domain/gated-call/outcome-record.ts';
 import type { Config } from '../../shared/config/config.ts';
@@ -30,11 +30,14 @@ export function auditCommand(io: Io): Command {
     const { api, urls } = await openApi(io, config, { audience: 'audit', name: options.as, role: 'auditor' });
     return { api, url: urls.audit, digestOf: (text: string) => callDigestOf(io, config, text) };
   };
-  const common = (command: Command) =>
-    command
+  const audit = new Command('audit').description('show outcome records, as an auditor');
+  const add = (name: string, description: string) =>
+    audit
+      .command(name)
+      .description(description)
       .option('--as <name>', 'act as this auditor (default: the first auditor of the configuration)')
       .option('--json', 'print JSON');
-  const list = common(new Command('list').description('list outcome records, newest first'))
+  add('list', 'list outcome records, newest first')
     .addOption(new Option('--state <state>', 'only calls that ended like this').choices(TERMINAL_STATES))
     .option('--tool <name>', 'public name of the tool')
     .option('--requester <subject>', 'subject of the caller')
@@ -52,10 +55,8 @@ export function auditCommand(io: Io): Command {
       const query = new URLSearchParams(filters).toString();
       showList(io, options, await api.get(`/outcome-records?${query}`, page));
     });
-  const show = common(
-    new Command('show').description('show a record, with the answers to the five questions of an audit'),
-  )
-    .addArgument(new Argument('<id>', 'task id, decision or evaluation id, call digest, or outcome reference'))
+  add('show', 'show a record, with the answers to the five questions of an audit')
+    .argument('<id>', 'task id, decision or evaluation id, call digest, or outcome reference')
     .action(async (id: string, options: Options, command: Command) => {
       const { api, url, digestOf } = await signedIn(options, command);
       const callDigest = await digestOf(id);
@@ -66,7 +67,7 @@ export function auditCommand(io: Io): Command {
       if (found.some((one) => !isReliable(one)))
         throw new CliError('the record is not reliable; see the contradictions and the seal above');
     });
-  return new Command('audit').description('show outcome records, as an auditor').addCommand(list).addCommand(show);
+  return audit;
 }
 
 function showList(io: Io, options: Options, found: z.infer<typeof page>): void {

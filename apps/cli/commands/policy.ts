@@ -19,12 +19,9 @@ const loadPdp = () => import('../../pdp/main.ts');
 
 /** `policy`: shows the effect of policies before a PDP uses them. */
 export function policyCommand(io: Io): Command {
-  return new Command('policy')
-    .description('try the policies')
-    .addCommand(checkCommand(io))
-    .addCommand(testCommand(io))
-    .addCommand(explainCommand(io))
-    .addCommand(replayCommand(io));
+  const policy = new Command('policy').description('try the policies');
+  for (const command of [checkCommand, testCommand, explainCommand, replayCommand]) policy.addCommand(command(io));
+  return policy;
 }
 
 function checkCommand(io: Io): Command {

@@ -1,4 +1,4 @@
-import { Argument, Command, InvalidArgumentError, Option } from 'commander';
+import { Command, InvalidArgumentError, Option } from 'commander';
 import * as z from 'zod';
 import { ACCESS_REQUEST_STATUSES, type Verdict } from '../../../workflows/domain/access-request/access-request.ts';
 import { type Api, openApi } from '../api.ts';
@@ -61,14 +61,12 @@ export function requestsCommand(io: Io): Command {
     return (await openApi(io, config, { audience: 'approvals', name: options.as, role: 'approver' })).api;
   };
   const requests = new Command('requests').description('show and decide access requests, as an approver');
-  const add = (name: string, description: string) => {
-    const command = new Command(name)
+  const add = (name: string, description: string) =>
+    requests
+      .command(name)
       .description(description)
       .option('--as <name>', 'act as this approver (default: the first approver of the configuration)')
       .option('--json', 'print JSON');
-    requests.addCommand(command);
-    return command;
-  };
   add('list', 'list access requests')
     .addOption(
       new Option('--status <status>', 'only requests with this status')
@@ -86,14 +84,14 @@ export function requestsCommand(io: Io): Command {
       list(io, options, await fetchList(await api(options, command), options));
     });
   add('show', 'show one access request, with the complete call')
-    .addArgument(new Argument('<id>', 'id of the request'))
+    .argument('<id>', 'id of the request')
     .action(async (id: string, options: Options, command: Command) => {
       const request = await find(await api(options, command), id);
       io.out(options.json ? json({ request }) : inWords(request));
     });
   for (const verdict of ['approve', 'deny'] as const) {
     add(verdict, `${verdict} one access request`)
-      .addArgument(new Argument('<id>', 'id of the request'))
+      .argument('<id>', 'id of the request')
       .option('--reason <text>', 'reason; recorded, and never shown to the agent')
       .option('--yes', 'do not ask for confirmation')
       .action(async (id: string, options: VoteOptions, command: Command) => {

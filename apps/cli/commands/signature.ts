@@ -1,4 +1,4 @@
-import { Argument, Command, Option } from 'commander';
+import { Command, Option } from 'commander';
 import { pino } from 'pino';
 import type { Json } from '../../../workflows/domain/canonical-json.ts';
 import {
@@ -23,20 +23,18 @@ interface AcceptOptions extends Options {
 /** `signature`: shows the accepted descriptions, and accepts the present descriptions of upstreams. */
 export function signatureCommand(io: Io): Command {
   const signature = new Command('signature').description('show and accept descriptions of upstreams');
-  const add = (name: string, description: string) => {
-    const command = new Command(name)
+  const add = (name: string, description: string) =>
+    signature
+      .command(name)
       .description(description)
       .option('--database-url <url>', "database, as its tables' owner (default: DATABASE_URL, else the embedded one)")
       .option('--json', 'print JSON');
-    signature.addCommand(command);
-    return command;
-  };
   const run = (use: typeof show) => (options: Options, command: Command) =>
     withOperator(io, { options, command }, (operator) => use(io, operator, options));
   add('show', 'show the signature: everything that the gateway lists and calls').action(run(show));
   add('diff', 'show descriptions that differ from the accepted ones. Exit code 1 if one differs').action(run(diff));
   add('accept', 'accept the present descriptions of upstreams, and the removal of missing ones')
-    .addArgument(new Argument('[names...]', 'public names of tools and prompts, addresses of resources and templates'))
+    .argument('[names...]', 'public names of tools and prompts, addresses of resources and templates')
     .option('--all', 'accept everything that `diff` shows')
     .addOption(new Option('--kind <kind>', 'only descriptions of this kind').choices(DESCRIBED_KINDS))
     .option('--yes', 'do not ask for confirmation')
