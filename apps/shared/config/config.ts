@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import * as z from 'zod';
-import { PINNINGS, type Pinning } from '../../../workflows/domain/tools/accepted-descriptions.ts';
+import { PINNINGS } from '../../../workflows/domain/tools/accepted-descriptions.ts';
 import { SUBJECT_ATTRIBUTES } from '../directory/directory.ts';
 import { approvalSettings, withAbsoluteCatalogs } from './approval-settings.ts';
 import { addressSettings, off, port, scope, section } from './units.ts';
@@ -88,37 +88,15 @@ export const configSchema = z.strictObject({
   }).describe('The Temporal cluster.'),
 });
 
-export type ConfigFile = z.infer<typeof configSchema>;
-export type Person = ConfigFile['identity']['people'][number];
+export type Person = Config['identity']['people'][number];
 
 /** The validated configuration with every address resolved. Plain data, frozen, safe to log. */
-export interface Config extends ConfigFile {
-  /** Folder of the configuration file; relative paths in it start here. */
-  readonly baseDir: string;
-  /** Folder for everything the embedded parts keep: database, Temporal store, keys, logs. */
-  readonly stateDir: string;
-  readonly signature: { readonly pinning: Pinning };
-  /** How gateway and worker reach the PDP and the access request service. */
-  readonly authority: ReturnType<typeof authorityOf>;
-  /** Key sets of binding tokens and of approvals. */
-  readonly keyUrls: { readonly pdp: string; readonly approvals: string };
-  readonly urls: {
-    readonly gateway: string;
-    /** The MCP endpoint, which is also the audience of agents' tokens. */
-    readonly mcp: string;
-    readonly pdp: string;
-    readonly approvals: string;
-    /** Submission URL of the access request service; audience of binding tokens (PRJ-03). */
-    readonly accessRequests: string;
-    readonly audit: string;
-    readonly issuer: string;
-  };
-}
+export type Config = ReturnType<typeof parseConfig>;
 
 const trimSlash = (url: string) => url.replace(/\/+$/, '');
 
 /** Fills defaults and resolves addresses. Throws a `ZodError` for an invalid file. */
-export function parseConfig(raw: unknown, at: { baseDir: string; stateDir: string }): Config {
+export function parseConfig(raw: unknown, at: { baseDir: string; stateDir: string }) {
   const file = configSchema.parse(raw ?? {});
   const local = (section: { port: number; url?: string | undefined }) =>
     trimSlash(section.url ?? `http://${file.host}:${section.port}`);
@@ -129,8 +107,11 @@ export function parseConfig(raw: unknown, at: { baseDir: string; stateDir: strin
   const accessRequests = file.accessRequests.url ?? `${approvals}/access/v1/requests`;
   return Object.freeze({
     ...file,
+    /** How gateway and worker reach the PDP and the access request service. */
     authority: authorityOf({ ...file, baseDir: at.baseDir }, { urls: { pdp, accessRequests } }),
+    /** Folder of the configuration file; relative paths in it start here. */
     baseDir: at.baseDir,
+    /** Folder for everything the embedded parts keep: database, Temporal store, keys, logs. */
     stateDir: at.stateDir,
     requirements: withAbsoluteFiles(file.requirements, at.baseDir),
     obligations: withAbsoluteFiles(file.obligations, at.baseDir),
@@ -151,15 +132,18 @@ export function parseConfig(raw: unknown, at: { baseDir: string; stateDir: strin
       resolvers: withAbsoluteFiles(file.approvals.resolvers, at.baseDir),
       catalogs: withAbsoluteCatalogs(file.approvals.catalogs, at.baseDir),
     },
+    /** Key sets of binding tokens and of approvals. */
     keyUrls: {
       pdp: file.pdp.jwksUrl ?? `${trimSlash(pdp)}/access/v1/jwks`,
       approvals: file.accessRequests.jwksUrl ?? `${approvals}/access/v1/jwks`,
     },
     urls: {
       gateway,
+      /** The MCP endpoint, which is also the audience of agents' tokens. */
       mcp: `${gateway}/mcp`,
       pdp,
       approvals,
+      /** Submission URL of the access request service; audience of binding tokens (PRJ-03). */
       accessRequests,
       audit: local(file.audit),
       // Tokens contain the issuer, and it is compared byte by byte.
