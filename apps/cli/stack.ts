@@ -71,15 +71,10 @@ export async function isHealthy(url: string, place: Pick<StackPlace, 'timeLimitF
   }
 }
 
-/** A port that Countersign listens on, with its setting. */
-interface OwnPort {
-  readonly setting: string;
-  readonly port: number;
-  readonly url: string;
-}
+type OwnPort = ReturnType<typeof portsOf>[number];
 
-/** The ports of `countersign up`. The embedded identity provider has one, another provider does not. */
-export function portsOf({ gateway, pdp, approvals, audit, identity, urls }: Config): readonly OwnPort[] {
+/** The ports of `countersign up`, with their settings. The embedded identity provider has one, another provider does not. */
+export function portsOf({ gateway, pdp, approvals, audit, identity, urls }: Config) {
   return [
     { setting: 'gateway.port', port: gateway.port, url: urls.gateway },
     { setting: 'pdp.port', port: pdp.port, url: urls.pdp },

@@ -57,55 +57,43 @@ async function prepare(io: Io, config: Config, auto: boolean): Promise<Omit<Demo
   };
 }
 
+/** Approves exactly this call by the signed webhook, as a ticket system or a chat bot would. Other open requests stay unchanged. */
 async function scriptedApproval(io: Io, config: Config): Promise<NonNullable<Demo['approve']>> {
   const { secrets } = await loadDevelopmentSecrets(config.stateDir);
   const { name: approver } = findPerson(config.identity.people, { role: 'approver' });
   const { api: inbox, urls } = await openApi(io, config, { audience: 'approvals', name: approver });
-  const webhookUrl = `${urls.approvals}/webhooks/decisions`;
-  return (call) => approveByWebhook({ inbox, approver, webhookUrl, secret: secrets.decisionWebhookSecret }, call);
+  return async (call) => {
+    const request = await openRequestOf(inbox, call);
+    const body = JSON.stringify({
+      requestId: request.id,
+      generation: request.generation,
+      callDigest: request.callDigest,
+      approver: { subject: approver },
+      verdict: 'approve',
+      reason: 'Approved by the demonstration',
+    });
+    const signed = { id: `msg_${randomUUID()}`, body, at: new Date(systemClock.now()) };
+    const headers = signedHeaders(new Webhook(secrets.decisionWebhookSecret), signed);
+    const response = await fetch(`${urls.approvals}/webhooks/decisions`, { method: 'POST', headers, body });
+    if (response.ok) return;
+    throw new CliError(
+      `the decision webhook answered ${response.status}: ${await response.text()}; read the log of the inbox`,
+    );
+  };
 }
 
 const openRequests = z.object({
   requests: z.array(z.looseObject({ id: z.string(), generation: z.number(), callDigest: z.string() })),
 });
 
-interface Approver {
-  /** The approvals API for an approver. */
-  readonly inbox: Api;
-  readonly approver: string;
-  readonly webhookUrl: string;
-  /** Signs decisions (`whsec_…`). */
-  readonly secret: string;
-}
-
-/**
- * Waits for the open request of exactly this call, and approves it by the signed webhook, as a ticket system or a chat bot would. Other
- * open requests stay unchanged.
- */
-async function approveByWebhook({ inbox, approver, webhookUrl, secret }: Approver, call: ExactCall): Promise<void> {
+/** Waits for the open request of exactly this call. */
+async function openRequestOf(inbox: Api, call: ExactCall) {
   const digest = callDigest(call, sha256);
   const find = async () => {
     const { requests } = await inbox.get('/requests?status=pending&order=newest&limit=200', openRequests);
     return requests.find((one) => one.callDigest === digest);
   };
   const request = await until(find, { withinMs: 30_000, everyMs: 200 });
-  if (request === undefined)
-    throw new CliError(`no request arrived for this call of ${call.tool}; see \`countersign requests list\``);
-  const body = JSON.stringify({
-    requestId: request.id,
-    generation: request.generation,
-    callDigest: request.callDigest,
-    approver: { subject: approver },
-    verdict: 'approve',
-    reason: 'Approved by the demonstration',
-  });
-  const response = await fetch(webhookUrl, {
-    method: 'POST',
-    headers: signedHeaders(new Webhook(secret), { id: `msg_${randomUUID()}`, body, at: new Date(systemClock.now()) }),
-    body,
-  });
-  if (response.ok) return;
-  throw new CliError(
-    `the decision webhook answered ${response.status}: ${await response.text()}; read the log of the inbox`,
-  );
+  if (request !== undefined) return request;
+  throw new CliError(`no request arrived for this call of ${call.tool}; see \`countersign requests list\``);
 }

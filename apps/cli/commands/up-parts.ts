@@ -37,15 +37,13 @@ export interface UpDeps {
   readonly parts: Parts;
 }
 
-export interface Starting {
-  /** Rejects with the first failure, while other parts may still be starting. */
-  readonly ready: Promise<{ readonly temporalAddress: string }>;
-  /** Resolves when no part is starting any more. Never rejects. */
-  readonly settled: Promise<unknown>;
-}
+export type Starting = ReturnType<typeof startEverything>;
 
-/** Starts everything, each part as soon as its infrastructure is ready. */
-export function startEverything(deps: UpDeps): Starting {
+/**
+ * Starts everything, each part as soon as its infrastructure is ready. `ready` rejects with the first failure, while other parts may
+ * still be starting. `settled` resolves when no part is starting any more, and never rejects.
+ */
+export function startEverything(deps: UpDeps) {
   const { config, development, log, parts } = deps;
   const { secrets } = development;
   mkdirSync(exampleFiles(config), { recursive: true });

@@ -18,25 +18,13 @@ const clientInfo = { name: 'demo-agent', version: '1.0.0' };
 const clientCapabilities = { extensions: { 'io.modelcontextprotocol/tasks': {} } };
 const PROTOCOL_VERSION = '2026-07-28';
 
-/** The end of a tool call, as an agent sees it. */
-export interface ToolAnswer {
-  /** Set if the server answered with a task first. */
-  readonly taskId?: string;
-  readonly status: 'completed' | 'failed' | 'cancelled';
-  readonly isError: boolean;
-  readonly text: string;
-}
+export type Agent = Awaited<ReturnType<typeof connectAgent>>;
 
-/** An MCP client on the official tasks package. It supports tools and tasks, and knows no approvals. */
-export interface Agent {
-  toolNames(): Promise<string[]>;
-  /** Calls a tool and follows the task, if there is one, to its end. */
-  call(name: string, args: Record<string, string>, onTask?: (task: TaskView) => void): Promise<ToolAnswer>;
-  close(): Promise<void>;
-}
-
-/** `fetchWith` can record the requests. */
-export async function connectAgent(mcpUrl: string, token: string, fetchWith: typeof fetch = fetch): Promise<Agent> {
+/**
+ * An MCP client on the official tasks package. It supports tools and tasks, and knows no approvals. `fetchWith` can record the
+ * requests.
+ */
+export async function connectAgent(mcpUrl: string, token: string, fetchWith: typeof fetch = fetch) {
   const client = new Client(clientInfo, {
     capabilities: clientCapabilities,
     versionNegotiation: { mode: { pin: PROTOCOL_VERSION } },
@@ -57,23 +45,24 @@ export async function connectAgent(mcpUrl: string, token: string, fetchWith: typ
     async toolNames() {
       return (await client.listTools()).tools.map((tool) => tool.name);
     },
-    async call(name, args, onTask) {
+    /** Calls a tool and follows the task, if there is one, to its end. `taskId` is set if the server answered with a task first. */
+    async call(name: string, args: Record<string, string>, onTask?: (task: TaskView) => void) {
       const execution = await session.callTool(name, args);
       const { outcome } = await execution.settle({
         onEvent: (event) => {
           if (event.type === 'task') onTask?.(event.task);
         },
       });
-      const task = execution.kind === 'task' ? { taskId: String(execution.handle.taskId) } : {};
+      const taskId = execution.kind === 'task' ? String(execution.handle.taskId) : undefined;
       if (outcome.status === 'completed') {
         const { content = [], isError = false } = outcome.result as {
           content?: { text?: string }[];
           isError?: boolean;
         };
-        return { ...task, status: 'completed', isError, text: content.map((block) => block.text ?? '').join('\n') };
+        return { taskId, status: outcome.status, isError, text: content.map((block) => block.text ?? '').join('\n') };
       }
       const text = outcome.status === 'failed' ? outcome.error.message : 'cancelled';
-      return { ...task, status: outcome.status, isError: true, text };
+      return { taskId, status: outcome.status, isError: true, text };
     },
     async close() {
       await session.close();

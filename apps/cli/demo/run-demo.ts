@@ -6,7 +6,7 @@ import { systemClock } from '../../shared/clock.ts';
 import type { Api } from '../api.ts';
 import { findOutcomeRecord, outcomeInWords, type OutcomeRecord } from '../outcome-record.ts';
 import { CliError, visible } from '../context.ts';
-import { type Agent, connectAgent, type ToolAnswer } from './agent.ts';
+import { type Agent, connectAgent } from './agent.ts';
 
 /** A tool with the complete arguments of a call. */
 export interface ExactCall {
@@ -108,7 +108,7 @@ async function moveFile({ files, say }: Demo, agent: Agent): Promise<void> {
   const source = join(files, 'welcome.txt');
   say('');
   say(`(c) The agent calls ${MOVE}: it wants to move ${basename(source)}.`);
-  const answer: ToolAnswer = await agent.call(MOVE, { source, destination: `${source}.moved` });
+  const answer = await agent.call(MOVE, { source, destination: `${source}.moved` });
   if (!answer.isError || answer.taskId !== undefined) throw notTheExample(`${MOVE} was not refused at once`);
   say('    Policy forbids moving, and no approval can change that, so the gateway refused the call. The answer:');
   quote(say, answer.text);
