@@ -6,11 +6,7 @@ import { clientSecretOf, type DevelopmentSecrets } from '../config/development-s
 import { isLoopbackHttp } from '../http/known-hosts.ts';
 import { limitsOf } from '../limits.ts';
 
-export interface IssuedToken {
-  readonly accessToken: string;
-  /** Seconds from now. Absent when the issuer does not say. */
-  readonly expiresIn?: number;
-}
+export type IssuedToken = Awaited<ReturnType<typeof requestPersonToken>>;
 
 interface PersonToken {
   readonly name: string;
@@ -27,7 +23,7 @@ export async function requestPersonToken(
   config: Pick<Config, 'urls' | 'gateway' | 'tools' | 'approvals' | 'audit' | 'timeLimitFactor'>,
   { identity }: Pick<DevelopmentSecrets, 'identity'>,
   { name, audience, scope }: PersonToken,
-): Promise<IssuedToken> {
+) {
   const { issuer } = config.urls;
   const url = new URL(issuer);
   // Secrets travel over plain http only where no other machine can listen.
@@ -39,10 +35,8 @@ export async function requestPersonToken(
   try {
     const configuration = await oidc.discovery(url, name, undefined, secret, { execute, timeout });
     const tokens = await oidc.clientCredentialsGrant(configuration, asked);
-    return {
-      accessToken: tokens.access_token,
-      ...(tokens.expires_in !== undefined && { expiresIn: tokens.expires_in }),
-    };
+    /** `expiresIn`: seconds from now, where the issuer says it. */
+    return { accessToken: tokens.access_token, expiresIn: tokens.expires_in };
   } catch (cause) {
     if (cause instanceof oidc.ResponseBodyError || cause instanceof oidc.WWWAuthenticateChallengeError) {
       throw new CountersignError('ERR_TOKEN_INVALID', `${issuer} refuses ${name} a token for ${asked.scope}`, {
@@ -52,13 +46,6 @@ export async function requestPersonToken(
     const message = `${issuer} does not answer; is it running?`;
     throw new CountersignError('ERR_IDENTITY_PROVIDER_UNAVAILABLE', message, { cause });
   }
-}
-
-/** A service that accepts access tokens: their audience, and the scopes that let their holder use it. */
-interface Resource {
-  readonly audience: string;
-  /** Separated by spaces. */
-  readonly scope: string;
 }
 
 /** The scopes that a token needs to call the tool with this public name. The gateway's own scopes come first. */
@@ -72,10 +59,8 @@ export function allScopes({ gateway, tools }: Pick<Config, 'gateway' | 'tools'>)
   return [...new Set([...gateway.scopes, ...Object.values(tools).flatMap(({ scopes }) => scopes)])];
 }
 
-/** The services of this product that people and agents reach with an access token. */
-export function resourcesOf(
-  config: Pick<Config, 'urls' | 'gateway' | 'tools' | 'approvals' | 'audit'>,
-): Record<'mcp' | 'approvals' | 'audit', Resource> {
+/** The services that people and agents reach with an access token: its audience, and the scopes that let its holder use the service. */
+export function resourcesOf(config: Pick<Config, 'urls' | 'gateway' | 'tools' | 'approvals' | 'audit'>) {
   const { urls } = config;
   return {
     mcp: { audience: urls.mcp, scope: allScopes(config).join(' ') },
