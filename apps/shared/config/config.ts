@@ -98,17 +98,11 @@ const trimSlash = (url: string) => url.replace(/\/+$/, '');
 /** Fills defaults and resolves addresses. Throws a `ZodError` for an invalid file. */
 export function parseConfig(raw: unknown, at: { baseDir: string; stateDir: string }) {
   const file = configSchema.parse(raw ?? {});
-  const local = (section: { port: number; url?: string | undefined }) =>
-    trimSlash(section.url ?? `http://${file.host}:${section.port}`);
-  const gateway = local(file.gateway);
-  const approvals = local(file.approvals);
-  // An identifier is compared byte by byte, so it stays unchanged.
-  const pdp = file.pdp.url ?? local(file.pdp);
-  const accessRequests = file.accessRequests.url ?? `${approvals}/access/v1/requests`;
+  const urls = urlsOf(file);
   return Object.freeze({
     ...file,
     /** How gateway and worker reach the PDP and the access request service. */
-    authority: authorityOf({ ...file, baseDir: at.baseDir }, { urls: { pdp, accessRequests } }),
+    authority: authorityOf({ ...file, baseDir: at.baseDir }, { urls }),
     /** Folder of the configuration file; relative paths in it start here. */
     baseDir: at.baseDir,
     /** Folder for everything the embedded parts keep: database, Temporal store, keys, logs. */
@@ -134,20 +128,28 @@ export function parseConfig(raw: unknown, at: { baseDir: string; stateDir: strin
     },
     /** Key sets of binding tokens and of approvals. */
     keyUrls: {
-      pdp: file.pdp.jwksUrl ?? `${trimSlash(pdp)}/access/v1/jwks`,
-      approvals: file.accessRequests.jwksUrl ?? `${approvals}/access/v1/jwks`,
+      pdp: file.pdp.jwksUrl ?? `${trimSlash(urls.pdp)}/access/v1/jwks`,
+      approvals: file.accessRequests.jwksUrl ?? `${urls.approvals}/access/v1/jwks`,
     },
-    urls: {
-      gateway,
-      /** The MCP endpoint, which is also the audience of agents' tokens. */
-      mcp: `${gateway}/mcp`,
-      pdp,
-      approvals,
-      /** Submission URL of the access request service; audience of binding tokens (PRJ-03). */
-      accessRequests,
-      audit: local(file.audit),
-      // Tokens contain the issuer, and it is compared byte by byte.
-      issuer: file.identity.issuer ?? `http://${file.host}:${file.identity.port}`,
-    },
+    urls,
   });
+}
+
+function urlsOf(file: z.infer<typeof configSchema>) {
+  const local = (section: { port: number; url?: string | undefined }) =>
+    trimSlash(section.url ?? `http://${file.host}:${section.port}`);
+  const [gateway, approvals] = [local(file.gateway), local(file.approvals)];
+  return {
+    gateway,
+    /** The MCP endpoint, which is also the audience of agents' tokens. */
+    mcp: `${gateway}/mcp`,
+    // An identifier is compared byte by byte, so it stays unchanged.
+    pdp: file.pdp.url ?? local(file.pdp),
+    approvals,
+    /** Submission URL of the access request service; audience of binding tokens (PRJ-03). */
+    accessRequests: file.accessRequests.url ?? `${approvals}/access/v1/requests`,
+    audit: local(file.audit),
+    // Tokens contain the issuer, and it is compared byte by byte.
+    issuer: file.identity.issuer ?? `http://${file.host}:${file.identity.port}`,
+  };
 }
