@@ -94,7 +94,10 @@ export default tseslint.config(
   },
   {
     files: ['apps/shared/clock.ts'],
-    rules: { 'no-restricted-syntax': ['error', ...FORMS, DEFAULT_EXPORT, ENVIRONMENT, ANY_SIGNAL] },
+    rules: {
+      'no-restricted-syntax': ['error', ...FORMS, DEFAULT_EXPORT, ENVIRONMENT, ANY_SIGNAL],
+      'no-restricted-imports': ['error', { paths: [ENVIRONMENT_IMPORT] }],
+    },
   },
   {
     files: ['apps/shared/config/env.ts'],

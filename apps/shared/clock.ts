@@ -1,3 +1,5 @@
+import { setTimeout as pause } from 'node:timers/promises';
+
 /** Ends a timer. Has no effect after the timer fired. */
 export type Cancel = () => void;
 
@@ -51,17 +53,7 @@ const timerMs = (ms: number) => Math.min(Math.max(Math.floor(ms), 0), LONGEST_MS
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonicMs: () => performance.now(),
-  after: (ms, signal) =>
-    new Promise((resolve) => {
-      if (signal?.aborted === true) return resolve();
-      const end = () => {
-        clearTimeout(timer);
-        signal?.removeEventListener('abort', end);
-        resolve();
-      };
-      const timer = setTimeout(end, timerMs(ms));
-      signal?.addEventListener('abort', end, { once: true });
-    }),
+  after: (ms, signal) => pause(timerMs(ms), undefined, { signal }).catch(() => undefined),
   once(ms, act) {
     const timer = setTimeout(act, timerMs(ms)).unref();
     return () => clearTimeout(timer);
