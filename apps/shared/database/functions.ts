@@ -124,26 +124,24 @@ export interface SchemaFile {
 
 /** The migrations in `folder`, in Prisma's layout (`migrations/<name>/migration.sql`), in order. */
 export const readMigrations = (folder: string): SchemaFile[] =>
-  namesIn(join(folder, 'migrations'))
-    .filter((name) => existsSync(join(folder, 'migrations', name, 'migration.sql')))
-    .map((name) => readSchemaFile(name, join(folder, 'migrations', name, 'migration.sql')));
+  filesBelow(join(folder, 'migrations'), '/migration.sql');
 
 /** The functions in `folder`: `functions/<schema>/<function>.sql`. */
-export const readFunctions = (folder: string): SchemaFile[] =>
-  namesIn(join(folder, 'functions')).flatMap((schema) =>
-    namesIn(join(folder, 'functions', schema))
-      .filter((file) => file.endsWith('.sql'))
-      .map((file) =>
-        readSchemaFile(`${schema}/${file.slice(0, -'.sql'.length)}`, join(folder, 'functions', schema, file)),
-      ),
-  );
+export const readFunctions = (folder: string): SchemaFile[] => filesBelow(join(folder, 'functions'), '.sql');
 
 function readRights(folder: string): SchemaFile[] {
   const path = join(folder, 'rights.sql');
   return existsSync(path) ? [readSchemaFile('rights', path)] : [];
 }
 
-const namesIn = (folder: string): string[] => (existsSync(folder) ? readdirSync(folder).sort() : []);
+/** The files whose path ends like this, sorted, each named by the rest of its path. */
+function filesBelow(folder: string, ending: string): SchemaFile[] {
+  const paths = existsSync(folder) ? readdirSync(folder, { encoding: 'utf8', recursive: true }) : [];
+  return paths
+    .filter((path) => path.endsWith(ending))
+    .sort()
+    .map((path) => readSchemaFile(path.slice(0, -ending.length), join(folder, path)));
+}
 
 function readSchemaFile(name: string, path: string): SchemaFile {
   const bytes = readFileSync(path);
