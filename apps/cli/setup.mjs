@@ -136,13 +136,8 @@ const bundle = () => run([process.execPath], ['dist/apps/shared/temporal/bundle.
 
 /** Instant of the newest TypeScript file below a folder. */
 function newest(folder) {
-  let latest = 0;
-  for (const entry of readdirSync(folder, { withFileTypes: true })) {
-    const name = join(folder, entry.name);
-    if (entry.isDirectory()) latest = Math.max(latest, newest(name));
-    else if (/[.]tsx?$/.test(entry.name)) latest = Math.max(latest, statSync(name).mtimeMs);
-  }
-  return latest;
+  const files = readdirSync(folder, { recursive: true }).filter((name) => /[.]tsx?$/.test(name));
+  return Math.max(0, ...files.map((name) => time(join(folder, name))));
 }
 
 const time = (file) => statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0;
