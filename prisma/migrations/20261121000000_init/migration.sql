@@ -353,8 +353,7 @@ CREATE TABLE gateway.obligation (
 CREATE INDEX obligation_by_time ON gateway.obligation (added_at) WHERE sealed_message IS NULL;
 
 -- Authority side: access requests, the votes on them, and what was reported about them to the outside; and the sessions of the
--- two groups of pages. State changes go through functions: they lock the row first, then check with clock_timestamp(), so that no
--- time passes unseen between the check and the change.
+-- two groups of pages. State changes go through functions, as those of gated calls do.
 CREATE SCHEMA IF NOT EXISTS approvals;
 
 CREATE SCHEMA IF NOT EXISTS audit;
