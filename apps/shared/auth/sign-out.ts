@@ -73,12 +73,9 @@ export const BACK_CHANNEL_LOGOUT_PATH = '/oidc/back-channel-logout';
 
 const bodySchema = z.object({ logout_token: z.string().min(1) });
 
-interface BackChannelLogout {
-  readonly issuer: Issuer;
+interface BackChannelLogout extends Pick<SignOut, 'issuer' | 'clientId' | 'log'> {
   readonly issuerUrl: string;
-  readonly clientId: string;
   readonly rights: Pick<Rights, 'end'>;
-  readonly log: Logger;
 }
 
 /**
