@@ -7,7 +7,7 @@ import { onPath } from '../../../shared/embedded/temporal-program.ts';
 import { portAdvice, portsOf, portTrouble, type Stack } from '../../stack.ts';
 import { fail, ok, warn, type Finding } from './check.ts';
 
-const OLDEST_NODE = [20, 11] as const;
+const OLDEST_NODE = [20, 19] as const;
 
 export function checkNode(version: string): Finding {
   const [major = 0, minor = 0] = version.replace(/^v/, '').split('.').map(Number);
