@@ -1,6 +1,7 @@
 import { createRemoteJWKSet } from 'jose';
 import type { Logger } from 'pino';
 import { connectForeignPdp } from '../../activities/clients/pdp/foreign-pdp.ts';
+import { publicKey } from '../shared/auth/signing-key.ts';
 import { systemClock } from '../shared/clock.ts';
 import type { Config } from '../shared/config/config.ts';
 import type { Secrets } from '../shared/config/secrets.ts';
@@ -19,14 +20,7 @@ import { openCedarEngine } from './engine/cedar/cedar-engine.ts';
 import { foreignEngine } from './engine/foreign.ts';
 import type { PolicyEngine } from './engine/policy-engine.ts';
 import { createPdpApp } from './http/app.ts';
-import {
-  createLimits,
-  enforcementPoints,
-  pdpMetadata,
-  publicKey,
-  publishedKeys,
-  withSignature,
-} from './http/metadata.ts';
+import { createLimits, enforcementPoints, pdpMetadata, publishedKeys, withSignature } from './http/metadata.ts';
 import { createBindingTokenSigner } from './offer/binding-token.ts';
 import { requestCatalogs } from './offer/request-documents.ts';
 import { createSearch } from './search.ts';

@@ -5,13 +5,8 @@ import { createEvaluator, type Evaluator } from '../../apps/pdp/engine/cedar/eva
 import { createApprovalVerifier, type ApprovalTrust } from '../../apps/pdp/approval/verify-approval.ts';
 import { readPolicyFiles } from '../../apps/pdp/engine/cedar/policy-folder.ts';
 import { createDecide, type Decide, type DecideWith } from '../../apps/pdp/decide.ts';
-import {
-  createLimits,
-  type EnforcementPoint,
-  pdpMetadata,
-  publicKey,
-  withSignature,
-} from '../../apps/pdp/http/metadata.ts';
+import { createLimits, type EnforcementPoint, pdpMetadata, withSignature } from '../../apps/pdp/http/metadata.ts';
+import { publicKey } from '../../apps/shared/auth/signing-key.ts';
 import { createPdpApp } from '../../apps/pdp/http/app.ts';
 import { readRequestSchemas, requestCatalogs, type RequestSchemas } from '../../apps/pdp/offer/request-documents.ts';
 import { policyVersion } from '../../apps/pdp/engine/cedar/version.ts';

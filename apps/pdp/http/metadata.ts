@@ -9,8 +9,6 @@ import { secretText } from '../../shared/config/secrets.ts';
 import { bearerHolderOf } from '../../shared/http/bearer.ts';
 import { createRateLimit } from '../../shared/http/address-limit.ts';
 
-export { publicKey } from '../../shared/auth/signing-key.ts';
-
 export const EVALUATION_PATH = '/access/v1/evaluation';
 export const EVALUATIONS_PATH = '/access/v1/evaluations';
 export const SEARCH_PATHS = {

@@ -6,7 +6,7 @@ import {
   POLICY_VERSION_MEMBER,
 } from '../../../workflows/domain/authzen/evaluation.ts';
 import { startPdp } from '../../../apps/pdp/main.ts';
-import { publicKey } from '../../../apps/pdp/http/metadata.ts';
+import { publicKey } from '../../../apps/shared/auth/signing-key.ts';
 import { parseConfig, type Config } from '../../../apps/shared/config/config.ts';
 import type { Secrets } from '../../../apps/shared/config/secrets.ts';
 import { freePort } from '../../../apps/shared/embedded/process-tools.ts';

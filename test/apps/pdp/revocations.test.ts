@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { createLocalJWKSet, type JWK, type JWTVerifyGetKey } from 'jose';
 import { createRevokedApprovals } from '../../../apps/pdp/approval/verify-approval.ts';
-import { publicKey } from '../../../apps/pdp/http/metadata.ts';
+import { publicKey } from '../../../apps/shared/auth/signing-key.ts';
 import type { HttpServer } from '../../../apps/shared/http/listen.ts';
 import { ACCESS_REQUESTS, anEs256Key } from '../../support/pdp.ts';
 import { serve } from '../../support/serve.ts';

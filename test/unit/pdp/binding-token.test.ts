@@ -8,7 +8,7 @@ import {
 } from '../../../apps/pdp/offer/binding-token.ts';
 import type { Requestable } from '../../../apps/pdp/engine/policy-engine.ts';
 import type { EvaluationRequest } from '../../../workflows/domain/authzen/evaluation.ts';
-import { publicKey } from '../../../apps/pdp/http/metadata.ts';
+import { publicKey } from '../../../apps/shared/auth/signing-key.ts';
 import { anEs256Key, aTransfer } from '../../support/pdp.ts';
 
 const OFFER: Requestable = {
