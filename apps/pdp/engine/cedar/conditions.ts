@@ -23,7 +23,6 @@ const BOOLEANS: Possible = new Set([true, false]);
 const FAILS: Possible = new Set();
 const only = (value: unknown): Possible => new Set([value]);
 const may = (possible: Possible, value: boolean) => possible === 'any' || possible.has(value);
-const booleans = (values: readonly boolean[]): Possible => new Set(values);
 const join = (all: readonly Possible[]): Possible =>
   all.includes('any') ? 'any' : new Set(all.flatMap((one) => [...(one as ReadonlySet<unknown>)]));
 
@@ -82,7 +81,7 @@ function variable(name: unknown, { resource }: KnownOfRequest): Possible {
 const constant = (value: unknown): Possible => (typeof value === 'object' ? 'any' : only(value));
 
 const negated = (possible: Possible): Possible =>
-  booleans([...(may(possible, false) ? [true] : []), ...(may(possible, true) ? [false] : [])]);
+  new Set([...(may(possible, false) ? [true] : []), ...(may(possible, true) ? [false] : [])]);
 
 /** `&&` and `||`: Cedar evaluates the right only if the left does not end them. */
 const shortened = (left: Possible, end: boolean, right: () => Possible): Possible =>
@@ -129,7 +128,7 @@ function contained(set: unknown, item: Possible, known: KnownOfRequest): Possibl
   const within = elements?.map((element) => compared(element, item)) ?? [BOOLEANS];
   if (isNothing(item) || within.some(isNothing)) return isNothing(item) || elements ? FAILS : BOOLEANS;
   const isIn = within.some((one) => may(one, true));
-  return within.some((one) => !may(one, false)) ? only(true) : booleans(isIn ? [true, false] : [false]);
+  return within.some((one) => !may(one, false)) ? only(true) : new Set(isIn ? [true, false] : [false]);
 }
 
 type Pattern = readonly ('Wildcard' | { readonly Literal: string })[];
