@@ -150,12 +150,8 @@ function checkSubject(
   const may = ownProperty(mcpServers, upstream)?.mappingsMayNameSubject === true;
   if (may) return [report('warning', 'its mapping names the subject itself, which is not verified')];
   const token = `$token.${identityClaim}`;
-  return [
-    report(
-      'error',
-      `its mapping names another subject than ${token}, so calls fail unless both are equal; use ${token}`,
-    ),
-  ];
+  const message = `its mapping names another subject than ${token}, so calls fail unless both are equal; use ${token}`;
+  return [report('error', message)];
 }
 
 /** @see COAZ-EX-02, COAZ-PP-07 */
@@ -170,6 +166,7 @@ function checkArguments({ definition }: UpstreamTool, form: Mapping, report: Rep
   );
   const unknown = uses.filter(({ name }) => schema['additionalProperties'] === false && !declared.includes(name));
   const unmapped = usesAll ? [] : declared.filter((name) => !uses.some((use) => use.name === name));
+  const leftOut = `its mapping leaves out ${unmapped.join(', ')}: no policy sees them, though an approval covers them`;
   return [
     ...unknown.map(({ name, at }) =>
       report('error', `${at} reads the argument "${name}", which the tool does not take`),
@@ -179,14 +176,7 @@ function checkArguments({ definition }: UpstreamTool, form: Mapping, report: Rep
       .map(({ name, at }) =>
         report('error', `${at} fails without the argument "${name}", which is optional; select it with .?${name}`),
       ),
-    ...(unmapped.length === 0
-      ? []
-      : [
-          report(
-            'warning',
-            `its mapping leaves out ${unmapped.join(', ')}: no policy sees them, though an approval covers them`,
-          ),
-        ]),
+    ...(unmapped.length === 0 ? [] : [report('warning', leftOut)]),
   ];
 }
 
