@@ -35,25 +35,25 @@ const REPEAT_ALARM_AFTER_MS = 600_000;
 export function startWatchRestores(options: WatchRestoresOptions) {
   const { fence, engine, intervalMs = INTERVAL_MS, clock, log } = options;
   const raiseAlarm = createAlarm(log, clock);
-  const writeMark = createMarkWriter(engine, clock);
+  const compare = createComparison(options);
   let isCompared = false;
+  let doubts = 0;
   let pauseMs = 0;
 
-  async function compare(): Promise<FenceState> {
-    const { state, installation } = await fence.read();
-    if (state !== 'whole') return state;
-    // The mark is read first. By the time the database is read, it can only be further, unless it lost rows.
-    const found = await engine.readMark(installation);
-    const held = await fence.holdAgainst(found);
-    if (held.state === 'whole') await writeMark(installation, found, held);
-    return held.state;
+  function doubt(): void {
+    isCompared = false;
+    doubts += 1;
   }
+
   const rounds = startRounds({
     ...{ name: 'restore watch', clock, log, pauseMs: () => pauseMs },
     async round() {
       pauseMs = Math.min(FIRST_INTERVAL_MS, intervalMs);
       try {
+        const doubtsBefore = doubts;
         const state = await compare();
+        // A report came meanwhile, and the comparison may have read the database before it.
+        if (doubts !== doubtsBefore) return;
         isCompared = state === 'whole';
         pauseMs = intervalMs;
         raiseAlarm(state);
@@ -72,10 +72,26 @@ export function startWatchRestores(options: WatchRestoresOptions) {
     contradicts: (gatedCallId: string) => engine.wentFurther(gatedCallId),
     async report(gatedCallId: string): Promise<void> {
       if (isCompared) log.error({ gatedCall: gatedCallId }, FINDINGS.call_ran);
-      isCompared = false;
+      doubt();
       await fence.suspend();
+      // A comparison that began while the database was being frozen may have found it whole.
+      doubt();
       raiseAlarm((await fence.read()).state);
     },
+  };
+}
+
+/** Compares once, and answers what the database is afterwards. */
+function createComparison({ fence, engine, clock }: WatchRestoresOptions) {
+  const writeMark = createMarkWriter(engine, clock);
+  return async (): Promise<FenceState> => {
+    const { state, installation } = await fence.read();
+    if (state !== 'whole') return state;
+    // The mark is read first. By the time the database is read, it can only be further, unless it lost rows.
+    const found = await engine.readMark(installation);
+    const held = await fence.holdAgainst(found);
+    if (held.state === 'whole') await writeMark(installation, found, held);
+    return held.state;
   };
 }
 

@@ -24,12 +24,12 @@ describe('the watch over restores', () => {
   const mark = async () => memory().readMark((await fence().read()).installation);
   const reconciled = () => own.db.pool.query('SELECT gateway.freeze(), gateway.thaw()');
 
-  function watch(engineMemory = memory()) {
+  function watch(engineMemory = memory(), watchedFence = fence()) {
     const said: string[] = [];
     const log = pino({ level: 'info' }, { write: (line: string) => void said.push(line) });
     const watching = startWatchRestores({
       ...systemTime,
-      fence: fence(),
+      fence: watchedFence,
       engine: engineMemory,
       intervalMs: INTERVAL_MS,
       log,
@@ -77,6 +77,34 @@ describe('the watch over restores', () => {
       expect(await fence().read()).toMatchObject({ state: 'call_ran' });
       expect(alarms()).toHaveLength(1);
     } finally {
+      await stop();
+      await reconciled();
+    }
+  });
+
+  it('counts no comparison that began before a report', async () => {
+    let answer: (() => void) | undefined;
+    let [isReported, wasComparedAfter] = [false, undefined as boolean | undefined];
+    const read = () => {
+      if (isReported) wasComparedAfter ??= isCompared();
+      return fence().read();
+    };
+    const holdAgainst: ReturnType<typeof fence>['holdAgainst'] = async (mark) => {
+      const held = await fence().holdAgainst(mark);
+      await new Promise<void>((resolve) => (answer = resolve));
+      return held;
+    };
+    const { isCompared, report, alarms, stop } = watch(memory(), { ...fence(), read, holdAgainst });
+    try {
+      await waitFor(() => answer !== undefined);
+      await report((await own.fixture.granted()).gatedCallId);
+      isReported = true;
+      answer?.();
+      await waitFor(() => wasComparedAfter !== undefined);
+      expect(wasComparedAfter).toBe(false);
+      expect(alarms()).toHaveLength(1);
+    } finally {
+      answer?.();
       await stop();
       await reconciled();
     }
