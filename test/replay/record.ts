@@ -43,9 +43,11 @@ async function workerDied(engine: Engine, address: string): Promise<WorldCall> {
   const first = await engine.startWorker({ address: proxy.address });
   const call = await callAt('is sent and has no answer', engine);
   proxy.let('shut');
+  // The tool's answer dies with the worker.
+  engine.world.say(call, { result: new Error('the worker died') });
+  engine.world.releaseAll();
   await engine.startWorker();
   await engine.closed(call, 60_000);
-  goOn(engine, [call]);
   proxy.let('open');
   await first.stop();
   await proxy.stop();
