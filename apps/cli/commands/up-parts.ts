@@ -14,7 +14,7 @@ import { findOrStartPostgres } from '../../shared/embedded/postgres.ts';
 import { findOrStartTemporal } from '../../shared/embedded/temporal.ts';
 import { isLoopbackHost } from '../../shared/http/known-hosts.ts';
 import type { Running } from '../../shared/lifecycle.ts';
-import { type Limits, limitsOf } from '../../shared/limits.ts';
+import { limitsOf, type Timing } from '../../shared/limits.ts';
 import type { Logger } from '../../shared/logger.ts';
 import { startWorker } from '../../worker/main.ts';
 import { exampleFiles } from '../stack.ts';
@@ -122,35 +122,24 @@ async function timed<T extends object>({ say }: UpDeps, name: string, start: () 
   return started;
 }
 
-/** Shares of the time of a stop. Calls in flight get the first share. The rest is for the end of the process. */
-const DRAIN = 0.5;
-const CLOSE = 0.48;
-
 /**
- * Stops everything within `stopMs` of the limits: first the services, so that work in flight can finish, and then Temporal, PostgreSQL
- * and the upstreams. Returns the names of the parts that did not stop cleanly.
+ * Stops first the services, so that work in flight can finish, and then Temporal, PostgreSQL and the upstreams. Each of the two has
+ * `stopMs` of the limits, as in a process of its own. Returns the names of the parts that did not stop cleanly.
  */
-export async function stopEverything({ serving, infrastructure }: Parts, { stopMs }: Limits): Promise<string[]> {
-  const unclean: string[] = [];
-  await stopAll(serving, stopMs * DRAIN, unclean);
-  await stopAll(infrastructure, stopMs * CLOSE, unclean);
-  return unclean;
+export async function stopEverything({ serving, infrastructure }: Parts, timing: Timing): Promise<string[]> {
+  return [...(await stopTogether(serving, timing)), ...(await stopTogether(infrastructure, timing))];
 }
 
-async function stopAll(parts: readonly Running[], withinMs: number, unclean: string[]): Promise<void> {
-  const waiting = new Set(parts.map(({ name }) => name));
+async function stopTogether(parts: readonly Running[], { clock, limits }: Timing): Promise<string[]> {
+  const unclean = new Set(parts.map(({ name }) => name));
   const stopping = parts.map(async (part) => {
-    try {
-      await part.stop();
-    } catch {
-      unclean.push(part.name);
-    }
-    waiting.delete(part.name);
+    await part.stop();
+    unclean.delete(part.name);
   });
   const over = new AbortController();
-  await Promise.race([Promise.all(stopping), systemClock.after(withinMs, over.signal)]);
+  await Promise.race([Promise.allSettled(stopping), clock.after(limits.stopMs, over.signal)]);
   over.abort();
-  unclean.push(...waiting);
+  return [...unclean];
 }
 
 interface Survey {

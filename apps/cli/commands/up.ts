@@ -6,7 +6,7 @@ import type { LoadedConfig } from '../../shared/config/load.ts';
 import { formatProblem } from '../../shared/config/problems.ts';
 import { loadDevelopmentSecrets } from '../../shared/config/development-secrets.ts';
 import { withStartLock } from '../../shared/embedded/process-tools.ts';
-import { limitsOf } from '../../shared/limits.ts';
+import { limitsOf, type Timing } from '../../shared/limits.ts';
 import { createLogger } from '../../shared/logger.ts';
 import { CliError, type Io, json, readConfig, visible } from '../context.ts';
 import { findStack, portAdvice, portsOf, portTrouble, removeStack, writeStack } from '../stack.ts';
@@ -123,18 +123,20 @@ async function abandon(starting: Starting, stopParts: () => Promise<void>): Prom
 /** Stops the parts of a failed start, and throws the cause. */
 async function giveUp(io: Io, { config, parts }: UpDeps, cause: unknown): Promise<never> {
   io.err('Stopping the parts that had started …');
-  await stopEverything(parts, limitsOf(config));
+  await stopEverything(parts, timingOf(config));
   throw cause;
 }
 
 async function stop(io: Io, config: Config, parts: Parts): Promise<void> {
   io.err('Stopping …');
   removeStack(config.stateDir, process.pid);
-  const unclean = await stopEverything(parts, limitsOf(config));
+  const unclean = await stopEverything(parts, timingOf(config));
   if (unclean.length > 0)
     throw new CliError(`these parts did not stop cleanly: ${unclean.join(', ')}. Read their logs`);
   io.err('Stopped.');
 }
+
+const timingOf = (config: Config): Timing => ({ clock: systemClock, limits: limitsOf(config) });
 
 /** The first SIGINT or SIGTERM. A second one ends the process at once. */
 function nextSignal(): Promise<NodeJS.Signals> {
