@@ -4,6 +4,7 @@ import { aStage, anApprover, newAccessRequest, newVote } from '../support/access
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { rowsRead } from '../support/rows-read.ts';
 
+const MINUTE = 60;
 const HOUR = 3_600;
 
 let db: TestDatabase;
@@ -22,7 +23,8 @@ const open = async (changes: Parameters<typeof newAccessRequest>[0]) => {
 const pass = (id: string, seconds: number) =>
   db.pool.query(
     `UPDATE approvals.access_request SET stage_opened_at = stage_opened_at - make_interval(secs => $2),
-       stage_ends_at = stage_ends_at - make_interval(secs => $2), remind_at = remind_at - make_interval(secs => $2)
+       stage_ends_at = stage_ends_at - make_interval(secs => $2), remind_at = remind_at - make_interval(secs => $2),
+       retry_at = retry_at - make_interval(secs => $2)
      WHERE id = $1`,
     [id, seconds],
   );
@@ -169,8 +171,35 @@ describe('due steps of an access request', () => {
     } finally {
       await db.pool.query('ALTER TABLE approvals.notice DROP CONSTRAINT no_ends');
     }
+    await pass(failing.id, MINUTE);
     await carryOut();
     expect(await row(failing.id)).toMatchObject({ status: 'denied' });
+  });
+
+  it('that fail come after the others, and are tried again after as long as they are overdue, at most a minute', async () => {
+    const dueIn = async (isNotified: boolean, seconds: number) => {
+      const { id } = await open({ isNotified, stages: [aStage({ withinSeconds: HOUR })] });
+      await pass(id, HOUR - seconds);
+      return id;
+    };
+    const failing = [await dueIn(true, -2 * HOUR), await dueIn(true, -20)];
+    const other = await dueIn(false, 0);
+    await db.pool.query("ALTER TABLE approvals.notice ADD CONSTRAINT no_ends CHECK (event <> 'ended') NOT VALID");
+    try {
+      for (const id of failing) expect(await store().carryOutDue(1)).toMatchObject([{ id }]);
+      expect(await store().carryOutDue(1)).toEqual([{ id: other, failure: null }]);
+    } finally {
+      await db.pool.query('ALTER TABLE approvals.notice DROP CONSTRAINT no_ends');
+    }
+    const { rows } = await db.pool.query(
+      `SELECT id, retry_at <= clock_timestamp() + interval '1 minute' AS soon, retry_at - stage_ends_at >= interval '40 s' AS later
+       FROM approvals.access_request WHERE id = ANY ($1) ORDER BY stage_ends_at`,
+      [failing],
+    );
+    expect(rows).toEqual(failing.map((id) => ({ id, soon: true, later: true })));
+    await Promise.all(failing.map((id) => pass(id, MINUTE)));
+    await carryOut();
+    for (const id of failing) expect(await row(id)).toMatchObject({ status: 'denied' });
   });
 
   it('read only the rows that are due, however many wait', async () => {

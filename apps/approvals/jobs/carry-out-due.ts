@@ -18,14 +18,14 @@ export interface CarryOutDueOptions {
  * request ends it first if it is overdue. Any number of processes may run it at once.
  */
 export function startCarryingOutDue({ store, clock, log }: CarryOutDueOptions): Running {
-  /** Returns how many requests of one batch succeeded. Failed requests are due again in the next round. */
+  /** Returns how many requests of one batch succeeded. The others are due again later. */
   const carryOut = async () => {
     const due = await store.carryOutDue(BATCH);
     const failed = due.filter(({ failure }) => failure !== null);
     for (const { id, failure } of failed)
       log.warn(
         { accessRequest: id, why: failure },
-        'a deadline or reminder of a request could not be carried out; trying again',
+        'a deadline or reminder of an access request was not carried out; the next attempt comes within a minute',
       );
     return due.length - failed.length;
   };

@@ -1,7 +1,7 @@
 -- Refuses changes of a request's content. A request that has ended never changes, except for the signature that is made once, and
 -- for its key, which is forgotten.
 CREATE OR REPLACE FUNCTION approvals.guard_access_request() RETURNS trigger LANGUAGE plpgsql AS $$
-DECLARE v_kept text[] := ARRAY['status','stage','stage_opened_at','stage_ends_at','remind_at','ended_at','end_note','approval_id',
+DECLARE v_kept text[] := ARRAY['status','stage','stage_opened_at','stage_ends_at','remind_at','retry_at','ended_at','end_note','approval_id',
   'approved_at','approved_until','approval_state'];
 BEGIN
   IF OLD.status <> 'pending' AND NEW.idempotency_key IS NULL

@@ -415,6 +415,7 @@ CREATE TABLE approvals.access_request (
   stage_opened_at         timestamptz NOT NULL DEFAULT clock_timestamp(),
   stage_ends_at           timestamptz,
   remind_at               timestamptz,
+  retry_at                timestamptz,
   notified                boolean NOT NULL,
   requested_until         timestamptz,
   callback_endpoint       text,
@@ -447,8 +448,8 @@ CREATE TABLE approvals.access_request (
   CONSTRAINT access_request_approval_ends CHECK (approved_until > approved_at),
   CONSTRAINT access_request_state_of_approval CHECK (approval_state IS NULL OR status = 'approved')
 );
-CREATE INDEX access_request_open_by_due ON approvals.access_request (least(expires_at, stage_ends_at, remind_at))
-  WHERE status = 'pending';
+CREATE INDEX access_request_open_by_due ON approvals.access_request
+  (greatest(least(expires_at, stage_ends_at, remind_at), retry_at)) WHERE status = 'pending';
 CREATE INDEX access_request_open_by_age ON approvals.access_request (created_at, id) WHERE status = 'pending';
 CREATE INDEX access_request_decided ON approvals.access_request (ended_at, id) WHERE ended_at IS NOT NULL;
 
