@@ -162,7 +162,7 @@ function inWords(request: Detail): string {
     ),
   ]);
   const { requesterInput } = request;
-  const input = requesterInput === undefined ? '' : `\n\nInput of the requester, unverified:\n${json(requesterInput)}`;
+  const input = requesterInput === undefined ? '' : `\n\nStated by the requester, unverified:\n${json(requesterInput)}`;
   return `${about}\n\nArguments, exactly as the tool will get them:\n${json(request.arguments)}${input}`;
 }
 

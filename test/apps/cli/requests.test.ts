@@ -128,7 +128,7 @@ describe('requests', () => {
     expect(out).toContain('Arguments, exactly as the tool will get them');
     expect(out).toMatch(/approve by bob \(agent.+\)/);
     expect(out).toContain('"path": "/tmp/\\u202egnp.x"');
-    expect(out).toMatch(/Input of the requester, unverified:.*"as \\u202eagreed"/s);
+    expect(out).toMatch(/Stated by the requester, unverified:.*"as \\u202eagreed"/s);
   });
 
   it('approves the request that it showed, by digest and generation, after a yes', async () => {
