@@ -2,9 +2,9 @@
 // processes of the command for up to ten seconds (SIGSTOP, SIGCONT), servers that left its process group included. Linux only.
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
+import { processesWith } from './support/run-folder.mjs';
 
 const HELP = `Runs a command and stops all processes of it for up to ten seconds, at random moments.
 
@@ -48,7 +48,7 @@ async function run([program, ...args]) {
   for (;;) {
     await Promise.race([ended, pause(Math.random() * 2_000 * Number(values.every))]);
     if (!isRunning) break;
-    const stopped = processesOf(mark).filter((pid) => signal(pid, 'SIGSTOP'));
+    const stopped = processesWith(`${MARK}=${mark}`).filter((pid) => signal(pid, 'SIGSTOP'));
     await pause(Math.random() * 1_000 * Number(values.longest));
     for (const pid of stopped) signal(pid, 'SIGCONT');
     times += 1;
@@ -56,22 +56,6 @@ async function run([program, ...args]) {
   console.error(`The command stood still ${times} times.`);
   const code = await ended;
   return typeof code === 'number' ? code : 1;
-}
-
-function processesOf(mark) {
-  return readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)
-    .filter((pid) => hasMark(pid, mark))
-    .map(Number);
-}
-
-/** A process that ends during the look is no longer one of them. */
-function hasMark(pid, mark) {
-  try {
-    return readFileSync(`/proc/${pid}/environ`, 'utf8').includes(`${MARK}=${mark}`);
-  } catch {
-    return false;
-  }
 }
 
 function signal(pid, name) {

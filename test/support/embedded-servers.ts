@@ -1,5 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach } from '@jest/globals';
 import { Client as TemporalClient, Connection } from '@temporalio/client';
@@ -7,13 +6,14 @@ import { Client as PostgresClient, type QueryResultRow } from 'pg';
 import { findOrStartPostgres } from '../../apps/shared/embedded/postgres.ts';
 import { findOrStartTemporal } from '../../apps/shared/embedded/temporal.ts';
 import { temporalTools } from './obtain-temporal.mjs';
+import { ownFolder } from './test-run.ts';
 
 /** Gives each test a new state folder, and stops after it the servers that it started. */
 function inNewFolder() {
   let stateDir: string;
   let started: { stop(): Promise<void> }[];
   beforeEach(() => {
-    stateDir = mkdtempSync(join(tmpdir(), 'embedded-servers-'));
+    stateDir = ownFolder('embedded-servers-');
     started = [];
   });
   afterEach(async () => {

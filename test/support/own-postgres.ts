@@ -1,16 +1,16 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { readEnvironment } from '../../apps/shared/config/env.ts';
 import { migrate } from '../../apps/shared/database/migrate.ts';
 import { findOrStartPostgres, type PostgresServer } from '../../apps/shared/embedded/postgres.ts';
 import { isAlive } from '../../apps/shared/embedded/process-tools.ts';
+import { ownFolder } from './test-run.ts';
 import { waitFor } from './wait-for.ts';
 import { ORDINARY_LIMITS } from './time.ts';
 
 /** A test file's own migrated PostgreSQL server, which syncs to disk and can be crashed. */
 export class OwnPostgres {
-  readonly folder = mkdtempSync(join(tmpdir(), 'countersign-postgres-'));
+  readonly folder = ownFolder('countersign-postgres-');
   #server: PostgresServer | undefined;
 
   /** Starts it, the first time or again. The address stays the same. */

@@ -1,16 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import {
-  appendFileSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  openSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { appendFileSync, existsSync, mkdirSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Pool } from 'pg';
 import { stringify } from 'yaml';
@@ -26,6 +16,7 @@ import { borrowServers, startInfrastructure, type Servers } from './infrastructu
 import { decisionBody, listOpenRequests, postSigned } from './decisions.ts';
 import type { OpenRequest, Signing, WebhookDecision } from './decisions.ts';
 import { stackConfig, type StackOptions } from './stack-config.ts';
+import { ownFolder } from './test-run.ts';
 import { patiently, untilAnswered, waitFor } from './wait-for.ts';
 
 export const DEPLOYABLES = ['pdp', 'approvals', 'gateway', 'worker', 'audit'] as const;
@@ -33,7 +24,7 @@ export type Part = (typeof DEPLOYABLES)[number] | 'temporal' | 'postgres' | 'up'
 
 /** The whole product on free ports and in its own folder, with a real file server behind it that notes each call. */
 export class Stack {
-  readonly folder = mkdtempSync(join(tmpdir(), 'countersign-stack-'));
+  readonly folder = ownFolder('countersign-stack-');
   readonly stateDir = join(this.folder, 'state');
   readonly files = join(this.folder, 'files');
   readonly journal = join(this.folder, 'journal');

@@ -1,38 +1,20 @@
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { makeRunFolder, RUN_FOLDER } from './run-folder.mjs';
 
-const PREFIX = 'countersign-test-';
-const VARIABLE = 'COUNTERSIGN_TEST_RUN';
+/** Makes the folder in which the servers of a run live, and tells processes that this one starts about it. */
+export const createTestRun = (): string => (process.env[RUN_FOLDER] = makeRunFolder());
 
-/** Makes the folder in which the servers of one jest run live, and tells the workers about it. */
-export function createTestRun(): string {
-  const folder = mkdtempSync(join(tmpdir(), `${PREFIX}${process.pid}-`));
-  process.env[VARIABLE] = folder;
-  return folder;
-}
-
-/** The folder of the jest run this process belongs to. */
+/** The folder of the run this process belongs to. */
 export function testRunFolder(): string {
-  const folder = process.env[VARIABLE];
+  const folder = process.env[RUN_FOLDER];
   if (folder === undefined) throw new Error('no test run: jest needs test/support/global-setup.ts');
   return folder;
 }
 
-/** Folders of runs whose process was killed before it could stop its servers. */
-export function abandonedTestRuns(): string[] {
-  return readdirSync(tmpdir())
-    .filter((name) => name.startsWith(PREFIX))
-    .filter((name) => {
-      const pid = Number(name.slice(PREFIX.length).split('-')[0]);
-      try {
-        return pid > 0 && process.kill(pid, 0) && false;
-      } catch {
-        return true;
-      }
-    })
-    .map((name) => join(tmpdir(), name));
-}
+/** A new folder for a test's own servers: inside that of the run, whose end is then theirs, if this process belongs to one. */
+export const ownFolder = (prefix: string): string => mkdtempSync(join(process.env[RUN_FOLDER] ?? tmpdir(), prefix));
 
 export function deleteTestRun(folder: string): void {
   rmSync(folder, { recursive: true, force: true });
