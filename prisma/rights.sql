@@ -63,7 +63,7 @@ GRANT EXECUTE ON FUNCTION
   gateway.ask_input, gateway.answer_input, gateway.add_obligation, gateway.drop_obligation,
   gateway.take_polls, gateway.defer_poll, gateway.enqueue_signal,
   gateway.claim_execution, gateway.begin_invocation, gateway.settle_execution, gateway.forget_ended,
-  gateway.rewrap_data_keys, gateway.add_pins,
+  gateway.rewrap_data_keys, gateway.add_descriptions,
   gateway.fence_state, gateway.hold_against, gateway.suspend, gateway.is_of_earlier_timeline
   TO countersign_enforcement;
 

@@ -14,7 +14,7 @@ import { createDueCalls } from '../../activities/stores/due-calls.ts';
 import { createGatedCallStore } from '../../activities/stores/gated-call.store.ts';
 import { createLifecycleStore } from '../../activities/stores/lifecycle.store.ts';
 import { createSeals } from '../../activities/stores/seals.ts';
-import { createPins } from '../../activities/stores/pins.ts';
+import { createDescriptionStore } from '../../activities/stores/accepted-descriptions.ts';
 import { createEnsureSubmitted } from '../../activities/submit-access-request.ts';
 import { createTokenVerifier, type TokenVerifier } from '../shared/auth/access-token.ts';
 import { type Clock, systemClock } from '../shared/clock.ts';
@@ -89,7 +89,7 @@ export function openSignature(
   const pool = createPool(databaseUrl, { applicationName: 'countersign signature', max: 2, limits });
   const upstreams = connectUpstreams(config, own);
   return {
-    ...createOperator({ config, pins: createPins(pool), upstreams }),
+    ...createOperator({ config, store: createDescriptionStore(pool), upstreams }),
     async close() {
       await upstreams.close();
       await pool.end();
@@ -120,7 +120,7 @@ export function connectGateway(config: Config, secrets: GatewaySecrets, deps: Ga
     gatedCalls: createGatedCallStore(pool, { seals, retentionMs, ...callOptionsOf(config), ...own }),
     taskChanges: createTaskChanges(deps.databaseUrl, own),
     accepted: createAcceptedDescriptions({
-      store: createPins(pool),
+      store: createDescriptionStore(pool),
       pinning: config.signature.pinning,
       offered: () => offeredBy(upstreams),
       settings: config,

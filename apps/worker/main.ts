@@ -11,7 +11,7 @@ import { createDueCalls, createDuePolls, createOpenCalls } from '../../activitie
 import { createLifecycleStore } from '../../activities/stores/lifecycle.store.ts';
 import { createFence } from '../../activities/stores/fence.ts';
 import { createSeals } from '../../activities/stores/seals.ts';
-import { createAccepted } from '../../activities/stores/pins.ts';
+import { createAccepted } from '../../activities/stores/accepted-descriptions.ts';
 import { createEnsureSubmitted } from '../../activities/submit-access-request.ts';
 import { CountersignError } from '../../workflows/domain/errors.ts';
 import type { EnsureSubmitted } from '../../workflows/domain/ports.ts';

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { createPins } from '../../activities/stores/pins.ts';
+import { createDescriptionStore } from '../../activities/stores/accepted-descriptions.ts';
 import { offeredBy } from '../../apps/gateway/extensions/signature.ts';
 import { asAccepted, type AcceptedDescription } from '../../workflows/domain/tools/accepted-descriptions.ts';
 import { openUpstreams } from './upstreams.ts';
@@ -16,5 +16,5 @@ export async function offeredNow(mcpServers: object): Promise<readonly AcceptedD
 
 /** Acts as an operator who accepts all current offers and descriptions. */
 export async function acceptOffered(pool: Pool, mcpServers: object): Promise<void> {
-  await createPins(pool).accept(await offeredNow(mcpServers), []);
+  await createDescriptionStore(pool).accept(await offeredNow(mcpServers), []);
 }

@@ -66,11 +66,11 @@ async function withOperator(
 }
 
 async function show(io: Io, operator: Operator, options: Options): Promise<void> {
-  const { pinned, document } = await operator.show();
+  const { accepted, document } = await operator.show();
   if (options.json) {
     return io.out(json({ digest: document.digest, signature: JSON.parse(document.text) as unknown }));
   }
-  const rows = pinned.map(({ kind, name, upstream, digest }) => [kind, name, upstream, digest]);
+  const rows = accepted.map(({ kind, name, upstream, digest }) => [kind, name, upstream, digest]);
   io.out(table(['KIND', 'NAME', 'UPSTREAM', 'DESCRIPTION'], rows));
   io.out(`Signature: ${document.digest}`);
 }
@@ -124,14 +124,14 @@ function noteSilent(io: Io, silent: readonly Silence[]): void {
 
 /** For each change, the accepted description (`-`) and the present one (`+`), as far as they differ. */
 function printDrift(out: (line: string) => void, drift: readonly Drift[]): void {
-  for (const { change, kind, name, members, pinned, listed } of drift) {
+  for (const { change, kind, name, members, accepted, listed } of drift) {
     out(`${change.padEnd(8)}${kind} ${visible(name)}`);
     for (const member of members) {
       if (member === 'upstream') {
-        out(`  - upstream: ${visible(pinned?.upstream ?? '')}`);
+        out(`  - upstream: ${visible(accepted?.upstream ?? '')}`);
         out(`  + upstream: ${visible(listed?.upstream ?? '')}`);
       } else {
-        line(out, `  - ${member}`, pinned?.definition[member]);
+        line(out, `  - ${member}`, accepted?.definition[member]);
         line(out, `  + ${member}`, listed?.definition[member]);
       }
     }

@@ -114,8 +114,8 @@ function renderSignature({ text, digest }: SignatureDocument): Result {
 
 interface OperatorDeps {
   readonly config: Pick<Config, 'gateway' | 'mcpServers' | 'tools'>;
-  readonly pins: DescriptionStore & {
-    accept(pins: readonly AcceptedDescription[], gone: readonly DescribedName[]): Promise<void>;
+  readonly store: DescriptionStore & {
+    accept(descriptions: readonly AcceptedDescription[], gone: readonly DescribedName[]): Promise<void>;
   };
   readonly upstreams: Pick<Upstreams, 'tools'> & {
     readonly items: Pick<UpstreamItems, 'list'>;
@@ -132,30 +132,30 @@ export interface Silence {
 /** The signature as an operator reads and accepts it. */
 export type Operator = ReturnType<typeof createOperator>;
 
-export function createOperator({ config, pins, upstreams }: OperatorDeps) {
+export function createOperator({ config, store, upstreams }: OperatorDeps) {
   const redaction = createRedaction(config.gateway.redactAbove, config.tools);
   return {
-    /** The pinned descriptions, and the document that is published of them. */
+    /** The accepted descriptions, and the document that is published of them. */
     async show() {
-      const pinned = await pins.all();
-      const contents = contentsOf(pinned, config);
-      return { pinned, document: renderDocument(contents, redaction, config.gateway) };
+      const accepted = await store.all();
+      const contents = contentsOf(accepted, config);
+      return { accepted, document: renderDocument(contents, redaction, config.gateway) };
     },
-    /** The differences from the signature. `silent`: upstreams that list nothing of a kind now; their pinned descriptions stay. */
+    /** The differences from the signature. `silent`: upstreams that list nothing of a kind now; their accepted descriptions stay. */
     async compare() {
-      const [pinned, offered] = await Promise.all([pins.all(), offeredBy(upstreams)]);
-      const silent = silencesOf(Object.keys(config.mcpServers), pinned, [
+      const [accepted, offered] = await Promise.all([store.all(), offeredBy(upstreams)]);
+      const silent = silencesOf(Object.keys(config.mcpServers), accepted, [
         ...offered,
         ...upstreams.refused().map(({ upstream }) => ({ upstream, kind: 'tool' as const })),
       ]);
       const mayStillHave = (upstream: string, kind: DescribedKind) =>
         silent.some((one) => one.upstream === upstream && one.kind === kind);
-      return { drift: driftOf(pinned, offered.filter(canBeAccepted), mayStillHave), silent };
+      return { drift: driftOf(accepted, offered.filter(canBeAccepted), mayStillHave), silent };
     },
     /** Accepts exactly these descriptions, even if the upstreams list others by now. */
     async accept(drift: readonly Drift[]) {
       const seen = drift.flatMap(({ listed }) => (listed === undefined ? [] : [listed]));
-      await pins.accept(
+      await store.accept(
         seen,
         drift.filter(({ change }) => change === 'gone'),
       );
@@ -163,22 +163,22 @@ export function createOperator({ config, pins, upstreams }: OperatorDeps) {
   };
 }
 
-/** The kinds that upstreams list nothing of, if descriptions of the kind are pinned; and upstreams that list nothing at all. */
+/** The kinds that upstreams list nothing of, if descriptions of the kind are accepted; and upstreams that list nothing at all. */
 function silencesOf(
   upstreams: readonly string[],
-  pinned: readonly AcceptedDescription[],
+  accepted: readonly AcceptedDescription[],
   heard: readonly Silence[],
 ): Silence[] {
   const textOf = ({ upstream, kind }: Silence) => `${kind} ${upstream}`;
-  const [said, accepted] = [new Set(heard.map(textOf)), new Set(pinned.map(textOf))];
+  const [said, known] = [new Set(heard.map(textOf)), new Set(accepted.map(textOf))];
   const spoke = new Set(heard.map(({ upstream }) => upstream));
-  const matters = (one: Silence) => accepted.has(textOf(one)) || (one.kind === 'tool' && !spoke.has(one.upstream));
+  const matters = (one: Silence) => known.has(textOf(one)) || (one.kind === 'tool' && !spoke.has(one.upstream));
   return upstreams
     .flatMap((upstream) => DESCRIBED_KINDS.map((kind) => ({ upstream, kind })))
     .filter((one) => !said.has(textOf(one)) && matters(one));
 }
 
-/** Every item that these upstreams offer now. Tools come first: if there is no room for all, tools are pinned before others. */
+/** Every item that these upstreams offer now. Tools come first: if there is no room for all, tools are accepted before others. */
 export async function offeredBy(
   upstreams: Pick<Upstreams, 'tools'> & { readonly items: Pick<UpstreamItems, 'list'> },
 ): Promise<readonly Listed[]> {

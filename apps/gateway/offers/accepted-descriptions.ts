@@ -19,7 +19,7 @@ import { type Running, stopAll } from '../../shared/lifecycle.ts';
 import type { Timing } from '../../shared/limits.ts';
 import { startRounds } from '../../shared/maintenance/rounds.ts';
 
-/** The trigger on `gateway.pin` sends a notice here on commit. */
+/** The trigger on `gateway.accepted_description` sends a notice here on commit. */
 const CHANNEL = 'gateway_signature';
 /** The descriptions are read again this often, in case a notice was lost. */
 const READ_EVERY_MS = 60_000;
@@ -58,7 +58,7 @@ interface Known {
   readonly contents: SignatureContents;
   /** A fingerprint of each list. */
   readonly marks: Readonly<Record<Changed, string>>;
-  /** Upstreams that have reached their limit of pinned descriptions. */
+  /** Upstreams that have reached their limit of accepted descriptions. */
   readonly full: Set<string>;
 }
 
@@ -156,16 +156,16 @@ function createReader({ store, settings }: Pick<AcceptedDescriptionsDeps, 'store
   };
 }
 
-function knownFrom(pinned: readonly AcceptedDescription[], settings: SignatureSettings): Known {
+function knownFrom(accepted: readonly AcceptedDescription[], settings: SignatureSettings): Known {
   const markOf = (what: Changed) =>
     JSON.stringify(
-      pinned
+      accepted
         .filter(({ kind }) => (CHANGES[what] as readonly DescribedKind[]).includes(kind))
         .map(({ kind, name, upstream, upstreamName, digest }) => [kind, name, upstream, upstreamName, digest]),
     );
   return {
-    byName: new Map(pinned.map((one) => [keyOf(one), one])),
-    contents: contentsOf(pinned, settings),
+    byName: new Map(accepted.map((one) => [keyOf(one), one])),
+    contents: contentsOf(accepted, settings),
     marks: { tools: markOf('tools'), prompts: markOf('prompts'), resources: markOf('resources') },
     full: new Set(),
   };
@@ -211,7 +211,7 @@ function createReports(log: Logger) {
       if (full.has(upstream)) return;
       full.add(upstream);
       log.error(
-        { alarm: 'pins_full', upstream, leftOut },
+        { alarm: 'accepted_descriptions_full', upstream, leftOut },
         'an upstream lists more than is accepted automatically (10,000 items, 16 MiB of descriptions); the rest is not offered. ' +
           'Next step: `countersign signature accept` accepts it, and forgets what is gone',
       );

@@ -5,5 +5,5 @@ BEGIN
   RETURN NULL;
 END $$;
 
-CREATE OR REPLACE TRIGGER pin_notified AFTER INSERT OR UPDATE OR DELETE ON gateway.pin
+CREATE OR REPLACE TRIGGER accepted_description_notified AFTER INSERT OR UPDATE OR DELETE ON gateway.accepted_description
   FOR EACH STATEMENT EXECUTE FUNCTION gateway.notify_signature();

@@ -326,17 +326,17 @@ CREATE INDEX redeemed_state_by_expiry ON gateway.redeemed_state (expires_at);
 
 -- The signature: everything that may be listed and used, as it was described when it was accepted. `name` is its public name.
 -- `definition` is its upstream's description as canonical JSON (RFC 8785), and `digest` is that of exactly these bytes.
-CREATE TABLE gateway.pin (
+CREATE TABLE gateway.accepted_description (
   kind          text NOT NULL,
   name          text NOT NULL,
   upstream      text NOT NULL,
   upstream_name text NOT NULL,
   definition    text NOT NULL,
   digest        text NOT NULL,
-  pinned_at     timestamptz NOT NULL DEFAULT clock_timestamp(),
+  accepted_at   timestamptz NOT NULL DEFAULT clock_timestamp(),
   PRIMARY KEY (kind, name),
-  CONSTRAINT pin_kind CHECK (kind IN ('tool','prompt','resource','resource_template')),
-  CONSTRAINT pin_digest CHECK (digest = 'sha-256:' || encode(sha256(convert_to(definition, 'UTF8')), 'hex'))
+  CONSTRAINT accepted_description_kind CHECK (kind IN ('tool','prompt','resource','resource_template')),
+  CONSTRAINT accepted_description_digest CHECK (digest = 'sha-256:' || encode(sha256(convert_to(definition, 'UTF8')), 'hex'))
 );
 
 -- Obligations of denials. They are carried out although nothing is permitted, once for each evaluation and obligation (the id is

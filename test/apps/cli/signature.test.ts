@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { createPins } from '../../../activities/stores/pins.ts';
+import { createDescriptionStore } from '../../../activities/stores/accepted-descriptions.ts';
 import { startChangingUpstream, TEMPLATE, type Description } from '../../support/changing-upstream.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { Desk } from './run.ts';
@@ -22,7 +22,7 @@ afterAll(async () => {
 });
 beforeEach(async () => {
   bank.described = ORIGINAL;
-  await db.pool.query('DELETE FROM gateway.pin');
+  await db.pool.query('DELETE FROM gateway.accepted_description');
 });
 
 function run(args: readonly string[], of: { answer?: string; servers?: object } = {}) {
@@ -30,8 +30,8 @@ function run(args: readonly string[], of: { answer?: string; servers?: object } 
   const answer = of.answer === undefined ? {} : { answer: of.answer };
   return desk.run(['signature', ...args], { env: { DATABASE_URL: db.url }, ...answer });
 }
-const pinned = async () =>
-  (await createPins(db.pool).all()).map(({ name, definition }) => [name, definition['description']]);
+const accepted = async () =>
+  (await createDescriptionStore(db.pool).all()).map(({ name, definition }) => [name, definition['description']]);
 
 describe('countersign signature', () => {
   it('diff shows new tools in full, and fails', async () => {
@@ -43,7 +43,7 @@ describe('countersign signature', () => {
     expect(out.split('\n')).toEqual(
       expect.arrayContaining(['new     tool bank__pay', '  + name: "pay"', '  + description: "Pays."']),
     );
-    expect(await pinned()).toEqual([]);
+    expect(await accepted()).toEqual([]);
   });
 
   it('accept takes the current description, and diff then finds no change', async () => {
@@ -51,7 +51,7 @@ describe('countersign signature', () => {
       code: 0,
       out: expect.stringMatching(/^Accepted: bank__pay\nSignature: sha-256:[0-9a-f]{64}$/),
     });
-    expect(await pinned()).toEqual([['bank__pay', 'Pays.']]);
+    expect(await accepted()).toEqual([['bank__pay', 'Pays.']]);
     expect(await run(['diff'])).toMatchObject({ code: 0, out: 'All descriptions are as accepted.' });
   });
 
@@ -69,9 +69,9 @@ describe('countersign signature', () => {
     await run(['accept', '--all', '--yes']);
     bank.described = CHANGED;
     const refused = await run(['accept', 'bank__pay'], { answer: 'n' });
-    expect([refused.code, await pinned()]).toEqual([1, [['bank__pay', 'Pays.']]]);
+    expect([refused.code, await accepted()]).toEqual([1, [['bank__pay', 'Pays.']]]);
     const { code, err, questions } = await run(['accept', 'bank__pay'], { answer: 'y' });
-    expect([code, await pinned()]).toEqual([0, [['bank__pay', CHANGED.description]]]);
+    expect([code, await accepted()]).toEqual([0, [['bank__pay', CHANGED.description]]]);
     expect(err).toContain('  + description: "Pays \\u{202e}twice\\n."');
     expect(questions).toEqual([expect.stringContaining('Go on?')]);
   });
@@ -81,15 +81,15 @@ describe('countersign signature', () => {
     expect(await run(['accept', 'bank__pay', '--all', '--yes'])).toMatchObject({ code: 2 });
     expect(await run(['accept', 'bank__pay', 'bank__other', '--yes'])).toMatchObject({ code: 2 });
     expect(await run(['accept', 'bank__pay'])).toMatchObject({ code: 2, err: expect.stringContaining('--yes') });
-    expect(await pinned()).toEqual([]);
+    expect(await accepted()).toEqual([]);
   });
 
   it('accept forgets removed tools, except those of an upstream that does not answer', async () => {
-    const [pay] = await pinnedAfterAccept();
+    const [pay] = await payAfterAccept();
     const away = { ...pay, name: 'shop__sell', upstream: 'shop' };
     const gone = { ...pay, name: 'bank__lend', upstreamName: 'lend' };
     const removed = { ...pay, name: 'old__look', upstream: 'old' };
-    await createPins(db.pool).add([away, gone, removed]);
+    await createDescriptionStore(db.pool).add([away, gone, removed]);
     const { code, err, out } = await run(['accept', '--all', '--yes', '--json'], { servers: { shop: AWAY } });
     expect([code, err]).toEqual([0, expect.stringContaining('shop cannot be reached')]);
     expect(JSON.parse(out)).toMatchObject({
@@ -98,7 +98,7 @@ describe('countersign signature', () => {
         { change: 'gone', kind: 'tool', name: 'old__look' },
       ],
     });
-    expect((await pinned()).map(([name]) => name)).toEqual(['bank__pay', 'shop__sell']);
+    expect((await accepted()).map(([name]) => name)).toEqual(['bank__pay', 'shop__sell']);
   });
 
   it('covers prompts, resources and templates as well, by kind', async () => {
@@ -112,7 +112,7 @@ describe('countersign signature', () => {
       out: expect.stringMatching(/^Accepted: bank__ask\n/),
     });
     await run(['accept', 'desk://1', TEMPLATE, '--yes']);
-    expect((await pinned()).map(([name]) => name)).toEqual(['bank__ask', 'desk://1', TEMPLATE]);
+    expect((await accepted()).map(([name]) => name)).toEqual(['bank__ask', 'desk://1', TEMPLATE]);
     bank.described = { ...ORIGINAL, items: { prompt: 'Asks.', resource: 'Papers.', template: 'A drawer.', size: 9 } };
     const changed = await run(['diff', '--json']);
     expect((JSON.parse(changed.out) as { drift: object[] }).drift).toMatchObject([
@@ -123,25 +123,25 @@ describe('countersign signature', () => {
   });
 
   it('accept asks for the kind when a name belongs to several kinds', async () => {
-    const [pay] = await pinnedAfterAccept();
+    const [pay] = await payAfterAccept();
     const gone = { ...pay, name: 'old__look', upstream: 'old' };
-    await createPins(db.pool).add([gone, { ...gone, kind: 'prompt' }]);
+    await createDescriptionStore(db.pool).add([gone, { ...gone, kind: 'prompt' }]);
     const asked = await run(['accept', 'old__look', '--yes']);
     expect(asked).toMatchObject({ code: 2, err: expect.stringContaining('say which with --kind') });
-    expect(await pinned()).toHaveLength(3);
+    expect(await accepted()).toHaveLength(3);
     expect(await run(['accept', 'old__look', '--kind', 'prompt', '--yes'])).toMatchObject({ code: 0 });
-    expect((await createPins(db.pool).all()).map(({ kind, name }) => [kind, name])).toEqual([
+    expect((await createDescriptionStore(db.pool).all()).map(({ kind, name }) => [kind, name])).toEqual([
       ['tool', 'bank__pay'],
       ['tool', 'old__look'],
     ]);
   });
 
   it('accept keeps a kind that its upstream no longer lists, and says so', async () => {
-    const [pay] = await pinnedAfterAccept();
-    await createPins(db.pool).add([{ ...pay, kind: 'prompt', name: 'bank__ask', upstreamName: 'ask' }]);
+    const [pay] = await payAfterAccept();
+    await createDescriptionStore(db.pool).add([{ ...pay, kind: 'prompt', name: 'bank__ask', upstreamName: 'ask' }]);
     const { code, err } = await run(['accept', '--all', '--yes']);
     expect([code, err]).toEqual([0, expect.stringMatching(/^bank cannot be reached, or lists no prompts/)]);
-    expect((await pinned()).map(([name]) => name)).toEqual(['bank__ask', 'bank__pay']);
+    expect((await accepted()).map(([name]) => name)).toEqual(['bank__ask', 'bank__pay']);
   });
 
   it('show prints the whole document and its digest', async () => {
@@ -162,9 +162,9 @@ describe('countersign signature', () => {
   });
 });
 
-async function pinnedAfterAccept() {
+async function payAfterAccept() {
   await run(['accept', '--all', '--yes']);
-  const [pay] = await createPins(db.pool).all();
+  const [pay] = await createDescriptionStore(db.pool).all();
   if (pay === undefined) throw new Error('nothing was accepted');
   return [pay] as const;
 }

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { createPins } from '../../../activities/stores/pins.ts';
+import { createDescriptionStore } from '../../../activities/stores/accepted-descriptions.ts';
 import { acceptOffered, offeredNow } from '../../support/accept-offered.ts';
 import { startChangingUpstream, type Description } from '../../support/changing-upstream.ts';
 import { send, textOf } from '../../support/gateway-wire.ts';
@@ -120,7 +120,7 @@ describe('tools that are accepted when first seen', () => {
     const text = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
       WHERE application_name = 'countersign gateway_signature' AND datname = current_database()`;
     expect((await pool.query(text)).rowCount).toBe(2);
-    await createPins(pool).accept(things, []);
+    await createDescriptionStore(pool).accept(things, []);
     await waitFor(async () => (await listed()).flat().length === 2);
     await become(ORIGINAL, async () => (await listed()).flat().length === 0);
     await accept();

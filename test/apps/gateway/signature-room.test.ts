@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { pino } from 'pino';
 import type { UpstreamPool } from '../../../activities/clients/upstream/pool.ts';
-import { createPins } from '../../../activities/stores/pins.ts';
+import { createDescriptionStore } from '../../../activities/stores/accepted-descriptions.ts';
 import { offeredBy } from '../../../apps/gateway/extensions/signature.ts';
 import { createAcceptedDescriptions } from '../../../apps/gateway/offers/accepted-descriptions.ts';
 import { createPool } from '../../../apps/shared/database/pool.ts';
@@ -36,9 +36,9 @@ afterAll(async () => {
   await db.drop();
 });
 beforeEach(async () => {
-  await db.pool.query('DELETE FROM gateway.pin');
+  await db.pool.query('DELETE FROM gateway.accepted_description');
   await db.pool.query(
-    `INSERT INTO gateway.pin (kind, name, upstream, upstream_name, definition, digest)
+    `INSERT INTO gateway.accepted_description (kind, name, upstream, upstream_name, definition, digest)
      SELECT 'resource', 'old://' || n, 'bank', 'old://' || n, '{}', 'sha-256:' || encode(sha256('{}'), 'hex')
      FROM generate_series(1, $1) AS n`,
     [10_000 - ROOM],
@@ -48,8 +48,8 @@ beforeEach(async () => {
 function aSignature() {
   const lines: Record<string, unknown>[] = [];
   let added = 0;
-  const stored = createPins(own);
-  const pins: DescriptionStore = {
+  const stored = createDescriptionStore(own);
+  const store: DescriptionStore = {
     all: stored.all,
     add(things) {
       added += 1;
@@ -58,7 +58,7 @@ function aSignature() {
   };
   const signature = createAcceptedDescriptions({
     ...systemTime,
-    ...{ store: pins, pinning: 'first-seen', offered: () => offeredBy(upstreams), listenUrl: db.url },
+    ...{ store, pinning: 'first-seen', offered: () => offeredBy(upstreams), listenUrl: db.url },
     settings: { mcpServers: { bank: {}, shop: {} }, tools: {} },
     log: pino({}, { write: (line: string) => void lines.push(JSON.parse(line) as Record<string, unknown>) }),
   });
@@ -75,7 +75,12 @@ describe('an upstream with more items than the limit', () => {
       expect(await signature.among(offered.slice(ROOM))).toEqual([]);
     }
     expect(lines).toEqual([
-      expect.objectContaining({ level: 50, alarm: 'pins_full', upstream: 'bank', leftOut: 3 + RESOURCES - ROOM }),
+      expect.objectContaining({
+        level: 50,
+        alarm: 'accepted_descriptions_full',
+        upstream: 'bank',
+        leftOut: 3 + RESOURCES - ROOM,
+      }),
     ]);
     expect(added()).toBe(1);
     const { items, tools } = await signature.contents();
@@ -93,8 +98,10 @@ describe('an upstream with more items than the limit', () => {
     const { signature } = aSignature();
     const offered = await offeredBy(upstreams);
     await signature.among(offered);
-    const gone = (await createPins(db.pool).all()).filter(({ name }) => name.startsWith('old://')).slice(0, 100);
-    await createPins(db.pool).accept([], gone);
+    const gone = (await createDescriptionStore(db.pool).all())
+      .filter(({ name }) => name.startsWith('old://'))
+      .slice(0, 100);
+    await createDescriptionStore(db.pool).accept([], gone);
     const reading = signature.start();
     try {
       await waitFor(async () => (await signature.among(offered)).length === offered.length);

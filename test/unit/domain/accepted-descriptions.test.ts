@@ -24,7 +24,7 @@ const tool = (name: string, of: JsonObject = {}, upstream = 'bank'): UpstreamToo
   const names = { name: `${upstream}__${name}`, upstream, upstreamName: name };
   return { kind: 'tool', ...names, definition, digest: digestOf(definition), facts: toolFacts(definition) };
 };
-const pin = (...of: Parameters<typeof tool>): AcceptedDescription => asAccepted(tool(...of));
+const accepted = (...of: Parameters<typeof tool>): AcceptedDescription => asAccepted(tool(...of));
 const item = (kind: UpstreamItem['kind'], name: string, of: JsonObject = {}): UpstreamItem => {
   const definition = { name, ...of };
   const digest = digestOf(descriptionOf(kind, definition));
@@ -91,11 +91,14 @@ describe('the document of a signature', () => {
 describe('the content of a signature', () => {
   const servers = { bank: {}, shop: {} };
 
-  it('is the pinned content, tools with the operator’s settings for them', () => {
-    const { tools, items } = contentsOf([pin('pay'), pin('sell', {}, 'shop'), asAccepted(item('prompt', 'ask'))], {
-      mcpServers: servers,
-      tools: { bank__pay: { requirements: ['env:a'] } },
-    });
+  it('is the accepted content, tools with the operator’s settings for them', () => {
+    const { tools, items } = contentsOf(
+      [accepted('pay'), accepted('sell', {}, 'shop'), asAccepted(item('prompt', 'ask'))],
+      {
+        mcpServers: servers,
+        tools: { bank__pay: { requirements: ['env:a'] } },
+      },
+    );
     expect(tools.map(({ name, facts }) => [name, facts.requirements])).toEqual([
       ['bank__pay', ['env:a']],
       ['shop__sell', []],
@@ -104,10 +107,10 @@ describe('the content of a signature', () => {
   });
 
   it('contains nothing of an upstream that is gone, and no refused tool', () => {
-    const unfit = pin('watch', { preprocessor: true });
+    const unfit = accepted('watch', { preprocessor: true });
     const away = { ...asAccepted(item('resource', 'x:1')), upstream: 'gone' };
-    const pins = [pin('pay'), pin('x', {}, 'gone'), unfit, away];
-    expect(contentsOf(pins, { mcpServers: servers, tools: {} })).toEqual({
+    const all = [accepted('pay'), accepted('x', {}, 'gone'), unfit, away];
+    expect(contentsOf(all, { mcpServers: servers, tools: {} })).toEqual({
       tools: [expect.objectContaining({ name: 'bank__pay' })],
       items: [],
     });
@@ -115,13 +118,13 @@ describe('the content of a signature', () => {
 });
 
 describe('an item', () => {
-  it('matches its pin only with the same kind, description, upstream and name', () => {
+  it('matches its accepted description only with the same kind, description, upstream and name', () => {
     for (const thing of [tool('pay', { description: 'Pays.' }), item('prompt', 'ask')]) {
-      const pinned = asAccepted(thing);
-      expect(isAsAccepted(thing, pinned)).toBe(true);
+      const now = asAccepted(thing);
+      expect(isAsAccepted(thing, now)).toBe(true);
       const others = [{ digest: 'sha-256:0' }, { upstream: 'shop' }, { upstreamName: 'pays' }, { name: 'pay' }];
       for (const change of [...others, { kind: 'resource' as const }]) {
-        expect(isAsAccepted(thing, { ...pinned, ...change })).toBe(false);
+        expect(isAsAccepted(thing, { ...now, ...change })).toBe(false);
       }
       expect(isAsAccepted(thing, undefined)).toBe(false);
     }
@@ -150,7 +153,7 @@ describe('an item', () => {
     }
   });
 
-  it('with a name that the database does not take is not pinned', () => {
+  it('with a name that the database does not take is not accepted', () => {
     expect(canBeAccepted(tool('pay'))).toBe(true);
     expect(canBeAccepted(item('resource', 'x'.repeat(800)))).toBe(true);
     for (const name of ['x'.repeat(801), 'p\0ay']) {
@@ -161,21 +164,21 @@ describe('an item', () => {
 });
 
 describe('the differences from a signature', () => {
-  const told = (pinned: AcceptedDescription[], listed: (UpstreamTool | UpstreamItem)[], away: DescribedKind[] = []) =>
-    driftOf(pinned, listed, (_upstream, kind) => away.includes(kind)).map(({ change, name, members }) => [
+  const told = (before: AcceptedDescription[], listed: (UpstreamTool | UpstreamItem)[], away: DescribedKind[] = []) =>
+    driftOf(before, listed, (_upstream, kind) => away.includes(kind)).map(({ change, name, members }) => [
       change,
       name,
       members,
     ]);
 
   it('are new items, changed ones with the changed members, and missing ones', () => {
-    const pinned = [pin('pay', { description: 'Pays.', inputSchema: {} }), pin('look'), pin('lend')];
+    const before = [accepted('pay', { description: 'Pays.', inputSchema: {} }), accepted('look'), accepted('lend')];
     const listed = [
       tool('pay', { description: 'Pays twice.', inputSchema: {}, title: 'Pay' }),
       tool('look'),
       tool('audit'),
     ];
-    expect(told(pinned, listed)).toEqual([
+    expect(told(before, listed)).toEqual([
       ['new', 'bank__audit', []],
       ['gone', 'bank__lend', []],
       ['changed', 'bank__pay', ['description', 'title']],
@@ -184,17 +187,19 @@ describe('the differences from a signature', () => {
 
   it('include a tool that another upstream has now', () => {
     const moved = { ...tool('pay', {}, 'shop'), name: 'bank__pay' };
-    expect(told([pin('pay')], [moved])).toEqual([['changed', 'bank__pay', ['upstream']]]);
+    expect(told([accepted('pay')], [moved])).toEqual([['changed', 'bank__pay', ['upstream']]]);
   });
 
   it('do not include the items of an upstream that cannot be asked', () => {
-    expect(told([pin('pay')], [], ['tool'])).toEqual([]);
-    expect(told([pin('pay'), asAccepted(item('prompt', 'ask'))], [], ['prompt'])).toEqual([['gone', 'bank__pay', []]]);
+    expect(told([accepted('pay')], [], ['tool'])).toEqual([]);
+    expect(told([accepted('pay'), asAccepted(item('prompt', 'ask'))], [], ['prompt'])).toEqual([
+      ['gone', 'bank__pay', []],
+    ]);
   });
 
   it('are listed by kind: items of two kinds may have one name', () => {
-    const pins = [item('prompt', 'x:1'), item('resource', 'x:1')].map(asAccepted);
+    const all = [item('prompt', 'x:1'), item('resource', 'x:1')].map(asAccepted);
     const listed = [item('prompt', 'x:1', { description: 'new' }), item('resource', 'x:1', { size: 9 })];
-    expect(driftOf(pins, listed, () => false)).toMatchObject([{ kind: 'prompt', name: 'x:1', change: 'changed' }]);
+    expect(driftOf(all, listed, () => false)).toMatchObject([{ kind: 'prompt', name: 'x:1', change: 'changed' }]);
   });
 });

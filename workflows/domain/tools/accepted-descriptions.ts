@@ -157,7 +157,7 @@ export interface Drift extends DescribedName {
   readonly change: 'new' | 'changed' | 'gone';
   /** The changed members of its description, or `upstream`. Empty for a new or missing thing. */
   readonly members: readonly string[];
-  readonly pinned?: AcceptedDescription;
+  readonly accepted?: AcceptedDescription;
   readonly listed?: AcceptedDescription;
 }
 
@@ -178,11 +178,11 @@ export function driftOf(
     const now = asAccepted(thing);
     if (before === undefined) return [{ kind, name, change: 'new', members: [], listed: now }];
     if (isAsAccepted(thing, before)) return [];
-    return [{ kind, name, change: 'changed', members: changedMembers(before, now), pinned: before, listed: now }];
+    return [{ kind, name, change: 'changed', members: changedMembers(before, now), accepted: before, listed: now }];
   });
   const gone = accepted
     .filter((one) => !keys.has(keyOf(one)) && !mayStillHave(one.upstream, one.kind))
-    .map((one): Drift => ({ kind: one.kind, name: one.name, change: 'gone', members: [], pinned: one }));
+    .map((one): Drift => ({ kind: one.kind, name: one.name, change: 'gone', members: [], accepted: one }));
   return [...found, ...gone].sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 

@@ -93,7 +93,7 @@ mcpServers:
     });
   });
 
-  it('pins tools on first sight in development, and accepted ones in production, by default', () => {
+  it('accepts tools on first sight in development, and accepted ones in production, by default', () => {
     const pinning = (text: string) => {
       write(text);
       return load({ DATABASE_URL: 'postgresql://x' }).config.signature.pinning;

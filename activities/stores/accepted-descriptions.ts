@@ -10,11 +10,11 @@ import {
 import { query } from './query.ts';
 
 const COLUMNS = 'kind, name, upstream, upstream_name AS "upstreamName", digest';
-const ALL = `SELECT ${COLUMNS}, definition FROM gateway.pin ORDER BY kind, name`;
-const NAMED = `SELECT ${COLUMNS} FROM gateway.pin
+const ALL = `SELECT ${COLUMNS}, definition FROM gateway.accepted_description ORDER BY kind, name`;
+const NAMED = `SELECT ${COLUMNS} FROM gateway.accepted_description
   JOIN unnest($1::text[], $2::text[]) AS asked (kind, name) USING (kind, name)`;
-const ADD = 'SELECT gateway.add_pins($1, $2, $3, $4, $5, $6)';
-const ACCEPT = 'SELECT gateway.accept_pins($1, $2, $3, $4, $5, $6, $7, $8)';
+const ADD = 'SELECT gateway.add_descriptions($1, $2, $3, $4, $5, $6)';
+const ACCEPT = 'SELECT gateway.accept_descriptions($1, $2, $3, $4, $5, $6, $7, $8)';
 
 /**
  * Descriptions that one statement adds, within its time limit of seconds. A later attempt continues after the last success, so a
@@ -29,20 +29,20 @@ type Row = Omit<AcceptedDescription, 'definition'> & { readonly definition: stri
  *
  * @param pool For `accept`, connections of the owner of the tables.
  */
-export function createPins(pool: Pool) {
+export function createDescriptionStore(pool: Pool) {
   return {
     async all(): Promise<AcceptedDescription[]> {
-      const rows = await query<Row>(pool, 'pins', ALL);
+      const rows = await query<Row>(pool, 'accepted-descriptions', ALL);
       return rows.map((row) => ({ ...row, definition: JSON.parse(row.definition) as JsonObject }));
     },
     async add(descriptions: readonly AcceptedDescription[]): Promise<void> {
       for (let from = 0; from < descriptions.length; from += AT_ONCE) {
-        await query(pool, 'add-pins', ADD, columnsOf(descriptions.slice(from, from + AT_ONCE)));
+        await query(pool, 'add-descriptions', ADD, columnsOf(descriptions.slice(from, from + AT_ONCE)));
       }
     },
     /** Accepts these, in place of earlier descriptions under their names, and forgets those that are gone. */
     async accept(descriptions: readonly AcceptedDescription[], gone: readonly DescribedName[]): Promise<void> {
-      await query(pool, 'accept-pins', ACCEPT, [...columnsOf(descriptions), ...namesOf(gone)]);
+      await query(pool, 'accept-descriptions', ACCEPT, [...columnsOf(descriptions), ...namesOf(gone)]);
     },
   };
 }
@@ -51,7 +51,12 @@ export function createPins(pool: Pool) {
 export function createAccepted(pool: Pool): Accepted {
   return {
     async among(things) {
-      const rows = await query<Omit<AcceptedDescription, 'definition'>>(pool, 'pins-named', NAMED, namesOf(things));
+      const rows = await query<Omit<AcceptedDescription, 'definition'>>(
+        pool,
+        'accepted-descriptions-named',
+        NAMED,
+        namesOf(things),
+      );
       const accepted = new Map(rows.map((row) => [keyOf(row), row]));
       return things.filter((thing) => isAsAccepted(thing, accepted.get(keyOf(thing))));
     },

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Pool } from 'pg';
-import { createAccepted, createPins } from '../../activities/stores/pins.ts';
+import { createAccepted, createDescriptionStore } from '../../activities/stores/accepted-descriptions.ts';
 import { createPool } from '../../apps/shared/database/pool.ts';
 import { canonicalJson, type JsonObject } from '../../workflows/domain/canonical-json.ts';
 import type { UpstreamTool } from '../../workflows/domain/upstream-ports.ts';
@@ -26,7 +26,7 @@ afterAll(async () => {
   await own.end();
   await db.drop();
 });
-beforeEach(async () => void (await db.pool.query('DELETE FROM gateway.pin')));
+beforeEach(async () => void (await db.pool.query('DELETE FROM gateway.accepted_description')));
 
 const digestOf = (definition: JsonObject) =>
   `sha-256:${createHash('sha256').update(canonicalJson(definition)).digest('hex')}`;
@@ -37,26 +37,26 @@ function described(name: string, description: string): UpstreamTool {
 const PAY = described('pay', 'Pays — "всё"\u0000.');
 const PAY_TWICE = described('pay', 'Pays twice.');
 const LOOK = described('look', 'Looks.');
-const namesAndDigests = async () => (await createPins(own).all()).map(({ name, digest }) => [name, digest]);
+const namesAndDigests = async () => (await createDescriptionStore(own).all()).map(({ name, digest }) => [name, digest]);
 
 describe('items that are seen for the first time', () => {
-  it('are pinned as they are described', async () => {
-    await createPins(own).add([asAccepted(PAY), asAccepted(LOOK)]);
-    expect(await createPins(own).all()).toEqual([asAccepted(LOOK), asAccepted(PAY)]);
+  it('are accepted as they are described', async () => {
+    await createDescriptionStore(own).add([asAccepted(PAY), asAccepted(LOOK)]);
+    expect(await createDescriptionStore(own).all()).toEqual([asAccepted(LOOK), asAccepted(PAY)]);
   });
 
-  it('do not replace a pinned one', async () => {
-    await createPins(own).add([asAccepted(PAY)]);
-    await createPins(own).add([PAY_TWICE, LOOK].map(asAccepted));
+  it('do not replace an accepted one', async () => {
+    await createDescriptionStore(own).add([asAccepted(PAY)]);
+    await createDescriptionStore(own).add([PAY_TWICE, LOOK].map(asAccepted));
     expect(await namesAndDigests()).toEqual([
       ['bank__look', LOOK.digest],
       ['bank__pay', PAY.digest],
     ]);
   });
 
-  it('are pinned once, by any number of gateways that see them at the same time', async () => {
+  it('are accepted once, by any number of gateways that see them at the same time', async () => {
     const tools = Array.from({ length: 50 }, (_, index) => asAccepted(described(`t${index}`, 'Does.')));
-    await Promise.all([createPins(own).add(tools), createPins(own).add(tools.toReversed())]);
+    await Promise.all([createDescriptionStore(own).add(tools), createDescriptionStore(own).add(tools.toReversed())]);
     expect(await namesAndDigests()).toHaveLength(50);
   });
 });
@@ -69,10 +69,12 @@ describe('items of different kinds', () => {
   const ALL_KINDS = (['tool', 'prompt', 'resource', 'resource_template'] as const).map((kind) => thing(kind));
 
   it('may share a name, and are accepted and forgotten one by one', async () => {
-    await createPins(own).add(ALL_KINDS);
+    await createDescriptionStore(own).add(ALL_KINDS);
     const changed = { ...thing('prompt'), definition: {}, digest: digestOf({}) };
-    await createPins(db.pool).accept([changed], [thing('resource')]);
-    expect((await createPins(own).all()).map(({ kind, definition }) => [kind, definition['description']])).toEqual([
+    await createDescriptionStore(db.pool).accept([changed], [thing('resource')]);
+    expect(
+      (await createDescriptionStore(own).all()).map(({ kind, definition }) => [kind, definition['description']]),
+    ).toEqual([
       ['prompt', undefined],
       ['resource_template', 'A resource_template.'],
       ['tool', 'A tool.'],
@@ -81,7 +83,9 @@ describe('items of different kinds', () => {
 
   it('are of the four kinds, and of no other', async () => {
     const odd = { ...thing('tool'), kind: 'trap' as DescribedKind };
-    await expect(createPins(own).add([odd])).rejects.toMatchObject({ constraint: 'pin_kind' });
+    await expect(createDescriptionStore(own).add([odd])).rejects.toMatchObject({
+      constraint: 'accepted_description_kind',
+    });
   });
 });
 
@@ -94,22 +98,22 @@ describe('of one upstream', () => {
       return { kind: 'resource', name, upstream, upstreamName: name, definition, digest: digestOf(definition) };
     });
   const count = async (upstream: string) =>
-    (await db.pool.query('SELECT FROM gateway.pin WHERE upstream = $1', [upstream])).rowCount;
+    (await db.pool.query('SELECT FROM gateway.accepted_description WHERE upstream = $1', [upstream])).rowCount;
 
-  it('at most 10,000 items are pinned, and other upstreams are not affected', async () => {
-    await createPins(own).add([...many(10_050, 'flood'), ...many(2, 'calm')]);
+  it('at most 10,000 items are accepted, and other upstreams are not affected', async () => {
+    await createDescriptionStore(own).add([...many(10_050, 'flood'), ...many(2, 'calm')]);
     expect([await count('flood'), await count('calm')]).toEqual([10_000, 2]);
   });
 
-  it('two gateways at a time pin no more than that', async () => {
+  it('two gateways at a time accept no more than that', async () => {
     const things = many(10_050, 'flood');
-    await createPins(own).add(things.slice(0, 9_990));
+    await createDescriptionStore(own).add(things.slice(0, 9_990));
     const first = await db.pool.connect();
     try {
       await first.query('BEGIN');
-      await createPins(first as unknown as Pool).add(things.slice(9_990, 10_020));
+      await createDescriptionStore(first as unknown as Pool).add(things.slice(9_990, 10_020));
       let isDone = false;
-      const second = createPins(own)
+      const second = createDescriptionStore(own)
         .add(things.slice(10_020))
         .finally(() => (isDone = true));
       const waits = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
@@ -122,55 +126,59 @@ describe('of one upstream', () => {
     expect(await count('flood')).toBe(10_000);
   });
 
-  it('at most 16 MiB of descriptions are pinned, the first that come', async () => {
+  it('at most 16 MiB of descriptions are accepted, the first that come', async () => {
     const things = many(20, 'flood', 'x'.repeat(MIB - 100));
-    await createPins(own).add(things);
+    await createDescriptionStore(own).add(things);
     expect(await count('flood')).toBe(16);
-    expect((await createPins(own).all()).map(({ name }) => name)).toContain('flood 0');
-    const { rows } = await db.pool.query('SELECT sum(octet_length(definition))::int AS bytes FROM gateway.pin');
+    expect((await createDescriptionStore(own).all()).map(({ name }) => name)).toContain('flood 0');
+    const { rows } = await db.pool.query(
+      'SELECT sum(octet_length(definition))::int AS bytes FROM gateway.accepted_description',
+    );
     expect(rows[0].bytes).toBeLessThanOrEqual(16 * MIB);
   });
 
   it('the operator may accept more', async () => {
-    await createPins(own).add(many(10_000, 'flood'));
+    await createDescriptionStore(own).add(many(10_000, 'flood'));
     const [one] = many(1, 'flood beyond');
-    await createPins(own).add([{ ...(one as AcceptedDescription), upstream: 'flood' }]);
+    await createDescriptionStore(own).add([{ ...(one as AcceptedDescription), upstream: 'flood' }]);
     expect(await count('flood')).toBe(10_000);
-    await createPins(db.pool).accept([{ ...(one as AcceptedDescription), upstream: 'flood' }], []);
+    await createDescriptionStore(db.pool).accept([{ ...(one as AcceptedDescription), upstream: 'flood' }], []);
     expect(await count('flood')).toBe(10_001);
   });
 });
 
 describe('accepted items', () => {
-  it('replace the pinned ones, and missing items are forgotten', async () => {
-    await createPins(own).add([PAY, LOOK].map(asAccepted));
-    await createPins(db.pool).accept([asAccepted(PAY_TWICE)], [asAccepted(LOOK)]);
+  it('replace the accepted ones, and missing items are forgotten', async () => {
+    await createDescriptionStore(own).add([PAY, LOOK].map(asAccepted));
+    await createDescriptionStore(db.pool).accept([asAccepted(PAY_TWICE)], [asAccepted(LOOK)]);
     expect(await namesAndDigests()).toEqual([['bank__pay', PAY_TWICE.digest]]);
   });
 
   it('cannot be accepted by a gateway or a worker', async () => {
-    await createPins(own).add([asAccepted(PAY)]);
+    await createDescriptionStore(own).add([asAccepted(PAY)]);
     const denied = { code: '42501' };
-    await expect(createPins(own).accept([asAccepted(PAY_TWICE)], [])).rejects.toMatchObject(denied);
-    await expect(own.query('DELETE FROM gateway.pin')).rejects.toMatchObject(denied);
-    await expect(own.query(`UPDATE gateway.pin SET upstream = 'shop'`)).rejects.toMatchObject(denied);
+    await expect(createDescriptionStore(own).accept([asAccepted(PAY_TWICE)], [])).rejects.toMatchObject(denied);
+    await expect(own.query('DELETE FROM gateway.accepted_description')).rejects.toMatchObject(denied);
+    await expect(own.query(`UPDATE gateway.accepted_description SET upstream = 'shop'`)).rejects.toMatchObject(denied);
     expect(await namesAndDigests()).toEqual([['bank__pay', PAY.digest]]);
   });
 });
 
-it('have the digest under which they are pinned', async () => {
+it('have the digest under which they are accepted', async () => {
   const altered = { ...asAccepted(PAY), digest: LOOK.digest };
-  await expect(createPins(own).add([altered])).rejects.toMatchObject({ constraint: 'pin_digest' });
-  await createPins(own).add([asAccepted(PAY)]);
-  const alter = `UPDATE gateway.pin SET definition = '{}'`;
-  await expect(db.pool.query(alter)).rejects.toMatchObject({ constraint: 'pin_digest' });
+  await expect(createDescriptionStore(own).add([altered])).rejects.toMatchObject({
+    constraint: 'accepted_description_digest',
+  });
+  await createDescriptionStore(own).add([asAccepted(PAY)]);
+  const alter = `UPDATE gateway.accepted_description SET definition = '{}'`;
+  await expect(db.pool.query(alter)).rejects.toMatchObject({ constraint: 'accepted_description_digest' });
 });
 
 it('take effect at once for a reader of the tool', async () => {
   const accepted = createAccepted(own);
   expect(await accepted.among([PAY, LOOK])).toEqual([]);
-  await createPins(own).add([PAY, LOOK].map(asAccepted));
+  await createDescriptionStore(own).add([PAY, LOOK].map(asAccepted));
   expect(await accepted.among([PAY_TWICE, LOOK, PAY])).toEqual([LOOK, PAY]);
-  await createPins(db.pool).accept([asAccepted(PAY_TWICE)], []);
+  await createDescriptionStore(db.pool).accept([asAccepted(PAY_TWICE)], []);
   expect(await accepted.among([PAY, PAY_TWICE])).toEqual([PAY_TWICE]);
 });
