@@ -10,6 +10,10 @@ import type { Clock } from './clock.ts';
  * - durations that safety depends on: how long a decision (5 seconds, in SQL), a list of revoked approvals, the keys of an issuer, a token
  *   or a signature is valid, how far clocks may be apart, and how exactly they are compared;
  * - pauses between two attempts.
+ *
+ * Two kinds of limits need no factor, because no call fails by them when a machine stands still. After those of the engine
+ * (`workflows/gated-call.workflow.ts`), the workflow reads the row again, and repeats only a step that provably sent nothing. Those that
+ * undici has by itself (10 seconds to connect, 300 for an answer) count the ticks of its own timer, which stands still with the process.
  */
 const DEFAULTS = {
   /** A connection to the database, also the wait for one of the pool's. */
