@@ -129,7 +129,7 @@ async function reEvaluate(deps: ActivityDeps, call: ApprovedCall): Promise<Allow
     }
   } catch (error) {
     if (!(error instanceof CountersignError) || !error.retryable) throw error;
-    log.warn({ gatedCall: call.gatedCallId, code: error.code }, 're-evaluation is put off');
+    log.warn({ gatedCall: call.gatedCallId, code: error.code }, 'a call could not be evaluated again; trying later');
     return putOff(call);
   }
 }

@@ -69,7 +69,7 @@ async function requestStatus(
     return { kind: 'pending' };
   } catch (error) {
     if (isSealBroken(error) || !(error instanceof CountersignError)) throw error;
-    deps.log.warn({ gatedCall: gatedCallId, code: error.code }, 'status of an access request could not be read');
+    deps.log.warn({ gatedCall: gatedCallId, code: error.code }, 'the status of an access request could not be read');
     return { kind: 'unknown' };
   }
 }
@@ -90,7 +90,7 @@ async function keepStatement(
   if (statement.kind === 'unreadable') {
     log.error(
       { gatedCall: gatedCallId, generation, alarm: 'statement_unreadable' },
-      'the access request service states who resolved a request, and it cannot be read: the record will say so',
+      'the statement of the access request service about who resolved a request cannot be read, and the record says so',
     );
   }
   await store.keepStatement(gatedCallId, generation, statement);
@@ -106,7 +106,7 @@ async function keepVotesUntilDeadline(deps: ActivityDeps, call: Resolving): Prom
     await keepStatement(deps, call, await deps.accessRequests.read(call.handle));
   } catch (error) {
     if (!(error instanceof CountersignError)) throw error;
-    deps.log.warn({ gatedCall: call.gatedCallId, code: error.code }, 'votes before a deadline could not be read');
+    deps.log.warn({ gatedCall: call.gatedCallId, code: error.code }, 'the votes before its deadline could not be read');
   }
 }
 

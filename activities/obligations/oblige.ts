@@ -65,7 +65,7 @@ async function deliver({ receivers, queue, log }: Delivering, id: string): Promi
   });
   await queue.drop(id);
   const outcome = answer === 'taken' ? 'carried_out' : 'unmet';
-  log.info({ audit: 'obligation', webhookId: id, outcome }, 'an obligation of a denial came to its end');
+  log.info({ audit: 'obligation', webhookId: id, outcome }, 'an obligation of a denial was carried out, or given up');
   if (outcome === 'unmet')
     log.error({ alarm: 'obligation_unmet', webhookId: id, answer }, 'an obligation was not carried out');
 }
@@ -100,7 +100,7 @@ function createOblige(deps: Delivering & { readonly settings: ObligationSettings
   }
 
   function cannot({ id, type }: ObligationInstance, cause: string, as: 'unmet' | 'failed' = 'unmet'): Carried {
-    log.warn({ obligation: id, type, cause }, 'an obligation cannot be complied with');
+    log.warn({ obligation: id, type, cause }, 'an obligation cannot be carried out');
     return as;
   }
 
@@ -113,7 +113,7 @@ function createOblige(deps: Delivering & { readonly settings: ObligationSettings
       return { id, type, outcome: outcome === 'failed' ? 'unmet' : outcome };
     });
     const { kind, evaluationId } = answer.decision;
-    log.info({ audit: 'obligations', answer: kind, evaluationId, obligations: outcomes }, 'obligations of an answer');
+    log.info({ audit: 'obligations', answer: kind, evaluationId, obligations: outcomes }, 'a decision has obligations');
     const missing = found.flatMap((one, index) =>
       one.kind === 'step_up' && carried[index] === 'unmet' ? [one.stepUp] : [],
     );
@@ -153,7 +153,7 @@ async function sendNow({ receivers, log }: Delivering, message: ObligationMessag
   try {
     return (await receivers.send(message)) === 'taken' ? 'carried_out' : 'unmet';
   } catch (err) {
-    log.warn({ webhookId: message.id, err }, 'the receiver of an obligation does not take it; nothing is permitted');
+    log.warn({ webhookId: message.id, err }, 'the receiver of an obligation does not accept it; nothing is permitted');
     return 'failed';
   }
 }
@@ -167,10 +167,10 @@ async function queueAndSend({ receivers, queue, log }: Delivering, message: Obli
     // When this fails it is sent once more, with the same id.
     await queue
       .drop(message.id)
-      .catch((err: unknown) => log.warn({ webhookId: message.id, err }, 'an obligation will be sent twice'));
+      .catch((err: unknown) => log.warn({ webhookId: message.id, err }, 'an obligation is sent once more'));
     return answer === 'taken' ? 'carried_out' : 'unmet';
   } catch (err) {
-    log.warn({ webhookId: message.id, err }, 'the receiver of an obligation does not take it yet; it is sent again');
+    log.warn({ webhookId: message.id, err }, 'the receiver of an obligation does not accept it yet; it is sent again');
     return 'queued';
   }
 }

@@ -105,7 +105,7 @@ function createDispatcher(options: OutboxOptions, log: Logger) {
     again = true;
     if (signal.aborted || delivering !== undefined || inHand.size >= concurrency) return;
     delivering = takeAll()
-      .catch((err: unknown) => log.warn({ err }, 'outbox not readable'))
+      .catch((err: unknown) => log.warn({ err }, 'the outbox cannot be read; this process tries again'))
       .finally(() => {
         delivering = undefined;
         // A notice may have come after the last row was taken.
@@ -117,7 +117,7 @@ function createDispatcher(options: OutboxOptions, log: Logger) {
     stopping.abort();
     await delivering;
     await Promise.all(inHand);
-    await rows.take(0).catch((err: unknown) => log.warn({ err }, 'handled rows will be handled again'));
+    await rows.take(0).catch((err: unknown) => log.warn({ err }, 'handled rows stay; they are handled again'));
   };
   return { deliver, stop };
 }
@@ -139,10 +139,12 @@ async function handle(row: Row, { rows, handlers, signal, log }: Handling): Prom
   } catch (err) {
     const retryInMs = retryPause(row.attempts);
     const facts = { err, rowId: row.id, kind: row.kind, subjectId: row.subject_id, attempts: row.attempts, retryInMs };
-    if (row.attempts < STUCK_AFTER) log.warn(facts, 'row not handled');
+    if (row.attempts < STUCK_AFTER) log.warn(facts, 'a row could not be handled; it is tried again');
     else log.error({ ...facts, alarm: 'outbox_row_stuck' }, 'a row cannot be handled; its work is not done');
     // When this fails, too, the row is retried at the end of its lease.
-    await rows.retry(row.id, retryInMs).catch((error: unknown) => log.warn({ err: error }, 'row not rescheduled'));
+    await rows
+      .retry(row.id, retryInMs)
+      .catch((error: unknown) => log.warn({ err: error }, 'a row was not rescheduled'));
     return false;
   }
 }

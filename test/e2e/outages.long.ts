@@ -57,9 +57,9 @@ const stateOf = async (taskId: string) => {
 const logged = (words: string, part: string) => timesLogged(stack, words, part);
 /** Waits until the worker has tried twice in vain to continue an approved call. */
 const putOff = async (act: () => Promise<void>) => {
-  const before = logged('re-evaluation is put off', 'worker');
+  const before = logged('a call could not be evaluated again', 'worker');
   await act();
-  await waitFor(() => logged('re-evaluation is put off', 'worker') >= before + 2);
+  await waitFor(() => logged('a call could not be evaluated again', 'worker') >= before + 2);
 };
 /** The client's and the auditor's messages about an ended call. */
 const outcomeOf = async (taskId: string) => {

@@ -15,7 +15,7 @@ const down = ({ journal }: Stack) => join(journal, 'down');
  * has noticed.
  */
 export async function loseFileServer(stack: Stack): Promise<void> {
-  const lost = () => timesLogged(stack, 'upstream connection lost', 'gateway');
+  const lost = () => timesLogged(stack, 'the connection to the upstream was lost', 'gateway');
   const before = lost();
   writeFileSync(down(stack), '');
   // The worker has its own file server, which may be slower to end.

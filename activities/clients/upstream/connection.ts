@@ -48,7 +48,7 @@ export class UpstreamConnection {
     this.#deps = deps;
     this.credentials = 'url' in server ? createCredentials(server, limits) : NO_CREDENTIALS;
     this.#tools = createList(TOOLS, clock);
-    const stillAway = (err: unknown) => log.debug({ err }, 'upstream is still unreachable');
+    const stillAway = (err: unknown) => log.debug({ err }, 'it is still unreachable');
     this.#attempts = scheduleAttempts(() => this.connect().catch(stillAway), clock);
     const handOn = (what: Changed) => gatherChanges(async () => onChanged(what), clock);
     const notRead = (err: unknown) => log.warn({ err }, 'a changed list of tools cannot be read');
@@ -181,7 +181,7 @@ export class UpstreamConnection {
     } catch (cause) {
       [this.#live, this.#prior] = [undefined, undefined];
       const err = program.explain(cause);
-      if (this.#attempts.failed()) this.#deps.log.warn({ err }, 'upstream cannot be connected; it is tried again');
+      if (this.#attempts.failed()) this.#deps.log.warn({ err }, 'the upstream cannot be connected; trying again');
       await client.close().catch(() => undefined);
       if (!this.#closed) this.#attempts.later();
       throw unavailable('it cannot be connected', err);
@@ -230,7 +230,7 @@ export class UpstreamConnection {
   #lost(live: Live): void {
     if (this.#live !== live || this.#closed) return;
     this.#live = undefined;
-    this.#deps.log.warn('upstream connection lost');
+    this.#deps.log.warn('the connection to the upstream was lost');
     this.#attempts.lost(live.since);
     this.#attempts.later();
   }

@@ -16,7 +16,7 @@ export function createClient(
     versionNegotiation: { mode: 'auto', probe: { timeoutMs: limits.upstreamProbeMs } },
   });
   // Only its name: the texts of these errors may quote whole messages, with arguments and results.
-  client.onerror = ({ name }) => log.debug({ error: name }, 'upstream connection reports an error');
+  client.onerror = ({ name }) => log.debug({ error: name }, 'the connection to the upstream reports an error');
   client.setNotificationHandler('notifications/message', ({ params: { level, logger, data } }) =>
     onLog({ level, ...(logger !== undefined && { logger }), data: data as Json }),
   );

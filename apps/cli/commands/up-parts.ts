@@ -159,6 +159,6 @@ export async function reportForgottenTools({ config, upstreams, log }: Survey): 
       `${forgotten.join(', ')}. Name them in ${config.pdp.policies} to permit calls`;
     log.warn({ tools: forgotten }, message);
   } catch (error) {
-    log.info({ err: error }, 'cannot compare the tools with the policies');
+    log.info({ err: error }, 'the tools could not be compared with the policies');
   }
 }

@@ -34,7 +34,7 @@ export async function listen(options: Listening): Promise<{ stop(): Promise<void
         attempt = 0;
         triedOnce();
         onNotice();
-      }).catch((err: unknown) => log.warn({ err, attempt }, 'cannot listen for notices'));
+      }).catch((err: unknown) => log.warn({ err, attempt }, 'this process hears no notices; it tries again'));
       triedOnce();
       await clock.after(reconnectPause(attempt + 1), signal);
     }
@@ -62,7 +62,7 @@ async function session(
     connectionTimeoutMillis: limits.databaseConnectMs,
     application_name: `countersign ${channel}`,
   });
-  client.on('error', (err) => log.warn({ err }, 'listening connection lost'));
+  client.on('error', (err) => log.warn({ err }, 'the connection for notices of the database was lost'));
   client.on('notification', ({ payload }) => onNotice(payload));
   const over = new Promise<void>((resolve) => {
     client.once('end', resolve);

@@ -33,7 +33,7 @@ export function startPollResolutions({
   const poll = (gatedCallId: string) =>
     polls
       .poll(gatedCallId)
-      .catch((error: unknown) => log.error({ gatedCall: gatedCallId, err: error }, 'a poll failed'));
+      .catch((error: unknown) => log.error({ gatedCall: gatedCallId, err: error }, 'a status could not be polled'));
   return startRounds({
     ...{ name: 'poll of resolutions', clock, log, pauseMs: () => intervalMs },
     round: async (stop) => fewAtATime(await polls.take(POLLS), CONCURRENCY, poll, stop),

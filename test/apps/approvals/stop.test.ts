@@ -38,7 +38,7 @@ describe('the access request service when it stops', () => {
     const givenUp = (kind: string) =>
       service.log
         .split('\n')
-        .findIndex((line) => line.includes('row not handled') && line.includes(`"kind":"${kind}"`));
+        .findIndex((line) => line.includes('a row could not be handled') && line.includes(`"kind":"${kind}"`));
     await waitFor(() => givenUp('question') >= 0);
     letReceiverFail?.();
     await stopped;

@@ -46,7 +46,9 @@ describe('a deleted call', () => {
     );
   const failuresOf = (id: string) =>
     new Set(
-      lines.filter(({ msg, subjectId }) => msg === 'row not handled' && subjectId === id).map((line) => line.kind),
+      lines
+        .filter(({ msg, subjectId }) => msg.startsWith('a row could not be handled') && subjectId === id)
+        .map((line) => line.kind),
     );
   const droppedOf = (id: string) =>
     lines.filter(({ msg, gatedCall }) => msg.startsWith('an outbox entry is dropped') && gatedCall === id);
