@@ -57,7 +57,7 @@ function fromProc() {
 }
 
 function fromPs() {
-  const lines = execFileSync('ps', ['-axww', '-o', 'pid=,command='], { encoding: 'utf8' }).trim().split('\n');
+  const lines = execFileSync('ps', ['-ax', '-ww', '-o', 'pid=,command='], { encoding: 'utf8' }).trim().split('\n');
   return lines.map((line) => [Number.parseInt(line, 10), line]);
 }
 
