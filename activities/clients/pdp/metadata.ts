@@ -2,7 +2,7 @@ import { createRemoteJWKSet, jwtVerify } from 'jose';
 import type { Dispatcher } from 'undici';
 import * as z from 'zod';
 import type { Timing } from '../../../apps/shared/limits.ts';
-import { type Json, type JsonObject, objectOf } from '../../../workflows/domain/canonical-json.ts';
+import { type JsonObject, objectOf } from '../../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import { parseAnswer } from '../../../workflows/domain/faithful-json.ts';
 import { cachingHttp, type HttpAnswer, type IsTrusted, KEPT_DOCUMENT, sendHttp } from '../http.ts';
@@ -98,7 +98,7 @@ async function fetchMetadata(url: string, via: Dispatcher, { clock, limits }: Ti
 
 function parse(text: string): JsonObject {
   try {
-    return objectOf(parseAnswer(text) as Json);
+    return objectOf(parseAnswer(text));
   } catch {
     throw unusable('is not JSON', CORRECT_OR_IGNORE);
   }
