@@ -14,7 +14,7 @@ export const run = {
   // jest has one limit for all projects. It catches tests that hang and measures nothing: the slowest tests start everything.
   testTimeout: 600_000,
   // More than processors, since tests wait for servers and browsers most of their time.
-  maxWorkers: 3,
+  maxWorkers: 4,
   testSequencer: '<rootDir>/test/support/jest/sequencer.cjs',
 };
 

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { Browser, Page } from 'playwright-core';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { ApprovalsUnderTest } from '../support/approvals.ts';
 import { launchBrowser } from '../support/chromium.ts';
 import { aUser, directoryText } from '../support/directory.ts';
@@ -42,11 +42,15 @@ describe('a refused form', () => {
 
   const open = (template: keyof typeof templates) => service.open({ claims: { template } });
   type Opened = Awaited<ReturnType<typeof open>>;
+  const signedIn = new Map<string, BrowserContext>();
+  /** In a tab of their own. They sign in for the first one. */
   async function look(name: string, { id }: Opened): Promise<Page> {
-    const page = await (await browser.newContext()).newPage();
+    const context = signedIn.get(name) ?? (await browser.newContext());
+    const page = await context.newPage();
     page.setDefaultTimeout(60_000);
     await page.goto(`${service.url}/requests/${id}`);
-    await page.locator(`button[value="${name}"]`).click();
+    if (!signedIn.has(name)) await page.locator(`button[value="${name}"]`).click();
+    signedIn.set(name, context);
     await page.waitForURL(`**/requests/${id}`);
     return page;
   }

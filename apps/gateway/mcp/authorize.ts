@@ -85,7 +85,7 @@ export function createMethodGate(deps: {
   return async (asked, auth) => {
     const messages: readonly unknown[] = Array.isArray(asked) ? asked : [asked];
     for (const message of messages) {
-      const { id, method, params } = objectOf((message ?? null));
+      const { id, method, params } = objectOf(message ?? null);
       // Anything else is not a request: the protocol layer refuses it.
       if (typeof method !== 'string' || (typeof id !== 'string' && typeof id !== 'number') || passes(method)) continue;
       const sender = { caller: callerOf(auth), claims: claimsOf(auth) };
