@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import express, { type Express, type RequestHandler, Router } from 'express';
 import type { Logger } from 'pino';
-import { CountersignError, isDatabaseAway, isSealingKeyMissing } from '../../workflows/domain/errors.ts';
+import { isDatabaseAway, isSealingKeyMissing } from '../../workflows/domain/errors.ts';
 import { packagePath } from '../shared/config/files.ts';
 import { healthRouter, type Problems } from '../shared/http/health.ts';
 import { pageHeaders } from '../shared/http/page-headers.ts';
@@ -60,11 +60,7 @@ function refusalOf(error: unknown, log: Logger): Refusal {
       'The log names the key. Try again when an operator has added it to COUNTERSIGN_RECORD_SEALING_KEYS.';
     return new Refusal(503, 'This record cannot be opened here', nextStep);
   }
-  const tryAgain = 'Try again in a few seconds.';
-  if (isDatabaseAway(error)) return new Refusal(503, 'The records cannot be read now', tryAgain);
-  if (error instanceof CountersignError && error.code === 'ERR_IDENTITY_PROVIDER_UNAVAILABLE') {
-    return new Refusal(503, 'The identity provider does not answer', tryAgain);
-  }
+  if (isDatabaseAway(error)) return new Refusal(503, 'The records cannot be read now', 'Try again in a few seconds.');
   const nextStep = 'Nothing was changed, and this says nothing about the record. Find the cause in the log.';
   return new Refusal(500, 'Something went wrong here', nextStep);
 }

@@ -1,6 +1,6 @@
 import type { ErrorRequestHandler, Request, RequestHandler } from 'express';
 import type { Logger } from 'pino';
-import { isDatabaseAway } from '../../../workflows/domain/errors.ts';
+import { CountersignError, isDatabaseAway } from '../../../workflows/domain/errors.ts';
 import { type BodyFault, bodyFaultOf, NOT_JSON } from '../http/faithful-json.ts';
 import { Refusal } from '../http/csrf.ts';
 import { Page, type SignedIn, renderPage, signedIn } from './layout.tsx';
@@ -39,7 +39,7 @@ interface Refusing {
 export function refusalHandler({ section, log, inWords = asRefusal, home }: Refusing): ErrorRequestHandler {
   return (error: unknown, request, response, next) => {
     if (response.headersSent) return next(error);
-    const refusal = error instanceof Refusal ? error : (unreadable(error) ?? inWords(error) ?? broken());
+    const refusal = error instanceof Refusal ? error : (common(error) ?? inWords(error) ?? broken());
     if (refusal.status === 503) response.set('Retry-After', String(RETRY_AFTER_SECONDS));
     if (refusal.status >= 500) log.error({ err: error }, 'a request could not be served');
     response.status(refusal.status);
@@ -53,9 +53,19 @@ export function refusalHandler({ section, log, inWords = asRefusal, home }: Refu
   };
 }
 
-function unreadable(error: unknown): Refusal | undefined {
-  if (!(error instanceof URIError)) return undefined;
-  return new Refusal(400, 'This address cannot be read', 'Check how it was copied: a % in it starts no valid escape.');
+/** The refusals that are the same on every site. */
+function common(error: unknown): Refusal | undefined {
+  if (error instanceof URIError) {
+    return new Refusal(
+      400,
+      'This address cannot be read',
+      'Check how it was copied: a % in it starts no valid escape.',
+    );
+  }
+  if (error instanceof CountersignError && error.code === 'ERR_IDENTITY_PROVIDER_UNAVAILABLE') {
+    return new Refusal(503, 'The identity provider does not answer', 'Try again in a few seconds.');
+  }
+  return undefined;
 }
 
 function asRefusal(error: unknown): Refusal | undefined {

@@ -160,4 +160,15 @@ describe("the check of a person's roles at the issuer", () => {
       expect(proof.split('.')[0]).toBe(Buffer.from('{"alg":"dir","enc":"A256GCM"}').toString('base64url'));
     }
   });
+
+  it('of a program is refused while the keys of the issuer cannot be read, and changes nothing', async () => {
+    const request = await service.open();
+    await service.token('alice');
+    await service.stopIssuer();
+    await service.restart();
+    const { status: code, headers, body } = await service.vote('alice', request, 'approve');
+    expect([code, headers.get('retry-after'), body.title]).toEqual([503, '5', 'The identity provider does not answer']);
+    await service.startIssuer();
+    expect((await service.vote('alice', request, 'approve')).status).toBe(200);
+  });
 });
