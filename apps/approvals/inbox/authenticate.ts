@@ -8,7 +8,8 @@ import type { Person, PersonOf } from '../../shared/auth/sign-in.ts';
 import { askToSignIn } from '../../shared/auth/sign-in-path.ts';
 import type { Directory } from '../../shared/directory/directory.ts';
 import { bearerTokenOf, challenge, demandScopes } from '../../shared/http/bearer.ts';
-import { Refusal } from '../../shared/http/csrf.ts';
+import { csrfTokenOf, Refusal } from '../../shared/http/csrf.ts';
+import { setSignedIn } from '../../shared/pages/layout.tsx';
 
 /** An approver or a supervising agent who reads and decides, and the channel they use. */
 export interface Voter extends Approver {
@@ -62,6 +63,7 @@ export function votersOnly({ personOf, verifyAccessToken, hasClient, people, sco
     const isProgram = request.get('Authorization') !== undefined;
     const person = isProgram ? undefined : await personOf(request);
     if (!isProgram && person === undefined) return askToSignIn(request, response, pageOf(request));
+    if (person !== undefined) setSignedIn(response, { name: person.name, csrfToken: csrfTokenOf(request) });
     const voter = person === undefined ? await byToken(request, response) : voterFor(person);
     refuseInactive(voter, people());
     response.locals['voter'] = voter;

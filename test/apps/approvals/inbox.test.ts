@@ -1,6 +1,7 @@
 // cspell:ignore nosniff
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { ApprovalsUnderTest } from '../../support/approvals.ts';
+import { csrfTokenIn } from '../../support/pages.ts';
 import { Browser } from '../../support/browser.ts';
 
 describe('inbox', () => {
@@ -182,7 +183,12 @@ describe('inbox', () => {
       const request = await service.open();
       const olivia = await service.signIn('olivia');
       const page = await olivia.go(`/requests/${request.id}`);
-      expect([page.status, await page.text()]).toEqual([403, expect.stringContaining('does not have the role')]);
+      const text = await page.text();
+      expect([page.status, text]).toEqual([403, expect.stringContaining('does not have the role')]);
+      // As the page advises: sign in as another person.
+      const out = await olivia.go('/sign-out', { csrfToken: csrfTokenIn(text) });
+      expect(out.status).toBe(200);
+      expect((await olivia.go(`/requests/${request.id}`)).headers.get('location')).toMatch(/^\/sign-in/);
     });
 
     it('sets a cookie that scripts cannot read and other sites cannot send', async () => {
