@@ -2,6 +2,7 @@
 // processes of the command for up to ten seconds (SIGSTOP, SIGCONT), servers that left its process group included. Linux only.
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { processesWith } from './support/run-folder.mjs';
@@ -13,7 +14,7 @@ const HELP = `Runs a command and stops all processes of it for up to ten seconds
 
 The exit code is that of the command.
 `;
-/** This variable is in the environment of every process of the command. */
+/** This variable is in the environment of the processes of the command, except where a program writes over its own. */
 const MARK = 'COUNTERSIGN_STANDSTILLS';
 
 const end = process.argv.findIndex((argument, index) => index > 1 && isCommand(argument, process.argv[index - 1]));
@@ -48,7 +49,7 @@ async function run([program, ...args]) {
   for (;;) {
     await Promise.race([ended, pause(Math.random() * 2_000 * Number(values.every))]);
     if (!isRunning) break;
-    const stopped = processesWith(`${MARK}=${mark}`).filter((pid) => signal(pid, 'SIGSTOP'));
+    const stopped = withDescendants(processesWith(`${MARK}=${mark}`)).filter((pid) => signal(pid, 'SIGSTOP'));
     await pause(Math.random() * 1_000 * Number(values.longest));
     for (const pid of stopped) signal(pid, 'SIGCONT');
     times += 1;
@@ -56,6 +57,27 @@ async function run([program, ...args]) {
   console.error(`The command stood still ${times} times.`);
   const code = await ended;
   return typeof code === 'number' ? code : 1;
+}
+
+/** Postgres and Temporal have an environment of their own, but not another parent. */
+function withDescendants(pids) {
+  const childrenOf = new Map();
+  for (const name of readdirSync('/proc').filter((entry) => /^\d+$/.test(entry))) {
+    const parent = parentOf(name);
+    childrenOf.set(parent, [...(childrenOf.get(parent) ?? []), Number(name)]);
+  }
+  const all = new Set(pids);
+  for (const pid of all) for (const child of childrenOf.get(pid) ?? []) all.add(child);
+  return [...all];
+}
+
+function parentOf(pid) {
+  try {
+    // The name before it is in brackets, and may contain anything.
+    return Number(readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ')[1]);
+  } catch {
+    return undefined;
+  }
 }
 
 function signal(pid, name) {
