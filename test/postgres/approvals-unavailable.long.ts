@@ -14,7 +14,8 @@ let page: Browser;
 let request: Awaited<ReturnType<typeof service.open>>;
 
 beforeAll(async () => {
-  await service.start();
+  // These are tests of the limits on waiting for a connection.
+  await service.start({}, 1);
   databaseUrl = await postgres.start();
   service.database = { ...service.database, url: databaseUrl };
   await service.restart();

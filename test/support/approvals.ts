@@ -78,10 +78,10 @@ export class ApprovalsUnderTest {
     return this.#keys.secrets;
   }
 
-  async start(raw: Parameters<typeof testConfig>[1] = {}): Promise<void> {
+  async start(raw: Parameters<typeof testConfig>[1] = {}, timeLimitFactor?: number): Promise<void> {
     const at = { baseDir: this.#folder, stateDir: this.#folder };
     this.#keys = await loadDevelopmentSecrets(this.#folder);
-    this.config = await testConfig(at, raw);
+    this.config = await testConfig(at, raw, timeLimitFactor);
     this.database = await createTestDatabase();
     await this.#startStrangers();
     await this.startIssuer();

@@ -29,8 +29,9 @@ export async function onFreePorts(): Promise<Record<Section, { port: number }>> 
 export async function testConfig(
   at: { baseDir: string; stateDir: string },
   raw: Record<string, Record<string, unknown>> & { mode?: never; timeLimitFactor?: never } = {},
+  timeLimitFactor = PATIENT_FACTOR,
 ): Promise<Config> {
   const ports = await onFreePorts();
   const sections = SECTIONS.map((section) => [section, { ...ports[section], ...raw[section] }]);
-  return parseConfig({ timeLimitFactor: PATIENT_FACTOR, ...raw, ...Object.fromEntries(sections) }, at);
+  return parseConfig({ timeLimitFactor, ...raw, ...Object.fromEntries(sections) }, at);
 }
