@@ -54,6 +54,7 @@ async function main(scale: number): Promise<void> {
   const proxy = await startBareProxy(progress);
   const ledger = await startLedger();
   const options = {
+    timeLimitFactor: 1,
     policies: POLICY,
     mcpServers: { everything: { url: everything.url }, ledger: { url: ledger.url } },
     // The product's own pauses apply here; the stack of the tests has shorter ones.

@@ -23,7 +23,7 @@ describe('kill -9 of separate parts', () => {
   let stack!: Stack;
   const { hold, approve, end, writes } = heldCalls(() => stack);
   beforeAll(async () => {
-    stack = await startStack({ parts: 'apart' });
+    stack = await startStack({ parts: 'apart', timeLimitFactor: 1 });
   });
   afterAll(() => stack?.stop());
 
@@ -60,7 +60,7 @@ describe('kill -9 of everything that one process started', () => {
   let stack!: Stack;
   const { hold, approve, end, writes } = heldCalls(() => stack);
   beforeAll(async () => {
-    stack = await startStack({ parts: 'together' });
+    stack = await startStack({ parts: 'together', timeLimitFactor: 1 });
   });
   afterAll(() => stack?.stop());
 

@@ -26,7 +26,7 @@ let stack!: Stack;
 /** Found once, because a search during a restart would start another server. */
 let sealed!: SealedDatabase;
 beforeAll(async () => {
-  stack = await startStack({ parts: 'apart', config: { gateway: { maxOpenPerCaller: 10_000 } } });
+  stack = await startStack({ parts: 'apart', timeLimitFactor: 1, config: { gateway: { maxOpenPerCaller: 10_000 } } });
   sealed = await sealedDatabase(stack);
 });
 afterAll(() => stack?.stop());

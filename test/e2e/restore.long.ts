@@ -18,7 +18,7 @@ describe('a database restored from a backup', () => {
   let stack!: Stack;
   const { hold, approve, end, writes } = heldCalls(() => stack);
   beforeAll(async () => {
-    stack = await startStack({ parts: 'apart' });
+    stack = await startStack({ parts: 'apart', timeLimitFactor: 1 });
   });
   afterAll(() => stack?.stop());
 

@@ -6,7 +6,7 @@ import { TEST_SEALS } from '../support/gated-calls.ts';
 import { OwnPostgres } from '../support/own-postgres.ts';
 import { withOperator } from '../support/postgres-faults.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { systemTime } from '../support/time.ts';
+import { ordinaryTime } from '../support/time.ts';
 
 const postgres = new OwnPostgres();
 let url: string;
@@ -15,7 +15,7 @@ let doors: readonly string[];
 
 beforeAll(async () => {
   url = await postgres.start();
-  const pool = createPool(url, { ...systemTime, applicationName: 'calls' });
+  const pool = createPool(url, { ...ordinaryTime, applicationName: 'calls' });
   audit = await startAuditApp({ url, pool, drop: () => pool.end() });
   const { taskId, opening, decisionId } = await audit.calls.end('executed');
   const list = await audit.json('/outcome-records');

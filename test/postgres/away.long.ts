@@ -10,7 +10,7 @@ import { OwnPostgres } from '../support/own-postgres.ts';
 import { everySoOften, setting, unreliable, withOperator } from '../support/postgres-faults.ts';
 import { inParallel, times } from '../support/regime.ts';
 import { patiently, waitFor } from '../support/wait-for.ts';
-import { systemTime } from '../support/time.ts';
+import { ordinaryTime } from '../support/time.ts';
 
 const AWAY = { code: 'ERR_DATABASE_UNAVAILABLE' };
 const AT_ONCE = 20;
@@ -23,7 +23,7 @@ beforeAll(async () => {
 });
 afterAll(() => postgres.stop());
 beforeEach(() => {
-  pool = createPool(url, { ...systemTime, applicationName: 'calls', durable: true });
+  pool = createPool(url, { ...ordinaryTime, applicationName: 'calls', durable: true });
 });
 afterEach(() => pool.end());
 
@@ -37,7 +37,7 @@ async function everyCallRunsOnce(count: number, calm: () => Promise<unknown>, ov
     await world.drive(call);
   }).finally(calm);
   for (const { path } of held) expect(world.ledger.get(path)).toBe(1);
-  const checks = createPool(url, { ...systemTime, applicationName: 'checks' });
+  const checks = createPool(url, { ...ordinaryTime, applicationName: 'checks' });
   try {
     const { rows } = await checks.query('SELECT DISTINCT state FROM gateway.gated_call WHERE id = ANY ($1)', [
       held.map(({ gatedCallId }) => gatedCallId),
@@ -130,7 +130,7 @@ describe('a server without a connection left', () => {
     const { open, view } = lives(pool);
     const { taskId } = await open();
     const taken: Client[] = [];
-    const fresh = createPool(url, { ...systemTime, applicationName: 'too late' });
+    const fresh = createPool(url, { ...ordinaryTime, applicationName: 'too late' });
     try {
       for (;;) {
         const client = new Client({ connectionString: url });
@@ -164,7 +164,7 @@ describe('a server without a connection left', () => {
   });
 
   it('more callers than connections wait their turn, within bounds', async () => {
-    const narrow = createPool(url, { ...systemTime, applicationName: 'narrow', max: 2 });
+    const narrow = createPool(url, { ...ordinaryTime, applicationName: 'narrow', max: 2 });
     try {
       const { open, view } = lives(narrow);
       const { taskId } = await open();
@@ -184,7 +184,7 @@ describe('a network', () => {
   const proxy = new NetProxy();
   let behind: Pool;
   beforeAll(async () => {
-    behind = createPool(await proxy.listen(url), { ...systemTime, applicationName: 'behind the proxy' });
+    behind = createPool(await proxy.listen(url), { ...ordinaryTime, applicationName: 'behind the proxy' });
   });
   afterAll(async () => {
     await behind.end();

@@ -10,7 +10,7 @@ import { withOperator } from '../support/postgres-faults.ts';
 import { times } from '../support/regime.ts';
 import { SmallDiskPostgres, whyNoSmallDisks } from '../support/small-disk-postgres.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { systemTime } from '../support/time.ts';
+import { ordinaryTime } from '../support/time.ts';
 
 const obstacle = whyNoSmallDisks();
 /** The test is skipped where it cannot run, and its name says why. */
@@ -23,8 +23,8 @@ beforeAll(async () => {
   if (obstacle !== undefined) return;
   postgres = new SmallDiskPostgres();
   await postgres.start();
-  pool = createPool(postgres.url, { ...systemTime, applicationName: 'calls', durable: true });
-  checks = createPool(postgres.url, { ...systemTime, applicationName: 'checks' });
+  pool = createPool(postgres.url, { ...ordinaryTime, applicationName: 'calls', durable: true });
+  checks = createPool(postgres.url, { ...ordinaryTime, applicationName: 'checks' });
 });
 afterAll(async () => {
   await pool?.end();
@@ -57,6 +57,7 @@ onSmallDisk(
       mayAnswer = resolve;
     });
     const world = lives(pool, {
+      time: ordinaryTime,
       // The time that a server needs to recover from a full disk does not matter here.
       executionTimeoutMs: 600_000,
       atTheTool: async () => {
@@ -92,7 +93,7 @@ onSmallDisk(
 onSmallDisk(
   'a write-ahead log without room ends the server; confirmed data is there when it is back, and calls go on',
   async () => {
-    const world = lives(pool);
+    const world = lives(pool, { time: ordinaryTime });
     const held = await world.open();
     await postgres.fill('log');
     const opening = world.open();
@@ -104,7 +105,7 @@ onSmallDisk(
       },
       { timeoutMs: 60_000 },
     );
-    await postgres.makeRoom();
+    await postgres.makeRoomAndRestart();
     const calls = [held, await opening];
     for (const call of calls) {
       await world.drive(call);

@@ -7,7 +7,7 @@ import { anApprover, aStage, newAccessRequest, newVote } from '../support/access
 import { ApprovalsUnderTest } from '../support/approvals.ts';
 import { NetProxy } from '../support/net-proxy.ts';
 import { inParallel, times } from '../support/regime.ts';
-import { systemTime } from '../support/time.ts';
+import { ordinaryTime } from '../support/time.ts';
 
 const service = new ApprovalsUnderTest();
 const proxy = new NetProxy();
@@ -15,7 +15,7 @@ let pool: Pool;
 let store: ReturnType<typeof createAccessRequestStore>;
 beforeAll(async () => {
   await service.start();
-  pool = createPool(await proxy.listen(service.database.url), { ...systemTime, applicationName: 'behind the proxy' });
+  pool = createPool(await proxy.listen(service.database.url), { ...ordinaryTime, applicationName: 'behind the proxy' });
   store = createAccessRequestStore(pool);
 });
 afterAll(async () => {

@@ -33,6 +33,7 @@ export async function install() {
   const stages = [{ name: 'two', approvers: { people: ['alice', 'bob'] }, quorum: 2 }];
   const stack = await startStack({
     parts: 'apart',
+    timeLimitFactor: 1,
     config: {
       approvals: {
         templates: { operator_approval: { stages }, second_signature: { stages } },

@@ -58,6 +58,7 @@ export async function runScale({ calls, approved, onProgress }: ScaleOptions): P
   onProgress('starting the product, as `npm start` does');
   const stack = await startStack({
     parts: 'together',
+    timeLimitFactor: 1,
     config: {
       // The product's own limits and pauses; the stack of the tests has others.
       gateway: { maxOpenPerCaller: calls + 1, executionTimeoutSeconds: 60 },

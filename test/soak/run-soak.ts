@@ -42,6 +42,7 @@ export async function runSoak(options: SoakOptions): Promise<SoakFigures> {
   options.onProgress('starting the product, each part a process, as in production');
   const stack = await startStack({
     parts: 'apart',
+    timeLimitFactor: 1,
     environments: { gateway: OBSERVABLE, worker: OBSERVABLE },
     config: {
       gateway: { maxOpenPerCaller: 10_000, executionTimeoutSeconds: 60 },

@@ -21,6 +21,7 @@ import { NEVER_RESTORED } from './never-restored.ts';
 import { NO_FORMS } from './no-forms.ts';
 import { arrivalOf } from './arrivals.ts';
 import { TEST_SEALS, anApproval, anOpening, CALLER } from './gated-calls.ts';
+import type { Timing } from '../../apps/shared/limits.ts';
 import { systemTime } from './time.ts';
 import { toTheClaim } from './to-the-claim.ts';
 
@@ -35,6 +36,8 @@ export interface LifeOptions {
   readonly approvals?: number;
   /** Runs while a call is at the tool. */
   readonly atTheTool?: () => Promise<void>;
+  /** `ordinaryTime` for tests of a limit. */
+  readonly time?: Timing;
 }
 
 /**
@@ -43,15 +46,16 @@ export interface LifeOptions {
  * steps are repeated for as long as they fail, the invocation is tried once, and its outcome is read from the database.
  */
 export function lives(pool: Pool, options: LifeOptions = {}) {
+  const { time = systemTime } = options;
   const calls = createGatedCallStore(pool, {
-    ...systemTime,
+    ...time,
     seals: TEST_SEALS,
     requestTtlMs: options.requestTtlMs ?? HOUR_MS,
     firstPollMs: HOUR_MS,
     retentionMs: HOUR_MS,
     maxOpenPerCaller: 100_000,
   });
-  const store = createLifecycleStore(pool, { ...systemTime, seals: TEST_SEALS, retentionMs: HOUR_MS });
+  const store = createLifecycleStore(pool, { ...time, seals: TEST_SEALS, retentionMs: HOUR_MS });
   const requests = new Map<string, AccessRequestHandle>();
   /** The number of calls of the tool for each path. */
   const ledger = new Map<string, number>();
@@ -74,9 +78,9 @@ export function lives(pool: Pool, options: LifeOptions = {}) {
     stated: async () => undefined,
     cancel: async () => undefined,
   };
-  const ensureSubmitted = createEnsureSubmitted({ ...systemTime, store, accessRequests });
+  const ensureSubmitted = createEnsureSubmitted({ ...time, store, accessRequests });
   const activities = createActivities({
-    ...systemTime,
+    ...time,
     store,
     accessRequests,
     ensureSubmitted,

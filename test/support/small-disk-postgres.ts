@@ -1,6 +1,5 @@
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, existsSync, mkdirSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client } from 'pg';
 import { readEnvironment } from '../../apps/shared/config/env.ts';
@@ -9,6 +8,7 @@ import { findPostgresBinaries } from '../../apps/shared/embedded/postgres-binari
 import { freePort } from '../../apps/shared/embedded/process-tools.ts';
 import { withOperator } from './postgres-faults.ts';
 import { waitFor } from './wait-for.ts';
+import { ownFolder } from './test-run.ts';
 import { ORDINARY_LIMITS } from './time.ts';
 
 const MEGABYTES = 80;
@@ -30,6 +30,7 @@ exec unshare --user --map-user=65534 --map-group=65534 -- sh -c '
     while kill -0 $server 2>/dev/null; do
       if [ -e "$4/stop" ]; then kill -INT $server; fi
       if [ -e "$4/make-room" ]; then rm -f "$1/data/filler" "$1/log/filler" "$4/make-room"; fi
+      if [ -e "$4/restart" ]; then rm -f "$4/restart"; kill -QUIT $server; fi
       sleep 0.05
     done
     sleep 0.2
@@ -47,7 +48,7 @@ export function whyNoSmallDisks(): string | undefined {
 
 /** A migrated PostgreSQL server whose two disks can be filled: one for the data, one for the write-ahead log. */
 export class SmallDiskPostgres {
-  readonly folder = mkdtempSync(join(tmpdir(), 'countersign-small-disk-'));
+  readonly folder = ownFolder('countersign-small-disk-');
   readonly #disks = join(this.folder, 'disks');
   readonly #shared = join(this.folder, 'shared');
   #child: ChildProcess | undefined;
@@ -99,10 +100,21 @@ export class SmallDiskPostgres {
 
   /** Frees the disk, whether or not the server runs. */
   async makeRoom(): Promise<void> {
-    const order = join(this.#shared, 'make-room');
+    await this.#order('make-room');
+    await this.answers();
+  }
+
+  /** As an operator does: a server whose recovery met the full disk stays up and serves no connection. */
+  async makeRoomAndRestart(): Promise<void> {
+    await this.#order('make-room');
+    await this.#order('restart');
+    await this.answers();
+  }
+
+  async #order(name: string): Promise<void> {
+    const order = join(this.#shared, name);
     writeFileSync(order, '');
     await waitFor(() => !existsSync(order));
-    await this.answers();
   }
 
   get log(): string {
