@@ -85,7 +85,8 @@ export async function startGround(): Promise<Ground> {
     { baseDir: folder, stateDir: folder },
     {
       pdp: { policies: DEFAULT_POLICIES },
-      approvals: { bulk: {} },
+      // A forgery that the limit holds back proves nothing.
+      approvals: { bulk: {}, maxRequestsPerSecond: 100_000 },
     },
   );
   const database = await createTestDatabase();
