@@ -105,7 +105,8 @@ export class ControlsUnderTest {
     const { source, isOfFrame, content } = control;
     const isLink = content?.startsWith('<') === false;
     if (this.#options.everywhere && (staysHere(control) || !(isOfFrame || isLink))) return true;
-    const key = isOfFrame && !isLink ? source : `${source} ${content ?? ''}`;
+    const isOnce = isOfFrame && !isLink && !this.#options.everywhere;
+    const key = isOnce ? source : `${source} ${content ?? ''}`;
     const isNew = !this.#pressedBefore.has(key);
     this.#pressedBefore.add(key);
     return isNew;
