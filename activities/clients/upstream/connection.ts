@@ -48,7 +48,7 @@ export class UpstreamConnection {
     this.#deps = deps;
     this.credentials = 'url' in server ? createCredentials(server, limits) : NO_CREDENTIALS;
     this.#tools = createList(TOOLS, clock);
-    const stillAway = (err: unknown) => log.debug({ err }, 'it is still unreachable');
+    const stillAway = (err: unknown) => log.debug({ err }, 'the upstream is still unreachable');
     this.#attempts = scheduleAttempts(() => this.connect().catch(stillAway), clock);
     const handOn = (what: Changed) => gatherChanges(async () => onChanged(what), clock);
     const notRead = (err: unknown) => log.warn({ err }, 'a changed list of tools cannot be read');
