@@ -33,7 +33,7 @@ export default {
         path: '^(apps|workflows)/',
         pathNot: [
           '^workflows/(domain/|activity-ports[.]ts$)',
-          '^apps/shared/(log-scope|clock|limits|crypto|database/function-call)[.]ts$',
+          '^apps/shared/(log-scope|clock|limits|crypto|database/(function-call|query))[.]ts$',
         ],
       },
     },

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg';
+import { query } from '../../apps/shared/database/query.ts';
 import { canonicalJson, type JsonObject } from '../../workflows/domain/canonical-json.ts';
 import {
   isAsAccepted,
@@ -7,7 +8,6 @@ import {
   type AcceptedDescription,
   type DescribedName,
 } from '../../workflows/domain/tools/accepted-descriptions.ts';
-import { query } from './query.ts';
 
 const COLUMNS = 'kind, name, upstream, upstream_name AS "upstreamName", digest';
 const ALL = `SELECT ${COLUMNS}, definition FROM gateway.accepted_description ORDER BY kind, name`;

@@ -1,6 +1,7 @@
 import type { Pool } from 'pg';
+import { query } from '../../apps/shared/database/query.ts';
 import type { OpenCall } from '../../workflows/domain/ports.ts';
-import { callFunction, query, WITHOUT_FLUSH } from './query.ts';
+import { callFunction, WITHOUT_FLUSH } from './query.ts';
 
 // now() is fixed for a statement, so an index can be searched for it.
 const DUE = 'SELECT id FROM gateway.gated_call WHERE due_at <= now() ORDER BY due_at, id LIMIT $1 OFFSET $2';

@@ -1,11 +1,12 @@
 import type { Pool } from 'pg';
+import { query } from '../../apps/shared/database/query.ts';
 import { CountersignError } from '../../workflows/domain/errors.ts';
 import type { EndReason, GatedCallState } from '../../workflows/domain/gated-call/gated-call.ts';
 import type { Seals } from '../../workflows/domain/gated-call/sealing.ts';
 import type { GatedCalls, GatedCallView, RecentRequest } from '../../workflows/domain/ports.ts';
 import { ownerKey, type Principal } from '../../workflows/domain/principal.ts';
 import { findOpen, type GatedCallOptions, open, requestRefOf, taskIdOf } from './opening.ts';
-import { callFunction, expire, query } from './query.ts';
+import { callFunction, expire } from './query.ts';
 import { answerQuestions, openQuestion, type SealedQuestion } from './questions.ts';
 
 /** Gated calls in Postgres, as the gateway needs them. */

@@ -1,8 +1,9 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import type { Pool } from 'pg';
+import { query } from '../../apps/shared/database/query.ts';
 import { CountersignError, isSealBroken, isSealingKeyMissing } from '../../workflows/domain/errors.ts';
 import type { Seals, WrappedKeys } from '../../workflows/domain/gated-call/sealing.ts';
-import { callFunction, query } from './query.ts';
+import { callFunction } from './query.ts';
 
 /** A key of the configuration. `k`: 32 bytes, base64url. @see RFC 7518, section 6.4 */
 export interface SealingKey {

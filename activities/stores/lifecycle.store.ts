@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
+import { query } from '../../apps/shared/database/query.ts';
 import { addToLogScope } from '../../apps/shared/log-scope.ts';
 import type { RecordedStatement } from '../../workflows/domain/access-request/statement.ts';
 import type { Approval, Decision } from '../../workflows/domain/authzen/evaluation.ts';
@@ -12,7 +13,7 @@ import type {
 } from '../../workflows/domain/gated-call/submission.ts';
 import type { GatedCallView } from '../../workflows/domain/ports.ts';
 import { type TaskRow, taskViewOf } from './gated-call.store.ts';
-import { callFunction, expire, query, queryOne, sealsOf, type StepContext, WITHOUT_FLUSH } from './query.ts';
+import { callFunction, expire, queryOne, sealsOf, type StepContext, WITHOUT_FLUSH } from './query.ts';
 import { inputSteps, type PresentGeneration } from './questions.ts';
 import { type CallProgress, loadCall, loadProgress, type StoredCall } from './stored-call.ts';
 

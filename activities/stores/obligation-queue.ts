@@ -1,7 +1,8 @@
 import type { Pool } from 'pg';
+import { query } from '../../apps/shared/database/query.ts';
 import type { ObligationMessage } from '../../workflows/domain/authzen/obligation.ts';
 import type { Seals } from '../../workflows/domain/gated-call/sealing.ts';
-import { callFunction, query } from './query.ts';
+import { callFunction } from './query.ts';
 
 const COLUMN = 'obligation.sealed_message';
 

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
+import { query } from '../../apps/shared/database/query.ts';
 import { functionCall } from '../../apps/shared/database/function-call.ts';
 import type { Timing } from '../../apps/shared/limits.ts';
 import { newTrace } from '../../apps/shared/log-scope.ts';
@@ -8,7 +9,7 @@ import type { CallBinding } from '../../workflows/domain/gated-call/call-binding
 import type { Opened, Opening } from '../../workflows/domain/ports.ts';
 import { ownerKey, subjectKey, type TaskOwner } from '../../workflows/domain/principal.ts';
 import type { Seals } from '../../workflows/domain/gated-call/sealing.ts';
-import { persist, query, queryOne } from './query.ts';
+import { persist, queryOne } from './query.ts';
 
 /** Durations in milliseconds, the limit in calls. */
 export interface GatedCallOptions extends Timing {

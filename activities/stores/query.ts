@@ -1,27 +1,11 @@
 import type { Pool, QueryResultRow } from 'pg';
 import type { Clock } from '../../apps/shared/clock.ts';
 import { functionCall } from '../../apps/shared/database/function-call.ts';
-import { asUnavailable, isDatabaseAway } from '../../workflows/domain/errors.ts';
+import { query } from '../../apps/shared/database/query.ts';
+import { isDatabaseAway } from '../../workflows/domain/errors.ts';
 import { pauseMs } from '../../workflows/domain/gated-call/deadlines.ts';
 import type { GatedCallState } from '../../workflows/domain/gated-call/gated-call.ts';
 import type { CallSeals, Seals } from '../../workflows/domain/gated-call/sealing.ts';
-
-/**
- * Runs one prepared statement and answers its rows. Trouble that passes becomes `ERR_DATABASE_UNAVAILABLE`, never an
- * answer about the call: a timeout is not a lost claim. Whether the statement was committed is then not known.
- */
-export async function query<Row extends QueryResultRow>(
-  pool: Pool,
-  name: string,
-  text: string,
-  values: unknown[] = [],
-): Promise<Row[]> {
-  try {
-    return (await pool.query<Row>({ name, text, values })).rows;
-  } catch (error) {
-    throw asUnavailable(error);
-  }
-}
 
 /** Like `query`, for statements that give exactly one row. */
 export async function queryOne<Row extends QueryResultRow>(...statement: Parameters<typeof query>): Promise<Row> {

@@ -1,10 +1,11 @@
+import { query } from '../../apps/shared/database/query.ts';
 import type { JsonObject } from '../../workflows/domain/canonical-json.ts';
 import type { GatedCallState } from '../../workflows/domain/gated-call/gated-call.ts';
 import type { CallSeals } from '../../workflows/domain/gated-call/sealing.ts';
 import type { TaskAnswer, TaskQuestion } from '../../workflows/domain/ports.ts';
 import type { RequestForm } from '../../workflows/domain/submission-input/request-form.ts';
 import { broken } from './key-ring.ts';
-import { callFunction, query, sealsOf, type StepContext } from './query.ts';
+import { callFunction, sealsOf, type StepContext } from './query.ts';
 import type { StoredCall } from './stored-call.ts';
 
 /** A question as the database hands it out. */
