@@ -37,7 +37,7 @@ export function withoutForged<T>(value: T): T {
     if (name === 'structuredContent') return [[name, member]];
     // Clients ignore metadata that is not an object.
     if (name !== '_meta' || typeof member !== 'object') return [[name, withoutForged(member)]];
-    const meta = withoutReserved(objectOf(member as Json));
+    const meta = withoutReserved(objectOf(member));
     return meta === undefined ? [] : [[name, meta]];
   });
   return Object.fromEntries(members) as T;
