@@ -1,5 +1,5 @@
 import { ProtocolError, type CallToolResult, type Result } from '@modelcontextprotocol/server';
-import { type Json, type JsonObject, objectOf } from '../../../workflows/domain/canonical-json.ts';
+import { type JsonObject, objectOf } from '../../../workflows/domain/canonical-json.ts';
 import type { UpstreamAnswer, UpstreamRound, UpstreamTask } from '../../../workflows/domain/upstream-ports.ts';
 import {
   INTERNAL_ERROR,
