@@ -2,7 +2,16 @@ import { spawn } from 'node:child_process';
 import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
 
-const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
+/** The headless shell comes first: it draws the same pages without a window, and takes half the processor time. */
+const NAMES = [
+  'chromium-headless-shell',
+  'chrome-headless-shell',
+  'chromium',
+  'chromium-browser',
+  'google-chrome',
+  'google-chrome-stable',
+];
+const DEBIAN_PACKAGE = 'chromium-headless-shell';
 const DOWNLOAD_LIMIT_MS = 180_000;
 const APT_LIMIT_MS = 420_000;
 
@@ -16,10 +25,9 @@ export const HOW_TO_INSTALL =
  */
 export async function findChromium() {
   if (process.env.CHROMIUM_PATH) return process.env.CHROMIUM_PATH;
-  for (const folder of (process.env.PATH ?? '').split(delimiter)) {
-    const found = NAMES.map((name) => join(folder, name)).find(isProgram);
-    if (found !== undefined) return found;
-  }
+  const folders = (process.env.PATH ?? '').split(delimiter);
+  const found = NAMES.flatMap((name) => folders.map((folder) => join(folder, name))).find(isProgram);
+  if (found !== undefined) return found;
   // Imported late: in a bare clone no package is installed yet when this file is loaded.
   const { chromium } = await import('playwright-core');
   const downloaded = chromium.executablePath();
@@ -41,8 +49,8 @@ export async function obtainChromium(say) {
   );
   const downloaded = await findChromium();
   if (downloaded !== undefined || process.getuid?.() !== 0) return downloaded;
-  say("installing Debian's chromium with apt-get (at most 7 minutes)");
-  const install = ['install', '-y', '--no-install-recommends', 'chromium'];
+  say(`installing Debian's ${DEBIAN_PACKAGE} with apt-get (at most 7 minutes)`);
+  const install = ['install', '-y', '--no-install-recommends', DEBIAN_PACKAGE];
   if (!(await run('apt-get', install, APT_LIMIT_MS)) && (await run('apt-get', ['update'], APT_LIMIT_MS))) {
     await run('apt-get', install, APT_LIMIT_MS);
   }

@@ -44,12 +44,12 @@ export interface ControlsOptions {
   readonly pool: Pool;
   readonly texts: Texts;
   readonly javaScriptEnabled: boolean;
-  /** Presses a control on each page that has it. Otherwise it presses one control once for each content of its form. */
+  /** Presses a control on each page that has it. Otherwise it presses it on the first page that has it. */
   readonly everywhere: boolean;
 }
 
 /**
- * Presses every control of a page, each time in a fresh state, and throws for a control without its own effect, with a
+ * Presses the controls of a page, each time in a fresh state, and throws for a control without its own effect, with a
  * failure, or without focus.
  */
 export class ControlsUnderTest {
@@ -98,15 +98,14 @@ export class ControlsUnderTest {
   }
 
   /**
-   * Whether the control has an effect of its own here. The frame of all pages and a link to the same place have the same
-   * effect on each page; so has a form with the same content, unless each page is looked at.
+   * Whether the control is to be pressed here: once for its place in the sources, or else on each page. The frame of all
+   * pages and a link to the same place have the same effect on each page.
    */
   #isNew(control: Control): boolean {
     const { source, isOfFrame, content } = control;
     const isLink = content?.startsWith('<') === false;
     if (this.#options.everywhere && (staysHere(control) || !(isOfFrame || isLink))) return true;
-    const isOnce = isOfFrame && !isLink && !this.#options.everywhere;
-    const key = isOnce ? source : `${source} ${content ?? ''}`;
+    const key = this.#options.everywhere ? `${source} ${content ?? ''}` : source;
     const isNew = !this.#pressedBefore.has(key);
     this.#pressedBefore.add(key);
     return isNew;
