@@ -7,6 +7,7 @@ import { endRun, makeRunFolder, RUN_FOLDER } from './support/run-folder.mjs';
 
 const NODE_OPTIONS = [
   '--enable-source-maps',
+  '--max-semi-space-size=64',
   '--disable-warning=ExperimentalWarning',
   '--import',
   './test/support/typescript.mjs',

@@ -62,13 +62,10 @@ interface Alarm {
   readonly gatedCall?: string;
 }
 
-let bundled: Promise<WorkflowBundle> | undefined;
-
 export async function startEngine(options: EngineOptions): Promise<Engine> {
   installRuntime(pino({ enabled: false }));
   const alarms: Alarm[] = [];
   const log = pino({ level: 'error' }, { write: (line: string) => void alarms.push(JSON.parse(line) as Alarm) });
-  bundled ??= bundleWorkflows();
   const db = await createTestDatabase({ max: 20 });
   const world = createEngineWorld(db, options.world);
   const taskQueue = `engine-${randomUUID()}`;
@@ -163,7 +160,7 @@ async function startWorker(of: {
   const worker = await Worker.create({
     connection,
     taskQueue: of.taskQueue,
-    workflowBundle: of.bundle ?? (await (bundled ??= bundleWorkflows())),
+    workflowBundle: of.bundle ?? (await bundleWorkflows()),
     activities: of.world.activities,
     shutdownGraceTime: '2 seconds',
     maxCachedWorkflows: of.maxCachedWorkflows ?? 500,

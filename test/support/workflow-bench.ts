@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
+import { activityInfo } from '@temporalio/activity';
 import { Client, Connection, type WorkflowClientInterceptor, type WorkflowHandle } from '@temporalio/client';
-import { NativeConnection, Worker, type WorkflowBundle } from '@temporalio/worker';
+import { NativeConnection, Worker } from '@temporalio/worker';
 import pino from 'pino';
 import { createGatedCallWorkflows } from '../../apps/shared/temporal/gated-call-workflows.ts';
 import { bundleWorkflows } from '../../apps/shared/temporal/bundle.ts';
@@ -56,6 +57,22 @@ export interface Run {
   handle(): ReturnType<Client['workflow']['getHandle']>;
 }
 
+/** Activities that do what is scripted for the workflow that runs them: one worker serves the workflows of all tests. */
+function byWorkflow(scripts: ReadonlyMap<string, ActivityPorts>): ActivityPorts {
+  const scriptNow = (): ActivityPorts => {
+    const id = activityInfo().workflowExecution?.workflowId ?? '';
+    const script = scripts.get(id);
+    if (script === undefined) throw new Error(`no activities are scripted for ${id}`);
+    return script;
+  };
+  return {
+    readResolution: (...input) => scriptNow().readResolution(...input),
+    decideAndClaim: (...input) => scriptNow().decideAndClaim(...input),
+    invokeTool: (...input) => scriptNow().invokeTool(...input),
+    settle: (...input) => scriptNow().settle(...input),
+  };
+}
+
 /** The product's workflow beside scripted steps, on a real server. */
 export async function startWorkflowBench() {
   installRuntime(pino({ enabled: false }));
@@ -65,29 +82,32 @@ export async function startWorkflowBench() {
     connection: await Connection.connect({ address }),
     interceptors: { workflow: [UNHURRIED] },
   });
-  const bundle: WorkflowBundle = await bundleWorkflows();
+  const taskQueue = randomUUID();
+  const scripts = new Map<string, ActivityPorts>();
+  const worker = await Worker.create({
+    ...{ connection: native, taskQueue, workflowBundle: await bundleWorkflows(), activities: byWorkflow(scripts) },
+    ...TURN_LIMIT,
+  });
+  const ran = worker.run();
+  const workflows = createGatedCallWorkflows(client, { ...systemTime, taskQueue });
   return {
     client,
-    /** Runs `use` beside a worker with these activities, on its own task queue. */
+    /** Runs `use` beside a worker that takes the steps of this call with these activities. */
     async beside<T>(activities: ActivityPorts, use: (run: Run) => Promise<T>): Promise<T> {
-      const taskQueue = randomUUID();
-      const worker = await Worker.create({
-        ...{ connection: native, taskQueue, workflowBundle: bundle, activities },
-        ...TURN_LIMIT,
-      });
       const gatedCallId = randomUUID();
-      const workflows = createGatedCallWorkflows(client, { ...systemTime, taskQueue });
-      return worker.runUntil(() =>
-        use({
-          start: async (pending) => void (await workflows.start(gatedCallId, pending)),
-          signal: async () => void (await workflows.signal(gatedCallId)),
-          details: () => currentDetails(client.workflow.getHandle(gatedCallWorkflowId(gatedCallId))),
-          result: () => client.workflow.getHandle(gatedCallWorkflowId(gatedCallId)).result(),
-          handle: () => client.workflow.getHandle(gatedCallWorkflowId(gatedCallId)),
-        }),
-      );
+      scripts.set(gatedCallWorkflowId(gatedCallId), activities);
+      const handle = () => client.workflow.getHandle(gatedCallWorkflowId(gatedCallId));
+      return use({
+        start: async (pending) => void (await workflows.start(gatedCallId, pending)),
+        signal: async () => void (await workflows.signal(gatedCallId)),
+        details: () => currentDetails(handle()),
+        result: () => handle().result(),
+        handle,
+      });
     },
     async stop() {
+      worker.shutdown();
+      await ran;
       await client.connection.close();
       await native.close();
     },

@@ -6,15 +6,17 @@ import { isEntryScript } from '../lifecycle.ts';
 
 const here = fileURLToPath(import.meta.url);
 
-/** Bundles the workflows of this tree: sources in development and tests, compiled files in a build. */
-export async function bundleWorkflows(): Promise<WorkflowBundle> {
+let bundled: Promise<WorkflowBundle> | undefined;
+
+/** Bundles the workflows of this tree, once per process: sources in development and tests, compiled files in a build. */
+export function bundleWorkflows(): Promise<WorkflowBundle> {
   const pathOf = (name: string) =>
     fileURLToPath(new URL(`../../../workflows/${name}${extname(here)}`, import.meta.url));
-  return bundleWorkflowCode({
+  return (bundled ??= bundleWorkflowCode({
     workflowsPath: pathOf('index'),
     payloadConverterPath: pathOf('payload-converter'),
     logger: new DefaultLogger('WARN'),
-  });
+  }));
 }
 
 /** A build stores the bundle here, so that a start need not make it. */
