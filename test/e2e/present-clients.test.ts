@@ -157,16 +157,26 @@ describe('the official tasks client', () => {
     expect([writes(path), existsSync(path)]).toEqual([0, false]);
   });
 
-  it('answers a form first, and then gets the task', async () => {
+  it('answers a form first, whose content the approver is shown, but neither the tool nor the record', async () => {
     const path = newPath();
     const { execution } = await callAndListen(makeFolder(path));
     expect(forms).toMatchObject([
       { kind: 'elicitation', params: { requestedSchema: { required: ['justification'] } } },
     ]);
     const settled = execution.settle();
+    const [request] = await stack.openRequests(1);
+    const answer = await fetch(`${stack.config.urls.approvals}/requests/${request?.id}`, {
+      headers: { authorization: `Bearer ${await stack.token('alice', 'approvals')}`, accept: 'application/json' },
+    });
+    const { arguments: args } = makeFolder(path);
+    expect(await answer.json()).toMatchObject({
+      request: { arguments: args, requesterInput: { requester_input: { justification: WHY } } },
+    });
     await approveTheOne();
     expect((await settled).outcome).toMatchObject({ status: 'completed', result: { isError: false } });
     expect(existsSync(path)).toBe(true);
+    expect(stack.upstreamCalls().at(-1)?.arguments).toEqual(args);
+    expect(JSON.stringify(await stack.record(String(execution.handle.taskId)))).not.toContain(WHY);
   });
 
   it('hands a task to another process, which continues from the stored reference', async () => {
