@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { freePort } from '../../apps/shared/embedded/process-tools.ts';
@@ -172,17 +172,26 @@ describe('without the upstream', () => {
   const NOT_REACHED = 'The tool did not run: its server cannot be reached. The call may be repeated later.';
   const NO_ANSWER =
     'The tool may have run: its server sent no answer. Check the target system before you repeat the call.';
+  /** Where the attempt to start the server takes longer than a call waits, the gateway has no list that it may trust. */
+  const NO_LIST = later(
+    'The gateway cannot check now whether its server still describes this as the operator accepted it.',
+  );
   const lose = () => loseFileServer(stack);
   const recover = async (name?: string) => {
     allowFileServer(stack);
     stack.releaseUpstream();
     await waitFor(async () => (await look(name)) === RAN);
   };
+  // A test that fails leaves the server as the others need it.
+  afterEach(() => {
+    allowFileServer(stack);
+    stack.releaseUpstream();
+  });
 
   it('an allowed call says that it did not run, and runs when the upstream is back', async () => {
     await lose();
     const before = await tracesIn(stack);
-    expect(await look()).toBe(NOT_REACHED);
+    expect([NOT_REACHED, NO_LIST]).toContainEqual(await look());
     await waitFor(async () => (await look('ledger__look')) === RAN);
     expect(await tracesIn(stack)).toEqual(before);
     await recover();
