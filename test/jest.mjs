@@ -7,6 +7,7 @@ import { endRun, makeRunFolder, RUN_FOLDER } from './support/run-folder.mjs';
 
 const NODE_OPTIONS = [
   '--enable-source-maps',
+  // Tests make many short-lived objects: a larger young generation spares collections of them.
   '--max-semi-space-size=64',
   '--disable-warning=ExperimentalWarning',
   '--import',

@@ -6,7 +6,7 @@ import { Workplace } from '../support/offboarding.ts';
 import { csrfTokenIn } from '../support/pages.ts';
 import { beginSignIn, signInTo } from '../support/signing-in.ts';
 
-/** The listed paths, and some generated ones. */
+/** The listed paths, and as many generated ones. */
 const paths = (): string[] => {
   const piece = fc.constantFrom(
     '/',
@@ -26,7 +26,7 @@ const paths = (): string[] => {
   );
   const made = fc.sample(
     fc.array(piece, { minLength: 2, maxLength: 7 }).map((pieces) => pieces.join('')),
-    { numRuns: 12, seed: 4711 },
+    { numRuns: 30, seed: 4711 },
   );
   return [...HOSTILE_PATHS, ...made];
 };

@@ -66,7 +66,7 @@ export class ControlsUnderTest {
   }
 
   /**
-   * Presses each control of the page, and answers all of them. A control that leads away is pressed in a fresh state of
+   * Presses the controls that are new, and answers all controls of the page. A control that leads away is pressed in a fresh state of
    * its own.
    */
   async pressAll(situation: Situation): Promise<Pressed[]> {
