@@ -3,6 +3,7 @@ import { CountersignError } from '../../workflows/domain/errors.ts';
 import { ownProperty } from '../../workflows/domain/canonical-json.ts';
 import { DEFAULT_STAGE, stageFor, templateProblems } from '../shared/approvers/stages.ts';
 import type { Config } from '../shared/config/config.ts';
+import { TEMPLATE_JOINT } from '../shared/rules/rules.ts';
 import { formatPath } from '../shared/config/problems.ts';
 import type { Directory } from '../shared/directory/directory.ts';
 
@@ -26,7 +27,7 @@ export function configuredTerms({ approvals }: Pick<Config, 'approvals'>, direct
     const lines = problems.map(({ path, message }) => `${formatPath(path)}: ${message}`);
     throw new CountersignError('ERR_CONFIG_INVALID', lines.join('\n'));
   }
-  return (name, resource) => {
+  const termsOf = (name: string | undefined, resource: string): Terms => {
     const template = name === undefined ? undefined : ownProperty(approvals.templates, name);
     return {
       stages: template?.stages.map((stage) => stageFor(stage, approvals.owners, resource)) ?? [DEFAULT_STAGE],
@@ -35,5 +36,29 @@ export function configuredTerms({ approvals }: Pick<Config, 'approvals'>, direct
       approvalTtlMs: (template?.approvalTtlSeconds ?? approvals.approvalTtlSeconds) * 1_000,
       isNotified: approvals.notifications !== undefined,
     };
+  };
+  return (name, resource) => {
+    const names = name?.split(TEMPLATE_JOINT) ?? [];
+    if (names.length < 2) return termsOf(name, resource);
+    return together(names.map((one) => ({ name: one, terms: termsOf(one, resource) })));
+  };
+}
+
+/**
+ * The terms of a request that must meet several templates: the stages of each in order, and the shortest of their times. Templates with
+ * equal stages count once. A person may decide in the stages of two templates, unless one of them counts a person in one stage only.
+ */
+function together(all: readonly { readonly name: string; readonly terms: Terms }[]): Terms {
+  const stagesOf = ({ terms }: (typeof all)[number]) => JSON.stringify(terms.stages);
+  const kept = all.filter((one, index) => all.findIndex((other) => stagesOf(other) === stagesOf(one)) === index);
+  const terms = kept.map((one) => one.terms);
+  return {
+    stages: kept.flatMap(({ name, terms: { stages } }) =>
+      stages.map((stage) => ({ ...stage, name: `${name}: ${stage.name}` })),
+    ),
+    separateStages: terms.some(({ separateStages, stages }) => separateStages && stages.length > 1),
+    requestTtlMs: Math.min(...terms.map(({ requestTtlMs }) => requestTtlMs)),
+    approvalTtlMs: Math.min(...terms.map(({ approvalTtlMs }) => approvalTtlMs)),
+    isNotified: terms.some(({ isNotified }) => isNotified),
   };
 }

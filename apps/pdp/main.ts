@@ -118,7 +118,10 @@ type Parts = Awaited<ReturnType<typeof openParts>>;
 /** The embedded Cedar, or another PDP if one is configured. Throws `ERR_CONFIG_INVALID` if the policies cannot be used. */
 async function openEngine({ pdp, directory, approvals }: Config, own: Own): Promise<PolicyEngine> {
   if (pdp.engine === undefined)
-    return await openCedarEngine({ folder: pdp.policies, directory, catalogs: approvals.catalogs }, own);
+    return await openCedarEngine(
+      { folder: pdp.policies, rules: pdp.rules, directory, catalogs: approvals.catalogs },
+      own,
+    );
   const { authzen } = pdp.engine;
   own.log.info({ url: authzen.url }, 'another policy decision point decides');
   return foreignEngine({ ...authzen, ask: connectForeignPdp(authzen, own) });

@@ -1,4 +1,5 @@
 import type { EvaluationRequest } from '../../../workflows/domain/authzen/evaluation.ts';
+import { TEMPLATE_JOINT } from '../../shared/rules/rules.ts';
 import type { Evaluator, Ready } from '../engine/cedar/evaluator.ts';
 import type { Policy } from '../engine/cedar/policies.ts';
 import type { ApprovalFacts, PolicyAnswer, Requestable } from '../engine/policy-engine.ts';
@@ -56,8 +57,8 @@ function explainDenial(evaluator: Evaluator, prepared: Ready, determining: reado
     forbids.length > 0
       ? forbids
       : evaluator.policiesFor(prepared.action).filter((policy) => policy.effect === 'permit');
-  const templates = new Set(asking.flatMap((policy) => policy.template ?? []));
-  for (const template of templates) {
+  const templates = [...new Set(asking.flatMap((policy) => policy.template ?? []))];
+  for (const template of [...templates, ...(forbids.length > 0 ? coveringAll(evaluator, prepared) : [])]) {
     const assumed = evaluator.evaluate(prepared, { verified: true, template });
     if (assumed.kind === 'allow') {
       // Without a forbid, the permits that the assumed approval of this template made effective ask for it.
@@ -68,6 +69,18 @@ function explainDenial(evaluator: Evaluator, prepared: Ready, determining: reado
   }
   // The reasons of requestable policies ask for an approval. No approval would help, so they are not passed on.
   return { kind: 'deny', reason: 'not_permitted', policies: determining };
+}
+
+/**
+ * Where each of several forbids demands its own approval, only one that covers all of them helps. Those that the presented approval lifts
+ * are among them, because it does not count any more when the next one is presented.
+ */
+function coveringAll(evaluator: Evaluator, prepared: Ready): readonly string[] {
+  const unapproved = evaluator.evaluate(prepared);
+  const ids = unapproved.kind === 'deny' ? unapproved.policies : [];
+  const demanded = ids.flatMap((id) => evaluator.policies.get(id)?.template ?? []);
+  const all = new Set(demanded);
+  return all.size > 1 ? [[...all].sort().join(TEMPLATE_JOINT)] : [];
 }
 
 function offer(template: string, asking: readonly Policy[]): Requestable {

@@ -13,11 +13,14 @@ const NO_APPROVER = 'no person could decide: name people, groups or roles';
 const ALONE =
   'is for a stage where only the resolver decides: name it in automatic, with quorum 1, and leave approvers out';
 
+const derivedApprovers = {
+  resourceOwner: off.describe('Adds the owners that `approvals.owners` names for the requested resource.'),
+  requesterManager: off.describe('Adds the manager that the directory names for the subject of the request.'),
+};
 const approvers = section({
   ...peopleAndGroups,
   roles: names.describe('Roles from the sign-in.'),
-  resourceOwner: off.describe('Adds the owners that `approvals.owners` names for the requested resource.'),
-  requesterManager: off.describe('Adds the manager that the directory names for the subject of the request.'),
+  ...derivedApprovers,
 }).describe('Who may vote in this stage. A person needs to match one entry only.');
 
 const isUnnamed = ({ people, groups, roles, resourceOwner, requesterManager }: z.infer<typeof approvers>) =>
@@ -122,6 +125,48 @@ const template = z
       }
     }
   });
+
+type Template = z.infer<typeof template>;
+const ONE_STAGE = {
+  name: 'approval',
+  withoutPeople: false,
+  veto: true,
+  then: 'deny',
+  onlyOnEscalation: false,
+} as const;
+
+const one = (item: z.ZodString) => z.union([item.transform((name) => [name]), z.array(item)]).default([]);
+
+/** Who approves what a rule holds: one stage without a name, a whole template, or the name of a template. */
+export const approverRuleSettings = z
+  .union([
+    text,
+    z
+      .strictObject({
+        people: one(text).describe('Subjects of people. One or a list.'),
+        groups: one(text).describe('Names of groups of the directory. One or a list.'),
+        roles: one(text).describe('Roles from the sign-in. One or a list.'),
+        ...derivedApprovers,
+        quorum: stage.shape.quorum,
+        withinSeconds: stage.shape.withinSeconds,
+        remindAfterSeconds: stage.shape.remindAfterSeconds,
+        approvalTtlSeconds: template.shape.approvalTtlSeconds,
+        requestTtlSeconds: template.shape.requestTtlSeconds,
+      })
+      .refine((named) => !isUnnamed(named), NO_APPROVER)
+      .transform(
+        ({ approvalTtlSeconds, requestTtlSeconds, quorum, withinSeconds, remindAfterSeconds, ...named }): Template => ({
+          stages: [{ ...ONE_STAGE, approvers: named, quorum, withinSeconds, remindAfterSeconds }],
+          separateStages: true,
+          ...{ approvalTtlSeconds, requestTtlSeconds },
+        }),
+      ),
+    template,
+  ])
+  .describe(
+    'Who approves: people, groups and roles, with a quorum and a time limit; or stages, as in `approvals.templates`; or the name of ' +
+      'one of those templates. Without it, the template `approver`, or one person with the role `approver`.',
+  );
 
 /** Who may decide access requests. By default, one person with the role `approver`. */
 export const approverSettings = {

@@ -6,8 +6,11 @@ import { approvalSettings, withAbsoluteCatalogs } from './approval-settings.ts';
 import { addressSettings, off, port, scope, section } from './units.ts';
 import { accessRequestReach, authorityOf } from './authority-settings.ts';
 import { pdpSettings, withAbsoluteCertificate } from './engine-settings.ts';
-import { withAbsoluteFiles } from './files.ts';
+import { packagePath, withAbsoluteFiles } from './files.ts';
 import { clientId, identitySettings } from './identity-settings.ts';
+import { ruleProblems } from './rule-problems.ts';
+import { rules } from './rule-settings.ts';
+import { templatesOf } from '../rules/rules.ts';
 import { obligationSettings, workerSettings } from './worker-settings.ts';
 import { gatewaySettings } from './gateway-settings.ts';
 import { upstreamSettings, withAbsoluteSecrets } from './upstream-settings.ts';
@@ -16,77 +19,82 @@ import { upstreamSettings, withAbsoluteSecrets } from './upstream-settings.ts';
 export const CALLBACK_PATH = '/callbacks/access-requests';
 
 /** Every setting of `countersign.yaml`. Names contain units, and defaults are safe and local. */
-export const configSchema = z.strictObject({
-  mode: z
-    .enum(['development', 'production'])
-    .default('development')
-    .describe(
-      '`development` starts its own PostgreSQL, Temporal and identity provider. `production` refuses every embedded part, and ' +
-        'requires addresses and secrets.',
-    ),
-  host: z.string().default('127.0.0.1').describe('Interface on which all servers listen.'),
-  timeLimitFactor: z
-    .number()
-    // Libraries refuse limits with a fraction of a millisecond, which a fractional factor would produce.
-    .int('expected a whole number')
-    .min(1)
-    .max(1_000)
-    .default(1)
-    .describe(
-      'Factor for a slow machine or network. It multiplies the time limits of requests to other services, database statements and ' +
-        'shutdown. It changes no deadline, no retention, and no validity of a decision.',
-    ),
-  ...upstreamSettings,
-  gateway: gatewaySettings,
-  signature: section({
-    pinning: z
-      .enum(PINNINGS)
-      .optional()
+export const configSchema = z
+  .strictObject({
+    mode: z
+      .enum(['development', 'production'])
+      .default('development')
       .describe(
-        'When a tool, prompt or resource enters the signature, without which clients cannot see or use it. `first-seen`: when ' +
-          'the gateway first sees it. `accepted`: after `countersign signature accept`. Without it, `first-seen` in ' +
-          'development and `accepted` in production.',
+        '`development` starts its own PostgreSQL, Temporal and identity provider. `production` refuses every embedded part, and ' +
+          'requires addresses and secrets.',
       ),
-  }).describe('Which descriptions of upstreams the gateway accepts.'),
-  worker: workerSettings,
-  pdp: pdpSettings,
-  obligations: obligationSettings,
-  accessRequests: accessRequestReach,
-  approvals: approvalSettings,
-  addresses: addressSettings,
-  audit: section({
-    port: port.default(4103).describe("Port of the auditors' pages and their API."),
-    url: z.url().optional().describe('Public address. Without it, `http://` with `host` and `port`.'),
-    clientId,
-    scopes: z.array(scope).default(['audit']).describe('Scopes that an access token needs for the API.'),
-  }).describe("The auditors' pages and their API."),
-  identity: identitySettings,
-  directory: section({
-    file: z
-      .string()
-      .optional()
+    host: z.string().default('127.0.0.1').describe('Interface on which all servers listen.'),
+    timeLimitFactor: z
+      .number()
+      // Libraries refuse limits with a fraction of a millisecond, which a fractional factor would produce.
+      .int('expected a whole number')
+      .min(1)
+      .max(1_000)
+      .default(1)
       .describe(
-        'JSON file with users and groups as a SCIM list. Countersign reads it again when it changes. A relative path starts ' +
-          'at the folder of the configuration file. Without it, there is no directory.',
+        'Factor for a slow machine or network. It multiplies the time limits of requests to other services, database statements and ' +
+          'shutdown. It changes no deadline, no retention, and no validity of a decision.',
       ),
-    subjectAttribute: z
-      .enum(SUBJECT_ATTRIBUTES)
-      .default('userName')
-      .describe('Attribute of a user that is the subject in tokens and requests.'),
-  }).describe('Users with their roles, managers and groups.'),
-  temporal: section({
-    address: z
-      .string()
-      .optional()
-      .describe(
-        'Address (`host:port`) of the Temporal frontend. Only the worker uses it. The variable `TEMPORAL_ADDRESS` wins. ' +
-          'Without either, the embedded development server.',
-      ),
-    namespace: z.string().default('default').describe('Namespace in Temporal. It must exist already.'),
-    taskQueue: z.string().default('countersign').describe('Task queue of the worker.'),
-    tls: off.describe('Uses TLS to Temporal.'),
-  }).describe('The Temporal cluster.'),
-});
+    ...upstreamSettings,
+    rules,
+    gateway: gatewaySettings,
+    signature: section({
+      pinning: z
+        .enum(PINNINGS)
+        .optional()
+        .describe(
+          'When a tool, prompt or resource enters the signature, without which clients cannot see or use it. `first-seen`: when ' +
+            'the gateway first sees it. `accepted`: after `countersign signature accept`. Without it, `first-seen` in ' +
+            'development and `accepted` in production.',
+        ),
+    }).describe('Which descriptions of upstreams the gateway accepts.'),
+    worker: workerSettings,
+    pdp: pdpSettings,
+    obligations: obligationSettings,
+    accessRequests: accessRequestReach,
+    approvals: approvalSettings,
+    addresses: addressSettings,
+    audit: section({
+      port: port.default(4103).describe("Port of the auditors' pages and their API."),
+      url: z.url().optional().describe('Public address. Without it, `http://` with `host` and `port`.'),
+      clientId,
+      scopes: z.array(scope).default(['audit']).describe('Scopes that an access token needs for the API.'),
+    }).describe("The auditors' pages and their API."),
+    identity: identitySettings,
+    directory: section({
+      file: z
+        .string()
+        .optional()
+        .describe(
+          'JSON file with users and groups as a SCIM list. Countersign reads it again when it changes. A relative path starts ' +
+            'at the folder of the configuration file. Without it, there is no directory.',
+        ),
+      subjectAttribute: z
+        .enum(SUBJECT_ATTRIBUTES)
+        .default('userName')
+        .describe('Attribute of a user that is the subject in tokens and requests.'),
+    }).describe('Users with their roles, managers and groups.'),
+    temporal: section({
+      address: z
+        .string()
+        .optional()
+        .describe(
+          'Address (`host:port`) of the Temporal frontend. Only the worker uses it. The variable `TEMPORAL_ADDRESS` wins. ' +
+            'Without either, the embedded development server.',
+        ),
+      namespace: z.string().default('default').describe('Namespace in Temporal. It must exist already.'),
+      taskQueue: z.string().default('countersign').describe('Task queue of the worker.'),
+      tls: off.describe('Uses TLS to Temporal.'),
+    }).describe('The Temporal cluster.'),
+  })
+  .superRefine((file, context) => {
+    for (const { path, message } of ruleProblems(file)) context.addIssue({ code: 'custom', path: [...path], message });
+  });
 
 export type Person = Config['identity']['people'][number];
 
@@ -94,6 +102,19 @@ export type Person = Config['identity']['people'][number];
 export type Config = ReturnType<typeof parseConfig>;
 
 const trimSlash = (url: string) => url.replace(/\/+$/, '');
+
+/** Without a folder and without rules, the folder beside the file. With rules alone, the general policies of the package. */
+function policyFolderOf({ pdp, rules: own }: z.infer<typeof configSchema>, baseDir: string): string {
+  if (pdp.policies === undefined && own !== undefined) return packagePath('policies');
+  return resolve(baseDir, pdp.policies ?? './policies');
+}
+
+/** The rules, with what they are compiled with. Undefined if there are none. */
+function rulePlacesOf({ pdp, rules: all, mcpServers }: z.infer<typeof configSchema>) {
+  if (all === undefined) return undefined;
+  const prefixes = Object.entries(mcpServers).map(([name, { prefix = name }]) => [name, prefix] as const);
+  return { all, prefixes: Object.fromEntries(prefixes), isAlone: pdp.policies === undefined };
+}
 
 /** Fills defaults and resolves addresses. Throws a `ZodError` for an invalid file. */
 export function parseConfig(raw: unknown, at: { baseDir: string; stateDir: string }) {
@@ -115,12 +136,14 @@ export function parseConfig(raw: unknown, at: { baseDir: string; stateDir: strin
     pdp: {
       ...file.pdp,
       enforcementPoints: withAbsoluteFiles(file.pdp.enforcementPoints, at.baseDir),
-      policies: resolve(at.baseDir, file.pdp.policies),
+      policies: policyFolderOf(file, at.baseDir),
+      rules: rulePlacesOf(file),
       ...(file.pdp.decisionLog && { decisionLog: resolve(at.baseDir, file.pdp.decisionLog) }),
       engine: withAbsoluteCertificate(file.pdp.engine, at.baseDir),
     },
     approvals: {
       ...file.approvals,
+      templates: { ...file.approvals.templates, ...templatesOf(file.rules ?? []) },
       clients: withAbsoluteFiles(file.approvals.clients, at.baseDir),
       notifications: withAbsoluteFiles(file.approvals.notifications, at.baseDir),
       resolvers: withAbsoluteFiles(file.approvals.resolvers, at.baseDir),

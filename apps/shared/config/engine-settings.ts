@@ -71,10 +71,11 @@ export const pdpSettings = z
     engine: engineSettings,
     policies: z
       .string()
-      .default('./policies')
+      .optional()
       .describe(
         'Folder with Cedar policies (`*.cedar`), `schema.cedarschema` and `entities.json`. The PDP follows changes. A relative ' +
-          'path starts at the folder of the configuration file.',
+          'path starts at the folder of the configuration file. Without it, `rules` decide alone, or if there are none either, ' +
+          '`./policies`.',
       ),
     denialTtlSeconds: seconds
       .max(600)

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
-import { LineCounter, parseDocument } from 'yaml';
+import { isMap, isNode, isScalar, isSeq, LineCounter, parseDocument } from 'yaml';
 import { ZodError } from 'zod';
 import { isObject, objectOf } from '../../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
@@ -9,6 +9,7 @@ import type { Environment } from './env.ts';
 import { packagePath } from './files.ts';
 import { fromHost } from './host-servers.ts';
 import { formatProblem, problemsOf, type SettingProblem } from './problems.ts';
+import { ruleProblemsOf } from './rule-problems.ts';
 
 interface ConfigSource {
   readonly environment: Environment;
@@ -21,9 +22,13 @@ interface ConfigSource {
 export interface LoadedConfig {
   readonly config: Config;
   readonly file: string;
+  readonly lineOf: LineOf;
   /** Settings of MCP hosts that are ignored: each deserves a warning, and none stops the start. */
   readonly notes: readonly SettingProblem[];
 }
+
+/** The line of the file on which a setting begins, from 1. Undefined for a setting that is not in the file. */
+export type LineOf = (path: readonly PropertyKey[]) => number | undefined;
 
 const FILE_NAME = 'countersign.yaml';
 
@@ -34,19 +39,20 @@ const FILE_NAME = 'countersign.yaml';
 export function loadConfig({ environment, configFile, cwd }: ConfigSource): LoadedConfig {
   const file = findFile({ environment, configFile, cwd });
   const stateDir = resolve(cwd, environment.stateDir ?? '.countersign');
-  const label = basename(file);
-  const written = fromHost(readYaml(file));
-  if (written.problems.length > 0) throw invalid(label, written.problems);
+  const { content, lineOf } = readYaml(file);
+  const invalid = (problems: readonly SettingProblem[]) => invalidFile(basename(file), problems, lineOf);
+  const written = fromHost(content);
+  if (written.problems.length > 0) throw invalid(written.problems);
   const expanded = expandVariables(written.value, { ...environment.variables, COUNTERSIGN_STATE: stateDir });
-  if (expanded.problems.length > 0) throw invalid(label, expanded.problems);
+  if (expanded.problems.length > 0) throw invalid(expanded.problems);
   const raw = withTemporalAddress(expanded.value, environment.temporalAddress);
   try {
     const config = parseConfig(raw, { baseDir: dirname(file), stateDir });
     const missing = config.mode === 'production' ? missingInProduction(config, environment) : [];
-    if (missing.length > 0) throw invalid(label, missing);
-    return { config, file, notes: written.notes };
+    if (missing.length > 0) throw invalid(missing);
+    return { config, file, lineOf, notes: written.notes };
   } catch (error) {
-    throw error instanceof ZodError ? invalid(label, problemsOf(error)) : error;
+    throw error instanceof ZodError ? invalid(withRuleProblems(problemsOf(error), raw)) : error;
   }
 }
 
@@ -62,10 +68,14 @@ function findFile({ environment, configFile, cwd }: ConfigSource): string {
   return existsSync(here) ? here : packagePath(FILE_NAME);
 }
 
-function readYaml(file: string): unknown {
+function readYaml(file: string): { readonly content: unknown; readonly lineOf: LineOf } {
   const lines = new LineCounter();
   const document = parseDocument(readFileSync(file, 'utf8'), { lineCounter: lines, prettyErrors: false });
-  if (document.errors.length === 0) return document.toJS();
+  const lineOf: LineOf = (path) => {
+    const start = startOf(document.contents, path);
+    return start === undefined ? undefined : lines.linePos(start).line;
+  };
+  if (document.errors.length === 0) return { content: document.toJS(), lineOf };
   const faults = document.errors.map((error) => {
     const { line, col } = lines.linePos(error.pos[0]);
     return `${basename(file)}:${line}:${col}: ${error.message.split('\n')[0]}`;
@@ -98,8 +108,30 @@ function missingInProduction(config: Config, environment: Environment): SettingP
   return problems;
 }
 
-function invalid(label: string, problems: readonly SettingProblem[]): CountersignError {
-  const lines = problems.map((problem) => `${label}: ${formatProblem(problem)}`);
+/** Where a setting begins: its name, or the item of a list. */
+function startOf(node: unknown, [first, ...rest]: readonly PropertyKey[], start?: number): number | undefined {
+  if (first === undefined) return start;
+  if (isMap(node)) {
+    const pair = node.items.find(({ key }) => isScalar(key) && String(key.value) === String(first));
+    return pair && startOf(pair.value, rest, isScalar(pair.key) ? pair.key.range?.[0] : start);
+  }
+  const item = isSeq(node) && typeof first === 'number' ? node.items[first] : undefined;
+  return isNode(item) ? startOf(item, rest, item.range?.[0]) : undefined;
+}
+
+/** A mistake in one setting keeps others from being compared with rules, so this is done apart. */
+function withRuleProblems(problems: readonly SettingProblem[], raw: unknown): SettingProblem[] {
+  const known = new Set(problems.map(formatProblem));
+  return [...problems, ...ruleProblemsOf(raw).filter((problem) => !known.has(formatProblem(problem)))];
+}
+
+/** Each problem in one line with its place, as editors and terminals open it: of the setting, or of the nearest one around it. */
+function invalidFile(label: string, problems: readonly SettingProblem[], lineOf: LineOf): CountersignError {
+  const lines = problems.map((problem) => {
+    const around = problem.path.map((_, index) => lineOf(problem.path.slice(0, problem.path.length - index)));
+    const line = around.find((one) => one !== undefined);
+    return `${[label, line].filter((part) => part !== undefined).join(':')}: ${formatProblem(problem)}`;
+  });
   return new CountersignError('ERR_CONFIG_INVALID', lines.join('\n'));
 }
 

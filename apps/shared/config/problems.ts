@@ -19,8 +19,12 @@ function problemsOfIssue(issue: core.$ZodIssue, above: readonly PropertyKey[]): 
     }));
   }
   if (issue.code === 'invalid_union') {
-    // The form with the fewest problems is most likely the intended one.
-    const [intended] = [...issue.errors].sort((a, b) => a.length - b.length);
+    // The intended form is most likely one of the type that was written, and the one with the fewest problems.
+    const isOfOtherType = (errors: readonly core.$ZodIssue[]) =>
+      errors.some(({ code, path: [first] }) => code === 'invalid_type' && first === undefined);
+    const [intended] = [...issue.errors].sort(
+      (a, b) => Number(isOfOtherType(a)) - Number(isOfOtherType(b)) || a.length - b.length,
+    );
     return (intended ?? []).flatMap((inner) => problemsOfIssue(inner, path));
   }
   return [{ path, message: messageOf(issue) }];

@@ -12,6 +12,7 @@ export const decidesItself = ({ pdp }: Pick<Config, 'pdp'>): boolean =>
 /** The sources of the decisions of the configured PDP. */
 export const configuredPlaces = ({ pdp, directory, approvals }: Omit<Settings, 'mcpServers'>): PolicyPlaces => ({
   folder: pdp.policies,
+  rules: pdp.rules,
   directory,
   catalogs: approvals.catalogs,
 });

@@ -1,5 +1,6 @@
 import type { PolicyJson, TypeAndId } from '@cedar-policy/cedar-wasm/nodejs';
 import { isObject } from '../../../../workflows/domain/canonical-json.ts';
+import { HOST_MEMBERS } from './facts.ts';
 import { APPROVAL_MEMBER } from './schema.ts';
 
 /** What is known about a request that has not been made. Everything else could have any value. */
@@ -224,6 +225,7 @@ const needed = (template: string) =>
 function looksAtApproval(expression: unknown): boolean {
   if (Array.isArray(expression)) return expression.some(looksAtApproval);
   if (!isObject(expression)) return false;
-  if ([expression['attr']].flat().includes(APPROVAL_MEMBER)) return true;
+  const attributes = [expression['attr']].flat();
+  if (attributes.includes(APPROVAL_MEMBER) || attributes.includes(HOST_MEMBERS.approved)) return true;
   return Object.values(expression).some(looksAtApproval);
 }

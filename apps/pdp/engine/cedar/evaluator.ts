@@ -12,6 +12,7 @@ import type { Directory } from '../../../shared/directory/directory.ts';
 import { readObligations } from '../../obligations.ts';
 import type { ApprovalFacts } from '../policy-engine.ts';
 import { candidatesOf, entityId, readEntities, type OwnEntities } from './entities.ts';
+import { approvedBy, callOf, HOST_MEMBERS, valuesOf } from './facts.ts';
 import { readPolicies, type Policy } from './policies.ts';
 import type { PolicyFiles } from './policy-folder.ts';
 import {
@@ -117,12 +118,11 @@ function prepare(request: EvaluationRequest, { shape, entities, slices }: Loaded
       toEntity(principal, request.subject, { shape: shape.subject, entities, path: 'subject' }),
       toEntity(resource, request.resource, { shape: shape.resource, entities, path: 'resource' }),
     ];
-    const context = { ...request.context, [ACTION_MEMBER]: request.action.properties };
     const call: Ready['call'] = {
       principal,
       action: { type: 'Action', id: action.name },
       resource,
-      context: action.projectContext(context, 'context') as StatefulAuthorizationCall['context'],
+      context: contextOf(request, action),
       entities: unique([...asked, ...entities.from([principal, resource]), ...slice.named]),
       preparsedSchemaName: slice.schemaName,
     };
@@ -132,6 +132,20 @@ function prepare(request: EvaluationRequest, { shape, entities, slices }: Loaded
     if (error instanceof ConversionError) return { kind: 'failed', cause: error.message };
     throw error;
   }
+}
+
+/** What the request says, and the facts that the host makes of it. Throws `ConversionError`. */
+function contextOf(request: EvaluationRequest, action: ActionShape): StatefulAuthorizationCall['context'] {
+  const has = (member: string) => action.context.has(member);
+  const said = {
+    ...request.context,
+    [ACTION_MEMBER]: request.action.properties,
+    ...(has(HOST_MEMBERS.call) && { [HOST_MEMBERS.call]: callOf(request) }),
+  };
+  return {
+    ...(action.projectContext(said, 'context') as StatefulAuthorizationCall['context']),
+    ...(action.values && { [HOST_MEMBERS.values]: valuesOf(request, action.values) }),
+  };
 }
 
 /** What the request says about an entity, under what the PDP itself knows about it. Throws `ConversionError`. */
@@ -187,8 +201,12 @@ export function createDecisionCache() {
 function evaluatorWithCache() {
   const cached = createDecisionCache();
   return ({ action, call, sets, cacheKey }: Ready, approval?: ApprovalFacts): CedarAnswer => {
-    const isVisible = approval !== undefined && action.context.has(APPROVAL_MEMBER);
-    const context = isVisible ? { ...call.context, [APPROVAL_MEMBER]: { ...approval } } : call.context;
+    const has = (member: string) => action.context.has(member);
+    const context = {
+      ...call.context,
+      ...(approval !== undefined && has(APPROVAL_MEMBER) && { [APPROVAL_MEMBER]: { ...approval } }),
+      ...(has(HOST_MEMBERS.approved) && { [HOST_MEMBERS.approved]: approvedBy(approval?.template) }),
+    };
     return cached(cacheKey + JSON.stringify(context), () => askCedar({ ...call, context }, sets));
   };
 }

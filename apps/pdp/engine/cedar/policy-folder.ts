@@ -5,12 +5,28 @@ import type { CatalogSettings } from '../../../shared/config/approval-settings.t
 import { sha256 } from '../../../shared/crypto.ts';
 import type { DirectorySettings } from '../../../shared/directory/directory.ts';
 import { errorCode } from '../../../shared/lifecycle.ts';
+import type { Rule } from '../../../shared/rules/rules.ts';
+import { compileRules, type Prefixes } from '../../rules/compile.ts';
+import { schemaForRules } from '../../rules/schema.ts';
 import { InvalidPolicies } from './problems.ts';
+
+/** The name under which compiled rules stand among the files of a policy folder. */
+export const RULES_FILE = 'rules';
+
+/** Rules of the configuration, and what they are compiled with. */
+export interface RulePlaces {
+  readonly all: readonly Rule[];
+  readonly prefixes: Prefixes;
+  /** Whether no policy folder is configured. Then the folder is that of the package, of which only the general policies are used. */
+  readonly isAlone: boolean;
+}
 
 /** Where everything is that decisions are made from. */
 export interface PolicyPlaces {
   /** Absolute path of the policy folder. */
   readonly folder: string;
+  /** Rules of the configuration that are compiled to policies beside those of the folder. Default: none. */
+  readonly rules?: RulePlaces | undefined;
   readonly directory: DirectorySettings;
   /** From which values of access requests are chosen. Default: none. */
   readonly catalogs?: CatalogSettings;
@@ -37,9 +53,9 @@ export interface PolicyTexts {
   readonly directory: { readonly file: string; readonly text: string } | undefined;
 }
 
-/** Reads all texts. Throws `ERR_CONFIG_INVALID` if one is missing. */
-export async function readPolicyTexts({ folder, directory }: PolicyPlaces): Promise<PolicyTexts> {
-  const files = await readPolicyFiles(folder);
+/** Reads all texts. Throws `ERR_CONFIG_INVALID` if one is missing, or if rules cannot be added to the schema. */
+export async function readPolicyTexts({ folder, rules, directory }: PolicyPlaces): Promise<PolicyTexts> {
+  const files = withRules(await readPolicyFiles(folder, rules?.isAlone === true), rules);
   const people = await readDirectoryText(directory.file);
   const { policies, schema, entities, requestSchemas, obligations } = files;
   const { subjectAttribute } = directory;
@@ -48,12 +64,25 @@ export async function readPolicyTexts({ folder, directory }: PolicyPlaces): Prom
   return { id: `sha-256:${sha256(all)}`, files, directory: people };
 }
 
+/** What rules need that stand alone: the methods of the protocol, and people who have left. */
+const FILES_FOR_RULES = ['protocol.cedar', 'subjects.cedar'];
+
+function withRules(files: PolicyFiles, rules: RulePlaces | undefined): PolicyFiles {
+  if (rules === undefined) return files;
+  const compiled = { file: RULES_FILE, text: compileRules(rules.all, rules.prefixes) };
+  return {
+    ...files,
+    policies: [...files.policies, compiled],
+    schema: schemaForRules(files.schema, rules.all, rules.isAlone),
+  };
+}
+
 /**
  * Reads `*.cedar`, `schema.cedarschema`, `entities.json`, and any `<template>.request.json` and `<id>.obligation.json`. The first
  * three have to exist: without its entities, a folder would silently lift every rule about what the PDP knows of a subject.
  * Throws `ERR_CONFIG_INVALID`.
  */
-export async function readPolicyFiles(folder: string): Promise<PolicyFiles> {
+export async function readPolicyFiles(folder: string, isForRulesAlone = false): Promise<PolicyFiles> {
   const names = await readdir(folder).catch((cause: unknown) => {
     const message = `There is no policy folder ${folder}. Create it or set pdp.policies.`;
     throw new CountersignError('ERR_CONFIG_INVALID', message, { cause });
@@ -61,7 +90,7 @@ export async function readPolicyFiles(folder: string): Promise<PolicyFiles> {
   const read = (ending: string) =>
     Promise.all(
       names
-        .filter((name) => name.endsWith(ending))
+        .filter((name) => name.endsWith(ending) && (!isForRulesAlone || FILES_FOR_RULES.includes(name)))
         .sort()
         .map(async (file) => ({ file, name: file.slice(0, -ending.length), text: await readText(join(folder, file)) })),
     );

@@ -5,6 +5,7 @@ import {
   type SchemaJson,
 } from '@cedar-policy/cedar-wasm/nodejs';
 import { isObject, ownProperty } from '../../../../workflows/domain/canonical-json.ts';
+import { HOST_MEMBERS } from './facts.ts';
 import { cedarProblems, InvalidPolicies } from './problems.ts';
 
 /** What the schema says about one action, prepared for requests. */
@@ -14,6 +15,8 @@ export interface ActionShape {
   readonly groups: ReadonlySet<string>;
   /** Members of the context that policies may look at. */
   readonly context: ReadonlySet<string>;
+  /** Paths of the arguments that policies may look at by their type. Undefined if the schema declares no `values`. */
+  readonly values: readonly string[] | undefined;
   readonly projectContext: Projection;
 }
 
@@ -108,11 +111,13 @@ function entityShape(root: ResolvedNamespace, name: 'Subject' | 'Resource', comm
 
 function actionShape(root: ResolvedNamespace, name: string, common: CommonTypes): ActionShape {
   const attributes = attributesOf(root.actions[name]?.appliesTo?.context, common);
-  const { [APPROVAL_MEMBER]: _approval, ...fromCallers } = attributes;
+  const { [APPROVAL_MEMBER]: _approval, [HOST_MEMBERS.approved]: _approved, ...others } = attributes;
+  const { [HOST_MEMBERS.values]: values, ...fromCallers } = others;
   return {
     name,
     groups: groupsOf(root, name),
     context: new Set(Object.keys(attributes)),
+    values: values && Object.keys(attributesOf(values, common)),
     projectContext: compileProjection({ type: 'Record', attributes: fromCallers }, common),
   };
 }
@@ -152,7 +157,8 @@ const LONE_SURROGATE = /\p{Surrogate}/u;
  * input. Throws `InvalidPolicies` for entity types: callers may not name entities the PDP vouches for.
  */
 function compileProjection(type: SchemaType, common: CommonTypes): Projection {
-  switch (type.type) {
+  // A schema may name a built-in type in full, so that no type of its own hides it.
+  switch (type.type.replace(/^__cedar::/, '')) {
     case 'String':
       return toText;
     case 'Bool':

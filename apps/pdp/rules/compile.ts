@@ -1,0 +1,164 @@
+import { type CallerMatch, type Condition, type Match, type Rule, templateOf } from '../../shared/rules/rules.ts';
+import { decimalOf } from '../../shared/rules/values.ts';
+import { and, anyLike, isOneOf, likePattern, not, or, quoted } from './cedar-text.ts';
+
+/** Prefixes of tool names by the name of their server. Empty where the names have no prefix. */
+export type Prefixes = Readonly<Record<string, string>>;
+
+/**
+ * The rules as Cedar policies:
+ *
+ * - `allow` becomes a permit.
+ * - `deny` becomes a forbid.
+ * - `approve` becomes a forbid that an approval lifts, and a permit that needs one. An approval lifts the forbid of one rule only if it is
+ *   of that rule's template, so a call that several rules match needs the approval of each.
+ *
+ * Every condition has a value for every request, so no evaluation fails.
+ */
+export function compileRules(rules: readonly Rule[], prefixes: Prefixes): string {
+  return rules.map((rule) => policiesOf(rule, prefixes)).join('\n');
+}
+
+function policiesOf(rule: Rule, prefixes: Prefixes): string {
+  const { verb, match, name, description } = rule;
+  const scope = scopeOf(match);
+  const matches = and(matched(match, { prefixes, isCautious: verb !== 'allow' }));
+  const id = annotation('id', name);
+  if (verb === 'allow') return `${id}\npermit (${scope})\nwhen { ${matches} };\n`;
+  if (verb === 'deny')
+    return `${id}\n${annotation('reason', 'denied_by_rule')}\nforbid (${scope})\nwhen { ${matches} };\n`;
+  const isApproved = `context.approved.contains(${quoted(templateOf(rule))})`;
+  return [
+    id,
+    annotation('requestable', templateOf(rule)),
+    ...(description === undefined ? [] : [annotation('description', description)]),
+    `forbid (${scope})\nwhen { ${matches} }\nunless { ${isApproved} };\n`,
+    annotation('id', `${name} (approved)`),
+    `permit (${scope})\nwhen { ${and([matches, isApproved])} };\n`,
+  ].join('\n');
+}
+
+const annotation = (name: string, value: string) => `@${name}(${quoted(value)})`;
+
+function scopeOf({ prompt, resource }: Match): string {
+  const asked = prompt !== undefined ? 'prompts/get' : resource !== undefined ? 'resources/read' : undefined;
+  // Completions are for the arguments of prompts and of templates of resources.
+  const actions = asked === undefined ? ['tools/call'] : [asked, 'completion/complete'];
+  return `principal, action in [${actions.map((action) => `Action::${quoted(action)}`).join(', ')}], resource`;
+}
+
+interface Compiling {
+  readonly prefixes: Prefixes;
+  /**
+   * Whether the rule also matches where a fact is not known: an argument that is missing, a tool without a known effect, a token without
+   * a client. So a caller cannot evade `deny` and `approve` by leaving something out.
+   */
+  readonly isCautious: boolean;
+}
+
+/** What has to hold for the rule to match. */
+function matched(match: Match, compiling: Compiling): string[] {
+  const { server, tool, prompt, resource, effect, caller, where = [] } = match;
+  const { isCautious } = compiling;
+  return [
+    ...(server === undefined ? [] : [or(server.map((one) => isOfServer(one, tool, compiling)))]),
+    ...(server === undefined && tool !== undefined ? [anyLike('context.call.tool', tool)] : []),
+    ...(prompt === undefined ? [] : [and(['resource.type == "prompt"', anyLike('resource.id', prompt)])]),
+    ...(resource === undefined ? [] : [and(['resource.type == "resource"', anyLike('resource.id', resource)])]),
+    ...(effect === undefined
+      ? []
+      : [tested('context.call has effect', isOneOf('context.call.effect', effect), isCautious)]),
+    ...(caller === undefined ? [] : calledBy(caller, isCautious)),
+    ...where.flatMap(({ path, conditions }) =>
+      conditions.map((condition) => argumentMeets(path.join('.'), condition, isCautious)),
+    ),
+  ];
+}
+
+/** A test that only means something if a fact is known. */
+const tested = (isKnown: string, test: string, isCautious: boolean): string =>
+  isCautious ? or([not(isKnown), and([isKnown, test])]) : and([isKnown, test]);
+
+/** How the prefix of a server's tools is joined to their names. */
+const JOINT = '__';
+
+/** The gateway says of which server a tool is. Of another enforcement point's tool, only the prefix tells. */
+function isOfServer(server: string, tool: readonly string[] | undefined, { prefixes, isCautious }: Compiling): string {
+  const prefix = prefixes[server] ?? server;
+  const before = prefix === '' ? '' : `${prefix}${JOINT}`;
+  const isFrom = tested(
+    'context.call has server',
+    `context.call.server == ${quoted(server)}`,
+    isCautious || before !== '',
+  );
+  return and([
+    isFrom,
+    anyLike(
+      'context.call.tool',
+      (tool ?? ['*']).map((one) => `${starsEscaped(before)}${one}`),
+    ),
+  ]);
+}
+
+const starsEscaped = (text: string) => text.replaceAll('*', '\\*');
+
+function calledBy({ subject, role, group, client }: CallerMatch, isCautious: boolean): string[] {
+  return [
+    ...(subject === undefined ? [] : [anyLike('principal.id', subject)]),
+    ...(role === undefined ? [] : [`context.call.roles.containsAny([${role.map(quoted).join(', ')}])`]),
+    ...(group === undefined ? [] : [or(group.map((one) => `principal in Group::${quoted(one)}`))]),
+    ...(client === undefined ? [] : [tested('context has agent', anyLike('context.agent', client), isCautious)]),
+  ];
+}
+
+/** @see valuesOf, for the members of a value */
+function argumentMeets(key: string, condition: Condition, isCautious: boolean): string {
+  const isThere = `context.values has ${quoted(key)}`;
+  const value = `context.values[${quoted(key)}]`;
+  const has = (member: string) => and([isThere, `${value} has ${member}`]);
+  switch (condition.kind) {
+    case 'present':
+      return condition.is ? isThere : not(isThere);
+    case 'like': {
+      const isPlain = and([has('text'), not(`${value}.climbs`)]);
+      return tested(isPlain, `${value}.text like ${likePattern(condition.pattern)}`, isCautious);
+    }
+    case 'over': {
+      const isAbove = `${value}.lower.greaterThan(${decimal(condition.bound)})`;
+      const isBetween = and([`${value}.lower == ${decimal(condition.bound)}`, not(`${value}.exact`)]);
+      return tested(has('lower'), or([isAbove, isBetween]), isCautious);
+    }
+    case 'under':
+      return tested(has('lower'), `${value}.lower.lessThan(${decimal(condition.bound)})`, isCautious);
+    case 'oneOf':
+      return isOneOfValues(condition.values, { value, has, isCautious });
+  }
+}
+
+function isOneOfValues(
+  values: readonly (string | number | boolean)[],
+  { value, has, isCautious }: { value: string; has: (member: string) => string; isCautious: boolean },
+): string {
+  const texts = values.filter((one) => typeof one === 'string');
+  const numbers = values.filter((one) => typeof one === 'number');
+  const truths = values.filter((one) => typeof one === 'boolean');
+  const types = [
+    ...(texts.length === 0 ? [] : [{ isKnown: has('text'), test: isOneOf(`${value}.text`, texts) }]),
+    ...(numbers.length === 0
+      ? []
+      : [
+          {
+            isKnown: has('lower'),
+            test: and([`${value}.exact`, or(numbers.map((one) => `${value}.lower == ${decimal(one)}`))]),
+          },
+        ]),
+    ...(truths.length === 0
+      ? []
+      : [{ isKnown: has('truth'), test: or(truths.map((one) => `${value}.truth == ${String(one)}`)) }]),
+  ];
+  const isKnown = or(types.map((type) => type.isKnown));
+  const test = or(types.map((type) => and([type.isKnown, type.test])));
+  return tested(isKnown, test, isCautious);
+}
+
+const decimal = (number: number) => `decimal(${quoted(decimalOf(number).lower)})`;

@@ -1,0 +1,67 @@
+import { isObject, objectOf } from '../../../workflows/domain/canonical-json.ts';
+import type { Rule } from '../rules/rules.ts';
+import type { SettingProblem } from './problems.ts';
+import { ruleSettings } from './rule-settings.ts';
+
+/** The parts of the configuration that rules have to fit. */
+interface Surroundings {
+  /** A rule that cannot be read is undefined. */
+  readonly rules?: readonly (Rule | undefined)[] | undefined;
+  readonly mcpServers: object;
+  readonly approvals: { readonly templates: object };
+  readonly directory: { readonly file?: unknown };
+}
+
+/** Problems between rules, and between a rule and the rest of the configuration. */
+export function ruleProblems(file: Surroundings): SettingProblem[] {
+  const { rules = [] } = file;
+  return rules.flatMap((rule, index) => {
+    if (rule === undefined) return [];
+    const isTwice = rules.findIndex((other) => other?.name === rule.name) !== index;
+    const twice = { path: [], message: `another rule is named ${quote(rule.name)} too: give this one another name` };
+    const found = [...(isTwice ? [twice] : []), ...matchProblems(rule, file), ...approverProblems(rule, file)];
+    return found.map(({ path, message }) => ({ path: ['rules', index, ...path], message }));
+  });
+}
+
+const quote = (name: string) => JSON.stringify(name);
+
+function matchProblems({ verb, match: { server = [], caller } }: Rule, { mcpServers, directory }: Surroundings) {
+  const servers = Object.keys(mcpServers).join(', ');
+  const known = servers === '' ? 'which is empty' : `which has ${servers}`;
+  const unknown = server.filter((one) => !Object.hasOwn(mcpServers, one));
+  const problems: SettingProblem[] = unknown.map((one) => ({
+    path: [verb, 'server'],
+    message: `there is no ${quote(one)} in mcpServers, ${known}`,
+  }));
+  if (caller?.group !== undefined && directory.file === undefined) {
+    const message = 'groups are known from a directory: set directory.file';
+    problems.push({ path: [verb, 'caller', 'group'], message });
+  }
+  return problems;
+}
+
+function approverProblems({ name, by }: Rule, { approvals: { templates } }: Surroundings): SettingProblem[] {
+  const has = (template: string) => Object.hasOwn(templates, template);
+  if (typeof by === 'string' && !has(by)) {
+    const message = `approvals.templates has no ${quote(by)}: add it, or name people, groups or roles, as in { people: ${by} }`;
+    return [{ path: ['by'], message }];
+  }
+  if (typeof by === 'object' && has(name)) {
+    const message = `approvals.templates has ${quote(name)} too: give the rule another name, or use by: ${name}`;
+    return [{ path: ['by'], message }];
+  }
+  return [];
+}
+
+/** The same for a file that has other problems as well, so that its author reads all of them at once. */
+export function ruleProblemsOf(raw: unknown): SettingProblem[] {
+  if (!isObject(raw) || !Array.isArray(raw['rules'])) return [];
+  const { mcpServers, approvals, directory } = raw;
+  return ruleProblems({
+    rules: raw['rules'].map((rule) => ruleSettings.safeParse(rule).data),
+    mcpServers: objectOf(mcpServers),
+    approvals: { templates: objectOf(objectOf(approvals)['templates']) },
+    directory: objectOf(directory),
+  });
+}

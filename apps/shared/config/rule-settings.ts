@@ -1,0 +1,156 @@
+import * as z from 'zod';
+import { EFFECTS } from '../../../workflows/domain/tools/tool-facts.ts';
+import { type Condition, type Match, type Rule, TEMPLATE_JOINT, VERBS } from '../rules/rules.ts';
+import { ruleName } from '../rules/names.ts';
+import { isComparable } from '../rules/values.ts';
+import { approverRuleSettings } from './approver-settings.ts';
+import { text } from './units.ts';
+
+/** One value or a list. */
+const oneOrMore = <Item extends z.ZodType>(item: Item) =>
+  z.union([item.transform((one) => [one]), z.array(item).min(1)]);
+const patterns = (what: string) =>
+  oneOrMore(text.max(1_000)).optional().describe(`${what} One or a list. \`*\` stands for any characters.`);
+
+const comparable = z
+  .number()
+  .refine(
+    isComparable,
+    'use at most four decimal places, and at most 900000000000000; a Cedar policy can compare other numbers',
+  );
+const scalar = z.union([z.string(), comparable, z.boolean()], { error: 'expected a text, a number, true or false' });
+
+const testSettings = z
+  .strictObject({
+    equal: scalar.optional().describe('Value that the argument must have.'),
+    oneOf: z.array(scalar).min(1).optional().describe('Values that the argument may have.'),
+    like: text
+      .max(1_000)
+      .optional()
+      .describe(
+        'Pattern of the whole text. `*` stands for any characters, slashes included. A text with `..` as a part of a path ' +
+          'cannot be tested.',
+      ),
+    over: comparable.optional().describe('The number must be above this.'),
+    under: comparable.optional().describe('The number must be below this.'),
+    present: z.boolean().optional().describe('Whether the argument must be there. `null` counts as missing.'),
+  })
+  .refine(
+    (named) => Object.values(named).some((one) => one !== undefined),
+    'is empty: use equal, oneOf, like, over, under or present',
+  );
+
+const condition = z
+  .union([
+    scalar.transform((equal) => ({ equal })),
+    z
+      .array(scalar)
+      .min(1)
+      .transform((oneOf) => ({ oneOf })),
+    testSettings,
+  ])
+  .transform((named): readonly Condition[] => {
+    const { equal, oneOf, like, over, under, present } = named as z.infer<typeof testSettings>;
+    return [
+      ...(equal === undefined ? [] : [{ kind: 'oneOf' as const, values: [equal] }]),
+      ...(oneOf === undefined ? [] : [{ kind: 'oneOf' as const, values: oneOf }]),
+      ...(like === undefined ? [] : [{ kind: 'like' as const, pattern: like }]),
+      ...(over === undefined ? [] : [{ kind: 'over' as const, bound: over }]),
+      ...(under === undefined ? [] : [{ kind: 'under' as const, bound: under }]),
+      ...(present === undefined ? [] : [{ kind: 'present' as const, is: present }]),
+    ];
+  });
+
+const where = z
+  .record(z.string().regex(/^[^.]+(\.[^.]+)*$/, 'use the names of members, with a dot between them'), condition)
+  .transform((named) => Object.entries(named).map(([path, conditions]) => ({ path: path.split('.'), conditions })))
+  .describe(
+    'Conditions on arguments, by name: a value, a list of values, or `{ like: … }`, `{ over: … }`, `{ under: … }`, ' +
+      '`{ present: … }`. `target.path` is the member `path` of the argument `target`. If an argument is missing or has another ' +
+      'type, `allow` does not match, and `approve` and `deny` match.',
+  );
+
+const caller = z
+  .strictObject({
+    subject: patterns('Subjects of tokens.'),
+    role: oneOrMore(text).optional().describe('Roles of the token. One or a list.'),
+    group: oneOrMore(text).optional().describe('Groups of the directory. One or a list.'),
+    client: patterns('OAuth clients of tokens.'),
+  })
+  .refine(
+    (named) => Object.values(named).some((one) => one !== undefined),
+    'is empty: use subject, role, group or client',
+  )
+  .describe('Who calls. Every member must match.');
+
+const matchSettings = z
+  .strictObject({
+    server: oneOrMore(text).optional().describe('Names of `mcpServers`. One or a list.'),
+    tool: patterns('Names of tools: as the server has them if `server` is set, otherwise as agents call them.'),
+    prompt: patterns('Names of prompts.'),
+    resource: patterns('Addresses of resources.'),
+    effect: oneOrMore(z.enum(EFFECTS))
+      .optional()
+      .describe('Effects of tools: what `tools` says, otherwise what the accepted description says. One or a list.'),
+    caller: caller.optional(),
+    where: where.optional(),
+  })
+  .superRefine((match, context) => {
+    const fault = problemOf(match);
+    if (fault !== undefined) context.addIssue({ code: 'custom', message: fault });
+  });
+
+function problemOf({ server, tool, prompt, resource, effect, where: conditions }: Match): string | undefined {
+  const isAboutTools = [server, tool, effect].some((one) => one !== undefined);
+  if (!isAboutTools && prompt === undefined && resource === undefined)
+    return "names no tool: use server, tool or effect, or tool: '*' for every tool";
+  if (prompt !== undefined && resource !== undefined) return 'names prompts and resources: write a rule for each';
+  if (prompt === undefined && resource === undefined) return undefined;
+  if (isAboutTools) return 'names tools beside prompts or resources: write a rule for each';
+  return conditions === undefined ? undefined : 'has where, which is for tools: leave it out';
+}
+
+const match = z.union([oneOrMore(text.max(1_000)).transform((tool): Match => ({ tool })), matchSettings]);
+
+const name = text.max(80).refine((one) => !one.includes(TEMPLATE_JOINT), 'use a name without " + "');
+
+export const ruleSettings = z
+  .strictObject({
+    allow: match.optional().describe('Calls that pass. A text or a list of texts means patterns of tool names.'),
+    approve: match.optional().describe('Calls that need an approval.'),
+    deny: match.optional().describe('Calls that are refused.'),
+    by: approverRuleSettings.optional(),
+    name: name
+      .optional()
+      .describe('Name of the rule in policies, logs and records. Without it, a name made of what the rule matches.'),
+    description: text.max(2_000).optional().describe('What approvers read about the request.'),
+  })
+  .superRefine((rule, context) => {
+    const fault = (path: string[], message: string) => context.addIssue({ code: 'custom', path, message });
+    const verbs = VERBS.filter((verb) => rule[verb] !== undefined);
+    if (verbs.length === 0) fault([], 'does nothing: use allow, approve or deny');
+    if (verbs.length > 1) fault([], `has ${verbs.join(' and ')}: write a rule for each`);
+    if (rule.approve !== undefined) {
+      const { prompt, resource } = rule.approve;
+      if (prompt !== undefined || resource !== undefined)
+        fault(['approve'], 'only calls of tools can wait for an approval: use allow or deny');
+      return;
+    }
+    if (rule.by !== undefined) fault(['by'], 'is for approve: leave it out');
+    if (rule.description !== undefined) fault(['description'], 'is for approve: leave it out');
+  })
+  .transform((rule): Rule => {
+    const verb = VERBS.find((one) => rule[one] !== undefined) ?? 'deny';
+    const { [verb]: matched = {}, by, description } = rule;
+    return { verb, match: matched, name: rule.name ?? ruleName(verb, matched), by, description };
+  });
+
+/** The rules, by which most installations need no policy of their own. */
+export const rules = z
+  .array(ruleSettings)
+  .optional()
+  .describe(
+    'Which calls pass, which need an approval, and which are refused. The strictest rule that matches wins: `deny` over `approve` ' +
+      'over `allow`. Their order means nothing. A call that no rule allows is refused. If several `approve` rules match, the ' +
+      'approvers of each must agree.',
+  );

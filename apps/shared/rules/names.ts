@@ -1,0 +1,20 @@
+import type { Match, Verb } from './rules.ts';
+
+/**
+ * A name for a rule without one, made of what the rule matches: `approve files: write_*`, `allow read by role developer`. Conditions
+ * appear without their values, which can be long.
+ */
+export function ruleName(verb: Verb, { server, tool, prompt, resource, effect, caller, where }: Match): string {
+  const [named] = [tool, prompt, resource].filter((one) => one !== undefined);
+  const what = [
+    ...(effect === undefined ? [] : [effect.join(' or ')]),
+    ...(server === undefined ? [] : [`${server.join(' or ')}${named === undefined ? '' : ':'}`]),
+    ...(named === undefined ? [] : [named.join(' or ')]),
+  ];
+  const members = Object.entries(caller ?? {}).flatMap(([name, values]) =>
+    values === undefined ? [] : [`${name} ${values.join(' or ')}`],
+  );
+  const by = members.length === 0 ? [] : [`by ${members.join(' and ')}`];
+  const on = where === undefined ? [] : [`with ${where.map(({ path }) => path.join('.')).join(' and ')}`];
+  return [verb, ...what, ...by, ...on].join(' ').replaceAll(' + ', ' and ').slice(0, 80);
+}

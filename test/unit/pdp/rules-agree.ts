@@ -1,0 +1,69 @@
+import { expect } from '@jest/globals';
+import fc from 'fast-check';
+import * as z from 'zod';
+import { createEvaluator, type EvaluatorFiles } from '../../../apps/pdp/engine/cedar/evaluator.ts';
+import { answerByPolicy } from '../../../apps/pdp/offer/requestable.ts';
+import { compileRules } from '../../../apps/pdp/rules/compile.ts';
+import { schemaForRules } from '../../../apps/pdp/rules/schema.ts';
+import { ruleSettings } from '../../../apps/shared/config/rule-settings.ts';
+import { TEMPLATE_JOINT } from '../../../apps/shared/rules/rules.ts';
+import { decide, requests, ruleSets, type Verdict, WORLD, type WrittenRule } from './rules-model.ts';
+
+const GROUPS = [...new Set(Object.values(WORLD.groups).flat())];
+/** The people of the model with their groups. */
+const ENTITIES = JSON.stringify([
+  ...GROUPS.map((id) => ({ uid: { type: 'Group', id } })),
+  ...Object.entries(WORLD.groups).map(([id, groups]) => ({
+    uid: { type: 'Subject', id: `identity|${id}` },
+    parents: groups.map((group) => ({ type: 'Group', id: group })),
+  })),
+]);
+
+/** Without the other methods of the protocol, which cost more than the rules do. */
+const SCHEMA = `
+entity Group;
+entity Subject in [Group] = { id: String };
+entity Resource = { type: String, id: String };
+action "tools/call" appliesTo { principal: Subject, resource: Resource, context: { agent?: String } };
+`;
+
+function filesOf(written: readonly WrittenRule[]): EvaluatorFiles {
+  const rules = z.array(ruleSettings).parse(written);
+  return {
+    policies: [{ file: 'rules', text: compileRules(rules, WORLD.prefixes) }],
+    schema: schemaForRules(SCHEMA, rules, true),
+    entities: ENTITIES,
+  };
+}
+
+/** Compares the compiled rules with the interpreter, for random rules, calls and approvals. */
+export async function expectAgreement({ ruleSets: sets, callsOfEach }: { ruleSets: number; callsOfEach: number }) {
+  const calls = fc.array(fc.tuple(requests, fc.subarray(['approver', 'board', 'rule 0', 'rule 1'])), {
+    minLength: callsOfEach,
+    maxLength: callsOfEach,
+  });
+  const seen = new Map<string, number>();
+  const property = fc.asyncProperty(ruleSets, calls, async (rules, asked) => {
+    const evaluator = await createEvaluator(filesOf(rules));
+    try {
+      for (const [request, approved] of asked) {
+        const approval =
+          approved.length === 0 ? undefined : { verified: true as const, template: approved.join(TEMPLATE_JOINT) };
+        const answer = answerByPolicy(evaluator, request, approval);
+        const said: Verdict =
+          answer.kind === 'permit'
+            ? 'permit'
+            : answer.kind === 'requestable'
+              ? { needs: answer.template.split(TEMPLATE_JOINT) }
+              : 'deny';
+        expect(answer.kind).not.toBe('failed');
+        expect(said).toEqual(decide(rules, request, { world: WORLD, approved }));
+        seen.set(answer.kind, (seen.get(answer.kind) ?? 0) + 1);
+      }
+    } finally {
+      evaluator.release();
+    }
+  });
+  await fc.assert(property, { numRuns: sets });
+  return seen;
+}

@@ -1,0 +1,9 @@
+import { describe, expect, it } from '@jest/globals';
+import { expectAgreement } from './rules-agree.ts';
+
+describe('rules', () => {
+  it('decide as they are documented, whatever they and the calls are', async () => {
+    const seen = await expectAgreement({ ruleSets: 25, callsOfEach: 20 });
+    expect([...seen.keys()].sort()).toEqual(['deny', 'permit', 'requestable']);
+  });
+});
