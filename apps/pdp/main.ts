@@ -28,6 +28,7 @@ import { createEvaluationStore } from './stores/evaluation.store.ts';
 
 export { describeProblem, type PolicyProblem } from './engine/cedar/problems.ts';
 export type { PolicyPlaces } from './engine/cedar/policy-folder.ts';
+export { writtenPolicies } from './rules/written.ts';
 export { shortVersion } from './engine/policy-engine.ts';
 export { explainRequest, type Explanation } from './tools/explain.ts';
 export { replayCalls, type ChangedCall, type ReplayCounts } from './tools/replay.ts';

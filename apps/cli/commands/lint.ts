@@ -7,7 +7,7 @@ import { formatPath } from '../../shared/config/problems.ts';
 import { CliError, type Io, json, readConfig, table, visible } from '../context.ts';
 import { configuredPlaces, lintPolicies } from './lint/policies.ts';
 import { finding, lintApprovers, lintTools } from './lint/rules.ts';
-import { located } from './policy.ts';
+import { located } from './policy/places.ts';
 
 /** `lint`: the known facts about every tool, and the errors in tools, policies and approvers. Connects to the upstreams, and calls no tool. */
 export function lintCommand(io: Io): Command {
@@ -17,7 +17,7 @@ export function lintCommand(io: Io): Command {
     )
     .option('--json', 'print the tools and the findings as JSON')
     .action(async (options: { json?: boolean }, command: Command) => {
-      const { config, notes } = readConfig(io, command);
+      const { config, file, lineOf, notes } = readConfig(io, command);
       // Loaded on demand, because it brings the clients of all services.
       const { connectUpstreams } = await import('../../gateway/main.ts');
       // The findings replace the log.
@@ -25,7 +25,7 @@ export function lintCommand(io: Io): Command {
       try {
         const tools = await upstreams.tools();
         const offered = { tools, refused: upstreams.refused() };
-        const places = configuredPlaces(config);
+        const places = { ...configuredPlaces(config), file, lineOf };
         const findings = [
           ...notes.map(({ path, message }) => finding('warning', 'setting', formatPath(path), message)),
           ...lintTools(config, offered),

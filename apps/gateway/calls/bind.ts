@@ -4,8 +4,9 @@ import { SIGN_IN_CLAIMS } from '../../../workflows/domain/authzen/obligation.ts'
 import { canonicalJson, type Json, type JsonObject, ownProperty } from '../../../workflows/domain/canonical-json.ts';
 import { type CallBinding, callDigest } from '../../../workflows/domain/gated-call/call-binding.ts';
 import type { RequirementChecks } from '../../../workflows/domain/tools/requirements.ts';
-import { mappingDigest } from '../../../workflows/domain/tools/tool-facts.ts';
+import { effectOf, mappingDigest } from '../../../workflows/domain/tools/tool-facts.ts';
 import type { UpstreamTool } from '../../../workflows/domain/upstream-ports.ts';
+import { rolesIn } from '../../shared/auth/principal-of.ts';
 import { MappingError } from '../../shared/coaz/json-of.ts';
 import { SUBJECT_TYPE } from '../../shared/coaz/resolve.ts';
 import type { Config } from '../../shared/config/config.ts';
@@ -22,6 +23,7 @@ export interface BindingDeps {
   readonly requirements: Pick<RequirementChecks, 'claimNames'>;
   readonly mappedArguments: Pick<MappedArguments, 'evaluationRequests'>;
   readonly coaz: Pick<Config['gateway']['coaz'], 'identityClaim' | 'callDetails'>;
+  readonly rolesClaim: Config['identity']['rolesClaim'];
   readonly log: Logger;
 }
 
@@ -43,11 +45,8 @@ export function bindCall(
   if (fault !== undefined) return fault;
   const digest = callDigest({ tool: tool.name, arguments: call.arguments }, sha256);
   const mappedBy = mappingDigest(tool.facts.mapping, sha256);
-  const [evaluation, ...others] = evaluationRequests(deps, call, {
-    tool,
-    arguments: call.arguments,
-    callDigest: digest,
-  });
+  const mapped = { tool, arguments: call.arguments, callDigest: digest };
+  const [evaluation, ...others] = withFacts(evaluationRequests(deps, call, mapped), factsOf(deps, call.claims, tool));
   return {
     tool: tool.name,
     upstream: tool.upstream,
@@ -92,6 +91,29 @@ function evaluationRequests(
     }
     throw error;
   }
+}
+
+/** The facts about a call that rules are about. Undefined if the PDP gets no details of calls. */
+function factsOf(
+  { coaz, rolesClaim }: Pick<BindingDeps, 'coaz' | 'rolesClaim'>,
+  claims: JsonObject,
+  { name: tool, upstream: server, facts }: UpstreamTool,
+): JsonObject | undefined {
+  if (!coaz.callDetails) return undefined;
+  const effect = effectOf(facts);
+  return { tool, server, ...(effect !== undefined && { effect }), roles: rolesIn(claims, rolesClaim) };
+}
+
+/** A mapping cannot set these facts: they are the gateway's word about the call that will run. */
+function withFacts(
+  [first, ...others]: ReturnType<MappedArguments['evaluationRequests']>,
+  facts: JsonObject | undefined,
+): ReturnType<MappedArguments['evaluationRequests']> {
+  const stated = (request: EvaluationRequest): EvaluationRequest => {
+    const { call: _call, ...context } = request.context;
+    return { ...request, context: { ...context, ...(facts !== undefined && { call: facts }) } };
+  };
+  return [stated(first), ...others.map(stated)];
 }
 
 /** The request of the binding. Unless `coaz.callDetails` is off, it has the details that the embedded PDP decides by (PRJ-17). */

@@ -73,6 +73,7 @@ export function createProtocol(
     requestInput: createRequestInput(ports),
     concurrency,
     coaz: gateway.coaz,
+    rolesClaim: config.identity.rolesClaim,
     checkArguments: createArgumentCheck(limits),
     submissions: createRateLimit({ count: gateway.maxSubmissionsPerMinute ?? gateway.maxOpenPerCaller, seconds: 60 }),
     settings,

@@ -17,16 +17,22 @@ const escaped = (text: string): string =>
     character === '"' || character === '\\' ? `\\${character}` : `\\u{${character.charCodeAt(0).toString(16)}}`,
   );
 
-export const and = (parts: readonly string[]): string =>
-  parts.length === 0 ? 'true' : parts.map(grouped).join(' && ');
-export const or = (parts: readonly string[]): string =>
-  parts.length === 0 ? 'false' : parts.map(grouped).join(' || ');
-export const not = (part: string): string => `!(${part})`;
+export const and = (parts: readonly string[]): string => joined(parts, '&&', 'true');
+export const or = (parts: readonly string[]): string => joined(parts, '||', 'false');
 
-const grouped = (part: string) => `(${part})`;
+function joined(parts: readonly string[], operator: string, none: string): string {
+  const [first = none, ...others] = parts;
+  return others.length === 0 ? first : parts.map((part) => `(${part})`).join(` ${operator} `);
+}
+
+export const not = (part: string): string => `!(${part})`;
 
 export const anyLike = (expression: string, patterns: readonly string[]): string =>
   or(patterns.map((pattern) => `${expression} like ${likePattern(pattern)}`));
 
-export const isOneOf = (expression: string, values: readonly string[]): string =>
-  `[${values.map(quoted).join(', ')}].contains(${expression})`;
+export function isOneOf(expression: string, values: readonly string[]): string {
+  const [first = '', ...others] = values.map(quoted);
+  return others.length === 0
+    ? `${expression} == ${first}`
+    : `[${[first, ...others].join(', ')}].contains(${expression})`;
+}

@@ -6,7 +6,7 @@ import { and, anyLike, isOneOf, likePattern, not, or, quoted } from './cedar-tex
 export type Prefixes = Readonly<Record<string, string>>;
 
 /**
- * The rules as Cedar policies:
+ * A rule as Cedar policies:
  *
  * - `allow` becomes a permit.
  * - `deny` becomes a forbid.
@@ -15,11 +15,7 @@ export type Prefixes = Readonly<Record<string, string>>;
  *
  * Every condition has a value for every request, so no evaluation fails.
  */
-export function compileRules(rules: readonly Rule[], prefixes: Prefixes): string {
-  return rules.map((rule) => policiesOf(rule, prefixes)).join('\n');
-}
-
-function policiesOf(rule: Rule, prefixes: Prefixes): string {
+export function compileRule(rule: Rule, prefixes: Prefixes): string {
   const { verb, match, name, description } = rule;
   const scope = scopeOf(match);
   const matches = and(matched(match, { prefixes, isCautious: verb !== 'allow' }));

@@ -12,20 +12,31 @@ import { loadCurrent } from '../engine/cedar/version.ts';
 const CALL = 'tools/call';
 const TOOL = 'tool';
 
+/** The file of a compiled rule. */
+const RULE = /^rules\[/;
+
 export type ToolSurvey = Awaited<ReturnType<typeof surveyTools>>;
 
 /**
  * Compares tools with the policies of a folder, for any caller and with any approval. `forgotten` are the tools that no policy
- * could ever permit, and that no policy names. `named` are all tools that a policy names, with one such policy. Throws
- * `ERR_CONFIG_INVALID` if the policies cannot be used.
+ * could ever permit, and that no policy names. `named` are all tools that a policy names, with one such policy. `idle` are the
+ * rules that could match none of the tools. Throws `ERR_CONFIG_INVALID` if the policies cannot be used.
  */
 export async function surveyTools(places: PolicyPlaces, tools: readonly string[]) {
   const { evaluator } = await loadCurrent(places);
   const named = namedBy(evaluator.policiesFor({ name: CALL }));
   const couldBe = (tool: string) => named.has(tool) || permitsFor(evaluator, CALL, { type: TOOL, id: tool }).length > 0;
   const forgotten = tools.filter((tool) => !couldBe(tool));
+  const idle = evaluator
+    .policiesFor({ name: CALL })
+    .filter(({ file, effect, template }) => RULE.test(file) && (effect === 'forbid' || template === undefined))
+    .filter((policy) => !tools.some((tool) => isFor(policy, { type: TOOL, id: tool })));
   evaluator.release();
-  return { forgotten, named: [...named].map(([tool, policy]) => ({ tool, policy })) };
+  return {
+    forgotten,
+    idle: [...new Map(idle.map((policy) => [policy.file, policy])).values()],
+    named: [...named].map(([tool, policy]) => ({ tool, policy })),
+  };
 }
 
 /** The policies that would permit such a request in some case: for some caller, with some context, with some approval. */

@@ -1,7 +1,19 @@
 import * as z from 'zod';
 import { STAGE_ENDS } from '../../../workflows/domain/access-request/stages.ts';
 import { network } from './access-request-settings.ts';
-import { listOf, off, on, plainName, recordOf, seconds, secret, section, text, trustworthyUrl } from './units.ts';
+import {
+  listOf,
+  named,
+  off,
+  on,
+  plainName,
+  recordOf,
+  seconds,
+  secret,
+  section,
+  text,
+  trustworthyUrl,
+} from './units.ts';
 
 const names = listOf(text);
 const peopleAndGroups = {
@@ -141,18 +153,17 @@ const one = (item: z.ZodString) => z.union([item.transform((name) => [name]), z.
 export const approverRuleSettings = z
   .union([
     text,
-    z
-      .strictObject({
-        people: one(text).describe('Subjects of people. One or a list.'),
-        groups: one(text).describe('Names of groups of the directory. One or a list.'),
-        roles: one(text).describe('Roles from the sign-in. One or a list.'),
-        ...derivedApprovers,
-        quorum: stage.shape.quorum,
-        withinSeconds: stage.shape.withinSeconds,
-        remindAfterSeconds: stage.shape.remindAfterSeconds,
-        approvalTtlSeconds: template.shape.approvalTtlSeconds,
-        requestTtlSeconds: template.shape.requestTtlSeconds,
-      })
+    named({
+      people: one(text).describe('Subjects of people. One or a list.'),
+      groups: one(text).describe('Names of groups of the directory. One or a list.'),
+      roles: one(text).describe('Roles from the sign-in. One or a list.'),
+      ...derivedApprovers,
+      quorum: stage.shape.quorum,
+      withinSeconds: stage.shape.withinSeconds,
+      remindAfterSeconds: stage.shape.remindAfterSeconds,
+      approvalTtlSeconds: template.shape.approvalTtlSeconds,
+      requestTtlSeconds: template.shape.requestTtlSeconds,
+    })
       .refine((named) => !isUnnamed(named), NO_APPROVER)
       .transform(
         ({ approvalTtlSeconds, requestTtlSeconds, quorum, withinSeconds, remindAfterSeconds, ...named }): Template => ({

@@ -125,14 +125,24 @@ function withRuleProblems(problems: readonly SettingProblem[], raw: unknown): Se
   return [...problems, ...ruleProblemsOf(raw).filter((problem) => !known.has(formatProblem(problem)))];
 }
 
-/** Each problem in one line with its place, as editors and terminals open it: of the setting, or of the nearest one around it. */
+/** Each problem in one line, in the order of the file, with its place as editors and terminals open it. */
 function invalidFile(label: string, problems: readonly SettingProblem[], lineOf: LineOf): CountersignError {
-  const lines = problems.map((problem) => {
-    const around = problem.path.map((_, index) => lineOf(problem.path.slice(0, problem.path.length - index)));
-    const line = around.find((one) => one !== undefined);
-    return `${[label, line].filter((part) => part !== undefined).join(':')}: ${formatProblem(problem)}`;
+  const placed = problems.map((problem) => ({ problem, line: nearestLine(problem.path, lineOf) }));
+  const inOrder = placed.sort((a, b) => (a.line ?? 0) - (b.line ?? 0));
+  const lines = inOrder.map(({ problem, line }) => {
+    const at = line === undefined ? label : `${label}:${line}`;
+    return `${at}: ${formatProblem(problem)}`;
   });
   return new CountersignError('ERR_CONFIG_INVALID', lines.join('\n'));
+}
+
+/** The line of a setting, or of the nearest one around it that is in the file. */
+function nearestLine(path: readonly PropertyKey[], lineOf: LineOf): number | undefined {
+  for (let length = path.length; length > 0; length -= 1) {
+    const line = lineOf(path.slice(0, length));
+    if (line !== undefined) return line;
+  }
+  return undefined;
 }
 
 const REFERENCE = /\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}/g;

@@ -8,26 +8,45 @@ export interface SettingProblem {
 
 /** Zod's findings as problems that each name one setting. They never contain a value, which may be secret. */
 export const problemsOf = (error: ZodError): SettingProblem[] =>
-  error.issues.flatMap((issue) => problemsOfIssue(issue, []));
+  withoutFollowing(error.issues.flatMap(problemsOfIssue));
 
-function problemsOfIssue(issue: core.$ZodIssue, above: readonly PropertyKey[]): SettingProblem[] {
-  const path = [...above, ...issue.path];
+type Found = SettingProblem & { readonly of?: readonly PropertyKey[] };
+
+function problemsOfIssue(issue: core.$ZodIssue): Found[] {
+  const { path } = issue;
   if (issue.code === 'unrecognized_keys') {
-    return issue.keys.map((key) => ({
-      path: [...path, key],
-      message: 'there is no such setting; docs/settings.md lists all',
-    }));
+    const known = issue.message.startsWith('Unrecognized') ? 'docs/settings.md lists all' : issue.message;
+    return issue.keys.map((key) => ({ path: [...path, key], of: path, message: `there is no such setting; ${known}` }));
   }
-  if (issue.code === 'invalid_union') {
+  if (issue.code === 'invalid_union' && !(hasOwnMessage(issue) && issue.errors.every(isOfOtherType))) {
     // The intended form is most likely one of the type that was written, and the one with the fewest problems.
-    const isOfOtherType = (errors: readonly core.$ZodIssue[]) =>
-      errors.some(({ code, path: [first] }) => code === 'invalid_type' && first === undefined);
-    const [intended] = [...issue.errors].sort(
+    const [intended = []] = [...issue.errors].sort(
       (a, b) => Number(isOfOtherType(a)) - Number(isOfOtherType(b)) || a.length - b.length,
     );
-    return (intended ?? []).flatMap((inner) => problemsOfIssue(inner, path));
+    return intended.flatMap(problemsOfIssue).map((inner) => ({
+      ...inner,
+      path: [...path, ...inner.path],
+      ...(inner.of && { of: [...path, ...inner.of] }),
+    }));
   }
   return [{ path, message: messageOf(issue) }];
+}
+
+const hasOwnMessage = ({ message }: core.$ZodIssue) => message !== 'Invalid input';
+
+/** Whether a form was tried on a value of quite another type. */
+const isOfOtherType = (issues: readonly core.$ZodIssue[]): boolean =>
+  issues.some((issue) => {
+    if (issue.path.length > 0) return false;
+    return issue.code === 'invalid_union' ? issue.errors.every(isOfOtherType) : issue.code === 'invalid_type';
+  });
+
+/** A misspelt name makes its section incomplete as well. The second problem goes away with the first. */
+function withoutFollowing(found: readonly Found[]): SettingProblem[] {
+  const misspelt = new Set(found.flatMap(({ of }) => (of === undefined ? [] : [formatPath(of)])));
+  return found
+    .filter(({ path, of }) => of !== undefined || !misspelt.has(formatPath(path)))
+    .map(({ path, message }) => ({ path, message }));
 }
 
 function messageOf(issue: core.$ZodIssue): string {

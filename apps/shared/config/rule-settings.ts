@@ -4,7 +4,7 @@ import { type Condition, type Match, type Rule, TEMPLATE_JOINT, VERBS } from '..
 import { ruleName } from '../rules/names.ts';
 import { isComparable } from '../rules/values.ts';
 import { approverRuleSettings } from './approver-settings.ts';
-import { text } from './units.ts';
+import { named, text } from './units.ts';
 
 /** One value or a list. */
 const oneOrMore = <Item extends z.ZodType>(item: Item) =>
@@ -20,35 +20,36 @@ const comparable = z
   );
 const scalar = z.union([z.string(), comparable, z.boolean()], { error: 'expected a text, a number, true or false' });
 
-const testSettings = z
-  .strictObject({
-    equal: scalar.optional().describe('Value that the argument must have.'),
-    oneOf: z.array(scalar).min(1).optional().describe('Values that the argument may have.'),
-    like: text
-      .max(1_000)
-      .optional()
-      .describe(
-        'Pattern of the whole text. `*` stands for any characters, slashes included. A text with `..` as a part of a path ' +
-          'cannot be tested.',
-      ),
-    over: comparable.optional().describe('The number must be above this.'),
-    under: comparable.optional().describe('The number must be below this.'),
-    present: z.boolean().optional().describe('Whether the argument must be there. `null` counts as missing.'),
-  })
-  .refine(
-    (named) => Object.values(named).some((one) => one !== undefined),
-    'is empty: use equal, oneOf, like, over, under or present',
-  );
+const testSettings = named({
+  equal: scalar.optional().describe('Value that the argument must have.'),
+  oneOf: z.array(scalar).min(1).optional().describe('Values that the argument may have.'),
+  like: text
+    .max(1_000)
+    .optional()
+    .describe(
+      'Pattern of the whole text. `*` stands for any characters, slashes included. A text with `..` as a part of a path ' +
+        'cannot be tested.',
+    ),
+  over: comparable.optional().describe('The number must be above this.'),
+  under: comparable.optional().describe('The number must be below this.'),
+  present: z.boolean().optional().describe('Whether the argument must be there. `null` counts as missing.'),
+}).refine(
+  (given) => Object.values(given).some((one) => one !== undefined),
+  'is empty: use equal, oneOf, like, over, under or present',
+);
 
 const condition = z
-  .union([
-    scalar.transform((equal) => ({ equal })),
-    z
-      .array(scalar)
-      .min(1)
-      .transform((oneOf) => ({ oneOf })),
-    testSettings,
-  ])
+  .union(
+    [
+      scalar.transform((equal) => ({ equal })),
+      z
+        .array(scalar)
+        .min(1)
+        .transform((oneOf) => ({ oneOf })),
+      testSettings,
+    ],
+    { error: 'expected a value, a list of values, or an object with like, over, under or present' },
+  )
   .transform((named): readonly Condition[] => {
     const { equal, oneOf, like, over, under, present } = named as z.infer<typeof testSettings>;
     return [
@@ -70,35 +71,32 @@ const where = z
       'type, `allow` does not match, and `approve` and `deny` match.',
   );
 
-const caller = z
-  .strictObject({
-    subject: patterns('Subjects of tokens.'),
-    role: oneOrMore(text).optional().describe('Roles of the token. One or a list.'),
-    group: oneOrMore(text).optional().describe('Groups of the directory. One or a list.'),
-    client: patterns('OAuth clients of tokens.'),
-  })
+const caller = named({
+  subject: patterns('Subjects of tokens.'),
+  role: oneOrMore(text).optional().describe('Roles of the token. One or a list.'),
+  group: oneOrMore(text).optional().describe('Groups of the directory. One or a list.'),
+  client: patterns('OAuth clients of tokens.'),
+})
   .refine(
-    (named) => Object.values(named).some((one) => one !== undefined),
+    (given) => Object.values(given).some((one) => one !== undefined),
     'is empty: use subject, role, group or client',
   )
   .describe('Who calls. Every member must match.');
 
-const matchSettings = z
-  .strictObject({
-    server: oneOrMore(text).optional().describe('Names of `mcpServers`. One or a list.'),
-    tool: patterns('Names of tools: as the server has them if `server` is set, otherwise as agents call them.'),
-    prompt: patterns('Names of prompts.'),
-    resource: patterns('Addresses of resources.'),
-    effect: oneOrMore(z.enum(EFFECTS))
-      .optional()
-      .describe('Effects of tools: what `tools` says, otherwise what the accepted description says. One or a list.'),
-    caller: caller.optional(),
-    where: where.optional(),
-  })
-  .superRefine((match, context) => {
-    const fault = problemOf(match);
-    if (fault !== undefined) context.addIssue({ code: 'custom', message: fault });
-  });
+const matchSettings = named({
+  server: oneOrMore(text).optional().describe('Names of `mcpServers`. One or a list.'),
+  tool: patterns('Names of tools: as the server has them if `server` is set, otherwise as agents call them.'),
+  prompt: patterns('Names of prompts.'),
+  resource: patterns('Addresses of resources.'),
+  effect: oneOrMore(z.enum(EFFECTS))
+    .optional()
+    .describe('Effects of tools: what `tools` says, otherwise what the accepted description says. One or a list.'),
+  caller: caller.optional(),
+  where: where.optional(),
+}).superRefine((match, context) => {
+  const fault = problemOf(match);
+  if (fault !== undefined) context.addIssue({ code: 'custom', message: fault });
+});
 
 function problemOf({ server, tool, prompt, resource, effect, where: conditions }: Match): string | undefined {
   const isAboutTools = [server, tool, effect].some((one) => one !== undefined);
@@ -110,21 +108,22 @@ function problemOf({ server, tool, prompt, resource, effect, where: conditions }
   return conditions === undefined ? undefined : 'has where, which is for tools: leave it out';
 }
 
-const match = z.union([oneOrMore(text.max(1_000)).transform((tool): Match => ({ tool })), matchSettings]);
+const match = z.union([oneOrMore(text.max(1_000)).transform((tool): Match => ({ tool })), matchSettings], {
+  error: 'expected a pattern of tool names, a list of these, or an object with server, tool, effect, caller and where',
+});
 
 const name = text.max(80).refine((one) => !one.includes(TEMPLATE_JOINT), 'use a name without " + "');
 
-export const ruleSettings = z
-  .strictObject({
-    allow: match.optional().describe('Calls that pass. A text or a list of texts means patterns of tool names.'),
-    approve: match.optional().describe('Calls that need an approval.'),
-    deny: match.optional().describe('Calls that are refused.'),
-    by: approverRuleSettings.optional(),
-    name: name
-      .optional()
-      .describe('Name of the rule in policies, logs and records. Without it, a name made of what the rule matches.'),
-    description: text.max(2_000).optional().describe('What approvers read about the request.'),
-  })
+export const ruleSettings = named({
+  allow: match.optional().describe('Calls that pass. A text or a list of texts means patterns of tool names.'),
+  approve: match.optional().describe('Calls that need an approval.'),
+  deny: match.optional().describe('Calls that are refused.'),
+  by: approverRuleSettings.optional(),
+  name: name
+    .optional()
+    .describe('Name of the rule in policies, logs and records. Without it, a name made of what the rule matches.'),
+  description: text.max(2_000).optional().describe('What approvers read about the request.'),
+})
   .superRefine((rule, context) => {
     const fault = (path: string[], message: string) => context.addIssue({ code: 'custom', path, message });
     const verbs = VERBS.filter((verb) => rule[verb] !== undefined);

@@ -16,6 +16,12 @@ export const on = z.boolean().default(true);
  */
 export const section = <Shape extends z.core.$ZodLooseShape>(shape: Shape) =>
   z.strictObject(shape).prefault({} as never);
+/** An object whose author learns the names that it can have. */
+export const named = <Shape extends z.core.$ZodLooseShape>(shape: Shape) =>
+  z.strictObject(shape, {
+    error: ({ code }) => (code === 'unrecognized_keys' ? `use ${Object.keys(shape).join(', ')}` : undefined),
+  });
+
 export const listOf = <Item extends z.ZodType>(item: Item) => z.array(item).default([]);
 export const recordOf = <Key extends z.core.$ZodRecordKey, Value extends z.ZodType>(key: Key, value: Value) =>
   z.record(key, value).default({} as never);

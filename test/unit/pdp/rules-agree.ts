@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import * as z from 'zod';
 import { createEvaluator, type EvaluatorFiles } from '../../../apps/pdp/engine/cedar/evaluator.ts';
 import { answerByPolicy } from '../../../apps/pdp/offer/requestable.ts';
-import { compileRules } from '../../../apps/pdp/rules/compile.ts';
+import { compileRule } from '../../../apps/pdp/rules/compile.ts';
 import { schemaForRules } from '../../../apps/pdp/rules/schema.ts';
 import { ruleSettings } from '../../../apps/shared/config/rule-settings.ts';
 import { TEMPLATE_JOINT } from '../../../apps/shared/rules/rules.ts';
@@ -30,7 +30,7 @@ action "tools/call" appliesTo { principal: Subject, resource: Resource, context:
 function filesOf(written: readonly WrittenRule[]): EvaluatorFiles {
   const rules = z.array(ruleSettings).parse(written);
   return {
-    policies: [{ file: 'rules', text: compileRules(rules, WORLD.prefixes) }],
+    policies: rules.map((rule, index) => ({ file: `rules[${index}]`, text: compileRule(rule, WORLD.prefixes) })),
     schema: schemaForRules(SCHEMA, rules, true),
     entities: ENTITIES,
   };

@@ -41,6 +41,19 @@ const IMPLIED = {
 
 const impliedBy = (effect: Effect | undefined): JsonObject => (effect === undefined ? {} : IMPLIED[effect]);
 
+/**
+ * The effect of a tool for policies: what the operator or its upstream says, otherwise what the annotations leave no doubt about. Undefined
+ * if it is not known. It is a fact about the accepted description, and never the claim of a moment.
+ */
+export function effectOf({ hints, annotations }: Pick<ToolFacts, 'hints' | 'annotations'>): Effect | undefined {
+  if (hints.effect !== undefined) return hints.effect;
+  const says = (name: string, value: boolean) => annotations[name] === value;
+  if (says('readOnlyHint', true)) return 'read';
+  if (says('destructiveHint', true)) return 'delete';
+  if (says('readOnlyHint', false) && says('destructiveHint', false)) return 'write';
+  return undefined;
+}
+
 /** Where hints and annotations say different things, in words for the operator (HINT-013). */
 export function contradictionsIn(effect: Effect | undefined, annotations: JsonObject): readonly string[] {
   if (effect === undefined) return [];

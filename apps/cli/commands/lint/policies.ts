@@ -35,8 +35,11 @@ export async function lintPolicies(
     });
   if (errors.length > 0) return [...of('error', errors), ...of('warning', warnings)];
   const survey = await surveyTools(places, unmapped(offered.tools));
-  return [...of('warning', warnings), ...unoffered(config, survey, offered), ...forgotten(survey)];
+  const idle = survey.idle.map(({ id, file }) => ({ file, message: `the rule "${id}" matches no tool; ${IDLE}` }));
+  return [...of('warning', [...warnings, ...idle]), ...unoffered(config, survey, offered), ...forgotten(survey)];
 }
+
+const IDLE = 'correct its server and tool, or remove it';
 
 /** Tools without a mapping. Policies for a tool with a mapping use the words of the mapping. */
 export const unmapped = (tools: readonly UpstreamTool[]): string[] =>
@@ -60,13 +63,13 @@ function unoffered({ mcpServers }: Settings, { named }: ToolSurvey, { tools, ref
 }
 
 /** The upstream whose prefix the name has. An upstream without a prefix can have any name. */
-function upstreamOf(tool: string, mcpServers: Settings['mcpServers']): string | undefined {
+export function upstreamOf(tool: string, mcpServers: Settings['mcpServers']): string | undefined {
   const prefixes = Object.entries(mcpServers).map(([upstream, { prefix = upstream }]) => ({ upstream, prefix }));
   const own = prefixes.find(({ prefix }) => prefix !== '' && tool.startsWith(`${prefix}__`));
   return (own ?? prefixes.find(({ prefix }) => prefix === ''))?.upstream;
 }
 
 const forgotten = ({ forgotten: tools }: ToolSurvey): Finding[] => {
-  const message = 'no policy permits it in any case, so every call of it is refused; name it in one';
+  const message = 'no rule or policy permits it in any case, so every call of it is refused; name it in one';
   return tools.map((tool) => finding('warning', 'no-policy', tool, message));
 };

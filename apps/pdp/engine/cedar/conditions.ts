@@ -20,6 +20,7 @@ type Possible = ReadonlySet<unknown> | 'any';
 const CONTEXT = Symbol('context');
 const APPROVAL = Symbol('approval');
 const RESOURCE = Symbol('resource');
+const CALL = Symbol('call');
 const BOOLEANS: Possible = new Set([true, false]);
 const FAILS: Possible = new Set();
 const only = (value: unknown): Possible => new Set([value]);
@@ -99,6 +100,8 @@ function attributeOf(value: unknown, name: unknown, { approval, resource }: Know
     if (name === 'template') return only(approval.template);
   }
   if (value === RESOURCE && (name === 'type' || name === 'id')) return only(resource?.[name]);
+  if (value === CONTEXT && name === HOST_MEMBERS.call && resource?.type === 'tool') return only(CALL);
+  if (value === CALL && name === 'tool') return only(resource?.id);
   return 'any';
 }
 
@@ -121,7 +124,7 @@ function compared(left: Possible, right: Possible): Possible {
 }
 
 /** A value with parts about which nothing is known here. */
-const isPart = (value: unknown) => value === CONTEXT || value === APPROVAL || value === RESOURCE;
+const isPart = (value: unknown) => [CONTEXT, APPROVAL, RESOURCE, CALL].some((part) => part === value);
 
 function contained(set: unknown, item: Possible, known: KnownOfRequest): Possible {
   const elements =

@@ -6,12 +6,9 @@ import { sha256 } from '../../../shared/crypto.ts';
 import type { DirectorySettings } from '../../../shared/directory/directory.ts';
 import { errorCode } from '../../../shared/lifecycle.ts';
 import type { Rule } from '../../../shared/rules/rules.ts';
-import { compileRules, type Prefixes } from '../../rules/compile.ts';
+import { compileRule, type Prefixes } from '../../rules/compile.ts';
 import { schemaForRules } from '../../rules/schema.ts';
 import { InvalidPolicies } from './problems.ts';
-
-/** The name under which compiled rules stand among the files of a policy folder. */
-export const RULES_FILE = 'rules';
 
 /** Rules of the configuration, and what they are compiled with. */
 export interface RulePlaces {
@@ -69,10 +66,14 @@ const FILES_FOR_RULES = ['protocol.cedar', 'subjects.cedar'];
 
 function withRules(files: PolicyFiles, rules: RulePlaces | undefined): PolicyFiles {
   if (rules === undefined) return files;
-  const compiled = { file: RULES_FILE, text: compileRules(rules.all, rules.prefixes) };
+  // Each rule is a file whose name is the path of the rule in the configuration.
+  const compiled = rules.all.map((rule, index) => ({
+    file: `rules[${index}]`,
+    text: compileRule(rule, rules.prefixes),
+  }));
   return {
     ...files,
-    policies: [...files.policies, compiled],
+    policies: [...files.policies, ...compiled],
     schema: schemaForRules(files.schema, rules.all, rules.isAlone),
   };
 }

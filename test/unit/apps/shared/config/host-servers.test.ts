@@ -27,7 +27,7 @@ function refused(server: object, block: (server: object) => object = (one) => ({
     paste(block(server));
   } catch (error) {
     expect(error).toMatchObject({ code: 'ERR_CONFIG_INVALID' });
-    return (error as Error).message.split('\n').map((line) => line.replace('countersign.yaml: ', ''));
+    return (error as Error).message.split('\n').map((line) => line.replace(/^countersign\.yaml:\d+: /, ''));
   }
   throw new Error('the block was accepted');
 }

@@ -129,7 +129,7 @@ mcpServers:
   it('names the setting whose variable is not set', () => {
     write("mcpServers: { files: { command: npx, env: { KEY: '${NO_SUCH}' } } }");
     expect(problems()).toEqual([
-      'countersign.yaml: mcpServers.files.env.KEY: the variable NO_SUCH is not set (${NO_SUCH:-default} gives it a default)',
+      'countersign.yaml:1: mcpServers.files.env.KEY: the variable NO_SUCH is not set (${NO_SUCH:-default} gives it a default)',
     ]);
   });
 
@@ -161,14 +161,14 @@ identity:
   people: [{ name: Al, roles: [agent] }]
 `);
     expect(problems()).toEqual([
-      'countersign.yaml: mode: expected one of "development"|"production"',
-      'countersign.yaml: mcpServers.a__b: is not a valid name: use letters, digits, dashes and single underscores, at most 32',
-      'countersign.yaml: mcpServers.c.command: is missing',
-      'countersign.yaml: mcpServers.d.argz: there is no such setting; docs/settings.md lists all',
-      'countersign.yaml: mcpServers.e.prefix: use letters, digits, dashes and single underscores, at most 32',
-      'countersign.yaml: gateway.port: expected number, received string',
-      'countersign.yaml: gateway.prot: there is no such setting; docs/settings.md lists all',
-      'countersign.yaml: identity.people[0].name: use lower-case letters, digits, dot, dash and underscore, at most 63',
+      'countersign.yaml:2: gateway.port: expected number, received string',
+      'countersign.yaml:2: gateway.prot: there is no such setting; docs/settings.md lists all',
+      'countersign.yaml:3: mode: expected one of "development"|"production"',
+      'countersign.yaml:5: mcpServers.a__b: is not a valid name: use letters, digits, dashes and single underscores, at most 32',
+      'countersign.yaml:6: mcpServers.c.command: is missing',
+      'countersign.yaml:7: mcpServers.d.argz: there is no such setting; docs/settings.md lists all',
+      'countersign.yaml:8: mcpServers.e.prefix: use letters, digits, dashes and single underscores, at most 32',
+      'countersign.yaml:10: identity.people[0].name: use lower-case letters, digits, dot, dash and underscore, at most 63',
     ]);
   });
 
@@ -179,7 +179,7 @@ identity:
     ['fast', 'expected number, received string'],
   ])('refuses a timeLimitFactor of %s', (factor, problem) => {
     write(`timeLimitFactor: ${factor}`);
-    expect(problems()).toEqual([`countersign.yaml: timeLimitFactor: ${problem}`]);
+    expect(problems()).toEqual([`countersign.yaml:1: timeLimitFactor: ${problem}`]);
   });
 
   it('refuses upstreams whose tools could have the same names', () => {
@@ -193,9 +193,9 @@ mcpServers:
   d: { command: x, prefix: '' }
   e: { command: x, prefix: '' }
 `);
-    const shared = (one: string, another: string) =>
-      `countersign.yaml: mcpServers.${one}: a tool of "${one}" could have the same name as one of "${another}"; give one of them another prefix`;
-    expect(problems()).toEqual([shared('a_', 'a'), shared('c', 'a-b')]);
+    const shared = (line: number, one: string, another: string) =>
+      `countersign.yaml:${line}: mcpServers.${one}: a tool of "${one}" could have the same name as one of "${another}"; give one of them another prefix`;
+    expect(problems()).toEqual([shared(4, 'a_', 'a'), shared(7, 'c', 'a-b')]);
   });
 
   it('points at the place where the YAML is broken', () => {
@@ -215,7 +215,7 @@ mcpServers:
     (issuer) => {
       write(`identity: { issuer: "${issuer}" }`);
       expect(problems()).toEqual([
-        'countersign.yaml: identity.issuer: use https; http is allowed only to this machine',
+        'countersign.yaml:1: identity.issuer: use https; http is allowed only to this machine',
       ]);
       write('identity: { issuer: "http://localhost:8080" }');
       expect(load({}).config.urls.issuer).toBe('http://localhost:8080');
@@ -238,7 +238,7 @@ mcpServers:
   it('refuses a preprocessor that does more than read', () => {
     write('tools: { a__b: { preprocessor: true, effect: write }, a__c: { preprocessor: true, effect: read } }');
     expect(problems()).toEqual([
-      'countersign.yaml: tools.a__b.preprocessor: a preprocessor only reads: set its effect to read, or remove preprocessor',
+      'countersign.yaml:1: tools.a__b.preprocessor: a preprocessor only reads: set its effect to read, or remove preprocessor',
     ]);
   });
 
