@@ -11,6 +11,7 @@ interface Settings extends Partial<Config['gateway']> {
   readonly mcpServers?: Readonly<Record<string, object>>;
   readonly identity?: object;
   readonly addresses?: object;
+  readonly signature?: object;
 }
 
 /** The real gateway on a free port, over fake ports. */
@@ -33,9 +34,9 @@ export class GatewayUnderTest {
     return this.#urls?.mcp ?? 'not started';
   }
   async start(): Promise<void> {
-    const { tools = {}, mcpServers = {}, identity = {}, addresses = {}, ...settings } = this.#settings;
+    const { tools = {}, mcpServers = {}, identity = {}, addresses = {}, signature = {}, ...settings } = this.#settings;
     const gateway = { port: await freePort(), pollIntervalMs: 250, ...settings };
-    const raw = { timeLimitFactor: PATIENT_FACTOR, gateway, tools, mcpServers, identity, addresses };
+    const raw = { timeLimitFactor: PATIENT_FACTOR, gateway, tools, mcpServers, identity, addresses, signature };
     const config = parseConfig(raw, { baseDir: '/', stateDir: '/' });
     const log = pino({ level: 'trace' }, { write: (line: string) => void this.logged.push(line) });
     this.#running = await serveGateway(

@@ -4,7 +4,7 @@ import { SIGN_IN_CLAIMS } from '../../../workflows/domain/authzen/obligation.ts'
 import { canonicalJson, type Json, type JsonObject, ownProperty } from '../../../workflows/domain/canonical-json.ts';
 import { type CallBinding, callDigest } from '../../../workflows/domain/gated-call/call-binding.ts';
 import type { RequirementChecks } from '../../../workflows/domain/tools/requirements.ts';
-import { effectOf, mappingDigest } from '../../../workflows/domain/tools/tool-facts.ts';
+import { type Effect, mappingDigest, statedEffect } from '../../../workflows/domain/tools/tool-facts.ts';
 import type { UpstreamTool } from '../../../workflows/domain/upstream-ports.ts';
 import { rolesIn } from '../../shared/auth/principal-of.ts';
 import { MappingError } from '../../shared/coaz/json-of.ts';
@@ -23,7 +23,7 @@ export interface BindingDeps {
   readonly requirements: Pick<RequirementChecks, 'claimNames'>;
   readonly mappedArguments: Pick<MappedArguments, 'evaluationRequests'>;
   readonly coaz: Pick<Config['gateway']['coaz'], 'identityClaim' | 'callDetails'>;
-  readonly rolesClaim: Config['identity']['rolesClaim'];
+  readonly config: Pick<Config, 'tools' | 'signature' | 'identity'>;
   readonly log: Logger;
 }
 
@@ -95,13 +95,23 @@ function evaluationRequests(
 
 /** The facts about a call that rules are about. Undefined if the PDP gets no details of calls. */
 function factsOf(
-  { coaz, rolesClaim }: Pick<BindingDeps, 'coaz' | 'rolesClaim'>,
+  { coaz, config }: Pick<BindingDeps, 'coaz' | 'config'>,
   claims: JsonObject,
-  { name: tool, upstream: server, facts }: UpstreamTool,
+  tool: UpstreamTool,
 ): JsonObject | undefined {
   if (!coaz.callDetails) return undefined;
-  const effect = effectOf(facts);
-  return { tool, server, ...(effect !== undefined && { effect }), roles: rolesIn(claims, rolesClaim) };
+  const effect = effectOf(config, tool);
+  return {
+    ...{ tool: tool.name, server: tool.upstream },
+    ...(effect !== undefined && { effect }),
+    roles: rolesIn(claims, config.identity.rolesClaim),
+  };
+}
+
+/** The operator's word, or that of a description which an operator accepted. A description that was only seen first grants nothing (HINT-004). */
+function effectOf({ tools, signature }: BindingDeps['config'], { name, facts }: UpstreamTool): Effect | undefined {
+  const own = ownProperty(tools, name)?.effect;
+  return own ?? (signature.pinning === 'accepted' ? statedEffect(facts) : undefined);
 }
 
 /** A mapping cannot set these facts: they are the gateway's word about the call that will run. */

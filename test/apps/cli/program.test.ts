@@ -52,8 +52,8 @@ describe('the command line', () => {
     const { code, err } = await at(config).run(['up']);
     expect(code).toBe(1);
     expect(err.split('\n')).toHaveLength(2);
-    expect(err).toContain('countersign.yaml: gateway.prot');
-    expect(err).toContain('countersign.yaml: audit.port');
+    expect(err).toContain('countersign.yaml:2: gateway.prot');
+    expect(err).toContain('countersign.yaml:4: audit.port');
     expect(err).not.toMatch(/\n\s+at /);
     expect((await at(config).run(['--debug', 'up'])).err).toMatch(/\n\s+at /);
   });

@@ -28,6 +28,7 @@ describe('an allowed call', () => {
         context: {
           agent: 'agent-7',
           arguments: { to: 'acct-1', amount: 5 },
+          call: { tool: 'bank__transfer', server: 'bank', roles: ['teller'] },
           call_digest: expect.stringMatching(/^sha-256:[0-9a-f]{64}$/),
         },
       },

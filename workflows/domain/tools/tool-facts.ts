@@ -41,11 +41,8 @@ const IMPLIED = {
 
 const impliedBy = (effect: Effect | undefined): JsonObject => (effect === undefined ? {} : IMPLIED[effect]);
 
-/**
- * The effect of a tool for policies: what the operator or its upstream says, otherwise what the annotations leave no doubt about. Undefined
- * if it is not known. It is a fact about the accepted description, and never the claim of a moment.
- */
-export function effectOf({ hints, annotations }: Pick<ToolFacts, 'hints' | 'annotations'>): Effect | undefined {
+/** The effect that hints or annotations say without a doubt. Undefined if they do not. */
+export function statedEffect({ hints, annotations }: Pick<ToolFacts, 'hints' | 'annotations'>): Effect | undefined {
   if (hints.effect !== undefined) return hints.effect;
   const says = (name: string, value: boolean) => annotations[name] === value;
   if (says('readOnlyHint', true)) return 'read';
