@@ -57,6 +57,30 @@ describe('a template', () => {
     });
   });
 
+  it('is met together with others where several rules ask for an approval', () => {
+    const templates = {
+      ops: { stages: [{ ...ops, quorum: 2 }], approvalTtlSeconds: 60 },
+      same: { stages: [{ ...ops, quorum: 2 }] },
+      board: {
+        stages: [
+          { name: 'one', approvers: { groups: ['ops'] } },
+          { name: 'two', approvers: { groups: ['ops'] } },
+        ],
+      },
+    };
+    const termsOf = configuredTerms(config({ requestTtlSeconds: 100, templates }), directory);
+    expect(termsOf('board + ops', 'x')).toMatchObject({
+      stages: [{ name: 'board: one' }, { name: 'board: two' }, { name: 'ops: ops', quorum: 2 }],
+      separateStages: true,
+      approvalTtlMs: 60_000,
+    });
+    expect(termsOf('ops + same', 'x').stages).toHaveLength(1);
+    expect(termsOf('approver + ops', 'x')).toMatchObject({
+      stages: [{ name: 'approver: approval', approvers: { roles: ['approver'] } }, { name: 'ops: ops' }],
+      separateStages: false,
+    });
+  });
+
   it('goes to the owners of the requested resource, as every matching entry names them', () => {
     const termsOf = configuredTerms(
       config({
