@@ -130,7 +130,7 @@ describe('countersign policy replay, with changed rules', () => {
     const { out } = await desk.run(['policy', 'replay', 'calls.yaml', '--policies', 'changed.yaml']);
     expect(out).toContain('files__read: tools/call on tool files__read by identity alice');
     expect(out).toContain('before  permit  allow read files (countersign.yaml:7)');
-    expect(out).toMatch(/calls {6}2\nchanged {4}1\n/);
+    expect(out).toMatch(/calls {10}2\nchanged {8}1\n/);
   });
 });
 
