@@ -13,6 +13,8 @@ export interface StackOptions {
   readonly timeLimitFactor?: number;
   /** Merged over the defaults of the tests. */
   readonly config?: Record<string, object>;
+  /** Rules, which decide alone: without the example policies. */
+  readonly rules?: readonly object[];
   /** Cedar policies in addition to the examples. */
   readonly policies?: string;
   /** Further files of the policy folder. */
@@ -37,7 +39,14 @@ const UNLIMITED = { maxCallsPerSecond: 100_000, maxPollsPerSecond: 100_000, maxS
  */
 export async function stackConfig(
   at: { folder: string; files: string; journal: string },
-  { timeLimitFactor = PATIENT_FACTOR, config = {}, policies = '', policyFiles = {}, mcpServers = {} }: StackOptions,
+  {
+    timeLimitFactor = PATIENT_FACTOR,
+    config = {},
+    rules,
+    policies = '',
+    policyFiles = {},
+    mcpServers = {},
+  }: StackOptions,
 ): Promise<Record<string, unknown>> {
   cpSync(packagePath('policies'), join(at.folder, 'policies'), { recursive: true });
   const files = { ...policyFiles, 'test.cedar': policies };
@@ -54,7 +63,8 @@ export async function stackConfig(
     },
     gateway: section('gateway', { ...UNLIMITED, pollIntervalMs: 100, executionTimeoutSeconds: 600 }),
     worker: { resolutionPollMinSeconds: 1, resolutionPollMaxSeconds: 2, ...config['worker'] },
-    pdp: section('pdp', { policies: './policies' }),
+    ...(rules && { rules }),
+    pdp: section('pdp', rules ? {} : { policies: './policies' }),
     approvals: section('approvals'),
     audit: section('audit'),
     identity: section('identity'),

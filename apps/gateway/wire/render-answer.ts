@@ -126,8 +126,8 @@ function denialOf(refusal: PolicyDenial, rendering: Rendering): Denial {
         denial: 'final',
         text:
           refusal.why === 'not_permitted'
-            ? 'The tool did not run. No policy permits this call, and no approval can be requested for it. Next step, for the operator ' +
-              'of this gateway: `countersign lint` names the tools that no policy permits.'
+            ? 'The tool did not run. No rule permits this call, and no approval can be requested for it. Next step, for the operator ' +
+              'of this gateway: `countersign lint` names the tools that no rule or policy permits.'
             : 'The tool did not run. Policy does not allow this call, and no approval can change that.',
       };
     case 'step_up': {

@@ -150,7 +150,7 @@ describe('a denied call', () => {
     };
     const refused = await toldFor();
     expect(refused).toMatch(/Policy does not allow this call, and no approval can change that/);
-    expect(await toldFor('not_permitted')).toMatch(/No policy permits this call.*for the operator.*countersign lint/);
+    expect(await toldFor('not_permitted')).toMatch(/No rule permits this call.*for the operator.*countersign lint/);
     for (const reason of ['policy_denied', 'moving_files_is_not_allowed', 'not_permitted ', ''])
       expect(await toldFor(reason)).toBe(refused);
   });
