@@ -2,6 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { configuredPlaces, lintPolicies } from '../../../apps/cli/commands/lint/policies.ts';
+import { packagePath } from '../../../apps/shared/config/files.ts';
 import { parseConfig } from '../../../apps/shared/config/config.ts';
 import { aTool } from '../../support/tools.ts';
 import { Desk } from './run.ts';
@@ -93,6 +94,15 @@ describe('countersign policy eject', () => {
     }
     expect(settings).toContain('policies: ./cedar');
     expect(settings).toContain('quorum: 2');
+  });
+
+  it('writes what docs/rules.md shows', async () => {
+    const page = readFileSync(packagePath('docs', 'rules.md'), 'utf8');
+    const [, rule = '', cedar = ''] =
+      /This rule\n\n```yaml\n(.*?)```\n\nbecomes:\n\n```cedar\n(.*?)```/s.exec(page) ?? [];
+    const desk = new Desk(`mcpServers: { files: { command: x } }\n${rule}`);
+    await desk.run(['policy', 'eject', 'cedar']);
+    expect(readFileSync(join(desk.folder, 'cedar/rules.cedar'), 'utf8')).toBe(cedar);
   });
 
   it('overwrites nothing', async () => {
