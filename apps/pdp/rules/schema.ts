@@ -50,7 +50,7 @@ export function schemaForRules(text: string, rules: readonly Rule[], isAlone: bo
       ACTIONS.some((one) => one === name) ? withMembers(name, action, { added, isAlone }) : action,
     ]),
   );
-  const written = schemaToText({ ...namespaces, '': { ...root, actions } } as SchemaJson<string>);
+  const written = schemaToText({ ...namespaces, '': { ...root, actions } });
   if (written.type === 'failure') throw new InvalidPolicies(cedarProblems(written.errors, { file: FILE, text: '' }));
   return written.text;
 }

@@ -20,7 +20,7 @@ export type ToolSurvey = Awaited<ReturnType<typeof surveyTools>>;
 /**
  * Compares tools with the policies of a folder, for any caller and with any approval. `forgotten` are the tools that no policy
  * could ever permit, and that no policy names. `named` are all tools that a policy names, with one such policy. `idle` are the
- * rules that could match none of the tools. Throws `ERR_CONFIG_INVALID` if the policies cannot be used.
+ * rules that could not match any tool. Throws `ERR_CONFIG_INVALID` if the policies cannot be used.
  */
 export async function surveyTools(places: PolicyPlaces, tools: readonly string[]) {
   const { evaluator } = await loadCurrent(places);

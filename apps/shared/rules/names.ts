@@ -1,5 +1,7 @@
 import type { Match, Verb } from './rules.ts';
 
+const CALLER_MEMBERS = ['subject', 'role', 'group', 'client'] as const;
+
 /**
  * A name for a rule without one, made of what the rule matches: `approve files: write_*`, `allow read by role developer`. Conditions
  * appear without their values, which can be long.
@@ -11,9 +13,10 @@ export function ruleName(verb: Verb, { server, tool, prompt, resource, effect, c
     ...(server === undefined ? [] : [`${server.join(' or ')}${named === undefined ? '' : ':'}`]),
     ...(named === undefined ? [] : [named.join(' or ')]),
   ];
-  const members = Object.entries(caller ?? {}).flatMap(([name, values]) =>
-    values === undefined ? [] : [`${name} ${values.join(' or ')}`],
-  );
+  const members = CALLER_MEMBERS.flatMap((name) => {
+    const values = caller?.[name];
+    return values === undefined ? [] : [`${name} ${values.join(' or ')}`];
+  });
   const by = members.length === 0 ? [] : [`by ${members.join(' and ')}`];
   const on = where === undefined ? [] : [`with ${where.map(({ path }) => path.join('.')).join(' and ')}`];
   return [verb, ...what, ...by, ...on].join(' ').replaceAll(' + ', ' and ').slice(0, 80);

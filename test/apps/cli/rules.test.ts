@@ -100,7 +100,7 @@ describe('countersign policy eject', () => {
     const page = readFileSync(packagePath('docs', 'rules.md'), 'utf8');
     const [, rule = '', cedar = ''] =
       /This rule\n\n```yaml\n(.*?)```\n\nbecomes:\n\n```cedar\n(.*?)```/s.exec(page) ?? [];
-    const desk = new Desk(`mcpServers: { files: { command: x } }\n${rule}`);
+    const desk = new Desk(rule);
     await desk.run(['policy', 'eject', 'cedar']);
     expect(readFileSync(join(desk.folder, 'cedar/rules.cedar'), 'utf8')).toBe(cedar);
   });

@@ -30,7 +30,7 @@ describe('the facts of a call in its evaluation request', () => {
     expect(await factsOf({})).toEqual([{ tool: 'bank__look', server: 'bank', roles: ['teller'] }]);
   });
 
-  it('have the effect that the operator states, whatever the server says', async () => {
+  it('have the effect that the operator states, even against what the server says', async () => {
     const said = { annotations: { readOnlyHint: true }, _meta: { 'mcp.dev/effect': 'read' } };
     expect(await factsOf(said, { tools: { bank__look: { effect: 'delete' } } })).toMatchObject([{ effect: 'delete' }]);
   });

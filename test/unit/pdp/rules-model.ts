@@ -93,7 +93,7 @@ function* meets(value: Json | undefined, condition: Json): Generator<Truth> {
       yield isTyped ? values.includes(value) : 'unknown';
     } else if (name === 'like') {
       const isTestable = typeof value === 'string' && !/(^|[/\\])\.\.($|[/\\])/.test(value);
-      yield isTestable ? isLike(value, String(operand)) : 'unknown';
+      yield isTestable ? isLike(value, operand as string) : 'unknown';
     } else if (typeof value !== 'number') yield 'unknown';
     else yield name === 'over' ? value > Number(operand) : value < Number(operand);
   }
@@ -223,7 +223,7 @@ export const requests: fc.Arbitrary<EvaluationRequest> = fc
     context: {
       ...(agent !== undefined && { agent }),
       call: { tool, server, ...(effect !== undefined && { effect }), roles },
-      arguments: given as JsonObject,
+      arguments: given,
     },
   }));
 

@@ -39,7 +39,7 @@ export function callOf({ resource, context }: Pick<EvaluationRequest, 'resource'
 }
 
 /**
- * Arguments by their type: `text`, `lower` or `truth`, or none of these for a list or an object. So a policy can be about an argument that
+ * Arguments by their type: `text`, `lower` or `truth`, or no such member for a list or an object. So a policy can be about an argument that
  * is a text of one tool and a number of another. An argument that is missing or `null` is left out.
  *
  * @param keys Paths of the arguments: names of members with a dot between them.
