@@ -127,7 +127,11 @@ const placesOf = ({ pdp, directory, approvals }: Config): PolicyPlaces => ({
 });
 
 /** The embedded Cedar, or another PDP if one is configured. Throws `ERR_CONFIG_INVALID` if the policies cannot be used. */
-async function openEngine(config: Config, live: LiveConfig, own: Own): Promise<{ readonly engine: PolicyEngine; readonly leave: () => void }> {
+async function openEngine(
+  config: Config,
+  live: LiveConfig,
+  own: Own,
+): Promise<{ readonly engine: PolicyEngine; readonly leave: () => void }> {
   const { pdp } = config;
   if (pdp.engine === undefined) {
     const engine = await openCedarEngine(placesOf(config), own);
@@ -163,7 +167,5 @@ async function openParts(config: Config, { databaseUrl, live = unchanging(config
 }
 
 if (isEntryScript(import.meta.url)) {
-  await runDeployable('pdp', SECRETS, systemClock, ({ config, secrets, ...deps }) =>
-    startPdp(config, secrets, deps),
-  );
+  await runDeployable('pdp', SECRETS, systemClock, ({ config, secrets, ...deps }) => startPdp(config, secrets, deps));
 }

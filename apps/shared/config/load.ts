@@ -36,6 +36,8 @@ export interface LoadedConfig {
 export type LineOf = (path: readonly PropertyKey[]) => number | undefined;
 
 const FILE_NAME = 'countersign.yaml';
+/** State folder in the folder of the process, where no variable names another. */
+export const DEFAULT_STATE = '.countersign';
 
 /**
  * Finds, reads and checks the configuration: `--config`, else `COUNTERSIGN_CONFIG`, else `./countersign.yaml`, else
@@ -43,7 +45,7 @@ const FILE_NAME = 'countersign.yaml';
  */
 export function loadConfig({ environment, configFile, cwd }: ConfigSource): LoadedConfig {
   const file = findFile({ environment, configFile, cwd });
-  const stateDir = resolve(cwd, environment.stateDir ?? '.countersign');
+  const stateDir = resolve(cwd, environment.stateDir ?? DEFAULT_STATE);
   const { content, lineOf, id } = readYaml(file);
   const invalid = (problems: readonly SettingProblem[]) => invalidFile(basename(file), problems, lineOf);
   const written = fromHost(content);

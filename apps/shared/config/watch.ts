@@ -28,9 +28,9 @@ const READ_EVERY_LOOKS = 10;
 export interface ConfigState {
   readonly inForceSince: string;
   /** Absent if what the file says is in force, or will be at the next start. */
-  readonly rejected?: { readonly since: string; readonly problems: readonly string[] };
+  readonly rejected?: { readonly since: string; readonly problems: string[] };
   /** Settings that differ from the file until the next start. */
-  readonly pending: readonly string[];
+  readonly pending: string[];
 }
 
 export interface WatchedConfig extends LiveConfig {
@@ -72,8 +72,8 @@ class ConfigWatch implements WatchedConfig {
   #current: Config;
   #currentId: string;
   #since: string;
-  #rejected: { readonly id: string; readonly since: string; readonly problems: readonly string[] } | undefined;
-  #pending: readonly string[] = [];
+  #rejected: { readonly id: string; readonly since: string; readonly problems: string[] } | undefined;
+  #pending: string[] = [];
 
   constructor(loaded: LoadedConfig, deps: WatchDeps) {
     this.#start = loaded;
@@ -215,7 +215,7 @@ class ConfigWatch implements WatchedConfig {
     onState?.(this.state());
   }
 
-  #warnOfPending(pending: readonly string[]): void {
+  #warnOfPending(pending: string[]): void {
     const isNews = !isDeepStrictEqual(pending, this.#pending);
     this.#pending = pending;
     if (!isNews) return;
