@@ -153,7 +153,7 @@ function createReader({ store, settings }: Pick<AcceptedDescriptionsDeps, 'store
     read,
     current: async (): Promise<Known> => known ?? read(),
     /** Descriptions that were accepted or not stay so. */
-    settingsChanged(): void {
+    settingsChanged: (): void => {
       if (known !== undefined) known = { ...known, contents: contentsOf([...known.byName.values()], settings) };
     },
     onChange: (listener: (what: Changed) => void) => {
