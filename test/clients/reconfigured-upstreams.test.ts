@@ -12,6 +12,10 @@ const program = (more: object = {}) => ({ command: process.execPath, args: [cras
 const ITEMS = { prompt: 'Asks.', resource: 'A paper.', template: 'A drawer.' };
 const PAYS: Description = { description: 'Pays.', properties: {}, annotations: {}, items: ITEMS };
 
+interface More {
+  readonly signal?: AbortSignal;
+  readonly connection?: number;
+}
 type Upstream = Awaited<ReturnType<typeof startChangingUpstream>>;
 
 let pool: UpstreamPool | undefined;
@@ -32,8 +36,9 @@ function reconfigure(of: UpstreamPool, mcpServers: object, tools: object = {}): 
   of.reconfigure(next.mcpServers, next.tools);
 }
 const never = () => new AbortController().signal;
-const call = (of: UpstreamPool, upstream: string, upstreamTool: string, more: object = {}, signal = never()) =>
+const call = (of: UpstreamPool, upstream: string, upstreamTool: string, { signal = never(), ...more }: More = {}) =>
   of.call({ upstream, upstreamTool, arguments: {}, ...more }, { signal });
+const pinned = (connection: number | undefined): More => (connection === undefined ? {} : { connection });
 const pidOf = async (of: UpstreamPool, upstream: string) => {
   const answer = (await call(of, upstream, 'pid')) as { result?: { content?: { text: string }[] } };
   return Number(answer.result?.content?.[0]?.text);
@@ -58,7 +63,7 @@ describe('changed upstreams', () => {
     await untilFound(upstreams, 'a__hang');
     const before = await pidOf(upstreams, 'a');
     const leave = new AbortController();
-    const underWay = call(upstreams, 'a', 'hang', {}, leave.signal);
+    const underWay = call(upstreams, 'a', 'hang', { signal: leave.signal });
     await waitFor(async () => {
       const told = (await call(upstreams, 'a', 'cancelled')) as { result?: { content?: { text: string }[] } };
       return told.result?.content?.[0]?.text.includes('"hung":1');
@@ -119,7 +124,7 @@ describe('changed upstreams', () => {
     expect(prompt).toMatchObject({ connection });
     reconfigure(upstreams, { bank: { url: other.url } });
     const notSent = { kind: 'not_sent', cause: RECONFIGURED };
-    expect(await call(upstreams, 'bank', 'pay', { connection })).toEqual(notSent);
+    expect(await call(upstreams, 'bank', 'pay', pinned(connection))).toEqual(notSent);
     const read = { upstream: 'bank', method: 'prompts/get', params: { name: 'ask' } } as const;
     const caller = { issuer: 'https://id.example', subject: 'agent' };
     const asked = { ...read, caller, ...(prompt?.connection !== undefined && { connection: prompt.connection }) };
@@ -128,7 +133,7 @@ describe('changed upstreams', () => {
     await untilFound(upstreams, 'bank__pay');
     const found = await upstreams.find('bank__pay');
     expect(found?.connection).not.toBe(connection);
-    expect(await call(upstreams, 'bank', 'pay', { connection: found?.connection })).toMatchObject({ kind: 'result' });
+    expect(await call(upstreams, 'bank', 'pay', pinned(found?.connection))).toMatchObject({ kind: 'result' });
   });
 
   it('tell listeners about each list, and show the items of the server of now', async () => {
