@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { appendFileSync, existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { requestPersonToken } from '../../apps/shared/auth/client-credentials.ts';
@@ -9,6 +9,7 @@ import { heldCalls } from '../support/held-calls.ts';
 import { LiveSettings } from '../support/live-settings.ts';
 import { startStack, type Stack } from '../support/stack.ts';
 import type { Sent } from '../support/gateway-wire.ts';
+import { ownFolder } from '../support/test-run.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 /** Allowed by both configurations, each by its own effect and rule. */
@@ -60,13 +61,15 @@ const withVariant =
   };
 
 beforeAll(async () => {
+  slowJournal = ownFolder('slow-upstream-');
   stack = await startStack({ parts: 'together', servers: 'shared', config: { pdp: { policies: undefined } } });
   settings = new LiveSettings(stack);
-  slowJournal = join(stack.folder, 'slow');
-  mkdirSync(slowJournal);
   await settings.apply(withVariant(A));
 });
-afterAll(() => stack?.stop());
+afterAll(async () => {
+  rmSync(join(slowJournal, 'hold'), { force: true });
+  await stack?.stop();
+});
 
 const call = async (name: string, args: object = {}) =>
   stack.rpc(await stack.token('agent'), 'tools/call', { name, arguments: args });
