@@ -115,6 +115,20 @@ describe('changed upstreams', () => {
     expect([old.calls, other.calls]).toEqual([0, 1]);
   });
 
+  it.each([{ live: true }, {}])('are asked by a look-up that waited for the server of before: %j', async (options) => {
+    const [old, other] = [await startBank(), await startBank({ ...PAYS, description: 'Pays twice.' })];
+    const upstreams = open({ bank: { url: old.url } });
+    let list = () => undefined as void;
+    old.onList = () => new Promise((resolve) => (list = resolve));
+    const tool = upstreams.find('bank__pay', options);
+    const prompt = upstreams.items.find('prompt', 'bank__ask');
+    await waitFor(() => old.lists > 0);
+    reconfigure(upstreams, { bank: { url: other.url } });
+    list();
+    expect((await tool)?.definition).toMatchObject({ description: 'Pays twice.' });
+    expect((await prompt)?.connection).toBe((await tool)?.connection);
+  });
+
   it('do not get a call or a read that was decided on for the server of before', async () => {
     const [old, other] = [await startBank(), await startBank()];
     const upstreams = open({ bank: { url: old.url } });

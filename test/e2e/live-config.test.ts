@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { requestPersonToken } from '../../apps/shared/auth/client-credentials.ts';
 import { packagePath } from '../../apps/shared/config/files.ts';
 import { heldCalls } from '../support/held-calls.ts';
-import { LiveSettings } from '../support/live-settings.ts';
+import { LiveSettings, type Raw } from '../support/live-settings.ts';
 import { startStack, type Stack } from '../support/stack.ts';
 import type { Sent } from '../support/gateway-wire.ts';
 import { ownFolder } from '../support/test-run.ts';
@@ -14,6 +14,8 @@ import { waitFor } from '../support/wait-for.ts';
 
 /** Allowed by both configurations, each by its own effect and rule. */
 const ALWAYS = 'files__list_allowed_directories';
+/** Allowed by both, at a server that each configuration starts anew. */
+const TURNING = 'turning__list_allowed_directories';
 /** Refused by both configurations. The rules of one with the effect of the other would allow it. */
 const NEVER = 'files__list_directory';
 /** Refused by both: one has no rule for it, and the other demands a scope that no token has. */
@@ -38,7 +40,7 @@ const ASK = { approve: { server: 'files', tool: 'write_file' }, by: { roles: 'ap
 
 const withVariant =
   ({ prefix, effect, scopes, rules = [ASK] }: Variant) =>
-  ({ mcpServers }: { mcpServers?: Record<string, unknown> }) => {
+  ({ mcpServers }: Raw) => {
     const server = packagePath('node_modules', '@modelcontextprotocol', 'server-filesystem', 'dist', 'index.js');
     const recorder = packagePath('test', 'support', 'recording-upstream.mjs');
     const program = { command: process.execPath };
@@ -46,7 +48,8 @@ const withVariant =
       mcpServers: {
         ...mcpServers,
         named: { ...program, prefix, args: [server, stack.files] },
-        // Another process for each configuration.
+        // Other processes for each configuration.
+        turning: { ...program, args: [server, stack.files], env: { OF: prefix } },
         slow: { ...program, args: [recorder, slowJournal, process.execPath, server, stack.files], env: { OF: prefix } },
       },
       tools: { [ALWAYS]: { effect }, [NEVER]: { effect }, [UNSCOPED]: { scopes } },
@@ -54,7 +57,7 @@ const withVariant =
         { allow: { tool: ALWAYS, effect } },
         { allow: { tool: NEVER, effect: other(effect) } },
         ...(scopes.length > 0 ? [{ allow: { tool: UNSCOPED } }] : []),
-        { allow: { server: ['named', 'slow'] } },
+        { allow: { server: ['named', 'slow', 'turning'] } },
         ...rules,
       ],
     };
@@ -73,6 +76,9 @@ afterAll(async () => {
 
 const call = async (name: string, args: object = {}) =>
   stack.rpc(await stack.token('agent'), 'tools/call', { name, arguments: args });
+/** Does not repeat the call if the answer says so. */
+const callOnce = async (name: string) =>
+  stack.rpcOnce(await stack.token('agent'), 'tools/call', { name, arguments: {} });
 const wasGiven = ({ body }: Sent) => body.result !== undefined && body.result['isError'] !== true;
 const notedIn = (folder: string): unknown[] => {
   const file = join(folder, 'calls.jsonl');
@@ -114,6 +120,8 @@ it('decides 100 calls on their way each by one whole configuration, and loses no
   await waitFor(async () => wasGiven(await call('slow__list_allowed_directories')));
   await waitFor(async () => wasGiven(await call('fa__list_allowed_directories')));
 
+  await waitFor(async () => wasGiven(await call(TURNING)));
+
   // Twenty that wait in an upstream which is replaced meanwhile.
   const before = notedIn(slowJournal).length;
   appendFileSync(join(slowJournal, 'hold'), '');
@@ -135,7 +143,8 @@ it('decides 100 calls on their way each by one whole configuration, and loses no
   // And all the time, calls that are decided at once.
   const refused = (sent: Sent) => sent.status === 403 || (sent.status === 200 && !wasGiven(sent));
   const streams = [
-    keepCalling(() => call(ALWAYS), wasGiven),
+    keepCalling(() => callOnce(ALWAYS), wasGiven),
+    keepCalling(() => callOnce(TURNING), wasGiven),
     keepCalling(() => call(NEVER, { path: stack.files }), refused),
     keepCalling(() => call(UNSCOPED, { path: stack.files }), refused),
   ];
@@ -160,7 +169,7 @@ it('decides 100 calls on their way each by one whole configuration, and loses no
     }),
   );
   const ended = await Promise.all([...streams, lists].map((stop) => stop()));
-  expect(ended.map(({ wrong }) => wrong)).toEqual([[], [], [], []]);
+  expect(ended.map(({ wrong }) => wrong)).toEqual([[], [], [], [], []]);
   for (const { count } of ended) expect(count).toBeGreaterThanOrEqual(20);
   expect(names.filter((variants) => variants.length > 1)).toEqual([]);
   expect(new Set(names.flat())).toEqual(new Set(['fa', 'fb']));
@@ -184,6 +193,13 @@ it('decides 100 calls on their way each by one whole configuration, and loses no
   expect(outcomes).toEqual(held.map(({ outcome }) => [outcome, ...expected[outcome as keyof typeof expected]]));
 });
 
+const doctor = () =>
+  spawnSync(process.execPath, [packagePath('dist', 'apps', 'cli', 'main.js'), 'doctor'], {
+    cwd: stack.folder,
+    encoding: 'utf8',
+    env: { ...process.env, COUNTERSIGN_STATE: stack.stateDir },
+  }).stdout;
+
 it('goes on with the configuration of before when the file cannot be used, and says why', async () => {
   await settings.apply(withVariant(A));
   const mistakes = Array.from({ length: 20 }, (_, index) => ({ alow: `tool-${index}` }));
@@ -195,20 +211,24 @@ it('goes on with the configuration of before when the file cannot be used, and s
   expect(shown.split('nothing of it is applied')).toHaveLength(2);
   expect(wasGiven(await call(ALWAYS))).toBe(true);
   expect((await variantsInList()).variants).toEqual(['fa']);
-  const doctor = spawnSync(process.execPath, [packagePath('dist', 'apps', 'cli', 'main.js'), 'doctor'], {
-    cwd: stack.folder,
-    encoding: 'utf8',
-    env: { ...process.env, COUNTERSIGN_STATE: stack.stateDir },
+  expect(doctor()).toMatch(/fail {2}configuration .*rules\[\d+\].*goes on with its earlier configuration, .*since 20/);
+
+  // A file without a mistake, which the decision point cannot use.
+  const nowhere = (original: Raw) => ({
+    ...withVariant(B)(original),
+    pdp: { ...original['pdp'], policies: './nowhere' },
   });
-  expect(doctor.stdout).toMatch(
-    /fail {2}configuration .*rules\[19\].*goes on with its earlier configuration, .*since 20/,
-  );
+  settings.write(settings.textWith(nowhere));
+  await waitFor(() => settings.state()?.rejected?.problems.some((problem) => problem.includes('no policy folder')));
+  expect(doctor()).toMatch(/fail {2}settings in use .*refused since 20.*There is no policy folder .*nowhere/);
+  expect((await variantsInList()).variants).toEqual(['fa']);
+
   await settings.apply(withVariant(B));
   expect((await variantsInList()).variants).toEqual(['fb']);
 });
 
 it('lets people of the development issuer come and go', async () => {
-  const people = (more: readonly object[]) => (original: { mcpServers?: Record<string, unknown> }) => ({
+  const people = (more: readonly object[]) => (original: Raw) => ({
     ...withVariant(B)(original),
     identity: { ...stack.config.identity, issuer: undefined, people: [...stack.config.identity.people, ...more] },
   });

@@ -5,7 +5,8 @@ import type { ConfigState } from '../../apps/shared/config/watch.ts';
 import type { Stack } from './stack.ts';
 import { waitFor } from './wait-for.ts';
 
-type Raw = Record<string, Record<string, unknown>>;
+/** The settings of a file. */
+export type Raw = Record<string, Record<string, unknown>>;
 
 /** The configuration file of a stack, which a test changes while the product runs. */
 export class LiveSettings {

@@ -172,8 +172,12 @@ function createGathering(upstreams: ReadonlyMap<string, PrefixedUpstream>, listi
     });
 
   async function gather(...[kind, fits, of = [...listings.keys()]]: Of): Promise<UpstreamItem[]> {
-    await Promise.all(of.map(async (upstream) => listings.get(upstream)?.[kind].refresh()));
-    return known(kind, fits, of);
+    for (;;) {
+      const asked = of.map((upstream) => listings.get(upstream)?.[kind]);
+      await Promise.all(asked.map(async (listing) => listing?.refresh()));
+      // The list of a server that was replaced meanwhile is of no account.
+      if (of.every((upstream, index) => listings.get(upstream)?.[kind] === asked[index])) return known(kind, fits, of);
+    }
   }
 
   /** For a request that is to be sent: only from lists that are not too old. Throws `ERR_UPSTREAM_LIST_UNAVAILABLE`. */

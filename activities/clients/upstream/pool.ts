@@ -112,12 +112,19 @@ function createLookUp(
     },
 
     async find(name, options) {
-      const tool = known().get(name);
-      // A call of a tool that is known waits for no other upstream than its own.
-      const owner = options?.live ? undefined : tool && upstreams.get(tool.upstream);
-      const candidates = owner ? [owner] : candidatesFor(name, upstreams).map(([, candidate]) => candidate);
-      await Promise.all(candidates.map(({ connection }) => ensureTools(connection, time, options?.live)));
-      return known().get(name);
+      for (;;) {
+        const tool = known().get(name);
+        // A call of a tool that is known waits for no other upstream than its own.
+        const owner = options?.live ? undefined : tool && upstreams.get(tool.upstream);
+        const candidates = owner ? [owner] : candidatesFor(name, upstreams).map(([, candidate]) => candidate);
+        const listing = candidates.map(({ connection }) => ensureTools(connection, time, options?.live));
+        const [failed] = (await Promise.allSettled(listing)).filter(({ status }) => status === 'rejected');
+        // What a connection lists or fails at is of no account once another has its place.
+        const present = new Set([...upstreams.values()].map(({ connection }) => connection));
+        if (!candidates.every(({ connection }) => present.has(connection))) continue;
+        if (failed?.status === 'rejected') throw failed.reason;
+        return known().get(name);
+      }
     },
   };
 }
