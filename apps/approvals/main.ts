@@ -5,6 +5,7 @@ import { createClientDemand } from '../shared/auth/client-demand.ts';
 import { createSignIn, type SignIn } from '../shared/auth/sign-in.ts';
 import { systemClock } from '../shared/clock.ts';
 import type { Config } from '../shared/config/config.ts';
+import { unchanging } from '../shared/config/live.ts';
 import { type Secrets, secretText } from '../shared/config/secrets.ts';
 import { createPool, ROLES } from '../shared/database/pool.ts';
 import { databaseProblems } from '../shared/database/readiness.ts';
@@ -35,7 +36,7 @@ import { createDelegationStore } from './stores/delegation.store.ts';
 import { createBreakGlassStore } from './stores/break-glass.store.ts';
 import { createAccessRequestStore } from './stores/access-request.store.ts';
 import { configuredResolvers, createConsult } from './resolvers/resolvers.ts';
-import { configuredTerms } from './templates.ts';
+import { configuredTerms, refuseUnfitTemplates } from './templates.ts';
 import { configuredApprovers, decisionWebhookRouter } from './webhooks/decision-webhook.ts';
 
 const MESSAGES_AT_ONCE = 8;
@@ -57,7 +58,7 @@ export type ApprovalsSecrets = Pick<Secrets, (typeof SECRETS)[number]>;
 export async function startApprovals(
   config: Config,
   secrets: ApprovalsSecrets,
-  { clock, log, databaseUrl }: Deps,
+  { clock, log, databaseUrl, live = unchanging(config) }: Deps,
 ): Promise<Running> {
   const time: Timing = { clock, limits: limitsOf(config) };
   const pool = createPool(databaseUrl, {
@@ -68,7 +69,9 @@ export async function startApprovals(
   });
   const signIn = createSignIn({ config, site: 'approvals', secrets, pool, databaseUrl, log, ...time });
   const running: Running[] = [];
+  let leave: (() => void) | undefined;
   const stop = async () => {
+    leave?.();
     for (const one of running.reverse()) await one.stop();
     await signIn.close();
     await pool.end();
@@ -88,6 +91,10 @@ export async function startApprovals(
     running.push(await startMessages(parts));
     // Stops first: its requests abort at once, while sending a message may delay the shutdown.
     running.push(await startAskingResolvers({ ...parts, consult }));
+    leave = live.follow(async (next) => {
+      refuseUnfitTemplates(next, parts.people());
+      return { commit: () => undefined };
+    });
   } catch (error) {
     await stop();
     throw error;

@@ -21,12 +21,16 @@ export interface Terms {
 export type TermsOf = (template: string | undefined, resource: string) => Terms;
 
 /** Throws `ERR_CONFIG_INVALID` when a template names approvers that the directory rules out. */
-export function configuredTerms({ approvals }: Pick<Config, 'approvals'>, directory: Directory): TermsOf {
+export function refuseUnfitTemplates({ approvals }: Pick<Config, 'approvals'>, directory: Directory): void {
   const problems = templateProblems(approvals, directory);
-  if (problems.length > 0) {
-    const lines = problems.map(({ path, message }) => `${formatPath(path)}: ${message}`);
-    throw new CountersignError('ERR_CONFIG_INVALID', lines.join('\n'));
-  }
+  if (problems.length === 0) return;
+  const lines = problems.map(({ path, message }) => `${formatPath(path)}: ${message}`);
+  throw new CountersignError('ERR_CONFIG_INVALID', lines.join('\n'));
+}
+
+/** Reads the templates for each request. Throws as `refuseUnfitTemplates` does. */
+export function configuredTerms({ approvals }: Pick<Config, 'approvals'>, directory: Directory): TermsOf {
+  refuseUnfitTemplates({ approvals }, directory);
   const termsOf = (name: string | undefined, resource: string): Terms => {
     const template = name === undefined ? undefined : ownProperty(approvals.templates, name);
     return {

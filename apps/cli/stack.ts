@@ -22,6 +22,14 @@ const stackSchema = z.object({
     issuer: z.string(),
   }),
   temporalAddress: z.string(),
+  /** Of the configuration file. Absent before the first change. */
+  configuration: z
+    .object({
+      inForceSince: z.string(),
+      rejected: z.object({ since: z.string(), problems: z.array(z.string()) }).optional(),
+      pending: z.array(z.string()),
+    })
+    .optional(),
 });
 
 /** A running `countersign up`, as its state folder records it. Holds no secret. */

@@ -19,6 +19,7 @@ import { createEnsureSubmitted } from '../../activities/submit-access-request.ts
 import { createTokenVerifier, type TokenVerifier } from '../shared/auth/access-token.ts';
 import { type Clock, systemClock } from '../shared/clock.ts';
 import type { Config } from '../shared/config/config.ts';
+import type { LiveConfig } from '../shared/config/live.ts';
 import type { Secrets } from '../shared/config/secrets.ts';
 import { createPool, ROLES } from '../shared/database/pool.ts';
 import { databaseProblems } from '../shared/database/readiness.ts';
@@ -53,8 +54,13 @@ export interface GatewayDeps {
   readonly databaseUrl: string;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Connections shared with a worker of the same process. Default: the gateway's own, closed when it stops. */
+  /**
+   * Connections shared with a worker of the same process, which follow the configuration. Default: the gateway's own, closed when it
+   * stops.
+   */
   readonly upstreams?: UpstreamPool;
+  /** Changes of the configuration while the process runs. Default: it never changes. */
+  readonly live?: LiveConfig | undefined;
 }
 
 /** The ports of the gateway. */
@@ -69,11 +75,21 @@ export type GatewayConnections = ReturnType<typeof connectGateway>;
 
 type Own = Pick<GatewayDeps, 'log' | 'clock'>;
 
-/** The configured upstreams. Gateway and worker of one process share them. The caller closes them. */
-export function connectUpstreams(config: Config, { log, clock }: Own): UpstreamPool {
+/**
+ * The configured upstreams, which follow changes of their settings. Gateway and worker of one process share them. The caller closes them.
+ */
+export function connectUpstreams(config: Config, { log, clock, live }: Own & Pick<GatewayDeps, 'live'>): UpstreamPool {
   const limits = limitsOf(config);
   const known = { settings: config.tools, fitsOutput: createResultCheck(limits) };
-  return createUpstreams(config.mcpServers, log, { ...known, clock, limits });
+  const pool = createUpstreams(config.mcpServers, log, { ...known, clock, limits });
+  const leave = live?.follow(async (next) => ({ commit: () => pool.reconfigure(next.mcpServers, next.tools) }));
+  return {
+    ...pool,
+    close() {
+      leave?.();
+      return pool.close();
+    },
+  };
 }
 
 /** Whether each configured upstream can be used. Opens its own connections. */
@@ -115,18 +131,21 @@ export function connectGateway(config: Config, secrets: GatewaySecrets, deps: Ga
   const seals = createSeals(secrets);
   const upstreams = deps.upstreams ?? connectUpstreams(config, deps);
   const retentionMs = gateway.resultRetentionSeconds * 1_000;
+  const accepted = createAcceptedDescriptions({
+    store: createDescriptionStore(pool),
+    pinning: config.signature.pinning,
+    offered: () => offeredBy(upstreams),
+    settings: config,
+    listenUrl: deps.databaseUrl,
+    ...own,
+  });
+  const leave = deps.live?.follow(async () => ({ commit: () => accepted.settingsChanged() }));
   return {
     ...connectAuthority(authority, secrets, { pool, seals, obligations, ...own }),
     gatedCalls: createGatedCallStore(pool, { seals, retentionMs, ...callOptionsOf(config), ...own }),
     taskChanges: createTaskChanges(deps.databaseUrl, own),
-    accepted: createAcceptedDescriptions({
-      store: createDescriptionStore(pool),
-      pinning: config.signature.pinning,
-      offered: () => offeredBy(upstreams),
-      settings: config,
-      listenUrl: deps.databaseUrl,
-      ...own,
-    }),
+    accepted,
+    live: deps.live,
     store: createLifecycleStore(pool, { seals, retentionMs, ...own }),
     dueCalls: { ...createDueCalls(pool), rewrap: (limit: number) => rewrapDataKeys(pool, seals, limit) },
     upstreams,
@@ -137,6 +156,7 @@ export function connectGateway(config: Config, secrets: GatewaySecrets, deps: Ga
     problems: () => databaseProblems(pool),
     ...own,
     async close() {
+      leave?.();
       if (deps.upstreams === undefined) await upstreams.close();
       await pool.end();
     },
@@ -220,7 +240,7 @@ export async function serveGateway(
   ports: GatewayPorts,
 ): Promise<Running> {
   const { upstreams, accepted, verifier, clock, limits, log } = ports;
-  const redaction = createRedaction(config.gateway.redactAbove, config.tools);
+  const redaction = createRedaction(config.gateway.redactAbove, config);
   const gatedCalls = redaction.ofTasks(ports.gatedCalls, { upstreams, accepted });
   const readDocument = createDocument(accepted, redaction, config.gateway);
   const protocol = createProtocol(config, { ...ports, gatedCalls, redaction, readDocument });

@@ -4,6 +4,7 @@ import { connectForeignPdp } from '../../activities/clients/pdp/foreign-pdp.ts';
 import { publicKey } from '../shared/auth/signing-key.ts';
 import { systemClock } from '../shared/clock.ts';
 import type { Config } from '../shared/config/config.ts';
+import { type LiveConfig, unchanging } from '../shared/config/live.ts';
 import type { Secrets } from '../shared/config/secrets.ts';
 import { createPool, ROLES } from '../shared/database/pool.ts';
 import { databaseProblems } from '../shared/database/readiness.ts';
@@ -17,6 +18,7 @@ import { createApprovalVerifier, createRevokedApprovals } from './approval/verif
 import { createDecide } from './decide.ts';
 import { openDecisionLog } from './decision-log.ts';
 import { openCedarEngine } from './engine/cedar/cedar-engine.ts';
+import type { PolicyPlaces } from './engine/cedar/policy-folder.ts';
 import { foreignEngine } from './engine/foreign.ts';
 import type { PolicyEngine } from './engine/policy-engine.ts';
 import { createPdpApp } from './http/app.ts';
@@ -94,10 +96,11 @@ async function createApp(config: Config, secrets: PdpSecrets, parts: Parts, own:
 export async function startPdp(
   config: Config,
   secrets: PdpSecrets,
-  { clock, log, databaseUrl }: Deps,
+  deps: Deps,
 ): Promise<Running & { reload(): Promise<void> }> {
+  const { clock, log } = deps;
   const own: Own = { clock, log, limits: limitsOf(config) };
-  const parts = await openParts(config, databaseUrl, own);
+  const parts = await openParts(config, deps, own);
   try {
     const app = await createApp(config, secrets, parts, own);
     const urls = [config.urls.pdp, config.keyUrls.pdp];
@@ -116,24 +119,36 @@ export async function startPdp(
 
 type Parts = Awaited<ReturnType<typeof openParts>>;
 
+const placesOf = ({ pdp, directory, approvals }: Config): PolicyPlaces => ({
+  folder: pdp.policies,
+  rules: pdp.rules,
+  directory,
+  catalogs: approvals.catalogs,
+});
+
 /** The embedded Cedar, or another PDP if one is configured. Throws `ERR_CONFIG_INVALID` if the policies cannot be used. */
-async function openEngine({ pdp, directory, approvals }: Config, own: Own): Promise<PolicyEngine> {
-  if (pdp.engine === undefined)
-    return await openCedarEngine(
-      { folder: pdp.policies, rules: pdp.rules, directory, catalogs: approvals.catalogs },
-      own,
-    );
+async function openEngine(
+  config: Config,
+  live: LiveConfig,
+  own: Own,
+): Promise<{ readonly engine: PolicyEngine; readonly leave: () => void }> {
+  const { pdp } = config;
+  if (pdp.engine === undefined) {
+    const engine = await openCedarEngine(placesOf(config), own);
+    return { engine, leave: live.follow((next) => engine.prepare(placesOf(next))) };
+  }
   const { authzen } = pdp.engine;
   own.log.info({ url: authzen.url }, 'another policy decision point decides');
-  return foreignEngine({ ...authzen, ask: connectForeignPdp(authzen, own) });
+  const engine = foreignEngine({ ...authzen, ask: connectForeignPdp(authzen, own) });
+  return { engine, leave: () => undefined };
 }
 
 /** Opens what has to be closed again. */
-async function openParts(config: Config, databaseUrl: string, own: Own) {
+async function openParts(config: Config, { databaseUrl, live = unchanging(config) }: Deps, own: Own) {
   const { clock, limits, log } = own;
   const { decisionLog: file } = config.pdp;
   const decisionLog = file === undefined ? undefined : openDecisionLog(file, { clock, log });
-  const engine = await openEngine(config, own).catch(async (error: unknown) => {
+  const { engine, leave } = await openEngine(config, live, own).catch(async (error: unknown) => {
     await decisionLog?.close();
     throw error;
   });
@@ -144,6 +159,7 @@ async function openParts(config: Config, databaseUrl: string, own: Own) {
   const forget = (limit: number) => evaluations.forget(keepMs, limit);
   const forgetting = startForgetting({ of: 'denials on record', forget, clock, log });
   const close = async () => {
+    leave();
     await forgetting.stop();
     await Promise.all([engine.close(), decisionLog?.close(), pool.end()]);
   };
@@ -151,10 +167,5 @@ async function openParts(config: Config, databaseUrl: string, own: Own) {
 }
 
 if (isEntryScript(import.meta.url)) {
-  await runDeployable('pdp', SECRETS, systemClock, async ({ config, secrets, ...deps }) => {
-    const pdp = await startPdp(config, secrets, deps);
-    // Only in a process of its own: elsewhere this signal means that the terminal was closed.
-    process.on('SIGHUP', () => void pdp.reload());
-    return pdp;
-  });
+  await runDeployable('pdp', SECRETS, systemClock, ({ config, secrets, ...deps }) => startPdp(config, secrets, deps));
 }

@@ -199,6 +199,7 @@ if (isEntryScript(import.meta.url)) {
     const limits = limitsOf(config);
     const known = { settings: config.tools, fitsOutput: createResultCheck(limits) };
     const upstreams = createUpstreams(config.mcpServers, deps.log, { ...known, clock: deps.clock, limits });
+    deps.live?.follow(async (next) => ({ commit: () => upstreams.reconfigure(next.mcpServers, next.tools) }));
     const worker = await startWorker(config, secrets, { ...deps, temporalAddress, upstreams });
     return { ...worker, stop: () => stopAll([{ name: 'upstreams', stop: () => upstreams.close() }, worker]) };
   });

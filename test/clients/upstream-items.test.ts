@@ -30,6 +30,7 @@ describe('the upstream items other than tools', () => {
     expect(await pool.items.find('prompt', 'b__z')).toEqual({
       kind: 'prompt',
       upstream: 'b',
+      connection: expect.any(Number),
       upstreamName: 'z',
       name: 'b__z',
       definition: { name: 'z', 'x-vendor': { kept: true } },

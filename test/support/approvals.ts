@@ -14,6 +14,7 @@ import { startIdentityProvider } from '../../apps/shared/embedded/identity-provi
 import type { HttpServer } from '../../apps/shared/http/listen.ts';
 import type { Running } from '../../apps/shared/lifecycle.ts';
 import type { Browser } from './browser.ts';
+import { ChangingConfig } from './changing-config.ts';
 import { testConfig } from './config.ts';
 import { createTestDatabase, type TestDatabase } from './database.ts';
 import { postSigned } from './decisions.ts';
@@ -65,6 +66,8 @@ export class ApprovalsUnderTest {
   readonly pdpAsked: { readonly path: string; readonly authorization: string | undefined }[] = [];
   #keys!: DevelopmentSecrets;
   readonly #folder = mkdtempSync(join(tmpdir(), 'approvals-'));
+  /** The configuration of the service, which a test changes while it runs. */
+  live!: ChangingConfig;
   #service: Running | undefined;
   #issuer: Running | undefined;
   readonly #servers: HttpServer[] = [];
@@ -112,9 +115,11 @@ export class ApprovalsUnderTest {
     const { key = this.secrets.accessRequestSigningKey, publishedKeys = [] } = changed;
     const config = { ...this.config, approvals: { ...this.config.approvals, publishedKeys: [...publishedKeys] } };
     const secrets = { ...this.secrets, accessRequestSigningKey: key };
-    this.#service = await startApprovals(config, secrets, {
+    this.live = new ChangingConfig(config);
+    this.#service = await startApprovals(this.live.config, secrets, {
       ...systemTime,
       clock: this.clock,
+      live: this.live,
       log,
       databaseUrl: this.database.url,
     });

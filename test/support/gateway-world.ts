@@ -192,6 +192,7 @@ export class FakeWorld {
       ask: async () => ({ kind: 'not_sent', cause: 'there is nothing to ask for' }),
     },
     outdate: () => undefined,
+    reconfigure: () => undefined,
     onChange: (listener) => {
       this.changeListeners.add(listener);
       return () => void this.changeListeners.delete(listener);

@@ -1,6 +1,7 @@
 import { pino } from 'pino';
 import { serveGateway } from '../../apps/gateway/main.ts';
 import { parseConfig, type Config } from '../../apps/shared/config/config.ts';
+import { followed, unchanging } from '../../apps/shared/config/live.ts';
 import { freePort } from '../../apps/shared/embedded/process-tools.ts';
 import type { Running } from '../../apps/shared/lifecycle.ts';
 import { CALLBACK_SECRET, FakeWorld } from './gateway-world.ts';
@@ -20,7 +21,8 @@ export class GatewayUnderTest {
   /** Every text the gateway logged. */
   readonly logged: string[] = [];
   readonly #settings: Settings;
-  #urls: Config['urls'] | undefined;
+  #inForce: Config | undefined;
+  #raw: object = {};
   #running: Running | undefined;
 
   constructor(settings: Settings = {}) {
@@ -28,23 +30,30 @@ export class GatewayUnderTest {
   }
 
   get url(): string {
-    return this.#urls?.gateway ?? 'not started';
+    return this.#inForce?.urls.gateway ?? 'not started';
   }
   get mcpUrl(): string {
-    return this.#urls?.mcp ?? 'not started';
+    return this.#inForce?.urls.mcp ?? 'not started';
   }
   async start(): Promise<void> {
     const { tools = {}, mcpServers = {}, identity = {}, addresses = {}, signature = {}, ...settings } = this.#settings;
     const gateway = { port: await freePort(), pollIntervalMs: 250, ...settings };
     const raw = { timeLimitFactor: PATIENT_FACTOR, gateway, tools, mcpServers, identity, addresses, signature };
-    const config = parseConfig(raw, { baseDir: '/', stateDir: '/' });
+    this.#raw = raw;
+    const live = unchanging(this.change({}));
+    const inForce = () => this.#inForce ?? live.config;
+    const config = followed(inForce);
     const log = pino({ level: 'trace' }, { write: (line: string) => void this.logged.push(line) });
     this.#running = await serveGateway(
       config,
       { callbackSecret: CALLBACK_SECRET },
-      { ...systemTime, ...this.world, ...this.world.input.ports, log },
+      { ...systemTime, ...this.world, ...this.world.input.ports, log, live: { ...live, config, inForce } },
     );
-    this.#urls = config.urls;
+  }
+
+  /** Puts a configuration in force that differs in these settings. */
+  change(settings: Pick<Settings, 'tools' | 'mcpServers'>): Config {
+    return (this.#inForce = parseConfig({ ...this.#raw, ...settings }, { baseDir: '/', stateDir: '/' }));
   }
 
   /** The state before any request: every port gives its default answer. */

@@ -11,6 +11,8 @@ export interface UpstreamThing {
   readonly definition: JsonObject;
   /** Digest over the definition of a tool, and the describing part of any other: a thing whose meaning changed has another. */
   readonly digest: string;
+  /** The connection that listed it. An upstream whose settings change gets another. Absent where none is known. */
+  readonly connection?: number;
 }
 
 export interface UpstreamTool extends UpstreamThing {
@@ -18,6 +20,9 @@ export interface UpstreamTool extends UpstreamThing {
   /** Its facts, with the operator's settings. */
   readonly facts: ToolFacts;
 }
+
+/** Why nothing was sent: the upstream has another connection than the call names. The call can be found and decided on again. */
+export const RECONFIGURED = 'reconfigured';
 
 /** Whether a structured result fits the tool's output schema. In doubt it does not. */
 export type ResultCheck = (tool: Pick<UpstreamTool, 'definition' | 'digest'>, structured: Json) => boolean;
@@ -88,6 +93,8 @@ export interface UpstreamItems {
       caller: Principal;
       /** Without it only a final answer is one. */
       conversation?: Conversation;
+      /** As in a call. */
+      connection?: number;
     },
     options: { signal: AbortSignal; timeoutMs?: number },
   ): Promise<UpstreamAnswer>;
@@ -137,6 +144,8 @@ export interface UpstreamCall {
   readonly caller?: Principal;
   readonly meta?: JsonObject;
   readonly idempotencyKey?: string;
+  /** The only connection that may carry it. Otherwise it is `not_sent`, with the cause `RECONFIGURED`. Default: the present one. */
+  readonly connection?: number;
 }
 
 export interface UpstreamCallOptions {

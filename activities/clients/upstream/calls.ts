@@ -2,17 +2,18 @@ import { LOG_LEVEL_META_KEY, type Client } from '@modelcontextprotocol/client';
 import type { Logger } from 'pino';
 import type { Clock } from '../../../apps/shared/clock.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
-import type {
-  Conversation,
-  InvocationResult,
-  RelayedAnswer,
-  ResultCheck,
-  Unanswered,
-  UpstreamCall,
-  UpstreamCallOptions,
-  UpstreamRelay,
-  Upstreams,
-  UpstreamTool,
+import {
+  RECONFIGURED,
+  type Conversation,
+  type InvocationResult,
+  type RelayedAnswer,
+  type ResultCheck,
+  type Unanswered,
+  type UpstreamCall,
+  type UpstreamCallOptions,
+  type UpstreamRelay,
+  type Upstreams,
+  type UpstreamTool,
 } from '../../../workflows/domain/upstream-ports.ts';
 import { HEADER_MISMATCH, ENCODED_VALUE, MIRROR_HEADER_PREFIX } from '../../../workflows/domain/tools/wire-names.ts';
 import type { PrefixedUpstream } from './offered-tools.ts';
@@ -32,34 +33,31 @@ interface CallDeps {
   readonly clock: Clock;
 }
 
+type Sending = UpstreamCall & { readonly conversation?: Conversation };
+
 /** Calls of the tools of these upstreams, and requests about the tasks that they opened. */
 export function createCalls(
   upstreams: ReadonlyMap<string, PrefixedUpstream>,
-  { known, fitsOutput, log, clock }: CallDeps,
+  deps: CallDeps,
 ): Pick<Upstreams, 'call'> & UpstreamRelay {
+  const { known, fitsOutput, log, clock } = deps;
+  const sendOver = createSending(upstreams, deps);
+
+  /** Nothing is sent on a connection that was replaced meanwhile, so the call can be taken to the present one. */
   async function send<T extends RelayedAnswer>(
-    call: UpstreamCall & { readonly conversation?: Conversation },
+    call: Sending,
     options: UpstreamCallOptions,
     read: (raw: unknown) => T,
   ): Promise<T | InvocationResult> {
-    const { upstream, upstreamTool, arguments: args, meta, idempotencyKey, caller, conversation } = call;
-    const { connection } = upstreams.get(upstream) ?? {};
-    const _meta = options.onLog === undefined ? meta : { ...meta, [LOG_LEVEL_META_KEY]: LEAST_LOG_LEVEL };
-    const params = { name: upstreamTool, arguments: args, ...(_meta !== undefined && { _meta }) };
-    let tool: UpstreamTool | undefined;
-    const headers = async (client: Client) => {
-      tool = await boundTool(upstreams.get(upstream), known, call);
-      const isModern = client.getProtocolEra() === 'modern';
-      return {
-        ...(idempotencyKey !== undefined && { 'idempotency-key': idempotencyKey }),
-        ...(isModern && mirroredHeaders(tool?.facts.headers.mirrored ?? [], args)),
-      };
-    };
-    const request = { method: 'tools/call', params, conversation };
-    const answer: T | Unanswered = await askOnce(connection, request, { ...options, clock, caller, headers }, read);
-    // The upstream declares other headers by now. The call is not repeated; the next one is bound to the new list.
-    if (answer.kind === 'error' && answer.code === HEADER_MISMATCH) connection?.listLater();
-    return answer.kind === 'result' ? fitting(answer, tool, { fitsOutput, log }) : answer;
+    for (;;) {
+      const prefixed = upstreams.get(call.upstream);
+      const isOther = call.connection !== undefined && call.connection !== prefixed?.connection.id;
+      if (isOther) return { kind: 'not_sent', cause: RECONFIGURED };
+      if (prefixed === undefined) return { kind: 'not_sent', cause: 'no such upstream' };
+      const answer = await prefixed.connection.use(() => sendOver(prefixed, call, options, read));
+      const isReplaced = upstreams.get(call.upstream)?.connection !== prefixed.connection;
+      if (answer.kind !== 'not_sent' || !isReplaced || options.signal.aborted) return answer;
+    }
   }
 
   return {
@@ -69,7 +67,8 @@ export function createCalls(
       const { connection } = upstreams.get(upstream) ?? {};
       const request = { method, params: { taskId }, conversation };
       const read = (raw: unknown) => readTaskAnswer(method, raw);
-      const answer = await askOnce(connection, request, { ...options, clock, caller }, read);
+      const ask = () => askOnce(connection, request, { ...options, clock, caller }, read);
+      const answer = await (connection === undefined ? ask() : connection.use(ask));
       if (answer.kind !== 'task' || answer.task.result === undefined) return answer;
       const ended = {
         kind: 'result',
@@ -82,19 +81,51 @@ export function createCalls(
   };
 }
 
+/** Sends a call over the connection of this upstream, unless the connection was replaced meanwhile. */
+function createSending(upstreams: ReadonlyMap<string, PrefixedUpstream>, { known, fitsOutput, log, clock }: CallDeps) {
+  return async <T extends RelayedAnswer>(
+    { connection }: PrefixedUpstream,
+    call: Sending,
+    options: UpstreamCallOptions,
+    read: (raw: unknown) => T,
+  ): Promise<T | InvocationResult> => {
+    const { upstream, upstreamTool, arguments: args, meta, idempotencyKey, caller, conversation } = call;
+    const _meta = options.onLog === undefined ? meta : { ...meta, [LOG_LEVEL_META_KEY]: LEAST_LOG_LEVEL };
+    const params = { name: upstreamTool, arguments: args, ...(_meta !== undefined && { _meta }) };
+    let tool: UpstreamTool | undefined;
+    const headers = async (client: Client) => {
+      // The prefix may have changed, which the name of the tool begins with.
+      const present = () => upstreams.get(upstream);
+      tool = await boundTool(present, known, call);
+      if (present()?.connection !== connection)
+        throw new CountersignError('ERR_UPSTREAM_UNAVAILABLE', 'the upstream has another connection by now');
+      const isModern = client.getProtocolEra() === 'modern';
+      return {
+        ...(idempotencyKey !== undefined && { 'idempotency-key': idempotencyKey }),
+        ...(isModern && mirroredHeaders(tool?.facts.headers.mirrored ?? [], args)),
+      };
+    };
+    const request = { method: 'tools/call', params, conversation };
+    const answer: T | Unanswered = await askOnce(connection, request, { ...options, clock, caller, headers }, read);
+    // The upstream declares other headers by now. The call is not repeated; the next one is bound to the new list.
+    if (answer.kind === 'error' && answer.code === HEADER_MISMATCH) connection.listLater();
+    return answer.kind === 'result' ? fitting(answer, tool, { fitsOutput, log }) : answer;
+  };
+}
+
 /**
  * The tool that the call is bound to, from a list that is not too old: another process may have read the description that was
  * decided on, and a long time ago. Where it differs, the tools are listed again before the call is given up.
  */
 async function boundTool(
-  prefixed: PrefixedUpstream | undefined,
+  prefixed: () => PrefixedUpstream | undefined,
   known: CallDeps['known'],
   { upstreamTool, toolDigest }: UpstreamCall,
 ): Promise<UpstreamTool | undefined> {
-  const find = () => known().get(`${prefixed?.namePrefix ?? ''}${upstreamTool}`);
-  await prefixed?.connection.ensureGoodTools();
+  const find = () => known().get(`${prefixed()?.namePrefix ?? ''}${upstreamTool}`);
+  await prefixed()?.connection.ensureGoodTools();
   if (toolDigest === undefined || find()?.digest === toolDigest) return find();
-  await prefixed?.connection.refresh();
+  await prefixed()?.connection.refresh();
   const tool = find();
   if (tool?.digest === toolDigest) return tool;
   throw new CountersignError('ERR_CALL_BINDING_MISMATCH', 'the tool has changed since the call was bound to it');

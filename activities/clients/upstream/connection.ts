@@ -20,11 +20,15 @@ interface Live {
   usedAt: number;
 }
 
+let lastId = 0;
+
 /**
  * One upstream MCP server: connects when it is first needed and again after it failed, and keeps the last list of its
  * tools. Revisions are negotiated once and remembered, since the probe starts a second process of a program.
  */
 export class UpstreamConnection {
+  /** No other connection of this process has it. */
+  readonly id = (lastId += 1);
   readonly credentials: Credentials;
   readonly #server: UpstreamServer;
   readonly #deps: Hearing;
@@ -35,6 +39,10 @@ export class UpstreamConnection {
   readonly #attempts: ReturnType<typeof scheduleAttempts>;
   #capabilities: ServerCapabilities | undefined;
   #closed = false;
+  /** Work that needs the connection to its end, and how the end of the last is told. */
+  #users = 0;
+  #onUnused: (() => void) | undefined;
+  #isRetired = false;
   /** Requests that wait for their answers, those for lists not counted. */
   #underWay = 0;
   readonly #tools: UpstreamList;
@@ -147,9 +155,30 @@ export class UpstreamConnection {
     if (this.#live?.client === client) this.#live.usedAt = Number.NEGATIVE_INFINITY;
   }
 
+  /** Keeps the connection for this work until it has ended. */
+  async use<T>(work: (connection: this) => Promise<T>): Promise<T> {
+    this.#users += 1;
+    try {
+      return await work(this);
+    } finally {
+      this.#users -= 1;
+      if (this.#users === 0) this.#onUnused?.();
+    }
+  }
+
+  /** Closes once the work that uses it has ended. Reports no change any more. */
+  async retire(): Promise<void> {
+    this.#attempts.stop();
+    this.#isRetired = true;
+    for (const changes of Object.values(this.#changes)) changes.close();
+    if (this.#users > 0) await new Promise<void>((resolve) => (this.#onUnused = resolve));
+    await this.close();
+  }
+
   async close(): Promise<void> {
     this.#closed = true;
     this.#attempts.stop();
+    this.#onUnused?.();
     for (const changes of Object.values(this.#changes)) changes.close();
     const open = this.#live?.client ?? (await this.#connecting?.catch(() => undefined));
     this.#live = undefined;
@@ -183,7 +212,7 @@ export class UpstreamConnection {
       const err = program.explain(cause);
       if (this.#attempts.failed()) this.#deps.log.warn({ err }, 'the upstream cannot be connected; trying again');
       await client.close().catch(() => undefined);
-      if (!this.#closed) this.#attempts.later();
+      if (!this.#closed && !this.#isRetired) this.#attempts.later();
       throw unavailable('it cannot be connected', err);
     }
     if (this.#closed) await client.close();
@@ -232,7 +261,7 @@ export class UpstreamConnection {
     this.#live = undefined;
     this.#deps.log.warn('the connection to the upstream was lost');
     this.#attempts.lost(live.since);
-    this.#attempts.later();
+    if (!this.#isRetired) this.#attempts.later();
   }
 }
 

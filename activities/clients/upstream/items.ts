@@ -6,6 +6,7 @@ import { CountersignError } from '../../../workflows/domain/errors.ts';
 import { descriptionOf } from '../../../workflows/domain/tools/accepted-descriptions.ts';
 import {
   ITEM_LISTS,
+  RECONFIGURED,
   type ItemKind,
   type UpstreamItem,
   type UpstreamItems,
@@ -72,22 +73,21 @@ type Listing = ReturnType<typeof createListing>;
 
 type Listings = ReadonlyMap<string, Readonly<Record<ItemKind, Listing>>>;
 
-export function createItems(
-  upstreams: ReadonlyMap<string, PrefixedUpstream>,
-  { log, clock }: Surroundings,
-): UpstreamItems & ReturnType<typeof changesOf> {
-  const listings: Listings = new Map(
-    [...upstreams].map(([upstream, { connection }]) => {
-      const listing = (kind: ItemKind) => createListing(connection, kind, { log: log.child({ upstream }), clock });
-      const all = { prompt: listing('prompt'), resource: listing('resource') };
-      return [upstream, { ...all, resource_template: listing('resource_template') }];
-    }),
-  );
+interface Items extends UpstreamItems, ReturnType<typeof changesOf> {
+  /** The upstreams have changed: those with another connection list their items anew. */
+  reconfigured(): void;
+}
+
+/** `upstreams` may change, as `reconfigured` is told. */
+export function createItems(upstreams: ReadonlyMap<string, PrefixedUpstream>, surroundings: Surroundings): Items {
+  const { log, clock } = surroundings;
+  const { listings, reconfigured } = createListings(upstreams, surroundings);
   const { gather, gatherGood } = createGathering(upstreams, listings, log);
   const soleOwner = createSoleOwner(log);
 
   return {
     ...changesOf(listings),
+    reconfigured,
     ask: createAsk(upstreams, clock),
     mayHave: (capability) =>
       [...upstreams.values()].some(
@@ -122,14 +122,35 @@ export function createItems(
   };
 }
 
+/** The listings of each upstream. One that keeps its connection keeps its listings. */
+function createListings(upstreams: ReadonlyMap<string, PrefixedUpstream>, { log, clock }: Surroundings) {
+  const listings = new Map<string, Readonly<Record<ItemKind, Listing>>>();
+  const owners = new Map<string, UpstreamConnection>();
+  const reconfigured = () => {
+    for (const upstream of [...listings.keys()]) if (!upstreams.has(upstream)) listings.delete(upstream);
+    for (const [upstream, { connection }] of upstreams) {
+      if (listings.has(upstream) && owners.get(upstream) === connection) continue;
+      const listing = (kind: ItemKind) => createListing(connection, kind, { log: log.child({ upstream }), clock });
+      const all = { prompt: listing('prompt'), resource: listing('resource') };
+      listings.set(upstream, { ...all, resource_template: listing('resource_template') });
+      owners.set(upstream, connection);
+    }
+  };
+  reconfigured();
+  return { listings, reconfigured };
+}
+
 const createAsk =
   (upstreams: ReadonlyMap<string, PrefixedUpstream>, clock: Clock): UpstreamItems['ask'] =>
-  ({ upstream, method, params, caller, conversation }, options) => {
+  ({ upstream, method, params, caller, conversation, connection: only }, options) => {
     const connection = upstreams.get(upstream)?.connection;
+    if (only !== undefined && connection?.id !== only)
+      return Promise.resolve({ kind: 'not_sent', cause: RECONFIGURED } as const);
     // Without a conversation, no capability was declared for which the upstream could ask.
     const read = (raw: unknown) =>
       conversation !== undefined && isRound(raw) ? readRound(raw) : readAnswer(method, raw);
-    return askOnce(connection, { method, params, conversation }, { ...options, clock, caller }, read);
+    const ask = () => askOnce(connection, { method, params, conversation }, { ...options, clock, caller }, read);
+    return connection === undefined ? ask() : connection.use(ask);
   };
 
 /** Gathers the items of a kind that these upstreams list and that fit, under their public names. */
@@ -141,16 +162,22 @@ function createGathering(upstreams: ReadonlyMap<string, PrefixedUpstream>, listi
   const known = (kind: ItemKind, fits: (name: string) => boolean, of: readonly string[]): UpstreamItem[] =>
     of.flatMap((upstream) => {
       // An address means the same wherever it is written, so it has no prefix.
-      const namePrefix = kind === 'prompt' ? (upstreams.get(upstream)?.namePrefix ?? '') : '';
+      const { namePrefix: prefix = '', connection } = upstreams.get(upstream) ?? {};
+      const namePrefix = kind === 'prompt' ? prefix : '';
+      const from = { kind, upstream, namePrefix, ...(connection !== undefined && { connection: connection.id }) };
       const items = listings.get(upstream)?.[kind].known() ?? [];
       return items
         .filter((definition) => fits(`${namePrefix}${definition[ITEM_LISTS[kind].key] as string}`))
-        .flatMap((definition) => describe({ kind, upstream, namePrefix }, definition) ?? []);
+        .flatMap((definition) => describe(from, definition) ?? []);
     });
 
   async function gather(...[kind, fits, of = [...listings.keys()]]: Of): Promise<UpstreamItem[]> {
-    await Promise.all(of.map(async (upstream) => listings.get(upstream)?.[kind].refresh()));
-    return known(kind, fits, of);
+    for (;;) {
+      const asked = of.map((upstream) => listings.get(upstream)?.[kind]);
+      await Promise.all(asked.map(async (listing) => listing?.refresh()));
+      // The list of a server that was replaced meanwhile is of no account.
+      if (of.every((upstream, index) => listings.get(upstream)?.[kind] === asked[index])) return known(kind, fits, of);
+    }
   }
 
   /** For a request that is to be sent: only from lists that are not too old. Throws `ERR_UPSTREAM_LIST_UNAVAILABLE`. */
@@ -175,19 +202,24 @@ const changesOf = (listings: Listings) => ({
   },
 });
 
+interface Named {
+  readonly namePrefix: string;
+}
+
 /** Describes an item once for each list that was read, however often the list is asked for; undefined when it has no digest. */
 function createDescribe(log: Logger) {
   const described = new WeakMap<JsonObject, UpstreamItem>();
   return (
-    { kind, upstream, namePrefix }: { kind: ItemKind; upstream: string; namePrefix: string },
+    { kind, upstream, namePrefix, ...from }: Pick<UpstreamItem, 'kind' | 'upstream' | 'connection'> & Named,
     definition: JsonObject,
   ): UpstreamItem | undefined => {
-    const known = described.get(definition);
-    if (known !== undefined) return known;
     const upstreamName = definition[ITEM_LISTS[kind].key] as string;
+    const known = described.get(definition);
+    if (known?.name === `${namePrefix}${upstreamName}`) return known;
     try {
       const digest = `sha-256:${sha256(canonicalJson(descriptionOf(kind, definition)))}`;
-      const item = { kind, upstream, upstreamName, name: `${namePrefix}${upstreamName}`, definition, digest };
+      const name = `${namePrefix}${upstreamName}`;
+      const item = { kind, upstream, ...from, upstreamName, name, definition, digest };
       described.set(definition, item);
       return item;
     } catch (err) {

@@ -28,7 +28,7 @@ export function sortOut(upstreams: ReadonlyMap<string, PrefixedUpstream>, settin
   const refused = new Map<string, RefusedTool>();
   for (const [upstream, { connection, namePrefix }] of upstreams) {
     for (const definition of connection.tools ?? []) {
-      const tool = describe({ upstream, namePrefix }, definition, settings);
+      const tool = describe({ upstream, namePrefix, connection: connection.id }, definition, settings);
       if (tool === undefined) {
         log.error({ upstream }, 'a tool has no canonical description and is left out');
         continue;
@@ -48,7 +48,7 @@ export function sortOut(upstreams: ReadonlyMap<string, PrefixedUpstream>, settin
 const digests = new WeakMap<JsonObject, string>();
 
 function describe(
-  { upstream, namePrefix }: { readonly upstream: string; readonly namePrefix: string },
+  { namePrefix, ...from }: Pick<UpstreamTool, 'upstream' | 'connection'> & { readonly namePrefix: string },
   definition: JsonObject,
   settings: SettingsByTool,
 ): UpstreamTool | undefined {
@@ -58,7 +58,7 @@ function describe(
     const digest = digests.get(definition) ?? `sha-256:${sha256(canonicalJson(definition))}`;
     digests.set(definition, digest);
     const facts = toolFacts(definition, ownProperty(settings, name));
-    return { kind: 'tool', upstream, upstreamName, name, definition, digest, facts };
+    return { kind: 'tool', ...from, upstreamName, name, definition, digest, facts };
   } catch {
     return undefined;
   }

@@ -1,10 +1,15 @@
 import type { Logger } from 'pino';
 import type { Timing } from '../../../apps/shared/limits.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
-import type { ResultCheck, UpstreamItems, UpstreamRelay, Upstreams } from '../../../workflows/domain/upstream-ports.ts';
+import type {
+  ResultCheck,
+  UpstreamItems,
+  UpstreamRelay,
+  Upstreams,
+  UpstreamTool,
+} from '../../../workflows/domain/upstream-ports.ts';
 import {
   candidatesFor,
-  namePrefixOf,
   sortOut,
   type PrefixedUpstream,
   type RefusedTool,
@@ -13,14 +18,10 @@ import {
 import { atMost } from './reconnection.ts';
 import { createCalls } from './calls.ts';
 import { UpstreamConnection } from './connection.ts';
+import { Connections, type Servers } from './connections.ts';
 import { createItems } from './items.ts';
 import type { Changed } from './notices.ts';
 import type { UpstreamServer } from './transport.ts';
-
-type ConfiguredUpstream = UpstreamServer & {
-  /** Prefix of the public names of its tools and prompts. Default: its key. Empty: they are the upstream's own. */
-  readonly prefix?: string | undefined;
-};
 
 export interface UpstreamPool extends Upstreams, UpstreamRelay {
   readonly items: UpstreamItems;
@@ -33,6 +34,11 @@ export interface UpstreamPool extends Upstreams, UpstreamRelay {
    * newer than the list here.
    */
   outdate(): void;
+  /**
+   * Takes these servers and settings of tools, at once. A server whose settings are the same keeps its connection. One that is gone, or
+   * has other settings, gets no new request; what was sent to it ends as usual, and then its connection is closed.
+   */
+  reconfigure(servers: Servers, settings: SettingsByTool): void;
   close(): Promise<void>;
 }
 
@@ -43,37 +49,31 @@ interface ToolKnowledge {
 
 /** Connects to upstreams when they are first needed. The keys of `servers` are their names. */
 export function createUpstreams(
-  servers: Readonly<Record<string, ConfiguredUpstream>>,
+  servers: Servers,
   log: Logger,
-  { settings, fitsOutput, ...time }: ToolKnowledge & Timing,
+  { settings: atStart, fitsOutput, ...time }: ToolKnowledge & Timing,
 ): UpstreamPool {
   const listeners = new Set<(what: Changed) => void>();
-  let offered: ReturnType<typeof sortOut> = { known: new Map(), refused: [] };
-  const upstreams = prefixed(servers, { log, ...time }, (upstream, what) => {
-    if (what === 'tools') offered = sortOut(upstreams, settings, log);
-    else items.changed(upstream, what);
+  const tell = (what: Changed) => {
     for (const listener of listeners) listener(what);
+  };
+  let settings = atStart;
+  let offered: ReturnType<typeof sortOut> = { known: new Map(), refused: [] };
+  const sort = () => void (offered = sortOut(upstreams, settings, log));
+  const all = new Connections({ log, ...time }, (upstream, what) => {
+    if (what === 'tools') sort();
+    else items.changed(upstream, what);
+    tell(what);
   });
+  all.replace(servers);
+  const { upstreams } = all;
   const items = createItems(upstreams, { log, clock: time.clock });
-  const connections = () => [...upstreams.values()].map(({ connection }) => connection);
 
   return {
     ...createCalls(upstreams, { known: () => offered.known, fitsOutput, log, clock: time.clock }),
     items,
 
-    async tools() {
-      await Promise.all(connections().map((one) => atMost(one.ensureGoodTools(), one.waitMs, time.clock)));
-      return [...offered.known.values()].filter((tool) => upstreams.get(tool.upstream)?.connection.isConnected);
-    },
-
-    async find(name, options) {
-      const known = offered.known.get(name);
-      // A call of a tool that is known waits for no other upstream than its own.
-      const owner = options?.live ? undefined : known && upstreams.get(known.upstream);
-      const candidates = owner ? [owner] : candidatesFor(name, upstreams).map(([, candidate]) => candidate);
-      await Promise.all(candidates.map(({ connection }) => ensureTools(connection, time, options?.live)));
-      return offered.known.get(name);
-    },
+    ...createLookUp(upstreams, () => offered.known, time),
 
     refused: () => offered.refused,
 
@@ -83,29 +83,50 @@ export function createUpstreams(
     },
 
     outdate() {
-      for (const connection of connections()) connection.outdate();
+      for (const { connection } of upstreams.values()) connection.outdate();
       items.outdate();
     },
 
-    async close() {
-      await Promise.all(connections().map((connection) => connection.close()));
+    reconfigure(next, ofTools) {
+      settings = ofTools;
+      all.replace(next);
+      items.reconfigured();
+      sort();
+      for (const what of ['tools', 'prompts', 'resources'] as const) tell(what);
     },
+
+    close: () => all.close(),
   };
 }
 
-/** A connection opens, and calls `onChanged`, only after the first request. */
-function prefixed(
-  servers: Readonly<Record<string, ConfiguredUpstream>>,
-  { log, ...time }: Timing & { readonly log: Logger },
-  onChanged: (upstream: string, what: Changed) => void,
-): ReadonlyMap<string, PrefixedUpstream> {
-  return new Map(
-    Object.entries(servers).map(([upstream, { prefix = upstream, ...server }]) => {
-      const own = { log: log.child({ upstream }), onChanged: (what: Changed) => onChanged(upstream, what) };
-      const connection = new UpstreamConnection(server, { ...own, ...time });
-      return [upstream, { connection, namePrefix: namePrefixOf(prefix) }];
-    }),
-  );
+function createLookUp(
+  upstreams: ReadonlyMap<string, PrefixedUpstream>,
+  known: () => ReadonlyMap<string, UpstreamTool>,
+  time: Timing,
+): Pick<Upstreams, 'tools' | 'find'> {
+  return {
+    async tools() {
+      const connections = [...upstreams.values()].map(({ connection }) => connection);
+      await Promise.all(connections.map((one) => atMost(one.ensureGoodTools(), one.waitMs, time.clock)));
+      return [...known().values()].filter((tool) => upstreams.get(tool.upstream)?.connection.isConnected);
+    },
+
+    async find(name, options) {
+      for (;;) {
+        const tool = known().get(name);
+        // A call of a tool that is known waits for no other upstream than its own.
+        const owner = options?.live ? undefined : tool && upstreams.get(tool.upstream);
+        const candidates = owner ? [owner] : candidatesFor(name, upstreams).map(([, candidate]) => candidate);
+        const listing = candidates.map(({ connection }) => ensureTools(connection, time, options?.live));
+        const [failed] = (await Promise.allSettled(listing)).filter(({ status }) => status === 'rejected');
+        // What a connection lists or fails at is of no account once another has its place.
+        const present = new Set([...upstreams.values()].map(({ connection }) => connection));
+        if (!candidates.every(({ connection }) => present.has(connection))) continue;
+        if (failed?.status === 'rejected') throw failed.reason;
+        return known().get(name);
+      }
+    },
+  };
 }
 
 /**

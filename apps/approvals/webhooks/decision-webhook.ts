@@ -101,13 +101,13 @@ export function configuredApprovers(
   { mode, urls, identity, approvals }: Config,
   directory: DirectorySource,
 ): FindApprover {
-  const examples = mode === 'development' ? identity.people : [];
+  const examples = () => (mode === 'development' ? identity.people : []);
   const electorate = { ...approvals.webhookApprovers, requesterManager: false };
   return ({ issuer = urls.issuer, subject }) => {
     if (issuer !== urls.issuer) return undefined;
     const people = directory();
     const known = people.find(subject);
-    const example = examples.find(({ name }) => name === subject)?.roles ?? [];
+    const example = examples().find(({ name }) => name === subject)?.roles ?? [];
     // A named person who is no longer in the directory has left.
     if (people.people.length > 0 && known === undefined && example.length === 0) return undefined;
     const approver = { issuer, subject, roles: [...example, ...(known?.roles ?? [])] };

@@ -6,6 +6,7 @@ import { connectUpstreams, startGateway } from '../../gateway/main.ts';
 import { startPdp, surveyTools } from '../../pdp/main.ts';
 import { type Clock, systemClock } from '../../shared/clock.ts';
 import type { Config } from '../../shared/config/config.ts';
+import type { LiveConfig } from '../../shared/config/live.ts';
 import type { DevelopmentSecrets } from '../../shared/config/development-secrets.ts';
 import type { Environment } from '../../shared/config/env.ts';
 import { migrate } from '../../shared/database/migrate.ts';
@@ -28,6 +29,8 @@ export interface Parts {
 
 export interface UpDeps {
   readonly config: Config;
+  /** Changes of the configuration while everything runs. */
+  readonly live: LiveConfig;
   readonly development: DevelopmentSecrets;
   readonly environment: Environment;
   readonly log: Logger;
@@ -44,16 +47,16 @@ export type Starting = ReturnType<typeof startEverything>;
  * still be starting. `settled` resolves when no part is starting any more, and never rejects.
  */
 export function startEverything(deps: UpDeps) {
-  const { config, development, log, parts } = deps;
+  const { config, development, log, parts, live } = deps;
   const { secrets } = development;
   mkdirSync(exampleFiles(config), { recursive: true });
-  const upstreams = connectUpstreams(config, { clock: systemClock, log: log.child({ part: 'upstreams' }) });
+  const upstreams = connectUpstreams(config, { clock: systemClock, log: log.child({ part: 'upstreams' }), live });
   parts.infrastructure.push({ name: 'upstreams', stop: () => upstreams.close() });
   const database = startDatabase(deps);
   const temporal = startTemporal(deps);
-  type Own = Readonly<{ clock: Clock; log: Logger; databaseUrl: string }>;
+  type Own = Readonly<{ clock: Clock; log: Logger; databaseUrl: string; live: LiveConfig }>;
   const serve = async (name: string, start: (own: Own) => Promise<Running>) => {
-    const own = { clock: systemClock, log: log.child({ part: name }), databaseUrl: await database };
+    const own = { clock: systemClock, log: log.child({ part: name }), databaseUrl: await database, live };
     parts.serving.push(await timed(deps, name, () => start(own)));
   };
   const all = [
@@ -104,9 +107,9 @@ async function startTemporal(deps: UpDeps): Promise<string> {
 }
 
 async function startIssuer(deps: UpDeps): Promise<void> {
-  const { config, development, log, parts } = deps;
+  const { config, development, log, parts, live } = deps;
   if (config.identity.issuer !== undefined) return;
-  const start = () => startIdentityProvider(config, development, log.child({ part: 'identity' }));
+  const start = () => startIdentityProvider(config, development, log.child({ part: 'identity' }), live);
   parts.serving.push(await timed(deps, 'identity', start));
   if (!isLoopbackHost(config.host)) deps.say(`  WARNING    ${IN_THE_OPEN}.`);
 }

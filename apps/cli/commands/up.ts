@@ -2,14 +2,15 @@ import { join } from 'node:path';
 import { Command } from 'commander';
 import { systemClock } from '../../shared/clock.ts';
 import type { Config } from '../../shared/config/config.ts';
-import type { LoadedConfig } from '../../shared/config/load.ts';
+import { loadConfig, type LoadedConfig } from '../../shared/config/load.ts';
 import { formatProblem } from '../../shared/config/problems.ts';
+import { type WatchedConfig, watchConfig } from '../../shared/config/watch.ts';
 import { loadDevelopmentSecrets } from '../../shared/config/development-secrets.ts';
 import { withStartLock } from '../../shared/embedded/process-tools.ts';
 import { limitsOf, type Timing } from '../../shared/limits.ts';
 import { createLogger } from '../../shared/logger.ts';
 import { CliError, type Io, json, readConfig, visible } from '../context.ts';
-import { findStack, portAdvice, portsOf, portTrouble, removeStack, writeStack } from '../stack.ts';
+import { findStack, portAdvice, portsOf, portTrouble, removeStack, type Stack, writeStack } from '../stack.ts';
 import { type Parts, type Starting, stopEverything, type UpDeps } from './up-parts.ts';
 
 /** How long a cancelled start waits for parts that are still starting. */
@@ -50,10 +51,11 @@ export async function runStack(io: Io, loaded: LoadedConfig, use: () => Promise<
   });
 }
 
-async function runAlone(io: Io, { config, file }: LoadedConfig, use: () => Promise<void>): Promise<void> {
+async function runAlone(io: Io, loaded: LoadedConfig, use: () => Promise<void>): Promise<void> {
   const began = systemClock.monotonicMs();
   const signal = nextSignal();
-  const deps = await prepare(io, config);
+  const { config, file } = loaded;
+  const deps = await prepare(io, loaded);
   io.err(`Starting Countersign with ${file}`);
   // Loaded on demand, because it brings the whole product.
   const { startEverything } = await import('./up-parts.ts');
@@ -61,34 +63,45 @@ async function runAlone(io: Io, { config, file }: LoadedConfig, use: () => Promi
   const first = await Promise.race([starting.ready.catch((cause: unknown) => ({ cause })), signal]);
   if (typeof first === 'string') return abandon(starting, () => stop(io, config, deps.parts));
   if ('cause' in first) return abandon(starting, () => giveUp(io, deps, first.cause));
-  const { urls } = config;
-  writeStack(config.stateDir, {
-    pid: process.pid,
-    startedAt: new Date(systemClock.now()).toISOString(),
-    configFile: file,
-    urls,
-    temporalAddress: first.temporalAddress,
-  });
+  deps.record({ configFile: file, temporalAddress: first.temporalAddress });
+  deps.live.start();
   io.err(`Ready after ${((systemClock.monotonicMs() - began) / 1_000).toFixed(1)} s. Logs: ${config.stateDir}/logs`);
   try {
     await Promise.race([use(), signal]);
   } finally {
+    await deps.live.close();
     await stop(io, config, deps.parts);
   }
 }
 
-async function prepare(io: Io, config: Config): Promise<UpDeps> {
+interface Prepared extends UpDeps {
+  readonly live: WatchedConfig;
+  /** Records the running stack, and from then on the state of its configuration. */
+  record(stack: Pick<Stack, 'configFile' | 'temporalAddress'>): void;
+}
+
+async function prepare(io: Io, loaded: LoadedConfig): Promise<Prepared> {
+  const { environment, cwd } = io;
+  const { mode, stateDir, urls } = loaded.config;
+  const log = createLogger('countersign', { mode, stateDir, level: environment.logLevel });
+  const say = (line: string) => io.err(line);
+  let stack: Stack | undefined;
+  const live = watchConfig(loaded, {
+    load: () => loadConfig({ environment, configFile: loaded.file, cwd }),
+    onState(configuration) {
+      if (stack !== undefined) writeStack(stateDir, { ...stack, configuration });
+    },
+    ...{ clock: systemClock, log: log.child({ part: 'configuration' }), say },
+  });
   return {
-    config,
-    environment: io.environment,
-    development: await loadDevelopmentSecrets(config.stateDir),
-    log: createLogger('countersign', {
-      mode: config.mode,
-      stateDir: config.stateDir,
-      level: io.environment.logLevel,
-    }),
-    say: (line) => io.err(line),
+    config: live.config,
+    development: await loadDevelopmentSecrets(stateDir),
     parts: { serving: [], infrastructure: [] },
+    record(found) {
+      stack = { pid: process.pid, startedAt: new Date(systemClock.now()).toISOString(), urls, ...found };
+      writeStack(stateDir, stack);
+    },
+    ...{ live, environment, log, say },
   };
 }
 

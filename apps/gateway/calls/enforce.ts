@@ -2,6 +2,8 @@ import { CountersignError } from '../../../workflows/domain/errors.ts';
 import type { CallBinding } from '../../../workflows/domain/gated-call/call-binding.ts';
 import type { PolicyDecisionPoint } from '../../../workflows/domain/ports.ts';
 import type { Upstreams, UpstreamTool } from '../../../workflows/domain/upstream-ports.ts';
+import { scopesFor } from '../../shared/auth/client-credentials.ts';
+import type { Config } from '../../shared/config/config.ts';
 import type { RequirementChecks } from '../../../workflows/domain/tools/requirements.ts';
 import type { Accepted } from '../../../workflows/domain/tools/accepted-descriptions.ts';
 import { bindCall, type BindingDeps } from './bind.ts';
@@ -18,6 +20,9 @@ export type EnforcementDeps = BindingDeps &
     readonly requirements: RequirementChecks;
     readonly mappedArguments: MappedArguments;
     readonly relayedRounds: RelayedRounds;
+    readonly config: Pick<Config, 'gateway' | 'tools'>;
+    /** The configuration in force: another object after each change. */
+    readonly inForce: () => object;
   };
 
 /** The embedded PDP's reason if no policy permits a call and none forbids it. Reasons of other PDPs are not shown to callers. */
@@ -25,26 +30,50 @@ const NOT_PERMITTED = 'not_permitted';
 
 export type Enforce = (call: ToolCall) => Promise<ToolCallAnswer>;
 
+/** How often a call is decided on anew because something changed on its way, until its caller has to try again. */
+const MAX_ATTEMPTS = 10;
+
 /**
  * The policy enforcement point: no call reaches a tool by another way. Find the tool, bind the call, decide on it; then forward it, hold
  * it or refuse it. Throws `CountersignError`s, and the error of `checkHeaders`; then nothing ran.
  */
 export function createEnforcement(deps: EnforcementDeps): Enforce {
   return async (call) => {
-    const tool = await find(deps, call);
-    if (tool === undefined) return refused({ reason: 'not_accepted' });
-    call.checkHeaders?.(tool.facts.headers.mirrored);
-    const binding = bindCall(deps, call, tool);
-    if ('problem' in binding || 'unusable' in binding) return refused({ reason: 'unfit', fault: binding });
-    const round = await deps.relayedRounds.open(binding, call.requestState);
-    const requirements = await missingRequirements(deps, call, tool);
-    if (requirements.length > 0) return refused({ reason: 'requirements_unmet', requirements });
-    const bound = { tool, binding, round };
-    // If the open call that this one would join has just ended, or the denial has expired: decide once more.
-    const answer = (await decideAndAct(deps, call, bound)) ?? (await decideAndAct(deps, call, bound));
-    if (answer !== undefined) return answer;
-    throw new CountersignError('ERR_DATABASE_UNAVAILABLE', 'identical calls keep ending while this one is opened');
+    for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt += 1) {
+      const answer = await attemptCall(deps, call);
+      if (answer !== undefined) return answer;
+    }
+    throw new CountersignError('ERR_PDP_UNAVAILABLE', 'the configuration keeps changing while this call is decided on');
   };
+}
+
+/**
+ * One call by one whole configuration. `undefined` when another came into force before the decision, or when the upstream was configured
+ * anew before the call was sent. Nothing ran then, and the call is taken from the beginning.
+ */
+async function attemptCall(deps: EnforcementDeps, call: ToolCall): Promise<ToolCallAnswer | undefined> {
+  const configuration = deps.inForce();
+  demandHeldScopes(deps, call);
+  const tool = await find(deps, call);
+  if (tool === undefined) return refused({ reason: 'not_accepted' });
+  call.checkHeaders?.(tool.facts.headers.mirrored);
+  const binding = bindCall(deps, call, tool);
+  if ('problem' in binding || 'unusable' in binding) return refused({ reason: 'unfit', fault: binding });
+  const round = await deps.relayedRounds.open(binding, call.requestState);
+  const requirements = await missingRequirements(deps, call, tool);
+  if (requirements.length > 0) return refused({ reason: 'requirements_unmet', requirements });
+  const bound = { tool, binding, round, configuration };
+  // If the open call that this one would join has just ended, or the denial has expired: decide once more.
+  const answer = (await decideAndAct(deps, call, bound)) ?? (await decideAndAct(deps, call, bound));
+  if (answer === CHANGED) return undefined;
+  if (answer !== undefined) return answer;
+  throw new CountersignError('ERR_DATABASE_UNAVAILABLE', 'identical calls keep ending while this one is opened');
+}
+
+/** The scopes were checked before the body was read. The tool may need others since then. */
+function demandHeldScopes({ config }: EnforcementDeps, { tool, scopes }: ToolCall): void {
+  if (scopes === undefined || scopesFor(config, tool).every((scope) => scopes.includes(scope))) return;
+  throw new CountersignError('ERR_PDP_UNAVAILABLE', 'the tool needs other scopes since the request came');
 }
 
 /** `undefined` for a tool whose description is not the accepted one: no part of that description is used. */
@@ -66,17 +95,22 @@ async function missingRequirements(
   return requirements.filter((one) => unmet.includes(one) || undecided.includes(one));
 }
 
+/** Another configuration is in force than the one that the call was bound by. */
+const CHANGED = 'changed';
+
 /** `undefined` when the decision has to be taken again. */
 async function decideAndAct(
   deps: EnforcementDeps,
   call: ToolCall,
-  { tool, binding: bound, round }: AllowedCall,
-): Promise<ToolCallAnswer | undefined> {
+  { tool, binding: bound, round, configuration }: AllowedCall & { readonly configuration: object },
+): Promise<ToolCallAnswer | typeof CHANGED | undefined> {
   const { decision, binding } = await decide(deps, bound);
+  // Otherwise rules would decide on facts that the settings of another configuration say.
+  if (deps.inForce() !== configuration) return CHANGED;
   switch (decision.kind) {
     case 'allow':
       if (call.onHold === 'reference') return refused({ reason: 'not_needed' });
-      return forward(deps, call, { tool, binding, round });
+      return (await forward(deps, call, { tool, binding, round })) ?? CHANGED;
     case 'requestable':
       // A client runs a preprocessor before each prompt and does not wait for approvals (PRE-009).
       if (tool.facts.preprocessor) return refused({ reason: 'denied' });

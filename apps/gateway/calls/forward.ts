@@ -1,6 +1,11 @@
 import type { Logger } from 'pino';
 import type { CallBinding } from '../../../workflows/domain/gated-call/call-binding.ts';
-import type { RelayedAnswer, UpstreamRelay, UpstreamTool } from '../../../workflows/domain/upstream-ports.ts';
+import {
+  RECONFIGURED,
+  type RelayedAnswer,
+  type UpstreamRelay,
+  type UpstreamTool,
+} from '../../../workflows/domain/upstream-ports.ts';
 import type { ToolFacts } from '../../../workflows/domain/tools/tool-facts.ts';
 import type { Redaction } from '../extensions/redaction.ts';
 import type { OpenedRound } from '../extensions/sealed-state.ts';
@@ -22,10 +27,18 @@ export interface AllowedCall {
   readonly round: OpenedRound | undefined;
 }
 
-/** Sends an allowed call to its upstream, once, and returns the caller's answer. */
-export async function forward(deps: ForwardingDeps, call: ToolCall, allowed: AllowedCall): Promise<ToolCallAnswer> {
+/**
+ * Sends an allowed call to its upstream, once, and returns the caller's answer. `undefined` when nothing was sent because the upstream was
+ * configured anew: the decision was about another one.
+ */
+export async function forward(
+  deps: ForwardingDeps,
+  call: ToolCall,
+  allowed: AllowedCall,
+): Promise<ToolCallAnswer | undefined> {
   const { tool, binding } = allowed;
   const answer = await send(deps, call, allowed);
+  if (answer.kind === 'not_sent' && answer.cause === RECONFIGURED) return undefined;
   noteAllowedCall(deps, binding, { facts: tool.facts, result: answer });
   switch (answer.kind) {
     case 'result':
@@ -57,6 +70,7 @@ function send(
     {
       ...{ upstream, upstreamTool, toolDigest, arguments: args, caller },
       ...(meta !== undefined && { meta }),
+      ...(tool.connection !== undefined && { connection: tool.connection }),
       conversation: conversationOf(asked, round),
     },
     {

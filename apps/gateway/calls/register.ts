@@ -70,10 +70,10 @@ export function registerToolCalls(server: Server, deps: ToolCallDeps, context: R
 
 /** Who calls, how the client can be asked, and the input that it brings. */
 function commonOf(context: RequestContext, ctx: ServerContext, clock: Clock) {
-  const { caller, claims } = context;
+  const { caller, claims, scopes } = context;
   const { signal } = ctx.mcpReq;
   const acceptsForm = requestDeclares(FORMS, ctx);
-  return { ...askedBy(context, ctx), caller, claims, signal, acceptsForm, cameAt: clock.monotonicMs() };
+  return { ...askedBy(context, ctx), caller, claims, scopes, signal, acceptsForm, cameAt: clock.monotonicMs() };
 }
 
 /** `request_access`: handles the given call like a call of its own, up to the point where it would wait. An allowed call is not made. */

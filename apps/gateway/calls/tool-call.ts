@@ -48,6 +48,8 @@ export interface ToolCall extends Asked, Sender {
   /** Whether this request can be answered with a form. */
   readonly acceptsForm: boolean;
   readonly onHold: OnHold;
+  /** Scopes of the token. Absent where they were not read. */
+  readonly scopes?: readonly string[] | undefined;
   /** When the call arrived, by the monotonic clock. */
   readonly cameAt: number;
   /** Fires when the caller has gone. */

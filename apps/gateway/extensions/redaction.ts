@@ -24,8 +24,13 @@ export interface ToolLookup {
   readonly accepted: Accepted;
 }
 
-/** Without a ceiling nothing is withheld. `settings`: the operator's settings of tools, also of tools that are gone. */
-export function createRedaction(ceiling: Sensitivity | undefined, settings: Readonly<Record<string, ToolSettings>>) {
+interface RedactionSettings {
+  /** The operator's settings of tools, also of tools that are gone. They may change. */
+  readonly tools: Readonly<Record<string, ToolSettings>>;
+}
+
+/** Without a ceiling nothing is withheld. */
+export function createRedaction(ceiling: Sensitivity | undefined, settings: RedactionSettings) {
   const exceeds = (sensitivity: Sensitivity | undefined) =>
     ceiling !== undefined && isAbove(sensitivity ?? 'public', ceiling);
   /** Whether results of this tool are withheld. A tool without a sensitivity counts as public. */
@@ -37,7 +42,7 @@ export function createRedaction(ceiling: Sensitivity | undefined, settings: Read
    */
   async function isWithheld(tool: string, { upstreams, accepted }: ToolLookup): Promise<boolean> {
     if (ceiling === undefined) return false;
-    const own = ownProperty(settings, tool)?.resultSensitivity;
+    const own = ownProperty(settings.tools, tool)?.resultSensitivity;
     if (own !== undefined) return exceeds(own);
     const found = await upstreams.find(tool).catch(unlessUnreachable);
     const [described] = found === undefined ? [] : await accepted.among([found]);

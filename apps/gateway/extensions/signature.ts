@@ -133,7 +133,7 @@ export interface Silence {
 export type Operator = ReturnType<typeof createOperator>;
 
 export function createOperator({ config, store, upstreams }: OperatorDeps) {
-  const redaction = createRedaction(config.gateway.redactAbove, config.tools);
+  const redaction = createRedaction(config.gateway.redactAbove, config);
   return {
     /** The accepted descriptions, and the document that is published of them. */
     async show() {

@@ -66,10 +66,9 @@ export function createGatewayApp({
   app.post(CALLBACK_PATH, express.raw({ type: () => true, limit: MAX_CALLBACK_BYTES }), receiveCallback);
 
   const resource = new URL(config.urls.mcp);
-  const metadata = resourceMetadata(config, resource);
   app.get(
     new URL(getOAuthProtectedResourceMetadataUrl(resource)).pathname,
-    (_request, response) => void response.json(metadata),
+    (_request, response) => void response.json(resourceMetadata(config, resource)),
   );
 
   const authenticated = authenticate({ config, verifier, log });

@@ -8,6 +8,7 @@ import type { Logger } from 'pino';
 import type { EnsureSubmitted, GatedCalls, PolicyDecisionPoint } from '../../../workflows/domain/ports.ts';
 import type { UpstreamItems, UpstreamRelay, Upstreams } from '../../../workflows/domain/upstream-ports.ts';
 import { CALLBACK_PATH, type Config } from '../../shared/config/config.ts';
+import type { LiveConfig } from '../../shared/config/live.ts';
 import { createArgumentCheck } from '../../shared/schemas/schema-check.ts';
 import { createAuthorize, createMethodGate } from './authorize.ts';
 import { createMappedArguments } from '../extensions/mapped-arguments.ts';
@@ -49,6 +50,8 @@ export interface ProtocolPorts extends Pick<EnforcementDeps, 'requirements'>, Re
   readonly ensureSubmitted: EnsureSubmitted;
   readonly upstreams: Upstreams & UpstreamRelay & { readonly items: UpstreamItems };
   readonly accepted: AcceptedDescriptions;
+  /** Changes of the configuration while the process runs. Default: it never changes. */
+  readonly live?: LiveConfig | undefined;
   readonly log: Logger;
 }
 
@@ -72,7 +75,7 @@ export function createProtocol(
     relayedRounds: createRelayedRounds(ports),
     requestInput: createRequestInput(ports),
     concurrency,
-    ...{ config, coaz: gateway.coaz },
+    ...{ config, coaz: gateway.coaz, inForce: () => ports.live?.inForce() ?? config },
     checkArguments: createArgumentCheck(limits),
     submissions: createRateLimit({ count: gateway.maxSubmissionsPerMinute ?? gateway.maxOpenPerCaller, seconds: 60 }),
     settings,
@@ -118,6 +121,7 @@ function createServer(deps: McpServerDeps, { era, authInfo }: McpRequestContext)
   const context: RequestContext = {
     caller: callerOf(authInfo),
     claims: claimsOf(authInfo),
+    scopes: authInfo?.scopes,
     isModern,
     guarded: guard(deps.log, deps.rendering.coaz.denials),
   };

@@ -62,12 +62,14 @@ interface Known {
   readonly full: Set<string>;
 }
 
-export function createAcceptedDescriptions(
-  deps: AcceptedDescriptionsDeps,
-): AcceptedDescriptions & { start(): Running } {
+export function createAcceptedDescriptions(deps: AcceptedDescriptionsDeps): AcceptedDescriptions & {
+  start(): Running;
+  /** The settings of upstreams and tools have changed, which the contents depend on. */
+  readonly settingsChanged: () => void;
+} {
   const { store, pinning, listenUrl, clock, limits, log } = deps;
   const reports = createReports(log);
-  const { current, read, onChange } = createReader(deps);
+  const { current, read, onChange, settingsChanged } = createReader(deps);
   const readLater = () => void read().catch((err: unknown) => log.warn({ err }, 'the signature cannot be read'));
   const acceptUnseen = createFirstSeen(store, read, reports.full);
 
@@ -92,6 +94,7 @@ export function createAcceptedDescriptions(
       return (await current()).contents;
     },
     onChange,
+    settingsChanged,
     /** Keeps the descriptions fresh. If the database is away, they are read once it is back. */
     start() {
       const listening = listen({ url: listenUrl, channel: CHANNEL, onNotice: readLater, clock, limits, log });
@@ -149,6 +152,10 @@ function createReader({ store, settings }: Pick<AcceptedDescriptionsDeps, 'store
   return {
     read,
     current: async (): Promise<Known> => known ?? read(),
+    /** Descriptions that were accepted or not stay so. */
+    settingsChanged: (): void => {
+      if (known !== undefined) known = { ...known, contents: contentsOf([...known.byName.values()], settings) };
+    },
     onChange: (listener: (what: Changed) => void) => {
       listeners.add(listener);
       return () => void listeners.delete(listener);

@@ -72,14 +72,19 @@ async function answerTo(
     throw new CountersignError('ERR_NOT_ACCEPTED', 'its description is not the accepted one');
   }
   const forwarded = forwardedMeta(meta);
-  const [{ upstream }] = of;
+  const [{ upstream, connection }] = of;
   const request = { upstream, method, params: { ...params, ...(forwarded !== undefined && { _meta: forwarded }) } };
   const state = asked?.requestState;
   const round = state === undefined ? undefined : await openRound(sealedStates, readScope(caller, request), state);
   await authorize(sender, method, asks);
   const conversation = asked && conversationOf(asked, round);
   const answer = await upstreams.items.ask(
-    { ...request, caller, ...(conversation !== undefined && { conversation }) },
+    {
+      ...request,
+      caller,
+      ...(conversation !== undefined && { conversation }),
+      ...(connection !== undefined && { connection }),
+    },
     { signal, timeoutMs: settings.executionTimeoutMs },
   );
   if (answer.kind === 'error' && asked !== undefined) return orUndeclared(answer, asked);

@@ -18,6 +18,8 @@ export interface RequestContext extends Sender {
   /** Whether the request speaks the present revision, the only one with tasks. */
   readonly isModern: boolean;
   readonly guarded: Guarded;
+  /** Scopes of the verified token. */
+  readonly scopes?: readonly string[] | undefined;
 }
 
 /** How the client of a request can be asked, and the input that it brings. */

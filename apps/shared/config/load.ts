@@ -4,6 +4,7 @@ import { isMap, isNode, isScalar, isSeq, LineCounter, parseDocument } from 'yaml
 import { ZodError } from 'zod';
 import { isObject, objectOf } from '../../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
+import { sha256 } from '../crypto.ts';
 import { type Config, parseConfig } from './config.ts';
 import type { Environment } from './env.ts';
 import { packagePath } from './files.ts';
@@ -25,12 +26,18 @@ export interface LoadedConfig {
   readonly lineOf: LineOf;
   /** Settings of MCP hosts that are ignored: each deserves a warning, and none stops the start. */
   readonly notes: readonly SettingProblem[];
+  /** The settings as the file says them, with variables replaced and without defaults. May hold secrets. */
+  readonly raw: unknown;
+  /** SHA-256 of the text of the file: two states of the file with the same id say the same. */
+  readonly id: string;
 }
 
 /** The line of the file on which a setting begins, from 1. Undefined for a setting that is not in the file. */
 export type LineOf = (path: readonly PropertyKey[]) => number | undefined;
 
 const FILE_NAME = 'countersign.yaml';
+/** State folder in the folder of the process, where no variable names another. */
+export const DEFAULT_STATE = '.countersign';
 
 /**
  * Finds, reads and checks the configuration: `--config`, else `COUNTERSIGN_CONFIG`, else `./countersign.yaml`, else
@@ -38,8 +45,8 @@ const FILE_NAME = 'countersign.yaml';
  */
 export function loadConfig({ environment, configFile, cwd }: ConfigSource): LoadedConfig {
   const file = findFile({ environment, configFile, cwd });
-  const stateDir = resolve(cwd, environment.stateDir ?? '.countersign');
-  const { content, lineOf } = readYaml(file);
+  const stateDir = resolve(cwd, environment.stateDir ?? DEFAULT_STATE);
+  const { content, lineOf, id } = readYaml(file);
   const invalid = (problems: readonly SettingProblem[]) => invalidFile(basename(file), problems, lineOf);
   const written = fromHost(content);
   if (written.problems.length > 0) throw invalid(written.problems);
@@ -50,7 +57,7 @@ export function loadConfig({ environment, configFile, cwd }: ConfigSource): Load
     const config = parseConfig(raw, { baseDir: dirname(file), stateDir });
     const missing = config.mode === 'production' ? missingInProduction(config, environment) : [];
     if (missing.length > 0) throw invalid(missing);
-    return { config, file, lineOf, notes: written.notes };
+    return { config, file, lineOf, notes: written.notes, raw, id };
   } catch (error) {
     throw error instanceof ZodError ? invalid(withRuleProblems(problemsOf(error), raw)) : error;
   }
@@ -68,14 +75,15 @@ function findFile({ environment, configFile, cwd }: ConfigSource): string {
   return existsSync(here) ? here : packagePath(FILE_NAME);
 }
 
-function readYaml(file: string): { readonly content: unknown; readonly lineOf: LineOf } {
+function readYaml(file: string): { readonly content: unknown; readonly lineOf: LineOf; readonly id: string } {
   const lines = new LineCounter();
-  const document = parseDocument(readFileSync(file, 'utf8'), { lineCounter: lines, prettyErrors: false });
+  const text = readFileSync(file, 'utf8');
+  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
   const lineOf: LineOf = (path) => {
     const start = startOf(document.contents, path);
     return start === undefined ? undefined : lines.linePos(start).line;
   };
-  if (document.errors.length === 0) return { content: document.toJS(), lineOf };
+  if (document.errors.length === 0) return { content: document.toJS(), lineOf, id: sha256(text) };
   const faults = document.errors.map((error) => {
     const { line, col } = lines.linePos(error.pos[0]);
     return `${basename(file)}:${line}:${col}: ${error.message.split('\n')[0]}`;
@@ -126,7 +134,7 @@ function withRuleProblems(problems: readonly SettingProblem[], raw: unknown): Se
 }
 
 /** Each problem in one line, in the order of the file, with its place as editors and terminals open it. */
-function invalidFile(label: string, problems: readonly SettingProblem[], lineOf: LineOf): CountersignError {
+export function invalidFile(label: string, problems: readonly SettingProblem[], lineOf: LineOf): CountersignError {
   const placed = problems.map((problem) => ({ problem, line: nearestLine(problem.path, lineOf) }));
   const inOrder = placed.sort((a, b) => (a.line ?? 0) - (b.line ?? 0));
   const lines = inOrder.map(({ problem, line }) => {

@@ -16,7 +16,8 @@ interface Surroundings {
 export function ruleProblems(file: Surroundings): SettingProblem[] {
   const { rules = [] } = file;
   return rules.flatMap((rule, index) => {
-    if (rule === undefined) return [];
+    // A rule with other problems arrives here as it was written.
+    if (!isObject(rule?.match)) return [];
     const isTwice = rules.findIndex((other) => other?.name === rule.name) !== index;
     const twice = { path: [], message: `another rule is named ${quote(rule.name)} too: give this one another name` };
     const found = [...(isTwice ? [twice] : []), ...matchProblems(rule, file), ...approverProblems(rule, file)];

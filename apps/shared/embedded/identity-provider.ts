@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import type { Config } from '../config/config.ts';
+import { type LiveConfig, unchanging } from '../config/live.ts';
 import type { DevelopmentSecrets } from '../config/development-secrets.ts';
 import { listen } from '../http/listen.ts';
 import { isLoopbackHost } from '../http/known-hosts.ts';
@@ -13,21 +14,19 @@ export const IN_THE_OPEN =
   'the identity provider of development asks for no password, and host lets other machines reach it: anyone there can sign in as anyone, and approve. Set host to 127.0.0.1, or identity.issuer to an OIDC issuer';
 
 /**
- * Starts the OpenID provider of development with the people of the configuration. Its sign-in needs no password, so it refuses to start in
+ * Starts the OpenID provider of development with the people of the configuration, whose changes it follows. Its sign-in needs no password, so it refuses to start in
  * production. Rejects with the listen error when the port is taken.
  */
 export async function startIdentityProvider(
   config: Config,
   { secrets, identity }: DevelopmentSecrets,
   log: Logger,
+  live: LiveConfig = unchanging(config),
 ): Promise<Running> {
   if (config.mode === 'production') {
     throw invalid('the embedded identity provider asks for no password; set identity.issuer to an OIDC issuer');
   }
-  const names = config.identity.people.map(({ name }) => name);
-  const clients = [config.approvals.clientId, config.audit.clientId];
-  const repeated = names.find((name, index) => clients.includes(name) || names.indexOf(name) !== index);
-  if (repeated !== undefined) throw invalid(`identity.people: the name ${repeated} is already in use`);
+  refuseRepeatedNames(config);
   const { createProvider, createIdentityApp } = await loadProvider();
   const provider = createProvider({ config, identity, webClientSecret: secrets.oidcClientSecret });
   provider.on('server_error', (_ctx, error) => log.error({ err: error }, 'the identity provider failed'));
@@ -41,7 +40,23 @@ export async function startIdentityProvider(
   });
   log.info({ url: config.urls.issuer }, 'the identity provider is listening');
   if (!isLoopbackHost(config.host)) log.warn({ host: config.host, alarm: 'sign_in_without_password' }, IN_THE_OPEN);
-  return { name: 'identity provider', stop: () => http.close() };
+  const leave = live.follow(async (next) => {
+    refuseRepeatedNames(next);
+    return { commit: () => undefined };
+  });
+  const stop = () => {
+    leave();
+    return http.close();
+  };
+  return { name: 'identity provider', stop };
+}
+
+/** Every person is a client, beside those of the pages. */
+function refuseRepeatedNames({ identity, approvals, audit }: Config): void {
+  const names = identity.people.map(({ name }) => name);
+  const clients = [approvals.clientId, audit.clientId];
+  const repeated = names.find((name, index) => clients.includes(name) || names.indexOf(name) !== index);
+  if (repeated !== undefined) throw invalid(`identity.people: the name ${repeated} is already in use`);
 }
 
 /**

@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { decodeJwt, errors } from 'jose';
 import { pino } from 'pino';
@@ -9,6 +10,7 @@ import { systemClock } from '../../../shared/clock.ts';
 import { authorityOf } from '../../../shared/config/authority-settings.ts';
 import type { Config } from '../../../shared/config/config.ts';
 import { loadDevelopmentSecrets } from '../../../shared/config/development-secrets.ts';
+import { DEFAULT_STATE } from '../../../shared/config/load.ts';
 import { formatProblem } from '../../../shared/config/problems.ts';
 import { runningPostgres } from '../../../shared/embedded/postgres.ts';
 import { limitsOf } from '../../../shared/limits.ts';
@@ -16,7 +18,7 @@ import type { Logger } from '../../../shared/logger.ts';
 import { startFailure } from '../../../shared/lifecycle.ts';
 import { createTemporalClient } from '../../../shared/temporal/connection.ts';
 import { createGatedCallWorkflows, stuckWorkflows, WHEN_STUCK } from '../../../shared/temporal/gated-call-workflows.ts';
-import { type Io, readConfig } from '../../context.ts';
+import { type Io, moment, readConfig } from '../../context.ts';
 import { awaitsFirstStart, exampleFiles, findStack, type Stack } from '../../stack.ts';
 import { attempt, fail, type Finding, ok, reason, warn } from './check.ts';
 import { checkNode, checkPorts, checkPostgresPrograms, checkStateFolder, checkTemporalPrograms } from './machine.ts';
@@ -29,15 +31,14 @@ export async function examine(io: Io, command: Command): Promise<Finding[]> {
   try {
     read = readConfig(io, command);
   } catch (error) {
-    const problems = startFailure(error).split('\n').join('; ');
-    return [node, fail('configuration', problems, 'correct the file; docs/settings.md lists every setting')];
+    return [node, await unusableFile(io, startFailure(error).split('\n').join('; '))];
   }
   const { config, file, notes } = read;
   const stack = await findStack(config);
   // A running stack keeps its addresses, even if the file has changed.
   const running = stack ? { ...config, urls: stack.urls, authority: authorityOf(config, stack) } : config;
   const ignored = notes.map((note) => warn('configuration', formatProblem(note), 'you can remove it'));
-  const found = [node, ok('configuration', file), ...ignored, checkStateFolder(config.stateDir)];
+  const found = [node, ok('configuration', file), ...ignored, ...inUse(stack), checkStateFolder(config.stateDir)];
   found.push(...checkToken(config, io.environment.variables['COUNTERSIGN_TOKEN']));
   found.push(...(await checkPorts(config, stack)));
   found.push(...(await checkInfrastructure(io, config, stack)));
@@ -45,6 +46,39 @@ export async function examine(io: Io, command: Command): Promise<Finding[]> {
   if (stack || config.mode === 'production') found.push(...(await checkServices(io, running)));
   else found.push(warn('services', 'not running', 'start them with `npm start`'));
   return found;
+}
+
+/** A running Countersign goes on with the settings of before. Where it runs is known without the file. */
+async function unusableFile({ environment, cwd }: Io, problems: string): Promise<Finding> {
+  const stateDir = resolve(cwd, environment.stateDir ?? DEFAULT_STATE);
+  const stack = await findStack({ stateDir, timeLimitFactor: 1 });
+  const since = stack?.configuration?.rejected?.since;
+  const goesOn =
+    stack === undefined
+      ? ''
+      : `; the running Countersign goes on with its earlier configuration${since === undefined ? '' : `, and has refused the file since ${moment(since)}`}`;
+  return fail('configuration', `${problems}${goesOn}`, 'correct the file; docs/settings.md lists every setting');
+}
+
+/** Whether the running Countersign has the settings of its file. */
+function inUse(stack: Stack | undefined): Finding[] {
+  const { rejected, pending = [] } = stack?.configuration ?? {};
+  const name = 'settings in use';
+  const refused =
+    rejected === undefined
+      ? []
+      : [
+          fail(
+            name,
+            `refused since ${moment(rejected.since)}, and the earlier ones stay: ${rejected.problems.join('; ')}`,
+            'correct the file, or what it needs; it is read again when it changes',
+          ),
+        ];
+  if (pending.length === 0) return refused;
+  return [
+    ...refused,
+    warn(name, `these settings apply at the next start: ${pending.join(', ')}`, 'restart Countersign, or undo them'),
+  ];
 }
 
 async function checkEngine(config: Config, address: string): Promise<Finding[]> {

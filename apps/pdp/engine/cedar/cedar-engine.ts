@@ -1,14 +1,16 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
-import type { Cancel, Clock } from '../../../shared/clock.ts';
+import type { Clock } from '../../../shared/clock.ts';
+import type { Prepared } from '../../../shared/config/live.ts';
+import { WatchedFiles } from '../../../shared/watched-files.ts';
+import { CountersignError } from '../../../../workflows/domain/errors.ts';
 import { shortVersion, type PolicyEngine, type PolicyVersion } from '../policy-engine.ts';
-import { fingerprint, readPolicyTexts, type PolicyPlaces } from './policy-folder.ts';
+import { fingerprint, readPolicyTexts, type PolicyPlaces, type PolicyTexts } from './policy-folder.ts';
 import { describeProblem } from './problems.ts';
 import { loadVersion, problemsOf, type CedarVersion } from './version.ts';
 
-/** The files are read when they have not changed from one check to the next: a deployment writes several, one after the other. */
-const CHECK_EVERY_MS = 1_000;
-/** Clocks of file systems are coarse, so a check may miss a change. After so many checks the files are read anyway. */
-const READ_EVERY_CHECKS = 60;
+/** Clocks of file systems are coarse, so a look may miss a change. After so many looks the files are read anyway. */
+const READ_EVERY_LOOKS = 60;
 /** Request schemas that can be fetched, those of earlier versions included. */
 const KEPT_SCHEMAS = 256;
 
@@ -18,13 +20,16 @@ interface InForce {
   users: number;
 }
 
+/** What was found at these places. */
+type Found = { readonly places: PolicyPlaces } & (PolicyTexts | { readonly id: string; readonly error: unknown });
+
 /**
  * Decides by the embedded Cedar and a policy folder. One whole version is in force at any time: the last that could be loaded.
  * Follows changes of the files. Throws `ERR_CONFIG_INVALID` if the files cannot be used at the start.
  */
 export async function openCedarEngine(
   places: PolicyPlaces,
-  { log, clock, checkEveryMs = CHECK_EVERY_MS }: { log: Logger; clock: Clock; checkEveryMs?: number },
+  { log, clock, checkEveryMs }: { log: Logger; clock: Clock; checkEveryMs?: number },
 ): Promise<CedarEngine> {
   const seen = await fingerprint(places);
   const first = await loadVersion(await readPolicyTexts(places), places);
@@ -35,30 +40,36 @@ interface Watched {
   readonly places: PolicyPlaces;
   readonly clock: Clock;
   readonly log: Logger;
-  readonly checkEveryMs: number;
+  readonly checkEveryMs: number | undefined;
 }
 
 export class CedarEngine implements PolicyEngine {
   readonly canSearch = true;
   readonly #of: Watched;
+  readonly #files: WatchedFiles<Found>;
   readonly #schemas = new Map<string, string>();
+  #places: PolicyPlaces;
   #current: InForce;
   /** Files that cannot be put in force, by their id, so that each state of them is logged once. */
   #rejected: { readonly id: string | undefined; readonly since: Date } | undefined;
-  /** Fingerprints: of what was read last, and at the last check. */
-  #read: string;
-  #seen: string;
-  #checks = 0;
-  #cancel: Cancel | undefined;
-  /** One check or reload after the other. */
-  #queue: Promise<void> = Promise.resolve();
-  #closed = false;
 
   constructor(of: Watched, { first, seen }: { first: CedarVersion; seen: string }) {
     this.#of = of;
-    this.#read = this.#seen = seen;
+    this.#places = of.places;
     this.#current = this.#enforce(first);
-    this.#schedule();
+    const watched = {
+      fingerprint: () => fingerprint(this.#places),
+      read: () => this.#read(),
+      use: (found: Found) => this.#use(found),
+      onFault: (err: unknown) =>
+        of.log.error(
+          { err, alarm: 'policies_unread' },
+          'the policy files could not be checked; the version in force stays',
+        ),
+    };
+    const rhythm = { clock: of.clock, lookEveryMs: of.checkEveryMs, readEveryLooks: READ_EVERY_LOOKS };
+    this.#files = new WatchedFiles({ ...watched, ...rhythm }, seen);
+    this.#files.start();
   }
 
   async use<T>(work: (version: PolicyVersion) => Promise<T>): Promise<T> {
@@ -87,54 +98,53 @@ export class CedarEngine implements PolicyEngine {
   }
 
   async reload(): Promise<void> {
-    await this.#enqueue(async () => {
-      if (this.#rejected) this.#rejected = { ...this.#rejected, id: undefined };
-      await this.#load(await fingerprint(this.#of.places));
-    });
+    if (this.#rejected) this.#rejected = { ...this.#rejected, id: undefined };
+    await this.#files.readNow();
   }
 
-  async close(): Promise<void> {
-    this.#closed = true;
-    this.#cancel?.();
-    await this.#queue;
+  close(): Promise<void> {
+    return this.#files.close();
   }
 
-  #schedule(): void {
-    if (this.#closed) return;
-    const check = () => void this.#enqueue(() => this.#check()).finally(() => this.#schedule());
-    this.#cancel = this.#of.clock.once(this.#of.checkEveryMs, check);
+  /**
+   * Loads the version of other places, which `commit` puts in force. Throws `ERR_CONFIG_INVALID` with one line for each problem if it
+   * cannot be used.
+   */
+  async prepare(places: PolicyPlaces): Promise<Prepared> {
+    if (isDeepStrictEqual(places, this.#places)) return { commit: () => undefined };
+    const version = await this.#files.between(() => loadAt(places));
+    return {
+      commit: () => {
+        this.#places = places;
+        // The files may have changed since they were read here.
+        this.#files.forget();
+        if (version.id !== this.#current.version.id) return this.#swap(version);
+        version.evaluator.release();
+        this.#keep();
+      },
+      discard: () => version.evaluator.release(),
+    };
   }
 
-  #enqueue(work: () => Promise<void>): Promise<void> {
-    this.#queue = this.#queue.then(work).catch((err: unknown) => {
-      this.#of.log.error(
-        { err, alarm: 'policies_unread' },
-        'the policy files could not be checked; the version in force stays',
-      );
-    });
-    return this.#queue;
+  async #read(): Promise<Found> {
+    const places = this.#places;
+    try {
+      return { places, ...(await readPolicyTexts(places)) };
+    } catch (error) {
+      return { places, id: await fingerprint(places), error };
+    }
   }
 
-  async #check(): Promise<void> {
-    const found = await fingerprint(this.#of.places);
-    const isStable = found === this.#seen;
-    this.#seen = found;
-    this.#checks += 1;
-    if (isStable && (found !== this.#read || this.#checks % READ_EVERY_CHECKS === 0)) await this.#load(found);
-  }
-
-  /** Puts the files in force, unless they change while they are read: then the next check reads them again. */
-  async #load(found: string): Promise<void> {
-    const { places } = this.#of;
-    const texts = await readPolicyTexts(places).catch((error: unknown) => ({ id: found, error }));
-    this.#seen = await fingerprint(places);
-    if (this.#seen !== found) return;
-    this.#read = found;
+  async #use({ places, ...texts }: Found): Promise<void> {
+    if (places !== this.#places) return;
     if (texts.id === this.#current.version.id) return this.#keep();
     if (texts.id === this.#rejected?.id) return;
     try {
       if ('error' in texts) throw texts.error;
-      this.#swap(await loadVersion(texts, places));
+      const version = await loadVersion(texts, places);
+      // Other places came into force meanwhile, and the next look reads their files.
+      if (places === this.#places) this.#swap(version);
+      else version.evaluator.release();
     } catch (error) {
       this.#reject(texts.id, error);
     }
@@ -177,9 +187,9 @@ export class CedarEngine implements PolicyEngine {
   }
 
   #reject(id: string, error: unknown): void {
-    const { places, log, clock } = this.#of;
+    const { log, clock } = this.#of;
     if (this.#rejected?.id === id) return;
-    const problems = problemsOf(error, places);
+    const problems = problemsOf(error, this.#places);
     this.#rejected = { id, since: this.#rejected?.since ?? new Date(clock.now()) };
     const policyVersion = shortVersion(this.#current.version.id);
     const described = problems?.map(describeProblem);
@@ -199,4 +209,14 @@ export class CedarEngine implements PolicyEngine {
 function firstOf([first, ...more]: readonly string[] = []): string {
   if (first === undefined) return '';
   return `. ${first}${more.length > 0 ? ` (and ${more.length} more)` : ''}`;
+}
+
+async function loadAt(places: PolicyPlaces): Promise<CedarVersion> {
+  try {
+    return await loadVersion(await readPolicyTexts(places), places);
+  } catch (error) {
+    const described = problemsOf(error, places)?.map(describeProblem);
+    if (described === undefined) throw error;
+    throw new CountersignError('ERR_CONFIG_INVALID', described.join('\n'), { cause: error });
+  }
 }

@@ -1,11 +1,11 @@
-import { readdir, readFile, stat } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { CountersignError } from '../../../../workflows/domain/errors.ts';
 import type { CatalogSettings } from '../../../shared/config/approval-settings.ts';
 import { sha256 } from '../../../shared/crypto.ts';
 import type { DirectorySettings } from '../../../shared/directory/directory.ts';
-import { errorCode } from '../../../shared/lifecycle.ts';
 import type { Rule } from '../../../shared/rules/rules.ts';
+import { stateOfFile } from '../../../shared/watched-files.ts';
 import { compileRule, type Prefixes } from '../../rules/compile.ts';
 import { schemaForRules } from '../../rules/schema.ts';
 import { InvalidPolicies } from './problems.ts';
@@ -133,14 +133,5 @@ export async function fingerprint({ folder, directory }: PolicyPlaces): Promise<
     () => [folder],
   );
   if (directory.file !== undefined) paths.push(directory.file);
-  return (await Promise.all(paths.map(stateOf))).join('\n');
-}
-
-async function stateOf(path: string): Promise<string> {
-  try {
-    const { mtimeNs, ctimeNs, size, ino } = await stat(path, { bigint: true });
-    return `${path} ${mtimeNs} ${ctimeNs} ${size} ${ino}`;
-  } catch (error) {
-    return `${path} ${String(errorCode(error))}`;
-  }
+  return (await Promise.all(paths.map(stateOfFile))).join('\n');
 }

@@ -32,16 +32,16 @@ export function createIdentityApp({ provider, config, log }: IdentityApp): Expre
 }
 
 function signInRoutes(provider: Provider, config: Config) {
-  const people = config.identity.people.filter((person) => person.roles.some((role) => role !== 'agent'));
+  const people = () => config.identity.people.filter((person) => person.roles.some((role) => role !== 'agent'));
   const router = express.Router();
   router.use(SIGN_IN, noStore);
   router.get(`${SIGN_IN}/:uid`, async (request, response) => {
     const { uid } = await provider.interactionDetails(request, response);
-    response.send(signInPage({ action: signInPath(uid), people }));
+    response.send(signInPage({ action: signInPath(uid), people: people() }));
   });
   router.post(`${SIGN_IN}/:uid`, express.urlencoded({ extended: false, limit: '4kb' }), async (request, response) => {
     const { person } = request.body as { person?: unknown };
-    const found = people.find(({ name }) => name === person);
+    const found = people().find(({ name }) => name === person);
     if (found === undefined) return response.status(400).send(problemPage('There is no person of that name.'));
     await provider.interactionFinished(request, response, { login: { accountId: found.name, remember: false } });
   });

@@ -35,15 +35,18 @@ const PAGE_TOKEN_SECONDS = 300;
  */
 export function createProvider(settings: ProviderSettings): Provider {
   const { config, identity } = settings;
-  // Looked up each time, so that a person who is removed from the list loses their account.
+  // Looked up each time, so that a person who is removed from the list loses their account, and a new one has it.
   const find = (name: string | undefined) => config.identity.people.find((person) => person.name === name);
   const claimsOf = (person: Person) => ({
     name: person.displayName ?? person.name,
     [config.identity.rolesClaim]: person.roles,
   });
   return new Provider(config.urls.issuer, {
-    adapter: createMemoryAdapter(),
-    clients: [...config.identity.people.map((person) => personClient(person, identity)), ...pageClients(settings)],
+    adapter: createMemoryAdapter((id) => {
+      const person = find(id);
+      return person && personClient(person, identity);
+    }),
+    clients: pageClients(settings),
     jwks: { keys: [identity.signingKey] },
     cookies: {
       keys: [identity.cookieKey],
@@ -81,7 +84,6 @@ export function createProvider(settings: ProviderSettings): Provider {
 }
 
 function featuresOf(config: Config): NonNullable<Configuration['features']> {
-  const resources = new Map(Object.values(resourcesOf(config)).map((resource) => [resource.audience, resource]));
   return {
     devInteractions: { enabled: false },
     rpInitiatedLogout: {
@@ -99,7 +101,8 @@ function featuresOf(config: Config): NonNullable<Configuration['features']> {
       defaultResource: (ctx) => (isForProgram(ctx) ? config.urls.mcp : []),
       useGrantedResource: () => false,
       getResourceServerInfo(_ctx, indicator) {
-        const resource = resources.get(indicator);
+        // Read each time: tools may need other scopes by now.
+        const resource = Object.values(resourcesOf(config)).find(({ audience }) => audience === indicator);
         if (resource === undefined) throw new errors.InvalidTarget();
         const jwt = { sign: { alg: 'ES256' as const } };
         return { ...resource, accessTokenFormat: 'jwt', accessTokenTTL: HOUR_SECONDS, jwt };
@@ -167,9 +170,11 @@ async function grantToOurPages(ctx: KoaContextWithOIDC, { approvals, audit }: Co
 
 /**
  * Stores sign-ins under way, codes and sessions in memory. After a restart, people sign in again. Access tokens are not stored, so they
- * stay valid.
+ * stay valid. `clientOf` knows clients that are not stored: it is asked at each request, so that they can change.
  */
-export function createMemoryAdapter(): AdapterFactory {
+export function createMemoryAdapter(
+  clientOf: (id: string) => AdapterPayload | undefined = () => undefined,
+): AdapterFactory {
   const stored = new LRUCache<string, AdapterPayload>({ ttl: HOUR_SECONDS * 1_000, ttlAutopurge: true });
   return (model): Adapter => {
     const findBy = (matches: (payload: AdapterPayload) => boolean) =>
@@ -180,7 +185,7 @@ export function createMemoryAdapter(): AdapterFactory {
         const ttl = expiresIn === Infinity ? 0 : Math.max(1, expiresIn * 1_000);
         stored.set(`${model}:${id}`, payload, { ttl });
       },
-      find: async (id) => stored.get(`${model}:${id}`),
+      find: async (id) => (model === 'Client' ? clientOf(id) : undefined) ?? stored.get(`${model}:${id}`),
       findByUid: async (uid) => findBy((payload) => payload.uid === uid),
       findByUserCode: async (userCode) => findBy((payload) => payload.userCode === userCode),
       async consume(id) {

@@ -6,7 +6,7 @@ import { decodeJwt, decodeProtectedHeader } from 'jose';
 import { pino } from 'pino';
 import { requestPersonToken } from '../../../../apps/shared/auth/client-credentials.ts';
 import { createTokenVerifier } from '../../../../apps/shared/auth/access-token.ts';
-import type { Config } from '../../../../apps/shared/config/config.ts';
+import type { Config, Person } from '../../../../apps/shared/config/config.ts';
 import {
   clientSecretOf,
   loadDevelopmentSecrets,
@@ -14,8 +14,9 @@ import {
 } from '../../../../apps/shared/config/development-secrets.ts';
 import { startIdentityProvider } from '../../../../apps/shared/embedded/identity-provider.ts';
 import type { Running } from '../../../../apps/shared/lifecycle.ts';
+import { ChangingConfig } from '../../../support/changing-config.ts';
 import { testConfig } from '../../../support/config.ts';
-import { waitFor } from '../../../support/wait-for.ts';
+import { patiently, waitFor } from '../../../support/wait-for.ts';
 import { systemTime } from '../../../support/time.ts';
 
 const log = pino({ level: 'silent' });
@@ -185,5 +186,49 @@ describe('a provider without passwords', () => {
       ...[true, true],
       ...[false, false],
     ]);
+  });
+});
+
+describe('changed people and tools', () => {
+  let live: ChangingConfig;
+  beforeAll(async () => {
+    await provider.stop();
+    live = new ChangingConfig(config);
+    provider = await startIdentityProvider(live.config, secrets, log, live);
+    // The connection to the provider of before may break first.
+    await patiently(() => tokenFor('bob'));
+  });
+  afterAll(restart);
+  const withPeople = (people: readonly Person[]): Config => ({
+    ...config,
+    identity: { ...config.identity, people: [...people] },
+  });
+
+  it('get and lose tokens and sign-in buttons without a restart', async () => {
+    await expect(tokenFor('zoe')).rejects.toThrow('refuses zoe');
+    await live.change(withPeople([{ name: 'zoe', displayName: 'Zoe', roles: ['approver'] }]));
+    expect(decodeJwt((await tokenFor('zoe', 'approvals')).accessToken)).toMatchObject({
+      name: 'Zoe',
+      roles: ['approver'],
+    });
+    await expect(tokenFor('bob')).rejects.toThrow('refuses bob');
+    await live.change(withPeople([{ name: 'zoe', displayName: 'Zoe', roles: ['auditor'] }]));
+    expect(decodeJwt((await tokenFor('zoe', 'approvals')).accessToken)).toMatchObject({ roles: ['auditor'] });
+    await live.change(config);
+    await expect(tokenFor('zoe')).rejects.toThrow('refuses zoe');
+    expect((await tokenFor('bob')).accessToken).not.toBe('');
+  });
+
+  it('are refused if a name is that of another client', async () => {
+    const taken = withPeople([{ name: config.audit.clientId, roles: ['approver'] }]);
+    await expect(live.change(taken)).rejects.toThrow(`the name ${config.audit.clientId} is already in use`);
+  });
+
+  it('may have tokens with the scopes that tools need by now', async () => {
+    const scoped = (scopes: string[]): Config => ({ ...config, tools: { files__write: { scopes } } });
+    await live.change(scoped(['files:other']));
+    const asked = { name: 'bob', audience: 'mcp', scope: 'mcp files:other' } as const;
+    expect(decodeJwt((await requestPersonToken(config, secrets, asked)).accessToken)['scope']).toBe('mcp files:other');
+    await live.change(config);
   });
 });
