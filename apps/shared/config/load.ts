@@ -30,7 +30,11 @@ export interface LoadedConfig {
 /** The line of the file on which a setting begins, from 1. Undefined for a setting that is not in the file. */
 export type LineOf = (path: readonly PropertyKey[]) => number | undefined;
 
-const FILE_NAME = 'countersign.yaml';
+/** Name of the configuration in the folder in which a command runs. */
+export const FILE_NAME = 'countersign.yaml';
+
+/** Whether a configuration is the example that comes with the package. */
+export const isExample = (file: string): boolean => file === packagePath(FILE_NAME);
 
 /**
  * Finds, reads and checks the configuration: `--config`, else `COUNTERSIGN_CONFIG`, else `./countersign.yaml`, else
