@@ -17,6 +17,8 @@ interface ConfigSource {
   readonly configFile?: string | undefined;
   /** Folder in which the process starts. */
   readonly cwd: string;
+  /** Content of `configFile` that is not written yet. Default: what the file contains. */
+  readonly text?: string | undefined;
 }
 
 export interface LoadedConfig {
@@ -40,10 +42,13 @@ export const isExample = (file: string): boolean => file === packagePath(FILE_NA
  * Finds, reads and checks the configuration: `--config`, else `COUNTERSIGN_CONFIG`, else `./countersign.yaml`, else
  * the example that comes with the package. Throws `ERR_CONFIG_INVALID` with one line per problem.
  */
-export function loadConfig({ environment, configFile, cwd }: ConfigSource): LoadedConfig {
-  const file = findFile({ environment, configFile, cwd });
+export function loadConfig({ environment, configFile, cwd, text }: ConfigSource): LoadedConfig {
+  const file =
+    text !== undefined && configFile !== undefined
+      ? resolve(cwd, configFile)
+      : findFile({ environment, configFile, cwd });
   const stateDir = resolve(cwd, environment.stateDir ?? '.countersign');
-  const { content, lineOf } = readYaml(file);
+  const { content, lineOf } = readYaml(file, text);
   const invalid = (problems: readonly SettingProblem[]) => invalidFile(basename(file), problems, lineOf);
   const written = fromHost(content);
   if (written.problems.length > 0) throw invalid(written.problems);
@@ -72,9 +77,9 @@ function findFile({ environment, configFile, cwd }: ConfigSource): string {
   return existsSync(here) ? here : packagePath(FILE_NAME);
 }
 
-function readYaml(file: string): { readonly content: unknown; readonly lineOf: LineOf } {
+function readYaml(file: string, text = readFileSync(file, 'utf8')): { readonly content: unknown; readonly lineOf: LineOf } {
   const lines = new LineCounter();
-  const document = parseDocument(readFileSync(file, 'utf8'), { lineCounter: lines, prettyErrors: false });
+  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
   const lineOf: LineOf = (path) => {
     const start = startOf(document.contents, path);
     return start === undefined ? undefined : lines.linePos(start).line;

@@ -116,7 +116,11 @@ async function checkUpstreams(config: Config, log: Logger): Promise<Finding[]> {
     const name = `upstream ${upstream}`;
     if ('tools' in state) return ok(name, `tools: ${state.tools}`);
     if (awaitsFirstStart(config, upstream))
-      return warn(name, `its folder ${exampleFiles(config)} does not exist yet`, 'run `npx countersign up`, which makes it');
+      return warn(
+        name,
+        `its folder ${exampleFiles(config)} does not exist yet`,
+        'run `npx countersign up`, which makes it',
+      );
     const isProgram = 'command' in (config.mcpServers[upstream] ?? {});
     const program = `start its program by hand, and correct mcpServers.${upstream} (command, args, env, cwd)`;
     const address = `start it, or correct mcpServers.${upstream} (url, headers, auth)`;
