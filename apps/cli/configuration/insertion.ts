@@ -36,7 +36,7 @@ function insertedInBraces(text: string, { section, entries }: Insertion): string
   const document = parseDocument(text);
   const found = document.get(section);
   if (!isCollection(found)) document.set(section, document.createNode(entries));
-  else for (const item of document.createNode(entries).items) found.items.push(item as never);
+  else for (const item of document.createNode(entries).items) found.items.push(item);
   return document.toString({ lineWidth: 0 });
 }
 
