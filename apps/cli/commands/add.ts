@@ -89,8 +89,9 @@ function draftOf(io: Io, command: Command): Draft {
 
 function refuseKnown({ file, loaded }: Draft, { servers }: Requested): void {
   for (const { name } of servers) {
-    if (!Object.hasOwn(loaded.config.mcpServers, name)) continue;
+    // A server that is switched off is in the file, and not in the configuration.
     const line = loaded.lineOf(['mcpServers', name]) ?? loaded.lineOf(['servers', name]);
+    if (line === undefined && !Object.hasOwn(loaded.config.mcpServers, name)) continue;
     const place = line === undefined ? basename(file) : `${basename(file)}:${line}`;
     throw new CliError(
       `${name} is in ${place} already; use another name, or remove it there first. ` +

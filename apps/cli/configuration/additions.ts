@@ -27,11 +27,19 @@ export function withAdditions(text: string, additions: readonly Addition[], poli
   ];
   const after = wanted.reduce(inserted, text);
   const expected = wanted.reduce(merged, before);
-  if (isDeepStrictEqual(parse(after), expected)) return after;
+  if (means(after, expected)) return after;
   const sections = [...new Set(wanted.map(({ section }) => section))].join(', ');
   throw new CliError(
     `the configuration has a form that cannot be edited here; write ${sections} as blocks, one entry a line`,
   );
+}
+
+function means(text: string, content: object): boolean {
+  try {
+    return isDeepStrictEqual(parse(text), content);
+  } catch {
+    return false;
+  }
 }
 
 /** What the operator said before of a tool stays. */

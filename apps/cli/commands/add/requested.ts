@@ -67,7 +67,7 @@ function ofAddress(
   cwd: string,
 ): ServerEntry {
   if (env.length > 0 || workDir !== undefined)
-    throw usage('--env and --cwd are for a command; use --header with --url');
+    throw usage('--env and --work-dir are for a command; use --header with --url');
   if (tokenEnv !== undefined && tokenFile !== undefined) throw usage('use --token-env or --token-file, not both');
   if (tokenEnv !== undefined && !VARIABLE.test(tokenEnv))
     throw usage('--token-env takes the name of a variable, not the token itself');

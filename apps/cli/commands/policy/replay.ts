@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { Command } from 'commander';
 import type { ChangedCall, ReplayCounts } from '../../../pdp/main.ts';
-import { CliError, facts, type Io, json, visible } from '../../context.ts';
+import { CliError, facts, type Io, visible } from '../../context.ts';
 import { loadPdp, located, policyPlaces } from './places.ts';
 
 const REPLAY_HELP = `
