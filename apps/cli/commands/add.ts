@@ -125,7 +125,7 @@ async function addServers(io: Io, options: Options, { draft, requested }: Work):
       const question = `Write this to ${basename(file)}?`;
       await confirm(io, { shown: shownChange(result), question, otherwise: 'nothing was written' });
     }
-    // First, since the file would name tools that nobody has accepted if this failed.
+    // First: if this fails, the file must not name the tools.
     const acceptance = await acceptShown(io, { config: next, listing });
     replaceFile(file, after, draft.before);
     await report(io, options, { ...result, acceptance });

@@ -61,7 +61,7 @@ function refuseExisting(file: string, folder: string | undefined): void {
   throw new CliError(`${found} is there already, and stays unchanged; ${next}, or use another folder`);
 }
 
-/** Without a terminal nobody can be asked. Then the usual choices count. */
+/** Without a terminal there is no person to ask. Then the usual choices count. */
 async function choicesOf(io: Io, { yes, policies, print }: Options): Promise<Choices> {
   const usual = { ...USUAL_CHOICES, policies: policies === true };
   if (yes || print || io.ask === undefined) return usual;

@@ -211,10 +211,11 @@ describe('countersign add, when it cannot', () => {
   const KNOWN = 'mcpServers:\n  files: { command: x, disabled: true }\n  used: { command: x }\n';
 
   it.each([
+    [['add', 'files', '--url', 'http://127.0.0.1:1/mcp', '--yes'], 1, 'files is in countersign.yaml:2 already'],
     [
-      ['add', 'files', '--url', 'http://127.0.0.1:1/mcp', '--yes'],
+      ['add', 'away', '--url', 'http://127.0.0.1:1/mcp', '--yes'],
       1,
-      'files cannot be used: .*ECONNREFUSED.*check the address',
+      'away cannot be used: .*ECONNREFUSED.*check the address',
     ],
     [['add', 'bad', '--yes', '--', 'no-such-program'], 1, 'bad cannot be used: .*ENOENT.*start the program by hand'],
     [['add', 'used', '--url', 'http://x.example', '--yes'], 1, 'used is in countersign.yaml:3 already'],

@@ -42,7 +42,7 @@ const configHome = ({ home, platform, variables }: Places): string =>
 /** Where desktop programs keep their settings. */
 const applicationHome = (places: Places): string =>
   places.platform === 'darwin' ? join(places.home, 'Library', 'Application Support') : configHome(places);
-/** `~/.config` on every system but Windows, whatever the system's own habit is. */
+/** `~/.config` on every system but Windows, also where other programs use another folder. */
 const unixConfig = (places: Places, windows: string, unix: string): string =>
   join(configHome(places), places.platform === 'win32' ? windows : unix);
 
