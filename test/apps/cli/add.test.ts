@@ -258,7 +258,7 @@ describe('countersign add, when it cannot', () => {
     }
   });
 
-  it('adds none of several servers if one of them fails', async () => {
+  it('adds no server if one of several fails', async () => {
     const desk = new Desk(KNOWN);
     const [command, ...args] = EVERYTHING;
     mkdirSync(join(desk.folder, '.cursor'));
