@@ -62,7 +62,7 @@ export default {
       name: 'apps-are-strangers',
       comment: 'Deployables meet on the wire, not in code.',
       severity: 'error',
-      from: { path: '^apps/(?!shared/|cli/commands/(?:up|lint|signature|policy|doctor))([^/]+)/' },
+      from: { path: '^apps/(?!shared/|cli/commands/(?:up|lint|signature|policy|doctor|add))([^/]+)/' },
       to: { path: '^apps/', pathNot: '^apps/(shared|$1)/' },
     },
     {
@@ -70,7 +70,7 @@ export default {
       comment:
         'Commands that run an app, or its upstreams, use the main.ts that each app has anyway. They may import the types of its results.',
       severity: 'error',
-      from: { path: '^apps/cli/commands/(?:up|lint|signature|policy|doctor)' },
+      from: { path: '^apps/cli/commands/(?:up|lint|signature|policy|doctor|add)' },
       to: { path: '^apps/(?!shared/|cli/)', pathNot: MAIN, dependencyTypesNot: ['type-only'] },
     },
     {

@@ -160,6 +160,6 @@ export async function ownersDatabase(io: Io, command: Command, named?: string): 
   const url = io.environment.databaseUrl ?? (await runningPostgres(readConfig(io, command).config.stateDir));
   if (url !== undefined) return url;
   throw new CliError(
-    'there is no database; set DATABASE_URL or --database-url (`npm start` migrates the embedded database)',
+    'there is no database; set DATABASE_URL or --database-url (`npx countersign up` migrates the embedded database)',
   );
 }

@@ -1,11 +1,11 @@
-import { readFileSync } from 'node:fs';
 import { Command, CommanderError } from 'commander';
-import * as z from 'zod';
-import { packagePath } from '../shared/config/files.ts';
 import { startFailure } from '../shared/lifecycle.ts';
+import { addCommand } from './commands/add.ts';
 import { auditCommand } from './commands/audit.ts';
+import { connectCommand } from './commands/connect.ts';
 import { demoCommand } from './commands/demo.ts';
 import { doctorCommand } from './commands/doctor.ts';
+import { initCommand } from './commands/init.ts';
 import { lintCommand } from './commands/lint.ts';
 import { migrateCommand } from './commands/migrate.ts';
 import { policyCommand } from './commands/policy.ts';
@@ -15,6 +15,7 @@ import { signatureCommand } from './commands/signature.ts';
 import { tokenCommand } from './commands/token.ts';
 import { upCommand } from './commands/up.ts';
 import { CliError, EXIT, type GlobalOptions, type Io, visible } from './context.ts';
+import { version } from './version.ts';
 
 const AFTER_HELP = `
 Environment:
@@ -54,16 +55,22 @@ function createProgram(io: Io): Command {
     .version(version(), '-V, --version', 'print the version')
     .addHelpText('after', AFTER_HELP);
   const commands = [
-    ...[upCommand, demoCommand, doctorCommand, lintCommand, migrateCommand, tokenCommand, requestsCommand],
+    ...[
+      initCommand,
+      addCommand,
+      upCommand,
+      connectCommand,
+      demoCommand,
+      doctorCommand,
+      lintCommand,
+      migrateCommand,
+      tokenCommand,
+      requestsCommand,
+    ],
     ...[auditCommand, reconcileCommand, policyCommand, signatureCommand],
   ];
   for (const command of commands) program.addCommand(command(io));
   return configured(program, io);
-}
-
-function version(): string {
-  return z.looseObject({ version: z.string() }).parse(JSON.parse(readFileSync(packagePath('package.json'), 'utf8')))
-    .version;
 }
 
 /** Subcommands do not inherit these settings: each must write to `io`, and must not end the process. */

@@ -96,18 +96,21 @@ export function connectUpstreams(config: Config, { log, clock, live }: Own & Pic
 export const examineUpstreams = (config: Config, { log, clock }: Own) =>
   examineEach(config.mcpServers, log, { clock, limits: limitsOf(config) });
 
-/** The signature as the operator reads and accepts it. Needs the database role that owns the tables. The caller closes it. */
+/**
+ * The signature as the operator reads and accepts it. Needs the database role that owns the tables. The caller closes it, and the upstreams
+ * that it lends.
+ */
 export function openSignature(
   config: Config,
-  { databaseUrl, ...own }: Own & Pick<GatewayDeps, 'databaseUrl'>,
+  { databaseUrl, upstreams: lent, ...own }: Own & Pick<GatewayDeps, 'databaseUrl' | 'upstreams'>,
 ): Operator & { close(): Promise<void> } {
   const limits = limitsOf(config);
   const pool = createPool(databaseUrl, { applicationName: 'countersign signature', max: 2, limits });
-  const upstreams = connectUpstreams(config, own);
+  const upstreams = lent ?? connectUpstreams(config, own);
   return {
     ...createOperator({ config, store: createDescriptionStore(pool), upstreams }),
     async close() {
-      await upstreams.close();
+      if (lent === undefined) await upstreams.close();
       await pool.end();
     },
   };

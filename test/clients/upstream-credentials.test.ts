@@ -127,13 +127,14 @@ describe('the credential of the gateway itself', () => {
   it('is read from its file at each use', async () => {
     const file = join(folder, 'api-key');
     writeFileSync(file, 'first\n');
-    connect({ headers: { 'x-api-key': { file }, 'x-plain': 'as it is' } });
+    connect({ headers: { 'x-api-key': { file }, 'x-token': { file, scheme: 'Bearer' }, 'x-plain': 'as it is' } });
     await act();
     writeFileSync(file, 'second\n');
     await act();
-    expect(callsSeen().map(({ headers }) => [headers['x-api-key'], headers['x-plain']])).toEqual([
-      ['first', 'as it is'],
-      ['second', 'as it is'],
+    const names = ['x-api-key', 'x-token', 'x-plain'];
+    expect(callsSeen().map(({ headers }) => names.map((name) => headers[name]))).toEqual([
+      ['first', 'Bearer first', 'as it is'],
+      ['second', 'Bearer second', 'as it is'],
     ]);
   });
 });

@@ -6,8 +6,11 @@ import type { Limits } from '../../../apps/shared/limits.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import type { Principal } from '../../../workflows/domain/principal.ts';
 
-/** A secret as it is written, or the file that holds it, which is read whenever the secret is used. */
-export type SecretText = string | { readonly file: string };
+/**
+ * A secret as it is written, or the file that holds it, which is read whenever the secret is used. `scheme` is the word before the content
+ * of that file, with a blank between them.
+ */
+export type SecretText = string | { readonly file: string; readonly scheme?: string | undefined };
 
 /** How to get access tokens for an upstream. @see RFC 6749, section 4.4; RFC 8693 */
 export interface UpstreamAuth {
@@ -160,5 +163,7 @@ async function privateKey(secret: SecretText): Promise<{ key: CryptoKey; kid?: s
 }
 
 export async function reveal(secret: SecretText): Promise<string> {
-  return typeof secret === 'string' ? secret : (await readFile(secret.file, 'utf8')).trim();
+  if (typeof secret === 'string') return secret;
+  const content = (await readFile(secret.file, 'utf8')).trim();
+  return secret.scheme === undefined ? content : `${secret.scheme} ${content}`;
 }

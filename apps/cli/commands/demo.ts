@@ -35,7 +35,7 @@ export function demoCommand(io: Io): Command {
       io.err('Countersign is not running, so the demonstration starts it and stops it at the end.');
       await runStack(io, loaded, async () => {
         await show();
-        say('Run `npm start` to see the record and its page again.');
+        say('Run `npx countersign up` to see the record and its page again.');
       });
     });
 }

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { Command } from 'commander';
 import { systemClock } from '../../shared/clock.ts';
 import type { Config } from '../../shared/config/config.ts';
-import { loadConfig, type LoadedConfig } from '../../shared/config/load.ts';
+import { isExample, loadConfig, type LoadedConfig } from '../../shared/config/load.ts';
 import { formatProblem } from '../../shared/config/problems.ts';
 import { type WatchedConfig, watchConfig } from '../../shared/config/watch.ts';
 import { loadDevelopmentSecrets } from '../../shared/config/development-secrets.ts';
@@ -26,7 +26,7 @@ export function upCommand(io: Io): Command {
     .action(async (options: { json?: boolean }, command: Command) => {
       const loaded = readConfig(io, command);
       await runStack(io, loaded, () => {
-        io.out(options.json ? json({ urls: loaded.config.urls, pid: process.pid }) : welcome(loaded.config));
+        io.out(options.json ? json({ urls: loaded.config.urls, pid: process.pid }) : welcome(loaded));
         return new Promise<never>(() => undefined);
       });
     });
@@ -165,7 +165,8 @@ function nextSignal(): Promise<NodeJS.Signals> {
   });
 }
 
-function welcome({ urls, identity }: Config): string {
+function welcome({ config, file }: LoadedConfig): string {
+  const { urls, identity } = config;
   const signInAs = (role: string) =>
     identity.issuer === undefined
       ? `sign in as ${identity.people.flatMap(({ name, roles }) => (roles.includes(role) ? [name] : [])).join(' or ')}`
@@ -178,6 +179,17 @@ function welcome({ urls, identity }: Config): string {
     `  Inbox  ${urls.approvals}  ${signInAs('approver')}`,
     `  Audit  ${urls.audit}  ${signInAs('auditor')}`,
     '',
-    'Try `npm run demo` in another terminal. Ctrl-C stops everything; nothing is lost.',
+    ...(isExample(file) ? NEXT_TO_THE_EXAMPLE : []),
+    'Ctrl-C stops everything; nothing is lost.',
   ].join('\n');
 }
+
+const NEXT_TO_THE_EXAMPLE = [
+  'This is the example: a file server, from which agents may read. In another terminal, in this folder:',
+  '',
+  '  npx countersign demo                    shows three calls of an agent, and you decide one of them',
+  '  npx countersign init                    writes a configuration of your own',
+  '  npx countersign add <name> -- <command> puts your MCP server into it',
+  '  npx countersign connect <host>          connects your MCP host, for example claude-code',
+  '',
+];

@@ -18,6 +18,8 @@ interface ConfigSource {
   readonly configFile?: string | undefined;
   /** Folder in which the process starts. */
   readonly cwd: string;
+  /** Content of `configFile` that is not written yet. Default: what the file contains. */
+  readonly text?: string | undefined;
 }
 
 export interface LoadedConfig {
@@ -35,18 +37,25 @@ export interface LoadedConfig {
 /** The line of the file on which a setting begins, from 1. Undefined for a setting that is not in the file. */
 export type LineOf = (path: readonly PropertyKey[]) => number | undefined;
 
-const FILE_NAME = 'countersign.yaml';
 /** State folder in the folder of the process, where no variable names another. */
 export const DEFAULT_STATE = '.countersign';
+/** Name of the configuration in the folder in which a command runs. */
+export const FILE_NAME = 'countersign.yaml';
+
+/** Whether a configuration is the example that comes with the package. */
+export const isExample = (file: string): boolean => file === packagePath(FILE_NAME);
 
 /**
  * Finds, reads and checks the configuration: `--config`, else `COUNTERSIGN_CONFIG`, else `./countersign.yaml`, else
  * the example that comes with the package. Throws `ERR_CONFIG_INVALID` with one line per problem.
  */
-export function loadConfig({ environment, configFile, cwd }: ConfigSource): LoadedConfig {
-  const file = findFile({ environment, configFile, cwd });
+export function loadConfig({ environment, configFile, cwd, text }: ConfigSource): LoadedConfig {
+  const file =
+    text !== undefined && configFile !== undefined
+      ? resolve(cwd, configFile)
+      : findFile({ environment, configFile, cwd });
   const stateDir = resolve(cwd, environment.stateDir ?? DEFAULT_STATE);
-  const { content, lineOf, id } = readYaml(file);
+  const { content, lineOf, id } = readYaml(file, text);
   const invalid = (problems: readonly SettingProblem[]) => invalidFile(basename(file), problems, lineOf);
   const written = fromHost(content);
   if (written.problems.length > 0) throw invalid(written.problems);
@@ -75,9 +84,11 @@ function findFile({ environment, configFile, cwd }: ConfigSource): string {
   return existsSync(here) ? here : packagePath(FILE_NAME);
 }
 
-function readYaml(file: string): { readonly content: unknown; readonly lineOf: LineOf; readonly id: string } {
+function readYaml(
+  file: string,
+  text = readFileSync(file, 'utf8'),
+): { readonly content: unknown; readonly lineOf: LineOf; readonly id: string } {
   const lines = new LineCounter();
-  const text = readFileSync(file, 'utf8');
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
   const lineOf: LineOf = (path) => {
     const start = startOf(document.contents, path);

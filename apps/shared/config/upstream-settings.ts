@@ -90,10 +90,17 @@ const auth = z
   .refine(({ onBehalfOfCaller, privateKey }) => !onBehalfOfCaller || privateKey !== undefined, {
     message: 'onBehalfOfCaller needs privateKey, which signs the name of the caller',
   });
+const header = z.union([
+  z.string(),
+  z.strictObject({
+    file: text.describe('File that holds the value. Countersign reads it each time it uses the value.'),
+    scheme: text.optional().describe('Word before the content of the file, for example `Bearer` for a file that holds a token.'),
+  }),
+]);
 const httpUpstream = z.strictObject({
   ...naming,
   url: z.url().describe('Address of an MCP server over Streamable HTTP.'),
-  headers: recordOf(z.string(), secret).describe('Headers of every request to the upstream.'),
+  headers: recordOf(z.string(), header).describe('Headers of every request to the upstream.'),
   auth: auth
     .optional()
     .describe(

@@ -34,6 +34,8 @@ it('doctor passes the example before its first start, which creates the folder o
   const mcpServers = { files: { command: process.execPath, args: ['-e', script, '${COUNTERSIGN_STATE}/files'] } };
   const desk = new Desk({ ...(await onFreePorts()), mcpServers });
   const { code, out } = await desk.run(['doctor']);
-  expect(out).toMatch(/^warn +upstream files +its folder \S+ does not exist yet\n +run `npm start`, which makes it$/m);
+  expect(out).toMatch(
+    /^warn +upstream files +its folder \S+ does not exist yet\n +run `npx countersign up`, which makes it$/m,
+  );
   expect([code, existsSync(join(desk.stateDir, 'files'))]).toEqual([0, false]);
 });

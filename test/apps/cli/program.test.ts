@@ -132,7 +132,7 @@ describe('token', () => {
     const { code, out, err } = await at().run(['token', '--as', 'alice']);
     expect([code, out]).toEqual([1, '']);
     expect(err).toContain('nothing is running on the state folder');
-    expect(err).toContain('npm start');
+    expect(err).toContain('npx countersign up');
   });
 
   it('names the issuer when that is not the embedded one', async () => {

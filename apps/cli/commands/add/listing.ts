@@ -1,0 +1,57 @@
+import type { Logger } from 'pino';
+import { ITEM_KINDS, type UpstreamTool } from '../../../../workflows/domain/upstream-ports.ts';
+import type { connectUpstreams } from '../../../gateway/main.ts';
+import { systemClock } from '../../../shared/clock.ts';
+import type { Config } from '../../../shared/config/config.ts';
+import { reason } from '../doctor/check.ts';
+import { CliError, visible } from '../../context.ts';
+
+type UpstreamPool = ReturnType<typeof connectUpstreams>;
+
+/** What servers list, read over connections that the caller closes. */
+export interface Listing {
+  readonly tools: readonly UpstreamTool[];
+  /** How many prompts, resources and templates each server lists. */
+  readonly others: Readonly<Record<string, number>>;
+  /** Tools that cannot be offered, with the reason. */
+  readonly refused: readonly { readonly name: string; readonly reason: string }[];
+  readonly upstreams: UpstreamPool;
+}
+
+/** Connects to these servers of the configuration and lists what they have. Throws a `CliError` that names each one that fails. */
+export async function listServers(config: Config, names: readonly string[], log: Logger): Promise<Listing> {
+  // Loaded on demand, because it brings the clients of all services.
+  const gateway = await import('../../../gateway/main.ts');
+  const mcpServers = Object.fromEntries(Object.entries(config.mcpServers).filter(([name]) => names.includes(name)));
+  const upstreams = gateway.connectUpstreams({ ...config, mcpServers }, { clock: systemClock, log });
+  try {
+    const failed = await Promise.all(Object.entries(mcpServers).map((entry) => problemOf(upstreams, entry)));
+    const problems = failed.filter((one) => one !== undefined);
+    if (problems.length > 0) throw new CliError([...problems, 'Nothing was changed.'].join('\n'));
+    const tools = await upstreams.tools();
+    const items = (await Promise.all(ITEM_KINDS.map((kind) => upstreams.items.list(kind)))).flat();
+    const others = names.map((name) => [name, items.filter(({ upstream }) => upstream === name).length] as const);
+    return { tools, others: Object.fromEntries(others), refused: upstreams.refused(), upstreams };
+  } catch (error) {
+    await upstreams.close();
+    throw error;
+  }
+}
+
+async function problemOf(
+  upstreams: UpstreamPool,
+  [name, server]: [string, Config['mcpServers'][string]],
+): Promise<string | undefined> {
+  try {
+    // Any name with its prefix makes the pool connect and list.
+    const { prefix = name } = server;
+    await upstreams.find(`${prefix}__`, { live: true });
+    return undefined;
+  } catch (error) {
+    const next =
+      'url' in server
+        ? 'check the address and the credential (--token-env, --token-file, --header)'
+        : 'start the program by hand, and check its arguments and --env';
+    return `${visible(name)} cannot be used: ${visible(reason(error))}; ${next}`;
+  }
+}

@@ -1,0 +1,112 @@
+import { resolve } from 'node:path';
+import { CliError, EXIT } from '../../context.ts';
+import { serversOfHost } from './host-file.ts';
+import { type ServerEntry, withoutSecrets } from './secrets.ts';
+
+export interface ServerOptions {
+  readonly url?: string;
+  readonly tokenEnv?: string;
+  readonly tokenFile?: string;
+  readonly header: readonly string[];
+  readonly env: readonly string[];
+  readonly workDir?: string;
+  readonly prefix?: string;
+  readonly from?: string;
+}
+
+/** What a command line asks to add. */
+export interface Requested {
+  readonly servers: readonly { readonly name: string; readonly server: ServerEntry }[];
+  /** Values that were taken out of the servers, by the variables that name them now. Never print them. */
+  readonly variables: Readonly<Record<string, string>>;
+  readonly notes: readonly string[];
+}
+
+interface Asked {
+  readonly name: string | undefined;
+  readonly command: readonly string[];
+  readonly options: ServerOptions;
+  readonly cwd: string;
+  /** Address of our own MCP endpoint. A host's connection to it is no server to add. */
+  readonly ownUrl: string;
+}
+
+const usage = (message: string) => new CliError(message, { exitCode: EXIT.usage });
+
+/** The servers that a command line names, without secrets. Throws a `CliError` if it does not name exactly one source. */
+export function requestedServers({ name, command, options, cwd, ownUrl }: Asked): Requested {
+  const sources = [options.url, options.from, command[0]].filter((one) => one !== undefined);
+  if (sources.length !== 1)
+    throw usage('name one source: --url <address>, --from <file of an MCP host>, or a command after --');
+  if (options.from === undefined) {
+    if (name === undefined) throw usage('name the server first, as in `countersign add files -- npx …`');
+    return cleaned(
+      [{ name, server: command[0] === undefined ? ofAddress(options, cwd) : ofProgram(command, options) }],
+      [],
+    );
+  }
+  if ([options.url, options.tokenEnv, options.tokenFile, options.workDir].some((one) => one !== undefined))
+    throw usage('--from takes everything from the file; leave out the other options, or leave out --from');
+  const found = serversOfHost(resolve(cwd, options.from), { wanted: name, ownUrl });
+  if (found.servers.length === 0)
+    throw new CliError([...found.notes, `${options.from} has no server to add`].join('\n'));
+  return cleaned(found.servers, found.notes);
+}
+
+function cleaned(found: Requested['servers'], notes: readonly string[]): Requested {
+  const safe = found.map(({ name, server }) => ({ name, ...withoutSecrets(name, server) }));
+  return {
+    servers: safe.map(({ name, server }) => ({ name, server })),
+    variables: Object.assign({}, ...safe.map(({ variables }) => variables)) as Record<string, string>,
+    notes,
+  };
+}
+
+function ofAddress(
+  { url, tokenEnv, tokenFile, header, env, workDir, prefix }: ServerOptions,
+  cwd: string,
+): ServerEntry {
+  if (env.length > 0 || workDir !== undefined)
+    throw usage('--env and --work-dir are for a command; use --header with --url');
+  if (tokenEnv !== undefined && tokenFile !== undefined) throw usage('use --token-env or --token-file, not both');
+  if (tokenEnv !== undefined && !VARIABLE.test(tokenEnv))
+    throw usage('--token-env takes the name of a variable, not the token itself');
+  const bearer =
+    tokenEnv === undefined
+      ? tokenFile && { file: resolve(cwd, tokenFile), scheme: 'Bearer' }
+      : `Bearer \${${tokenEnv}}`;
+  const headers = { ...Object.fromEntries(header.map(headerOf)), ...(bearer && { Authorization: bearer }) };
+  return {
+    ...(prefix !== undefined && { prefix }),
+    url,
+    ...(Object.keys(headers).length > 0 && { headers }),
+  };
+}
+
+function ofProgram([command, ...args]: readonly string[], options: ServerOptions): ServerEntry {
+  const { tokenEnv, tokenFile, header, env, workDir, prefix } = options;
+  if (tokenEnv !== undefined || tokenFile !== undefined || header.length > 0)
+    throw usage('--token-env, --token-file and --header are for --url; use --env with a command');
+  return {
+    ...(prefix !== undefined && { prefix }),
+    command,
+    ...(args.length > 0 && { args }),
+    ...(env.length > 0 && { env: Object.fromEntries(env.map(variableOf)) }),
+    ...(workDir !== undefined && { cwd: workDir }),
+  };
+}
+
+const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]*$/;
+
+function headerOf(given: string): [string, string] {
+  const [, name, value] = /^([!#$%&'*+.^_`|~\w-]+):\s*(.+)$/.exec(given) ?? [];
+  if (name === undefined || value === undefined) throw usage("--header takes 'Name: value', as in 'X-Key: ${KEY}'");
+  return [name, value];
+}
+
+/** `NAME` takes the variable of this name from the environment. `NAME=value` has its value. */
+function variableOf(given: string): [string, string] {
+  const [, name, value] = /^([A-Za-z_][A-Za-z0-9_]*)(?:=(.*))?$/s.exec(given) ?? [];
+  if (name === undefined) throw usage('--env takes the name of a variable, or NAME=value');
+  return [name, value ?? `\${${name}}`];
+}

@@ -1,0 +1,55 @@
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import type { Command } from 'commander';
+import { FILE_NAME, loadConfig, type LoadedConfig } from '../../shared/config/load.ts';
+import { CliError, type GlobalOptions, type Io } from '../context.ts';
+
+/** The configuration that a command writes: `--config`, else `COUNTERSIGN_CONFIG`, else `countersign.yaml` of this folder. */
+export function ownFile(io: Io, command: Command): string {
+  const { config } = command.optsWithGlobals<GlobalOptions>();
+  return resolve(io.cwd, config ?? io.environment.configFile ?? FILE_NAME);
+}
+
+/** The text of a file; undefined if there is none. */
+export const textOf = (file: string): string | undefined => (existsSync(file) ? readFileSync(file, 'utf8') : undefined);
+
+/**
+ * Checks a text as the configuration at `file`, which stays as it is. `variables` are there beside those of the environment. Throws
+ * `ERR_CONFIG_INVALID` with one line per problem.
+ */
+export function checkedText(
+  io: Pick<Io, 'environment' | 'cwd'>,
+  { file, text, variables = {} }: { file: string; text: string; variables?: Readonly<Record<string, string>> },
+): LoadedConfig {
+  const environment = { ...io.environment, variables: { ...io.environment.variables, ...variables } };
+  return loadConfig({ environment, cwd: io.cwd, configFile: file, text });
+}
+
+/**
+ * Replaces a file in one step, so that no reader sees half of it. It keeps the mode of the file, and follows a link to it. Throws if the
+ * file changed since it was read.
+ */
+export function replaceFile(file: string, text: string, before: string | undefined): void {
+  if (textOf(file) !== before) throw new CliError(`${file} changed meanwhile; nothing was written. Repeat the command`);
+  mkdirSync(dirname(file), { recursive: true });
+  const target = existsSync(file) ? realpathSync(file) : file;
+  const draft = `${target}.${process.pid}.new`;
+  try {
+    writeFileSync(draft, text, { flag: 'wx' });
+    if (before !== undefined) chmodSync(draft, statSync(target).mode & 0o777);
+    renameSync(draft, target);
+  } catch (error) {
+    rmSync(draft, { force: true });
+    throw error;
+  }
+}

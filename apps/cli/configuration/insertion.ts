@@ -1,0 +1,96 @@
+import { Document, isCollection, isMap, isScalar, parseDocument, stringify, type YAMLMap } from 'yaml';
+
+/** Adds entries to one section of a YAML text: members of a map, or items of a list. */
+export interface Insertion {
+  readonly section: string;
+  readonly entries: Readonly<Record<string, unknown>> | readonly unknown[];
+  /** Stands above the entries where they have lines of their own. */
+  readonly comment?: string;
+  /** Whether the members of each entry stand in one line. */
+  readonly isShort?: boolean;
+}
+
+/**
+ * Adds entries at the end of a section, which is made if it is missing. All other text stays exactly as it is. Only a text that is one pair of
+ * braces, as JSON, is laid out anew.
+ */
+export function inserted(text: string, insertion: Insertion): string {
+  const { contents } = parseDocument(text);
+  if (isMap(contents) && contents.flow === true) return insertedInBraces(text, insertion);
+  const value = sectionIn(text, insertion.section);
+  const step = indentationOf(text);
+  if (value === undefined)
+    return `${endedLine(text)}${text === '' ? '' : '\n'}${insertion.section}:\n${lines(insertion, step, step)}`;
+  const [start, end] = value.range;
+  if (value.kind === 'block') {
+    const column = start - (text.lastIndexOf('\n', start - 1) + 1);
+    return afterLine(text, text.slice(0, end).trimEnd().length, lines(insertion, column, step));
+  }
+  if (value.kind === 'flow') return insideBrackets(text, { end, insertion });
+  // Only the empty brackets go. A comment behind them stays.
+  const kept = `${text.slice(0, start).trimEnd()}${text.slice(end)}`;
+  return afterLine(kept, text.slice(0, start).trimEnd().length, lines(insertion, step, step));
+}
+
+function insertedInBraces(text: string, { section, entries }: Insertion): string {
+  const document = parseDocument(text);
+  const found = document.get(section);
+  if (!isCollection(found)) document.set(section, document.createNode(entries));
+  else for (const item of document.createNode(entries).items) found.items.push(item);
+  return document.toString({ lineWidth: 0 });
+}
+
+interface Section {
+  readonly kind: 'block' | 'flow' | 'empty';
+  readonly range: readonly [start: number, end: number];
+}
+
+function sectionIn(text: string, name: string): Section | undefined {
+  const { contents } = parseDocument(text);
+  if (!isMap(contents)) return undefined;
+  const pair = (contents as YAMLMap).items.find(({ key }) => isScalar(key) && key.value === name);
+  if (pair === undefined) return undefined;
+  const { value } = pair;
+  const afterKey = isScalar(pair.key) ? (pair.key.range?.[1] ?? 0) : 0;
+  const colon = text.indexOf(':', afterKey) + 1;
+  if (!isCollection(value) || !value.range) return { kind: 'empty', range: [colon, emptyEnd(value, colon)] };
+  const [start, end] = value.range;
+  if (value.items.length === 0) return { kind: 'empty', range: [start, end] };
+  return { kind: value.flow === true ? 'flow' : 'block', range: [start, end] };
+}
+
+/** The end of a written `null` or `~`. */
+function emptyEnd(value: unknown, colon: number): number {
+  return isScalar(value) && value.source !== undefined && value.source !== '' ? (value.range?.[1] ?? colon) : colon;
+}
+
+/** The entries as lines that end, each indented by `column`. */
+function lines({ entries, comment, isShort }: Insertion, column: number, step: number): string {
+  const document = new Document(entries);
+  if (isShort === true && isMap(document.contents))
+    for (const { value } of document.contents.items) if (isCollection(value)) value.flow = true;
+  const written = document.toString({ indent: step, lineWidth: 0 });
+  const all = `${comment === undefined ? '' : `# ${comment}\n`}${written}`;
+  return all.replaceAll(/^(?=.)/gm, ' '.repeat(column));
+}
+
+function afterLine(text: string, offset: number, added: string): string {
+  const end = text.indexOf('\n', offset);
+  return end === -1 ? `${text}\n${added}` : `${text.slice(0, end + 1)}${added}${text.slice(end + 1)}`;
+}
+
+function insideBrackets(text: string, { end, insertion }: { end: number; insertion: Insertion }): string {
+  const written = stringify(insertion.entries, { collectionStyle: 'flow', lineWidth: 0 }).trim().slice(1, -1).trim();
+  const before = text.slice(0, end - 1);
+  const kept = before.trimEnd();
+  const comma = kept.endsWith(',') ? ' ' : ', ';
+  return `${kept}${comma}${written}${before.slice(kept.length)}${text.slice(end - 1)}`;
+}
+
+const endedLine = (text: string): string => (text === '' || text.endsWith('\n') ? text : `${text}\n`);
+
+/** How far the first indented line is indented. */
+function indentationOf(text: string): number {
+  const [, blanks = '  '] = /^[^\s#-][^\n]*:[ \t]*\n(?:[ \t]*(?:#[^\n]*)?\n)*( +)[^\s#-]/m.exec(text) ?? [];
+  return blanks.length;
+}

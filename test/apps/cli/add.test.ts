@@ -1,0 +1,273 @@
+import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { parse } from 'yaml';
+import { createDescriptionStore } from '../../../activities/stores/accepted-descriptions.ts';
+import { packagePath } from '../../../apps/shared/config/files.ts';
+import { startChangingUpstream } from '../../support/changing-upstream.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { Desk } from './run.ts';
+
+const server = (name: string) =>
+  packagePath('node_modules', '@modelcontextprotocol', `server-${name}`, 'dist', 'index.js');
+const FILES = [process.execPath, server('filesystem'), '/tmp'];
+const EVERYTHING = [process.execPath, server('everything')];
+const SECRET = `ghp_${'x9'.repeat(18)}`;
+
+function emptyDesk(): Desk {
+  const desk = new Desk('');
+  rmSync(join(desk.folder, 'countersign.yaml'));
+  return desk;
+}
+const textOf = (desk: Desk) => readFileSync(join(desk.folder, 'countersign.yaml'), 'utf8');
+
+describe('countersign add, with a command', () => {
+  it('writes a first configuration in which reading passes and everything else needs an approval', async () => {
+    const desk = emptyDesk();
+    const { code, out, err } = await desk.run(['add', 'files', '--yes', '--', ...FILES]);
+    expect(code).toBe(0);
+    expect(err).toMatch(/^files__read_text_file +reads only.* read +allow +Read the complete contents/m);
+    expect(err).toMatch(/^files__write_file +changes things, destroys.* delete +approve/m);
+    expect(out).toContain('signature.pinning: first-seen');
+    expect(out).toContain('Next: `npx countersign up`');
+    const { mcpServers, tools, rules } = parse(textOf(desk));
+    expect(mcpServers).toEqual({ files: { command: process.execPath, args: FILES.slice(1) } });
+    expect(tools).toMatchObject({
+      files__read_text_file: { effect: 'read' },
+      files__write_file: { effect: 'delete', requiresConfirmation: true },
+    });
+    expect(rules).toHaveLength(2);
+    const explain = async (tool: string) =>
+      (await desk.run(['policy', 'explain', '--tool', tool, '--client', 'x'])).out;
+    expect(await explain('files__read_text_file')).toMatch(/^decision {2}permitted/);
+    expect(await explain('files__write_file')).toMatch(/^decision {2}denied, until an approver approves/);
+    // A tool that the server adds later has no rule.
+    expect(await explain('files__read_secrets')).toMatch(/^decision {2}denied, and no approval/);
+    const lint = await desk.run(['lint', '--json']);
+    expect({ code: lint.code, findings: JSON.parse(lint.out).findings }).toEqual({ code: 0, findings: [] });
+  });
+
+  it('adds a second server, and leaves every line of the file as it was', async () => {
+    const desk = new Desk(
+      '# mine\nmcpServers:\n    old: { command: "x", disabled: true }   # off\nhost:   127.0.0.1\n',
+    );
+    const { code, err } = await desk.run(['add', 'every', '--env', 'LEVEL=debug', '--yes', '--', ...EVERYTHING]);
+    expect([code, err.includes('every also lists')]).toEqual([0, true]);
+    const text = textOf(desk);
+    for (const line of ['# mine', '    old: { command: "x", disabled: true }   # off', 'host:   127.0.0.1'])
+      expect(text.split('\n')).toContain(line);
+    expect(parse(text).mcpServers.every.env).toEqual({ LEVEL: 'debug' });
+  });
+
+  it('shows the change at a terminal, and writes nothing without a yes', async () => {
+    const desk = new Desk('mcpServers: {}\n');
+    const { code, err, questions } = await desk.run(['add', 'files', '--', ...FILES], { answer: 'n' });
+    expect([code, questions]).toEqual([1, [expect.stringContaining('Write this to countersign.yaml?')]]);
+    expect(err).toContain('+   files:');
+    expect(textOf(desk)).toBe('mcpServers: {}\n');
+  });
+
+  it('prints the change with --print, and writes nothing', async () => {
+    const desk = emptyDesk();
+    const { code, out } = await desk.run(['add', 'files', '--print', '--', ...FILES]);
+    expect(code).toBe(0);
+    expect(out).toContain('+   files:');
+    expect(existsSync(join(desk.folder, 'countersign.yaml'))).toBe(false);
+  });
+
+  it('says the same to programs', async () => {
+    const { out, err } = await emptyDesk().run(['add', 'files', '--yes', '--json', '--', ...FILES]);
+    expect(err).toBe('');
+    expect(JSON.parse(out)).toMatchObject({
+      written: true,
+      servers: ['files'],
+      descriptions: 'accepted when first seen',
+    });
+    expect(JSON.parse(out).tools).toContainEqual(
+      expect.objectContaining({ name: 'files__move_file', effect: 'delete', rule: 'approve' }),
+    );
+  });
+
+  it('keeps the mode of the file', async () => {
+    const desk = new Desk('mcpServers: {}\n');
+    chmodSync(join(desk.folder, 'countersign.yaml'), 0o600);
+    await desk.run(['add', 'files', '--yes', '--', ...FILES]);
+    expect(statSync(join(desk.folder, 'countersign.yaml')).mode & 0o777).toBe(0o600);
+  });
+
+  it('keeps a policy folder that counts without being named', async () => {
+    const desk = emptyDesk();
+    await desk.run(['init', '--yes', '--policies']);
+    const text = textOf(desk)
+      .replace(/\npdp:\n.*\n/, '')
+      .replace('rules: []\n', '');
+    writeFileSync(join(desk.folder, 'countersign.yaml'), text);
+    await desk.run(['add', 'files', '--yes', '--', ...FILES]);
+    expect(parse(textOf(desk)).pdp).toEqual({ policies: './policies' });
+  });
+});
+
+describe('countersign add, with secrets', () => {
+  it('writes the name of the variable, and says nothing if the variable is set', async () => {
+    const desk = emptyDesk();
+    const { code, out } = await desk.run(['add', 'every', '--env', 'MY_TOKEN', '--yes', '--', ...EVERYTHING], {
+      env: { MY_TOKEN: SECRET },
+    });
+    expect(code).toBe(0);
+    expect(out).not.toContain('export');
+    expect(parse(textOf(desk)).mcpServers.every.env).toEqual({ MY_TOKEN: '${MY_TOKEN}' });
+  });
+
+  it.each([
+    ['.mcp.json', (entry: object) => JSON.stringify({ mcpServers: { every: entry } })],
+    [
+      'mcp.json',
+      (entry: object) => `{ // VS Code\n"servers": { "every": ${JSON.stringify({ type: 'stdio', ...entry })}, }, }`,
+    ],
+    ['settings.json', (entry: object) => JSON.stringify({ context_servers: { every: entry } })],
+  ])('takes a server from %s, without its secret', async (name, text) => {
+    const desk = emptyDesk();
+    const [command, ...args] = EVERYTHING;
+    const entry = { command, args, env: { API_TOKEN: SECRET, MODE: 'plain' }, autoApprove: ['echo'] };
+    writeFileSync(join(desk.folder, name), text(entry));
+    const { code, out, err } = await desk.run(['add', '--from', name, '--yes']);
+    expect(code).toBe(0);
+    expect(err).toContain('autoApprove: it is ignored');
+    expect(out).toContain('  export API_TOKEN=…');
+    expect(out + err + textOf(desk)).not.toContain(SECRET);
+    expect(parse(textOf(desk)).mcpServers.every).toEqual({
+      command,
+      args,
+      env: { API_TOKEN: '${API_TOKEN}', MODE: 'plain' },
+    });
+  });
+
+  it('takes one server by its name, and no Countersign', async () => {
+    const desk = emptyDesk();
+    const [command, ...args] = EVERYTHING;
+    const servers = {
+      mine: { command, args },
+      other: { command: 'x' },
+      countersign: { type: 'http', url: 'http://127.0.0.1:4100/mcp' },
+    };
+    writeFileSync(join(desk.folder, 'h.json'), JSON.stringify({ mcpServers: servers }));
+    expect((await desk.run(['add', 'mine', '--from', 'h.json', '--yes'])).code).toBe(0);
+    expect(Object.keys(parse(textOf(desk)).mcpServers)).toEqual(['mine']);
+    expect(await desk.run(['add', 'countersign', '--from', 'h.json', '--yes'])).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('it is Countersign itself'),
+    });
+    expect(await desk.run(['add', 'none', '--from', 'h.json', '--yes'])).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('it has mine, other, countersign'),
+    });
+  });
+
+  it('reads a token from a file at each use', async () => {
+    const upstream = await startChangingUpstream({ description: 'Pays.', properties: {}, annotations: {} });
+    try {
+      const desk = emptyDesk();
+      writeFileSync(join(desk.folder, 'token'), `${SECRET}\n`);
+      const { code } = await desk.run(['add', 'bank', '--url', upstream.url, '--token-file', 'token', '--yes']);
+      expect(code).toBe(0);
+      expect(parse(textOf(desk)).mcpServers.bank.headers).toEqual({
+        Authorization: { file: join(desk.folder, 'token'), scheme: 'Bearer' },
+      });
+    } finally {
+      await upstream.close();
+    }
+  });
+});
+
+describe('countersign add, with a running database', () => {
+  let bank!: Awaited<ReturnType<typeof startChangingUpstream>>;
+  let db!: TestDatabase;
+  beforeAll(async () => {
+    bank = await startChangingUpstream({ description: 'Pays.', properties: {}, annotations: {} });
+    db = await createTestDatabase();
+  });
+  afterAll(async () => {
+    await bank.close();
+    await db.drop();
+  });
+
+  it('accepts the descriptions that it showed, and a tool that says nothing waits for an approval', async () => {
+    const desk = emptyDesk();
+    const { code, out, err } = await desk.run(['add', 'bank', '--url', bank.url, '--yes'], {
+      env: { DATABASE_URL: db.url },
+    });
+    expect(code).toBe(0);
+    expect(err).toMatch(/^bank__pay +nothing +- +approve +Pays\.$/m);
+    expect(out).toContain('The descriptions above are accepted');
+    expect((await createDescriptionStore(db.pool).all()).map(({ name }) => name)).toEqual(['bank__pay']);
+    expect(parse(textOf(desk))).toMatchObject({
+      tools: {},
+      rules: [{ name: 'bank changes', approve: { server: 'bank', tool: ['pay'] } }],
+    });
+  });
+});
+
+describe('countersign add, when it cannot', () => {
+  const KNOWN = 'mcpServers:\n  files: { command: x, disabled: true }\n  used: { command: x }\n';
+
+  it.each([
+    [['add', 'files', '--url', 'http://127.0.0.1:1/mcp', '--yes'], 1, 'files is in countersign.yaml:2 already'],
+    [
+      ['add', 'away', '--url', 'http://127.0.0.1:1/mcp', '--yes'],
+      1,
+      'away cannot be used: .*ECONNREFUSED.*check the address',
+    ],
+    [['add', 'bad', '--yes', '--', 'no-such-program'], 1, 'bad cannot be used: .*ENOENT.*start the program by hand'],
+    [['add', 'used', '--url', 'http://x.example', '--yes'], 1, 'used is in countersign.yaml:3 already'],
+    [['add', 'a__b', '--url', 'http://x.example', '--yes'], 1, 'a__b: is not a valid name'],
+    [['add', 'a', '--url', 'nonsense', '--yes'], 1, 'url: '],
+    [
+      ['add', 'a', '--url', 'http://x.example', '--token-env', 'NOT_SET', '--yes'],
+      1,
+      'the variable NOT_SET is not set',
+    ],
+    [
+      ['add', 'a', '--url', 'http://x.example', '--token-env', SECRET.replace('_', '-'), '--yes'],
+      2,
+      'not the token itself',
+    ],
+    [['add', 'a', '--url', 'http://x.example', '--header', 'x', '--yes'], 2, '--header takes'],
+    [['add', 'a', '--url', 'http://x.example', '--env', 'A', '--yes'], 2, '--env and --work-dir are for a command'],
+    [['add', 'a', '--header', 'A: b', '--yes', '--', 'x'], 2, 'use --env with a command'],
+    [['add', 'a', '--yes'], 2, 'name one source'],
+    [['add', 'a', '--url', 'http://x.example'], 2, 'add --yes to write, or --print'],
+    [['add', '--from', 'none.json', '--yes'], 1, 'there is no such file; name the file'],
+  ])('changes nothing, and says what to do: %j', async (args, exit, said) => {
+    const desk = new Desk(KNOWN);
+    const { code, err } = await desk.run(args);
+    expect(err).toMatch(new RegExp(said));
+    expect(code).toBe(exit);
+    expect(textOf(desk)).toBe(KNOWN);
+  });
+
+  it('quotes nothing of a broken file of a host', async () => {
+    const desk = new Desk(KNOWN);
+    for (const [name, text] of [
+      ['a.json', `{ "mcpServers": { "a": "${SECRET}" `],
+      ['a.toml', `a = "${SECRET}`],
+    ] as const) {
+      writeFileSync(join(desk.folder, name), text);
+      const { code, err } = await desk.run(['add', '--from', name, '--yes']);
+      expect(code).toBe(1);
+      expect(err).not.toContain(SECRET);
+    }
+  });
+
+  it('adds no server if one of several fails', async () => {
+    const desk = new Desk(KNOWN);
+    const [command, ...args] = EVERYTHING;
+    mkdirSync(join(desk.folder, '.cursor'));
+    writeFileSync(
+      join(desk.folder, '.cursor', 'mcp.json'),
+      JSON.stringify({ mcpServers: { good: { command, args }, bad: { command: 'no-such' } } }),
+    );
+    const { code, err } = await desk.run(['add', '--from', '.cursor/mcp.json', '--yes']);
+    expect([code, err.includes('bad cannot be used')]).toEqual([1, true]);
+    expect(textOf(desk)).toBe(KNOWN);
+  });
+});
