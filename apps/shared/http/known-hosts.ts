@@ -68,3 +68,9 @@ export function withLoopbackNames(address: string): ReadonlySet<string> {
   const named = LOOPBACK.map((hostname) => Object.assign(new URL(address), { hostname }).href);
   return new Set([address, ...named]);
 }
+
+/** The address under the name in a `Host` header, if both are this machine and the same port. Otherwise the address as it is. */
+export function underNameOf(host: string | undefined, address: string): string {
+  const named = [...withLoopbackNames(address)].find((other) => new URL(other).host === host?.toLowerCase());
+  return named ?? address;
+}
