@@ -1,5 +1,5 @@
 /** Programs that sign people in at the embedded issuer, step by step, so that a test can change each step. */
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import type { lookup } from 'node:dns';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -17,6 +17,8 @@ type Json = Record<string, unknown>;
 export type Params = Record<string, string | undefined>;
 
 export const LOOPBACK_CALLBACK = 'http://127.0.0.1/cb';
+
+const EMPTY = '{"clients":{},"grants":{},"refreshTokens":{},"documents":{}}';
 
 /** A host that has registered, or has a document. */
 export interface Host {
@@ -77,7 +79,8 @@ export class HostIssuer {
 
   /** The file of signed-in hosts. */
   get kept() {
-    const text = readFileSync(join(this.config.stateDir, 'identity.json'), 'utf8');
+    const file = join(this.config.stateDir, 'identity.json');
+    const text = existsSync(file) ? readFileSync(file, 'utf8') : EMPTY;
     return JSON.parse(text) as { clients: Json; grants: Json; refreshTokens: Json; documents: Json };
   }
 

@@ -1,4 +1,3 @@
-import type { KoaContextWithOIDC } from 'oidc-provider';
 import Provider from 'oidc-provider';
 import { fetch as fetchGuarded } from 'undici';
 import type { GuardedAgent } from '../../http/guarded-agent.ts';
@@ -27,11 +26,17 @@ type Fetch = (url: string | URL | Request, options?: RequestInit) => Promise<Res
  * @see draft-ietf-oauth-client-id-metadata-document, section 6.5, and RFC 9700, section 4.1.3
  */
 export function createIssuerFetch({ ownPages, guard, documents, clock, limits }: HostFetching): Fetch {
+  // Requests without a sign-in cause fetches, so there are few per minute over all.
+  const limit = createRateLimit({ count: FETCHES_PER_MINUTE, seconds: 60 });
+  const read = async (address: string): Promise<Answer> =>
+    (await limit.take('all')) === undefined
+      ? readDocument(address, { guard, signal: clock.signalAfter(limits.hostDocumentMs) })
+      : { status: undefined, error: new Error('too many documents were fetched in the last minute') };
   return async (url, options = {}) => {
     const address = url instanceof Request ? url.url : String(url);
     if (ownPages.has(address)) return fetch(address, withoutDispatcher(options));
     guard.check(address);
-    const answer = await readDocument(address, { guard, signal: clock.signalAfter(limits.hostDocumentMs) });
+    const answer = await read(address);
     if (answer.status === 200) documents.keep(address, answer.text);
     else if (answer.status === undefined || answer.status >= 500) return lastDocument(address, documents, answer);
     return new Response(answer.text, { status: answer.status, headers: answer.headers });
@@ -85,7 +90,7 @@ async function boundedText(body: AsyncIterable<Uint8Array> | null): Promise<stri
 }
 
 function lastDocument(url: string, documents: HostState['documents'], answer: Answer): Response {
-  // Only a refresh needs no person, and follows what a person agreed to.
+  // Only a refresh needs no person, and follows what a person agreed to. The library then keeps the document for half a minute.
   const isRefresh = Provider.ctx?.oidc.route === 'token';
   const kept = isRefresh ? documents.find(url) : undefined;
   if (kept === undefined) {
@@ -96,19 +101,13 @@ function lastDocument(url: string, documents: HostState['documents'], answer: An
   return new Response(kept, { status: 200 });
 }
 
-/**
- * Whether the issuer may fetch the document at this address: https, with a path, of bounded length and number. Requests without a
- * sign-in cause fetches, so there are few per minute over all.
- */
-export function createFetchPermission(guard: GuardedAgent) {
-  const limit = createRateLimit({ count: FETCHES_PER_MINUTE, seconds: 60 });
-  return async (_ctx: KoaContextWithOIDC, clientId: string): Promise<boolean> => {
-    if (clientId.length > LONGEST_ID || new URL(clientId).pathname === '/') return false;
-    try {
-      guard.check(clientId);
-    } catch {
-      return false;
-    }
-    return (await limit.take('all')) === undefined;
-  };
+/** Whether the id of a host is an address of a document that the issuer may fetch: of bounded length, with a path, not private. */
+export function mayFetch(guard: GuardedAgent, clientId: string): boolean {
+  if (clientId.length > LONGEST_ID || new URL(clientId).pathname === '/') return false;
+  try {
+    guard.check(clientId);
+    return true;
+  } catch {
+    return false;
+  }
 }

@@ -34,19 +34,22 @@ export function hostPage(page: HostPage): string {
     <Page title={TITLE} section="Sign-in">
       <h1>{TITLE}</h1>
       {hasChanged && (
-        <p class="notice" role="alert">
-          What the program asks for has changed since you opened this page. Read it again.
-        </p>
+        <div class="notice warn" role="alert">
+          <p>What the program asks for has changed since you opened this page. Read it again.</p>
+        </div>
       )}
-      <Facts
-        rows={[
-          ['Program', <ProgramName key="name" name={agreement.clientName} />],
-          ['Known by', <KnownBy key="known" {...page} />],
-          ['Goes back to', <GoesBackTo key="target" {...agreement} />],
-          ['May', <Rights key="rights" {...page} />],
-          ['For', lifetime(page.sessionSeconds)],
-        ]}
-      />
+      <Elsewhere {...agreement} />
+      <div class="card">
+        <Facts
+          rows={[
+            ['Program', <ProgramName key="name" name={agreement.clientName} />],
+            ['Known by', <KnownBy key="known" {...page} />],
+            ['Goes back to', <GoesBackTo key="target" {...agreement} />],
+            ['May', <Rights key="rights" {...page} />],
+            ['For', lifetime(page.sessionSeconds)],
+          ]}
+        />
+      </div>
       <p>Choose who you are. This is the identity provider of development. It asks for no password.</p>
       <form method="post" action={action}>
         <input type="hidden" name="agreement" value={digest} />
@@ -61,7 +64,7 @@ export function hostPage(page: HostPage): string {
           ))}
         </ul>
         <p>
-          <button class="button secondary" type="submit" name="refuse" value="yes">
+          <button class="deny" type="submit" name="refuse" value="yes">
             Refuse
           </button>
         </p>
@@ -97,7 +100,7 @@ function KnownBy({ agreement: { clientId }, registeredAt }: HostPage) {
   return <>Nothing. It registered itself{at}.</>;
 }
 
-function GoesBackTo({ clientId, redirectUri }: Agreement) {
+function GoesBackTo({ redirectUri }: Agreement) {
   const { kind, name } = targetOf(redirectUri);
   const shown = (
     <strong>
@@ -113,16 +116,20 @@ function GoesBackTo({ clientId, redirectUri }: Agreement) {
     );
   }
   if (kind === 'scheme') return <>the program of this machine that opens addresses of {shown}</>;
-  const publisher = kindOfHost(clientId) === 'document' ? new URL(clientId).host : undefined;
+  return shown;
+}
+
+/** Warns of a host whose document is at one site, and whose answer goes to another. */
+function Elsewhere({ clientId, redirectUri }: Agreement) {
+  const { kind, name } = targetOf(redirectUri);
+  const publisher = kindOfHost(clientId) === 'document' ? new URL(clientId).host : name;
+  if (kind !== 'site' || publisher === name) return null;
   return (
-    <>
-      {shown}
-      {publisher !== undefined && publisher !== name && (
-        <>
-          . The program is known by <Visible text={publisher} />, but goes back to <Visible text={name} />.
-        </>
-      )}
-    </>
+    <div class="notice warn" role="note">
+      <p>
+        The program is known by <Visible text={publisher} />, but goes back to <Visible text={name} />.
+      </p>
+    </div>
   );
 }
 

@@ -49,7 +49,10 @@ export function withoutSession(cookie: string) {
     await next();
     if (!isHost(ctx.oidc?.client?.clientId)) return;
     const set = ctx.response.headers['set-cookie'] ?? [];
-    const kept = [set].flat().map(String).filter((line) => !line.startsWith(cookie));
+    const kept = [set]
+      .flat()
+      .map(String)
+      .filter((line) => !line.startsWith(cookie));
     if (kept.length > 0) ctx.set('Set-Cookie', kept);
     else ctx.remove('Set-Cookie');
   };

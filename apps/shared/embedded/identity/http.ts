@@ -1,4 +1,10 @@
-import express, { type ErrorRequestHandler, type Express, type RequestHandler } from 'express';
+import express, {
+  type ErrorRequestHandler,
+  type Express,
+  type Request,
+  type RequestHandler,
+  type Response,
+} from 'express';
 import { errors, type Provider } from 'oidc-provider';
 import type { Logger } from 'pino';
 import type { Config } from '../../config/config.ts';
@@ -45,12 +51,12 @@ function signInRoutes(signIn: HostSignIn) {
   const router = express.Router();
   router.use(SIGN_IN, noStore);
   router.get(`${SIGN_IN}/:uid`, async (request, response) => {
-    const interaction = await provider.interactionDetails(request, response);
+    const interaction = await interactionOf(provider, request, response);
     if (isForHost(interaction)) return showHostPage(signIn, interaction, { request, response });
     response.send(signInPage({ action: signInPath(interaction.uid), people: people() }));
   });
   router.post(`${SIGN_IN}/:uid`, express.urlencoded({ extended: false, limit: '4kb' }), async (request, response) => {
-    const interaction = await provider.interactionDetails(request, response);
+    const interaction = await interactionOf(provider, request, response);
     if (isForHost(interaction)) return answerHostPage(signIn, interaction, { request, response });
     const { person } = request.body as { person?: unknown };
     const found = people().find(({ name }) => name === person);
@@ -58,6 +64,13 @@ function signInRoutes(signIn: HostSignIn) {
     await provider.interactionFinished(request, response, { login: { accountId: found.name, remember: false } });
   });
   return router;
+}
+
+/** The sign-in of this address, if this browser began it. The library goes by the cookie alone. */
+async function interactionOf(provider: Provider, request: Request, response: Response) {
+  const interaction = await provider.interactionDetails(request, response);
+  if (interaction.uid !== request.params['uid']) throw new errors.SessionNotFound();
+  return interaction;
 }
 
 const isForHost = ({ params }: { params: Record<string, unknown> }) =>

@@ -7,7 +7,7 @@ import type { Config, Person } from '../../config/config.ts';
 import { clientSecretOf, type IdentitySecrets } from '../../config/development-secrets.ts';
 import type { GuardedAgent } from '../../http/guarded-agent.ts';
 import type { Timing } from '../../limits.ts';
-import { createFetchPermission, createIssuerFetch } from './host-documents.ts';
+import { createIssuerFetch, mayFetch } from './host-documents.ts';
 import { asHost, mayRead } from './host-metadata.ts';
 import {
   demandAgreement,
@@ -141,7 +141,7 @@ function featuresOf({ config, guard }: ProviderSettings): NonNullable<Configurat
     clientIdMetadataDocument: {
       enabled: hosts.metadataDocuments,
       ack: 'draft-02',
-      allowFetch: createFetchPermission(guard),
+      allowFetch: (_ctx, clientId) => mayFetch(guard, clientId),
       cacheDuration: DOCUMENT_SECONDS,
     },
     rpInitiatedLogout: {

@@ -131,6 +131,15 @@ describe('the page that asks for consent', () => {
     expect(html).not.toMatch(/<script(?![^>]*src=)|style=|onclick/);
   });
 
+  it.each([
+    ['http://[::1]/cb', 'http:'],
+    ['https://www.cursor.com/cb', 'https://www.cursor.com'],
+    ['cursor://anysphere.cursor-mcp/oauth/callback', 'cursor:'],
+  ])('lets a browser go on to %s, and nowhere else', async (redirectUri, source) => {
+    const { answer } = await issuer.open((await issuer.asks(await issuer.register(redirectUri))).address);
+    expect(answer.headers.get('content-security-policy')).toContain(`form-action 'self' ${source};`);
+  });
+
   it('returns a refusal to the host', async () => {
     const host = await issuer.register();
     const { address } = await issuer.asks(host);
