@@ -69,7 +69,7 @@ function signInRoutes(signIn: HostSignIn) {
 /** The sign-in of this address, if this browser began it. The library goes by the cookie alone. */
 async function interactionOf(provider: Provider, request: Request, response: Response) {
   const interaction = await provider.interactionDetails(request, response);
-  if (interaction.uid !== request.params['uid']) throw new errors.SessionNotFound();
+  if (interaction.uid !== request.params['uid']) throw new errors.SessionNotFound('the sign-in of another address');
   return interaction;
 }
 
