@@ -150,7 +150,7 @@ export class HostIssuer {
   }
 
   /** The whole sign-in as far as the code. */
-  async code(host: Host, { person = 'bob', changes = {} as Params } = {}) {
+  async code(host: Host, { person = 'bob', changes = {} } = {}) {
     const { verifier, address } = await this.asks(host, changes);
     const arrived = await this.press(await this.open(address), { person });
     return { verifier, arrived, code: arrived.searchParams.get('code') ?? '' };

@@ -1,4 +1,4 @@
-import express, { type Request, type Response } from 'express';
+import type { Request, Response } from 'express';
 import { errors, type Client, type Provider } from 'oidc-provider';
 import { allScopes } from '../../auth/client-credentials.ts';
 import type { Config } from '../../config/config.ts';

@@ -50,16 +50,7 @@ const PAGE_TOKEN_SECONDS = 300;
  * person's roles.
  */
 export function createProvider(settings: ProviderSettings): Provider {
-  const { config, identity, state, log } = settings;
-  // Looked up each time, so that a person who is removed from the list loses their account.
-  const find = (name: string | undefined) => config.identity.people.find((person) => person.name === name);
-  const claimsOf = (person: Person) => ({
-    name: person.displayName ?? person.name,
-    [config.identity.rolesClaim]: person.roles,
-  });
-  const demand = demandAgreement(state, (client) => {
-    log.warn({ event: 'host_changed', client }, 'a host has changed since a person agreed to it, and has to ask again');
-  });
+  const { config, identity, state } = settings;
   const provider = new Provider(config.urls.issuer, {
     adapter: createAdapter(state),
     clients: [...config.identity.people.map((person) => personClient(person, identity)), ...pageClients(settings)],
@@ -74,32 +65,15 @@ export function createProvider(settings: ProviderSettings): Provider {
     claims: { openid: ['sub', 'name', config.identity.rolesClaim], profile: [] },
     conformIdTokenClaims: false,
     scopes: OIDC_SCOPES,
-    responseTypes: ['code'],
-    // No keys of clients: the only address that a client makes this server fetch is its own id.
-    clientAuthMethods: ['none', 'client_secret_basic', 'client_secret_post'],
-    extraClientMetadata: {
-      properties: [HOST_CHECK],
-      validator: (_ctx, _name, _value, metadata) => asHost(metadata as never),
-    },
-    clientBasedCORS: (_ctx, origin, client) => isHost(client.clientId) && mayRead(origin, client.redirectUris ?? []),
-    // Sessions are in memory, and a host stays signed in over a restart.
-    expiresWithSession: (_ctx, { clientId }) => !isHost(clientId),
     pkce: { required: () => true },
     ttl: lifetimes(config),
     fetch: issuerFetch(settings),
     features: featuresOf(settings),
+    ...ofClients,
+    ...accountsOf(settings),
     // Valid until the sign-in's session ends, and rotated, so that a used token is worthless.
     issueRefreshToken: (_ctx, client) => client.grantTypeAllowed('refresh_token'),
     rotateRefreshToken: () => true,
-    findAccount: (ctx, id, token) => {
-      demand(ctx, token?.grantId);
-      const person = find(id);
-      return person && { accountId: id, claims: () => ({ sub: id, ...claimsOf(person) }) };
-    },
-    extraTokenClaims(_ctx, token) {
-      const person = find(('accountId' in token ? token.accountId : undefined) ?? token.clientId);
-      return person && claimsOf(person);
-    },
     interactions: { url: (_ctx, { uid }) => signInPath(uid) },
     // A host has a grant only by an answer of this sign-in. No earlier one counts.
     loadExistingGrant: (ctx) => (isHost(ctx.oidc.client?.clientId) ? grantByAnswer(ctx) : grantToOurPages(ctx, config)),
@@ -113,6 +87,41 @@ export function createProvider(settings: ProviderSettings): Provider {
   provider.use(withDefaultScopes(config));
   provider.use(withoutSession(SESSION_COOKIE));
   return provider;
+}
+
+/** What clients may do, and the metadata that a host may have. */
+const ofClients: Configuration = {
+  responseTypes: ['code'],
+  // No keys of clients: the only address that a client makes this server fetch is its own id.
+  clientAuthMethods: ['none', 'client_secret_basic', 'client_secret_post'],
+  extraClientMetadata: { properties: [HOST_CHECK], validator: (_ctx, _name, _value, metadata) => asHost(metadata) },
+  clientBasedCORS: (_ctx, origin, client) => isHost(client.clientId) && mayRead(origin, client.redirectUris ?? []),
+  // Sessions are in memory, and a host stays signed in over a restart.
+  expiresWithSession: (_ctx, { clientId }) => !isHost(clientId),
+};
+
+/** The people behind tokens. A host that has changed since its person agreed gets none. */
+function accountsOf({ config, state, log }: ProviderSettings): Configuration {
+  // Looked up each time, so that a person who is removed from the list loses their account.
+  const find = (name: string | undefined) => config.identity.people.find((person) => person.name === name);
+  const claimsOf = (person: Person) => ({
+    name: person.displayName ?? person.name,
+    [config.identity.rolesClaim]: person.roles,
+  });
+  const demand = demandAgreement(state, (client) => {
+    log.warn({ event: 'host_changed', client }, 'a host has changed since a person agreed to it, and has to ask again');
+  });
+  return {
+    findAccount: (ctx, id, token) => {
+      demand(ctx, token?.grantId);
+      const person = find(id);
+      return person && { accountId: id, claims: () => ({ sub: id, ...claimsOf(person) }) };
+    },
+    extraTokenClaims(_ctx, token) {
+      const person = find(('accountId' in token ? token.accountId : undefined) ?? token.clientId);
+      return person && claimsOf(person);
+    },
+  };
 }
 
 function issuerFetch({ config, state, guard, clock, limits }: ProviderSettings): Configuration['fetch'] {
@@ -133,7 +142,7 @@ function featuresOf({ config, guard }: ProviderSettings): NonNullable<Configurat
   const resources = new Map(Object.values(resourcesOf(config)).map((resource) => [resource.audience, resource]));
   return {
     devInteractions: { enabled: false },
-    // Nobody uses these here, and hosts would try what the metadata names.
+    // Hosts would try what the metadata names.
     dPoP: { enabled: false },
     pushedAuthorizationRequests: { enabled: false },
     revocation: { enabled: true, allowedPolicy: (_ctx, client, token) => client.clientId === token.clientId },

@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import type { lookup } from 'node:dns';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
@@ -98,7 +99,7 @@ describe('a host with a document', () => {
     expect(without.headers.get('location')).toBeNull();
   });
 
-  it.each<[string, (response: import('node:http').ServerResponse, id: string) => void]>([
+  it.each<[string, (response: ServerResponse, id: string) => void]>([
     ['redirects', (response) => response.writeHead(302, { location: documents.idOf('/target') }).end()],
     ['is too large', (response, id) => json(response, { client_id: id, client_name: 'x', more: 'x'.repeat(6_000) })],
     [
@@ -235,17 +236,17 @@ const about = (id: string) => ({
   redirect_uris: ['http://localhost/callback'],
 });
 
-function json(response: import('node:http').ServerResponse, value: unknown): void {
+function json(response: ServerResponse, value: unknown): void {
   response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(value));
 }
 
 /** 20 MB that travel as 20 kB. */
-function bomb(response: import('node:http').ServerResponse, id: string): void {
+function bomb(response: ServerResponse, id: string): void {
   response.writeHead(200, { 'content-type': 'application/json', 'content-encoding': 'gzip' });
   response.end(gzipSync(JSON.stringify({ ...about(id), more: ' '.repeat(20_000_000) })));
 }
 
-function endless(response: import('node:http').ServerResponse): void {
+function endless(response: ServerResponse): void {
   response.writeHead(200, { 'content-type': 'application/json' });
   const timer = setInterval(() => response.write(' '.repeat(1_000)), 1);
   response.once('close', () => clearInterval(timer));
