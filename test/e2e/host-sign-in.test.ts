@@ -60,7 +60,7 @@ async function connectEarlier(host: SigningInHost, url: URL): Promise<Connected>
   };
   const finish = async () => transport().finishAuth((await host.answer()).get('code') ?? '');
   const client = await connected(host, attempt, finish);
-  return { call: async (call) => (await client.callTool(call)), close: () => client.close() };
+  return { call: async (call) => await client.callTool(call), close: () => client.close() };
 }
 
 describe.each([

@@ -14,7 +14,7 @@ const ROOT_PATH = '/.well-known/oauth-protected-resource';
 
 /**
  * The MCP endpoint as the client of this request knows it. Clients compare the resource with the address that they use, and take
- * `localhost` and `127.0.0.1` for two servers. The audience of tokens is the configured address, whatever the name.
+ * `localhost` and `127.0.0.1` for two servers. The audience of tokens is the configured address under each name.
  * @see RFC 9728, section 3.3
  */
 export const resourceFor = (request: Request, { urls }: Pick<Config, 'urls'>): URL =>

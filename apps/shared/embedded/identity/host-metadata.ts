@@ -13,7 +13,7 @@ const KEPT = [
 const REFUSED_SCHEMES = ['mailto', 'tel', 'sms', 'ws', 'wss', 'ftp', 'view-source', 'intent'];
 
 /**
- * Makes the metadata of a host one of a native program with an authorization code and refresh tokens, whatever it asked for. Hosts ask for
+ * Makes the metadata of a host one of a native program with an authorization code and refresh tokens. Hosts ask for
  * more than they use, and a refusal would keep them out. Changes nothing for other clients. Throws for metadata that is not acceptable.
  * @see RFC 7591, section 2: the server may replace requested values
  */

@@ -171,7 +171,7 @@ function featuresOf({ config, guard }: ProviderSettings): NonNullable<Configurat
       },
       useGrantedResource: (_ctx, { clientId }) => isHost(clientId),
       getResourceServerInfo(_ctx, indicator, client) {
-        // A host calls tools. It gets no token for the inbox or the audit pages, whatever the person may do there.
+        // A host calls tools. It gets no token for the inbox or the audit pages, also if its person has a right there.
         const isForTools = names.has(indicator);
         const resource = isHost(client.clientId)
           ? isForTools && resources.get(config.urls.mcp)

@@ -78,7 +78,7 @@ describe('no token without a press on the page', () => {
 });
 
 describe('many sign-ins that no person answers', () => {
-  it('keep nobody out', async () => {
+  it('keep no person out', async () => {
     const mine = await begin();
     for (let round = 0; round < 10; round += 1) {
       const { address } = await issuer.asks(host);

@@ -36,7 +36,7 @@ describe('the metadata of the issuer', () => {
 });
 
 describe('a host that registers itself', () => {
-  it('gets what it needs, whatever it asks for', async () => {
+  it('gets what it needs, also if it asks for more', async () => {
     const answer = await issuer.registration({
       client_name: 'Cursor',
       redirect_uris: [
