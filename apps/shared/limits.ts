@@ -79,6 +79,8 @@ const DEFAULTS = {
   issuerMs: 5_000,
   /** The identity provider, at a sign-in. A row of the database is locked meanwhile, so less than `databaseStatementMs`. */
   signInMs: 4_000,
+  /** The document by which a host names itself at the embedded issuer. A person or a program waits meanwhile. */
+  hostDocumentMs: 2_500,
   /** A token for one of our programs, from its issuer: metadata and grant, each. */
   tokenMs: 10_000,
 

@@ -1,7 +1,7 @@
 import { exportJWK, generateKeyPair, importJWK, jwtVerify, SignJWT, type JWK } from 'jose';
 import Provider, { errors } from 'oidc-provider';
 import { freePort } from '../../apps/shared/embedded/process-tools.ts';
-import { createMemoryAdapter } from '../../apps/shared/embedded/identity/provider.ts';
+import { createMemoryAdapter } from '../../apps/shared/embedded/identity/memory-adapter.ts';
 import { serve } from './serve.ts';
 
 export const TOKEN_EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange';

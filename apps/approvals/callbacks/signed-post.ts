@@ -1,8 +1,7 @@
-import { lookup as systemLookup } from 'node:dns';
-import { BlockList, isIP, type LookupFunction } from 'node:net';
 import { Webhook } from 'standardwebhooks';
-import { Agent, request } from 'undici';
+import { request } from 'undici';
 import { type Clock, timeLimit } from '../../shared/clock.ts';
+import { createGuardedAgent } from '../../shared/http/guarded-agent.ts';
 import { signedHeaders } from '../../shared/http/webhook-signature.ts';
 import type { Timing } from '../../shared/limits.ts';
 
@@ -57,9 +56,12 @@ export function createSignedQuestion(sender: Sender, limits: QuestionLimits) {
   };
 }
 
+const ADVICE =
+  "if it is correct, add its network to the client's callbackNetworks, or to networks of the notifications or the resolver";
+
 function createSend({ secret, networks }: Sender, limits: Pick<QuestionLimits, 'clock'> & { maxAnswerBytes?: number }) {
   const webhook = new Webhook(secret);
-  const guard = createGuardedAgent(networks, { maxAnswerBytes: limits.maxAnswerBytes });
+  const guard = createGuardedAgent(networks, { maxAnswerBytes: limits.maxAnswerBytes, advice: ADVICE });
   return (endpoint: string, message: Message, signal: AbortSignal) => {
     guard.check(endpoint);
     const headers = signedHeaders(webhook, { ...message, at: new Date(limits.clock.now()) });
@@ -81,82 +83,3 @@ export async function isAccepted(
   if (answer === 410 || clock.now() - Date.parse(since) > GIVE_UP_MS) return false;
   throw new Error(`the receiver did not accept ${what}`, { cause: answer });
 }
-
-/** IPv4 networks without public addresses. @see IANA IPv4 Special-Purpose Address Registry */
-const INTERNAL_IPV4 = [
-  '0.0.0.0/8',
-  '10.0.0.0/8',
-  '100.64.0.0/10',
-  '127.0.0.0/8',
-  '169.254.0.0/16',
-  '172.16.0.0/12',
-  '192.0.0.0/24',
-  '192.0.2.0/24',
-  '192.88.99.0/24',
-  '192.168.0.0/16',
-  '198.18.0.0/15',
-  '198.51.100.0/24',
-  '203.0.113.0/24',
-  '224.0.0.0/3',
-];
-/** The IPv6 network with public addresses, and its exceptions: translation and documentation ranges. */
-const GLOBAL_IPV6 = ['2000::/3'];
-const NOT_GLOBAL_IPV6 = ['2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20'];
-
-function blockList(networks: readonly string[]): BlockList {
-  const list = new BlockList();
-  for (const network of networks) {
-    const [address = '', prefix] = network.split('/');
-    list.addSubnet(address, Number(prefix), familyOf(address));
-  }
-  return list;
-}
-
-const familyOf = (address: string) => (isIP(address) === 4 ? 'ipv4' : 'ipv6');
-
-const internalIpv4 = blockList(INTERNAL_IPV4);
-const globalIpv6 = blockList(GLOBAL_IPV6);
-const notGlobalIpv6 = blockList(NOT_GLOBAL_IPV6);
-
-/** Whether a text is an address of the public internet. */
-export function isPublic(address: string): boolean {
-  if (isIP(address) === 4) return !internalIpv4.check(address);
-  return isIP(address) === 6 && globalIpv6.check(address, 'ipv6') && !notGlobalIpv6.check(address, 'ipv6');
-}
-
-/**
- * Connects only to public addresses and to allowed networks. Checks the address of each connection, so that a name cannot bypass the check by resolving differently the next time (DNS
- * rebinding). Aborts an answer longer than `maxAnswerBytes`. `lookup` is for tests.
- * @see ARAP-CB-03
- */
-export function createGuardedAgent(
-  networks: readonly string[],
-  { lookup = systemLookup, maxAnswerBytes }: { lookup?: typeof systemLookup; maxAnswerBytes?: number | undefined } = {},
-) {
-  const allowed = blockList(networks);
-  const mayCall = (address: string) => isPublic(address) || allowed.check(address, familyOf(address));
-  const guarded: LookupFunction = (hostname, options, callback) => {
-    lookup(hostname, { ...options, all: true }, (error, found) => {
-      if (error !== null) return callback(error, []);
-      const addresses = found.filter(({ address }) => mayCall(address));
-      const [first] = addresses;
-      if (first === undefined) return callback(refused(hostname), []);
-      if (options.all === true) callback(null, addresses);
-      else callback(null, first.address, first.family);
-    });
-  };
-  return {
-    agent: new Agent({ connect: { lookup: guarded }, ...(maxAnswerBytes && { maxResponseSize: maxAnswerBytes }) }),
-    /** Throws for a forbidden IP address in the URL. Host names are checked when they are resolved. */
-    check(url: string) {
-      // The URL parser has normalized other spellings of 127.0.0.1, such as 0x7f.1 and 2130706433.
-      const host = new URL(url).hostname.replace(/^\[|\]$/g, '');
-      if (isIP(host) !== 0 && !mayCall(host)) throw refused(host);
-    },
-  };
-}
-
-const refused = (host: string) =>
-  new Error(
-    `${host} is not a public address; if it is correct, add its network to the client's callbackNetworks, or to networks of the notifications or the resolver`,
-  );

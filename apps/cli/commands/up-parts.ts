@@ -109,7 +109,7 @@ async function startTemporal(deps: UpDeps): Promise<string> {
 async function startIssuer(deps: UpDeps): Promise<void> {
   const { config, development, log, parts, live } = deps;
   if (config.identity.issuer !== undefined) return;
-  const start = () => startIdentityProvider(config, development, log.child({ part: 'identity' }), live);
+  const start = () => startIdentityProvider(config, development, log.child({ part: 'identity' }), { live });
   parts.serving.push(await timed(deps, 'identity', start));
   if (!isLoopbackHost(config.host)) deps.say(`  WARNING    ${IN_THE_OPEN}.`);
 }

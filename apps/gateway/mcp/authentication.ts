@@ -1,6 +1,5 @@
 import {
   bearerAuthChallengeResponse,
-  getOAuthProtectedResourceMetadataUrl,
   OAuthError,
   OAuthErrorCode,
   verifyBearerToken,
@@ -15,6 +14,7 @@ import type { TokenVerifier } from '../../shared/auth/access-token.ts';
 import { scopesFor } from '../../shared/auth/client-credentials.ts';
 import type { Config } from '../../shared/config/config.ts';
 import { senderIsKnown } from '../../shared/http/address-limit.ts';
+import { metadataUrlFor } from './resource.ts';
 import { INTERNAL_ERROR, OWN_TOOLS } from '../wire/identifiers.ts';
 import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import type { Principal } from '../../../workflows/domain/principal.ts';
@@ -39,7 +39,6 @@ export function authenticate({ config, verifier, log }: AuthenticationDeps): Req
   const resource = new URL(config.urls.mcp);
   const options = {
     verifier: bearerVerifier({ verifier, hasClient: createClientDemand(config.identity, log), resource, log }),
-    resourceMetadataUrl: getOAuthProtectedResourceMetadataUrl(resource),
     expectedResource: resource,
     requiredScopes: [...config.gateway.scopes],
   };
@@ -50,10 +49,12 @@ export function authenticate({ config, verifier, log }: AuthenticationDeps): Req
       if (!(error instanceof OAuthError)) return unavailable(response, error);
       // Another scheme is not a token, valid or invalid.
       const hasToken = /^bearer +\S/i.test(request.headers.authorization ?? '');
-      if (!hasToken) return askForToken(response, error, options);
+      const { requiredScopes } = options;
+      const asked = { requiredScopes, resourceMetadataUrl: metadataUrlFor(request, config) };
+      if (!hasToken) return askForToken(response, error, asked);
       if (error.code === String(OAuthErrorCode.InsufficientScope))
         log.info(MISSING_SCOPE, 'an access token is refused: it lacks a scope');
-      return challenge(response, error, options);
+      return challenge(response, error, asked);
     }
     senderIsKnown(response);
     next();
@@ -65,12 +66,12 @@ export function authenticate({ config, verifier, log }: AuthenticationDeps): Req
  * user only once. @see MCP authorization, scope challenge
  */
 export function demandScopes({ config }: Pick<AuthenticationDeps, 'config'>): RequestHandler {
-  const resourceMetadataUrl = getOAuthProtectedResourceMetadataUrl(new URL(config.urls.mcp));
   return (request, response, next) => {
     const held = new Set((request as Authenticated).auth?.scopes);
     const needed = [...new Set(toolsCalledBy(request.body).flatMap((tool) => scopesFor(config, tool)))];
     if (needed.every((scope) => held.has(scope))) return next();
     const error = new OAuthError(OAuthErrorCode.InsufficientScope, 'The access token lacks a scope for this call');
+    const resourceMetadataUrl = metadataUrlFor(request, config);
     return challenge(response, error, { resourceMetadataUrl, requiredScopes: needed });
   };
 }

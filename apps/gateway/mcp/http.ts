@@ -1,9 +1,5 @@
 import { hostHeaderValidation, originValidation } from '@modelcontextprotocol/express';
-import {
-  buildOAuthProtectedResourceMetadata,
-  getOAuthProtectedResourceMetadataUrl,
-  type AuthInfo,
-} from '@modelcontextprotocol/server';
+import type { AuthInfo } from '@modelcontextprotocol/server';
 import express, {
   type ErrorRequestHandler,
   type Express,
@@ -14,7 +10,6 @@ import express, {
 import type { Logger } from 'pino';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { allScopes } from '../../shared/auth/client-credentials.ts';
 import type { TokenVerifier } from '../../shared/auth/access-token.ts';
 import { CALLBACK_PATH, type Config } from '../../shared/config/config.ts';
 import { apiHeaders } from '../../shared/http/page-headers.ts';
@@ -23,7 +18,9 @@ import { healthRouter, type Problems } from '../../shared/http/health.ts';
 import { hostsOf } from '../../shared/http/known-hosts.ts';
 import type { Timing } from '../../shared/limits.ts';
 import { authenticate, callerOf, demandScopes } from './authentication.ts';
+import { allowAcceptedOrigin } from './cors.ts';
 import type { McpEndpoint } from './request-limits.ts';
+import { resourceRouter } from './resource.ts';
 import { type ReadDocument, serveCard } from '../extensions/signature.ts';
 import { INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR, TRACEPARENT_META } from '../wire/identifiers.ts';
 import { answerToUnkeptValue } from '../wire/errors.ts';
@@ -62,20 +59,17 @@ export function createGatewayApp({
   app.use(healthRouter(problems, { clock, limits }));
   // First, against DNS rebinding: a page of another site, whose name resolves to this host, still names that site.
   const hosts = [...hostsOf(config.host, [config.urls.gateway])];
-  app.use(hostHeaderValidation(hosts), originValidation(hosts));
+  app.use(hostHeaderValidation(hosts));
+  app.use(resourceRouter(config));
+  app.use(originValidation([...hosts, ...config.gateway.allowedOrigins]));
   app.post(CALLBACK_PATH, express.raw({ type: () => true, limit: MAX_CALLBACK_BYTES }), receiveCallback);
-
-  const resource = new URL(config.urls.mcp);
-  app.get(
-    new URL(getOAuthProtectedResourceMetadataUrl(resource)).pathname,
-    (_request, response) => void response.json(resourceMetadata(config, resource)),
-  );
 
   const authenticated = authenticate({ config, verifier, log });
   app.get(CARD_PATH, authenticated, serveCard(readDocument));
   app.all(
     MCP_PATH,
     notStored,
+    allowAcceptedOrigin,
     authenticated,
     express.json({ limit: config.gateway.maxBodyBytes, strict: false, verify: refuseUnfaithful }),
     demandScopes({ config }),
@@ -93,24 +87,6 @@ const notStored: RequestHandler = (_request, response, next) => {
   response.setHeader('cache-control', 'no-store');
   next();
 };
-
-/** Tells clients which authorization server issues tokens for this resource. @see RFC 9728 */
-function resourceMetadata(config: GatewayHttp['config'], resource: URL) {
-  const { mode, urls } = config;
-  return buildOAuthProtectedResourceMetadata({
-    resourceServerUrl: resource,
-    resourceName: 'Countersign',
-    scopesSupported: [...allScopes(config)],
-    // Only the issuer is published; clients read its endpoints from the issuer itself.
-    oauthMetadata: {
-      issuer: urls.issuer,
-      authorization_endpoint: urls.issuer,
-      token_endpoint: urls.issuer,
-      response_types_supported: ['code'],
-    },
-    dangerouslyAllowInsecureIssuerUrl: mode === 'development',
-  });
-}
 
 /** The one place where errors become responses. An unexpected error is logged, and the response has no details of it. */
 function toErrorResponse(log: Logger): ErrorRequestHandler {

@@ -1,18 +1,10 @@
-import { isIP } from 'node:net';
 import * as z from 'zod';
 import { PEP_CLIENT_ID } from '../../../workflows/domain/authzen/evaluation.ts';
-import { count, listOf, plainName, seconds, secret, text, trustworthyUrl } from './units.ts';
+import { count, listOf, network, plainName, seconds, secret, text, trustworthyUrl } from './units.ts';
 
 /** Rights of a client of the access request service. No right includes another (ARAP-ATH-04). */
 export const CLIENT_RIGHTS = ['submit', 'status', 'result', 'cancel', 'resolution'] as const;
 export type ClientRight = (typeof CLIENT_RIGHTS)[number];
-
-/** An address range: `10.0.0.0/8`. */
-export const network = z.string().refine((text) => {
-  const [address = '', prefix = '', ...rest] = text.split('/');
-  const bits = { 4: 32, 6: 128 }[isIP(address)] ?? -1;
-  return rest.length === 0 && /^\d{1,3}$/.test(prefix) && Number(prefix) <= bits;
-}, 'use an address, a slash and a prefix length, such as 10.0.0.0/8');
 
 /** An id, or the beginning of ids with `*` after it. */
 const pattern = text;

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import * as z from 'zod';
-import { accessRequestSettings, network } from './access-request-settings.ts';
+import { accessRequestSettings } from './access-request-settings.ts';
 import {
   approverSettings,
   breakGlassSettings,
@@ -9,7 +9,18 @@ import {
   webhookApproverSettings,
 } from './approver-settings.ts';
 import { clientId } from './identity-settings.ts';
-import { listOf, lowerCaseName, port, recordOf, scope, seconds, secret, text, trustworthyUrl } from './units.ts';
+import {
+  listOf,
+  lowerCaseName,
+  network,
+  port,
+  recordOf,
+  scope,
+  seconds,
+  secret,
+  text,
+  trustworthyUrl,
+} from './units.ts';
 
 const notificationSettings = z
   .strictObject({

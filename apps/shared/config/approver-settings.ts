@@ -1,9 +1,9 @@
 import * as z from 'zod';
 import { STAGE_ENDS } from '../../../workflows/domain/access-request/stages.ts';
-import { network } from './access-request-settings.ts';
 import {
   listOf,
   named,
+  network,
   off,
   on,
   plainName,

@@ -1,11 +1,12 @@
 import { createHmac, randomBytes } from 'node:crypto';
-import { existsSync, linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, linkSync, mkdirSync, readFileSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { calculateJwkThumbprint, exportJWK, generateKeyPair } from 'jose';
 import * as z from 'zod';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import { privateKeySchema, type Secrets, secretsSchema } from './secrets.ts';
 import { errorCode } from '../lifecycle.ts';
+import { writePrivately } from '../private-file.ts';
 
 const identitySchema = z.strictObject({
   /** Private ES256 key that signs every token of the embedded identity provider. */
@@ -68,17 +69,12 @@ function objectIn(text: string): Record<string, unknown> | undefined {
   }
 }
 
-/** Writes a temporary file and moves it in one step, so that no process reads a partial file. */
 function write(content: SecretsFile, file: string, move: (from: string, to: string) => void): void {
-  const temporary = `${file}.${randomBytes(6).toString('hex')}`;
-  writeFileSync(temporary, `${JSON.stringify(content, null, 2)}\n`, { mode: 0o600 });
   try {
-    move(temporary, file);
+    writePrivately(file, `${JSON.stringify(content, null, 2)}\n`, move);
   } catch (error) {
     // Another process was faster: use its secrets.
     if (errorCode(error) !== 'EEXIST') throw error;
-  } finally {
-    rmSync(temporary, { force: true });
   }
 }
 

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { SENSITIVITIES } from '../../../workflows/domain/tools/tool-facts.ts';
 import { TASK_OWNERS } from '../../../workflows/domain/principal.ts';
 import { coazSettings } from './tool-settings.ts';
-import { count, on, port, scope, seconds, section, text } from './units.ts';
+import { count, listOf, on, port, scope, seconds, section, text } from './units.ts';
 
 export const gatewaySettings = section({
   port: port.default(4100).describe('Port of the gateway.'),
@@ -11,6 +11,9 @@ export const gatewaySettings = section({
     .optional()
     .describe('Public address. The MCP endpoint is `/mcp` below it. Without it, `http://` with `host` and `port`.'),
   scopes: z.array(scope).default(['mcp']).describe('Scopes that an access token needs for every request.'),
+  allowedOrigins: listOf(text).describe(
+    'Host names of other sites whose pages may call the MCP endpoint from a browser, such as `inspector.example.com`.',
+  ),
   pollIntervalMs: z
     .number()
     .int()

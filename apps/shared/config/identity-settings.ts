@@ -1,5 +1,18 @@
 import * as z from 'zod';
-import { lowerCaseName, off, port, scope, seconds, section, text, trustworthyUrl } from './units.ts';
+import {
+  count,
+  listOf,
+  lowerCaseName,
+  network,
+  off,
+  on,
+  port,
+  scope,
+  seconds,
+  section,
+  text,
+  trustworthyUrl,
+} from './units.ts';
 
 /**
  * Client of a group of pages at the issuer. Both groups can share one client. The issuer then notifies only one group when a person
@@ -32,6 +45,29 @@ const signInSettings = {
     ),
 };
 
+/** How programs of people, such as editors with an MCP client, sign in at the embedded issuer. */
+const hostSettings = section({
+  metadataDocuments: on.describe(
+    'Hosts may name themselves by the address of a document about them (Client ID Metadata Document).',
+  ),
+  registration: on.describe('Hosts may register themselves (dynamic client registration).'),
+  documentNetworks: listOf(network).describe(
+    'Private networks that such documents may be in. Without it, their addresses must be public.',
+  ),
+  maxRegistrations: count
+    .default(200)
+    .describe(
+      'Registrations that the issuer keeps. A new one replaces the oldest one with which no person is signed in.',
+    ),
+  registrationsPerMinute: count
+    .default(30)
+    .describe('Registrations per minute. The issuer answers further ones with HTTP 429.'),
+  sessionSeconds: seconds
+    .max(90 * 86_400)
+    .default(30 * 86_400)
+    .describe('How long a host stays signed in, in seconds. After that, it asks the person again.'),
+}).describe('How MCP hosts sign in at the embedded development issuer.');
+
 const person = z.strictObject({
   name: lowerCaseName.describe('Name for the sign-in, and subject of the tokens.'),
   displayName: z.string().optional().describe('Name that pages show.'),
@@ -63,6 +99,7 @@ export const identitySettings = section({
       'with the token of an approver can then approve its own call.',
   ),
   ...signInSettings,
+  hosts: hostSettings,
   people: z
     .array(person)
     .default([

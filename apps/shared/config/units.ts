@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import proxyAddr from 'proxy-addr';
 import * as z from 'zod';
 import { isLoopbackHttp } from '../http/known-hosts.ts';
@@ -37,6 +38,13 @@ export const lowerCaseName = z
 export const scope = z
   .string()
   .regex(/^[\u0021\u0023-\u005B\u005D-\u007E]+$/, 'use printable characters without blanks and quotes');
+
+/** An address range: `10.0.0.0/8`. */
+export const network = z.string().refine((text) => {
+  const [address = '', prefix = '', ...rest] = text.split('/');
+  const bits = { 4: 32, 6: 128 }[isIP(address)] ?? -1;
+  return rest.length === 0 && /^\d{1,3}$/.test(prefix) && Number(prefix) <= bits;
+}, 'use an address, a slash and a prefix length, such as 10.0.0.0/8');
 
 /** The secret itself, or a file that holds it. The file is read at each use. */
 export const secret = z.union([z.string(), z.strictObject({ file: text })]);

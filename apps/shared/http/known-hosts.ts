@@ -61,3 +61,16 @@ export const isLoopbackHttp = ({ protocol, hostname }: URL): boolean =>
 
 /** Whether only this machine reaches a server on this interface. */
 export const isLoopbackHost = (host: string): boolean => host === 'localhost' || host === '::1' || /^127\./.test(host);
+
+/** The address under every name of this machine, if it is on this machine; otherwise the address alone. */
+export function withLoopbackNames(address: string): ReadonlySet<string> {
+  if (!LOOPBACK.includes(new URL(address).hostname)) return new Set([address]);
+  const named = LOOPBACK.map((hostname) => Object.assign(new URL(address), { hostname }).href);
+  return new Set([address, ...named]);
+}
+
+/** The address under the name in a `Host` header, if both are this machine and the same port. Otherwise the address as it is. */
+export function underNameOf(host: string | undefined, address: string): string {
+  const named = [...withLoopbackNames(address)].find((other) => new URL(other).host === host?.toLowerCase());
+  return named ?? address;
+}

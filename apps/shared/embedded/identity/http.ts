@@ -1,20 +1,32 @@
-import express, { type ErrorRequestHandler, type Express, type RequestHandler } from 'express';
+import express, {
+  type ErrorRequestHandler,
+  type Express,
+  type Request,
+  type RequestHandler,
+  type Response,
+} from 'express';
 import { errors, type Provider } from 'oidc-provider';
 import type { Logger } from 'pino';
 import type { Config } from '../../config/config.ts';
 import { noStore, securityHeaders } from '../../http/page-headers.ts';
 import { assetsRouter } from '../../pages/assets.ts';
+import { registrationRouter } from './host-registration.ts';
+import { answerHostPage, type HostSignIn, showHostPage } from './host-sign-in.ts';
+import type { HostState } from './host-state.ts';
+import { isHost } from './hosts.ts';
+import { problemOf } from './host-policy.ts';
 import { SESSION_COOKIE } from './provider.ts';
 import { problemPage, SIGN_IN, signInPage, signInPath } from './sign-in-page.tsx';
 
 interface IdentityApp {
   readonly provider: Provider;
   readonly config: Config;
+  readonly state: HostState;
   readonly log: Logger;
 }
 
 /** The provider's own endpoints, and the page on which people choose who they are. */
-export function createIdentityApp({ provider, config, log }: IdentityApp): Express {
+export function createIdentityApp({ provider, config, state, log }: IdentityApp): Express {
   const app = express();
   app.disable('x-powered-by');
   const { urls } = config;
@@ -23,7 +35,8 @@ export function createIdentityApp({ provider, config, log }: IdentityApp): Expre
   app.get('/healthz', (_request, response) => void response.json({ status: 'ok' }));
   app.get('/', (_request, response) => response.redirect(303, urls.approvals));
   app.use(assetsRouter());
-  app.use(signInRoutes(provider, config));
+  app.use(signInRoutes({ provider, config, state }));
+  if (config.identity.hosts.registration) app.use(registrationRouter({ config, clients: state.clients, log }));
   app.use('/auth', forgetLastPerson);
   const endpoints = provider.callback();
   app.use((request, response) => void endpoints(request, response));
@@ -31,15 +44,20 @@ export function createIdentityApp({ provider, config, log }: IdentityApp): Expre
   return app;
 }
 
-function signInRoutes(provider: Provider, config: Config) {
+function signInRoutes(signIn: HostSignIn) {
+  const { provider, config } = signIn;
+  // Looked up each time, because the list may change.
   const people = () => config.identity.people.filter((person) => person.roles.some((role) => role !== 'agent'));
   const router = express.Router();
   router.use(SIGN_IN, noStore);
   router.get(`${SIGN_IN}/:uid`, async (request, response) => {
-    const { uid } = await provider.interactionDetails(request, response);
-    response.send(signInPage({ action: signInPath(uid), people: people() }));
+    const interaction = await interactionOf(provider, request, response);
+    if (isForHost(interaction)) return showHostPage(signIn, interaction, { request, response });
+    response.send(signInPage({ action: signInPath(interaction.uid), people: people() }));
   });
   router.post(`${SIGN_IN}/:uid`, express.urlencoded({ extended: false, limit: '4kb' }), async (request, response) => {
+    const interaction = await interactionOf(provider, request, response);
+    if (isForHost(interaction)) return answerHostPage(signIn, interaction, { request, response });
     const { person } = request.body as { person?: unknown };
     const found = people().find(({ name }) => name === person);
     if (found === undefined) return response.status(400).send(problemPage('There is no person of that name.'));
@@ -47,6 +65,16 @@ function signInRoutes(provider: Provider, config: Config) {
   });
   return router;
 }
+
+/** The sign-in of this address, if this browser began it. The library goes by the cookie alone. */
+async function interactionOf(provider: Provider, request: Request, response: Response) {
+  const interaction = await provider.interactionDetails(request, response);
+  if (interaction.uid !== request.params['uid']) throw new errors.SessionNotFound('the sign-in of another address');
+  return interaction;
+}
+
+const isForHost = ({ params }: { params: Record<string, unknown> }) =>
+  isHost(params['client_id'] as string | undefined);
 
 /**
  * In development, one browser signs in as several people, so each sign-in has to ask again. The provider never sees the cookie of an
@@ -64,6 +92,8 @@ function toPage(log: Logger): ErrorRequestHandler {
     if (error instanceof errors.SessionNotFound) {
       return response.status(400).send(problemPage('This sign-in has ended, or began in another browser.'));
     }
+    const problem = problemOf(error, undefined);
+    if (problem !== undefined) return response.status(400).send(problemPage(problem));
     log.error({ err: error }, 'a sign-in could not be served');
     response.status(500).send(problemPage('Something went wrong here.'));
   };

@@ -1,29 +1,45 @@
-import { LRUCache } from 'lru-cache';
-import Provider, {
-  type Adapter,
-  type AdapterFactory,
-  type AdapterPayload,
-  type Configuration,
-  errors,
-  type KoaContextWithOIDC,
-} from 'oidc-provider';
+import Provider, { type Configuration, errors, type KoaContextWithOIDC } from 'oidc-provider';
+import type { Logger } from 'pino';
 import { resourcesOf } from '../../auth/client-credentials.ts';
 import { CALLBACK_PATH } from '../../auth/sign-in.ts';
 import { BACK_CHANNEL_LOGOUT_PATH, SIGNED_OUT_PATH } from '../../auth/sign-out.ts';
-import { systemClock } from '../../clock.ts';
 import type { Config, Person } from '../../config/config.ts';
 import { clientSecretOf, type IdentitySecrets } from '../../config/development-secrets.ts';
+import type { GuardedAgent } from '../../http/guarded-agent.ts';
+import type { Timing } from '../../limits.ts';
+import { createIssuerFetch, mayFetch } from './host-documents.ts';
+import { asHost, mayRead } from './host-metadata.ts';
+import {
+  demandAgreement,
+  keepErrorsHere,
+  mcpNames,
+  problemOf,
+  withDefaultScopes,
+  withoutSession,
+} from './host-policy.ts';
+import type { HostState } from './host-state.ts';
+import { isHost, newHostId, OIDC_SCOPES } from './hosts.ts';
+import { createAdapter } from './memory-adapter.ts';
 import { problemPage, signInPath, signOutPage } from './sign-in-page.tsx';
 
-export interface ProviderSettings {
+export interface ProviderSettings extends Timing {
   readonly config: Config;
   readonly identity: IdentitySecrets;
   /** Secret of the client for the product's own pages. */
   readonly webClientSecret: string;
+  /** What is kept of hosts over a restart. */
+  readonly state: HostState;
+  /** For requests to addresses that hosts name. */
+  readonly guard: GuardedAgent;
+  readonly log: Logger;
 }
 
 export const SESSION_COOKIE = 'identity_session';
 const HOUR_SECONDS = 3_600;
+/** How long a document of a host is used, as its answer says, within these. */
+const DOCUMENT_SECONDS = { min: 30, max: HOUR_SECONDS };
+/** The library lets a member of its own call our check of the metadata. Nothing is stored under this name. */
+const HOST_CHECK = 'countersign_host';
 const CODE_SECONDS = 60;
 /** Short, so that the pages refresh their token as they do at other issuers. */
 const PAGE_TOKEN_SECONDS = 300;
@@ -34,16 +50,11 @@ const PAGE_TOKEN_SECONDS = 300;
  * person's roles.
  */
 export function createProvider(settings: ProviderSettings): Provider {
-  const { config, identity } = settings;
-  // Looked up each time, so that a person who is removed from the list loses their account, and a new one has it.
-  const find = (name: string | undefined) => config.identity.people.find((person) => person.name === name);
-  const claimsOf = (person: Person) => ({
-    name: person.displayName ?? person.name,
-    [config.identity.rolesClaim]: person.roles,
-  });
-  return new Provider(config.urls.issuer, {
-    adapter: createMemoryAdapter((id) => {
-      const person = find(id);
+  const { config, identity, state } = settings;
+  const provider = new Provider(config.urls.issuer, {
+    adapter: createAdapter(state, (id) => {
+      // Looked up each time, because the list of people can change.
+      const person = config.identity.people.find(({ name }) => name === id);
       return person && personClient(person, identity);
     }),
     clients: pageClients(settings),
@@ -57,16 +68,56 @@ export function createProvider(settings: ProviderSettings): Provider {
     enabledJWA: { idTokenSigningAlgValues: ['ES256'] },
     claims: { openid: ['sub', 'name', config.identity.rolesClaim], profile: [] },
     conformIdTokenClaims: false,
-    scopes: ['openid', 'profile'],
+    scopes: OIDC_SCOPES,
     pkce: { required: () => true },
     ttl: lifetimes(config),
-    // It fetches only from our own pages on this machine, which its default dispatcher refuses.
-    fetch: (url, options) => fetch(url, { ...options, dispatcher: undefined } as RequestInit),
-    features: featuresOf(config),
+    fetch: issuerFetch(settings),
+    features: featuresOf(settings),
+    ...ofClients,
+    ...accountsOf(settings),
     // Valid until the sign-in's session ends, and rotated, so that a used token is worthless.
     issueRefreshToken: (_ctx, client) => client.grantTypeAllowed('refresh_token'),
     rotateRefreshToken: () => true,
-    findAccount: (_ctx, id) => {
+    interactions: { url: (_ctx, { uid }) => signInPath(uid) },
+    // A host has a grant only by an answer of this sign-in. No earlier one counts.
+    loadExistingGrant: (ctx) => (isHost(ctx.oidc.client?.clientId) ? grantByAnswer(ctx) : grantToOurPages(ctx, config)),
+    renderError(ctx, out, error) {
+      if (ctx.status < 400) ctx.status = 400;
+      ctx.type = 'html';
+      ctx.body = problemPage(problemOf(error, ctx.query['client_id']) ?? out.error_description ?? out.error);
+    },
+  });
+  provider.on('authorization.error', keepErrorsHere);
+  provider.use(withDefaultScopes(config));
+  provider.use(withoutSession(SESSION_COOKIE));
+  return provider;
+}
+
+/** What clients may do, and the metadata that a host may have. */
+const ofClients: Configuration = {
+  responseTypes: ['code'],
+  // No keys of clients: the only address that a client makes this server fetch is its own id.
+  clientAuthMethods: ['none', 'client_secret_basic', 'client_secret_post'],
+  extraClientMetadata: { properties: [HOST_CHECK], validator: (_ctx, _name, _value, metadata) => asHost(metadata) },
+  clientBasedCORS: (_ctx, origin, client) => isHost(client.clientId) && mayRead(origin, client.redirectUris ?? []),
+  // Sessions are in memory, and a host stays signed in over a restart.
+  expiresWithSession: (_ctx, { clientId }) => !isHost(clientId),
+};
+
+/** The people behind tokens. A host that has changed since its person agreed gets none. */
+function accountsOf({ config, state, log }: ProviderSettings): Configuration {
+  // Looked up each time, so that a person who is removed from the list loses their account.
+  const find = (name: string | undefined) => config.identity.people.find((person) => person.name === name);
+  const claimsOf = (person: Person) => ({
+    name: person.displayName ?? person.name,
+    [config.identity.rolesClaim]: person.roles,
+  });
+  const demand = demandAgreement(state, (client) => {
+    log.warn({ event: 'host_changed', client }, 'a host has changed since a person agreed to it, and has to ask again');
+  });
+  return {
+    findAccount: (ctx, id, token) => {
+      demand(ctx, token?.grantId);
       const person = find(id);
       return person && { accountId: id, claims: () => ({ sub: id, ...claimsOf(person) }) };
     },
@@ -74,18 +125,39 @@ export function createProvider(settings: ProviderSettings): Provider {
       const person = find(('accountId' in token ? token.accountId : undefined) ?? token.clientId);
       return person && claimsOf(person);
     },
-    interactions: { url: (_ctx, { uid }) => signInPath(uid) },
-    loadExistingGrant: (ctx) => grantToOurPages(ctx, config),
-    renderError(ctx, out) {
-      ctx.type = 'html';
-      ctx.body = problemPage(out.error_description ?? out.error);
-    },
-  });
+  };
 }
 
-function featuresOf(config: Config): NonNullable<Configuration['features']> {
+function issuerFetch({ config, state, guard, clock, limits }: ProviderSettings): Configuration['fetch'] {
+  const ownPages = new Set(
+    [config.urls.approvals, config.urls.audit].map((url) => `${url}${BACK_CHANNEL_LOGOUT_PATH}`),
+  );
+  return createIssuerFetch({ ownPages, guard, documents: state.documents, clock, limits });
+}
+
+async function grantByAnswer(ctx: KoaContextWithOIDC) {
+  const grantId = ctx.oidc.result?.consent?.grantId;
+  return grantId === undefined ? undefined : ctx.oidc.provider.Grant.find(grantId);
+}
+
+function featuresOf({ config, guard }: ProviderSettings): NonNullable<Configuration['features']> {
+  const { hosts } = config.identity;
+  const names = mcpNames(config);
+  // Read each time: tools may need other scopes by now.
+  const resourceAt = (audience: string) => Object.values(resourcesOf(config)).find((one) => one.audience === audience);
   return {
     devInteractions: { enabled: false },
+    // Hosts would try what the metadata names.
+    dPoP: { enabled: false },
+    pushedAuthorizationRequests: { enabled: false },
+    revocation: { enabled: true, allowedPolicy: (_ctx, client, token) => client.clientId === token.clientId },
+    registration: { enabled: hosts.registration, idFactory: newHostId, issueRegistrationAccessToken: false },
+    clientIdMetadataDocument: {
+      enabled: hosts.metadataDocuments,
+      ack: 'draft-02',
+      allowFetch: (_ctx, clientId) => mayFetch(guard, clientId),
+      cacheDuration: DOCUMENT_SECONDS,
+    },
     rpInitiatedLogout: {
       enabled: true,
       logoutSource(ctx, form) {
@@ -98,12 +170,16 @@ function featuresOf(config: Config): NonNullable<Configuration['features']> {
     resourceIndicators: {
       enabled: true,
       // A program without a resource calls tools; a sign-in needs no access token.
-      defaultResource: (ctx) => (isForProgram(ctx) ? config.urls.mcp : []),
-      useGrantedResource: () => false,
-      getResourceServerInfo(_ctx, indicator) {
-        // Read each time: tools may need other scopes by now.
-        const resource = Object.values(resourcesOf(config)).find(({ audience }) => audience === indicator);
-        if (resource === undefined) throw new errors.InvalidTarget();
+      defaultResource(ctx, client, asked) {
+        if (asked?.length === 1) return asked[0] ?? [];
+        return isForProgram(ctx) || isHost(client.clientId) ? config.urls.mcp : [];
+      },
+      useGrantedResource: (_ctx, { clientId }) => isHost(clientId),
+      getResourceServerInfo(_ctx, indicator, client) {
+        // A host calls tools. It gets no token for the inbox or the audit pages, also if its person has a right there.
+        const isForTools = names.has(indicator);
+        const resource = isHost(client.clientId) ? isForTools && resourceAt(config.urls.mcp) : resourceAt(indicator);
+        if (!resource) throw new errors.InvalidTarget();
         const jwt = { sign: { alg: 'ES256' as const } };
         return { ...resource, accessTokenFormat: 'jwt', accessTokenTTL: HOUR_SECONDS, jwt };
       },
@@ -142,15 +218,18 @@ function pageClients({ config, webClientSecret }: ProviderSettings) {
   });
 }
 
-function lifetimes({ identity: { sessionSeconds } }: Config): NonNullable<Configuration['ttl']> {
+function lifetimes({ identity: { sessionSeconds, hosts } }: Config): NonNullable<Configuration['ttl']> {
+  const bySignIn = (_ctx: unknown, { clientId }: { clientId?: string | undefined }) =>
+    isHost(clientId) ? hosts.sessionSeconds : sessionSeconds;
   return {
     AccessToken: (_ctx, token) => token.resourceServer?.accessTokenTTL ?? PAGE_TOKEN_SECONDS,
     AuthorizationCode: CODE_SECONDS,
     ClientCredentials: HOUR_SECONDS,
-    Grant: sessionSeconds,
+    // Counts from the sign-in, so that a rotated token prolongs nothing.
+    Grant: bySignIn,
     IdToken: HOUR_SECONDS,
     Interaction: HOUR_SECONDS,
-    RefreshToken: sessionSeconds,
+    RefreshToken: bySignIn,
     Session: sessionSeconds,
   };
 }
@@ -166,38 +245,4 @@ async function grantToOurPages(ctx: KoaContextWithOIDC, { approvals, audit }: Co
   grant.addOIDCScope('openid profile');
   await grant.save();
   return grant;
-}
-
-/**
- * Stores sign-ins under way, codes and sessions in memory. After a restart, people sign in again. Access tokens are not stored, so they
- * stay valid. `clientOf` knows clients that are not stored: it is asked at each request, so that they can change.
- */
-export function createMemoryAdapter(
-  clientOf: (id: string) => AdapterPayload | undefined = () => undefined,
-): AdapterFactory {
-  const stored = new LRUCache<string, AdapterPayload>({ ttl: HOUR_SECONDS * 1_000, ttlAutopurge: true });
-  return (model): Adapter => {
-    const findBy = (matches: (payload: AdapterPayload) => boolean) =>
-      stored.find((payload, key) => key.startsWith(`${model}:`) && matches(payload));
-    return {
-      async upsert(id, payload, expiresIn = Infinity) {
-        // The cache keeps an entry for ever with 0, not with a time that is over.
-        const ttl = expiresIn === Infinity ? 0 : Math.max(1, expiresIn * 1_000);
-        stored.set(`${model}:${id}`, payload, { ttl });
-      },
-      find: async (id) => (model === 'Client' ? clientOf(id) : undefined) ?? stored.get(`${model}:${id}`),
-      findByUid: async (uid) => findBy((payload) => payload.uid === uid),
-      findByUserCode: async (userCode) => findBy((payload) => payload.userCode === userCode),
-      async consume(id) {
-        const payload = stored.get(`${model}:${id}`);
-        if (payload !== undefined) payload.consumed = Math.floor(systemClock.now() / 1_000);
-      },
-      async destroy(id) {
-        stored.delete(`${model}:${id}`);
-      },
-      async revokeByGrantId(grantId) {
-        for (const [key, payload] of [...stored.entries()]) if (payload.grantId === grantId) stored.delete(key);
-      },
-    };
-  };
 }

@@ -1,9 +1,9 @@
 import type { lookup } from 'node:dns';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { request } from 'undici';
-import { createGuardedAgent, isPublic } from '../../../apps/approvals/callbacks/signed-post.ts';
-import type { HttpServer } from '../../../apps/shared/http/listen.ts';
-import { serve } from '../../support/serve.ts';
+import { createGuardedAgent, isPublic } from '../../../../apps/shared/http/guarded-agent.ts';
+import type { HttpServer } from '../../../../apps/shared/http/listen.ts';
+import { serve } from '../../../support/serve.ts';
 
 describe('addresses', () => {
   it.each(['93.184.215.14', '8.8.8.8', '2606:2800:21f:cb07::1', '2a00:1450:4001:81d::200e'])(
@@ -50,7 +50,7 @@ describe('a guarded agent', () => {
     ],
     ...['http://good.example@10.0.0.1/', 'http://①②⑦.0.0.1/', 'http://127.0.0.1./'],
   ])('refuses an address of %s before it connects [ARAP-CB-03]', (url) => {
-    expect(() => createGuardedAgent([]).check(url)).toThrow('is not a public address');
+    expect(() => createGuardedAgent([], { advice: 'add its network' }).check(url)).toThrow('is not a public address');
   });
 
   /** A resolver that an attacker controls: returns these addresses, one after the other. */
@@ -78,15 +78,18 @@ describe('a guarded agent', () => {
     'refuses a name that resolves to %s when it connects [ARAP-CB-03]',
     async (address) => {
       const before = served;
-      await expect(post(createGuardedAgent([], { lookup: resolving(address) }))).rejects.toThrow(
-        'is not a public address',
-      );
+      await expect(
+        post(createGuardedAgent([], { advice: 'add its network', lookup: resolving(address) })),
+      ).rejects.toThrow('is not a public address');
       expect(served).toBe(before);
     },
   );
 
   it('checks each address anew, and follows no redirect [ARAP-CB-03]', async () => {
-    const guard = createGuardedAgent(['127.0.0.1/32'], { lookup: resolving('127.0.0.1', '127.0.0.2') });
+    const guard = createGuardedAgent(['127.0.0.1/32'], {
+      advice: 'add its network',
+      lookup: resolving('127.0.0.1', '127.0.0.2'),
+    });
     const before = served;
     expect(await post(guard)).toBe(302);
     await expect(post(guard)).rejects.toThrow('is not a public address');
@@ -94,8 +97,8 @@ describe('a guarded agent', () => {
   });
 
   it('connects to a configured private network, and to no other one', async () => {
-    const guard = createGuardedAgent(['10.0.0.0/8', 'fd00::/8']);
+    const guard = createGuardedAgent(['10.0.0.0/8', 'fd00::/8'], { advice: 'add its network' });
     for (const url of ['http://10.9.8.7/', 'http://[fd00::1]/']) expect(() => guard.check(url)).not.toThrow();
-    expect(() => guard.check('http://192.168.0.1/')).toThrow("add its network to the client's callbackNetworks");
+    expect(() => guard.check('http://192.168.0.1/')).toThrow('is not a public address; add its network');
   });
 });

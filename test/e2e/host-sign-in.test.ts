@@ -1,0 +1,103 @@
+import { join } from 'node:path';
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import { Client as EarlierClient } from '@modelcontextprotocol/sdk/client/index.js';
+import { StreamableHTTPClientTransport as EarlierTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { decodeJwt } from 'jose';
+import type { Browser } from 'playwright-core';
+import { launchBrowser } from '../support/chromium.ts';
+import { approvedEnd, type CallTool, clientInfo, nextStepOf, wordsOf } from '../support/foreign-clients.ts';
+import { heldCalls } from '../support/held-calls.ts';
+import { SigningInHost } from '../support/signing-in-client.ts';
+import { startStack, type Stack } from '../support/stack.ts';
+
+let stack: Stack;
+let browser: Browser;
+const { writes } = heldCalls(() => stack);
+beforeAll(async () => {
+  stack = await startStack({ parts: 'together', servers: 'shared' });
+  browser = await launchBrowser();
+});
+afterAll(async () => {
+  await browser?.close();
+  await stack?.stop();
+});
+
+interface Connected {
+  readonly call: CallTool;
+  readonly close: () => Promise<void>;
+}
+
+/** Connects as a host does: tries, signs in when the server asks for a token, and tries again. */
+async function connected<T>(host: SigningInHost, attempt: () => Promise<T>, finish: () => Promise<void>): Promise<T> {
+  const before = host.pages;
+  try {
+    return await attempt();
+  } catch (error) {
+    if (host.pages === before) throw error;
+    await finish();
+    return attempt();
+  }
+}
+
+async function connectPresent(host: SigningInHost, url: URL): Promise<Connected> {
+  const transport = () => new StreamableHTTPClientTransport(url, { authProvider: host });
+  const attempt = async () => {
+    const client = new Client(clientInfo);
+    await client.connect(transport());
+    return client;
+  };
+  const client = await connected(host, attempt, async () => transport().finishAuth(await host.answer()));
+  return { call: (call) => client.callTool(call), close: () => client.close() };
+}
+
+async function connectEarlier(host: SigningInHost, url: URL): Promise<Connected> {
+  const transport = () => new EarlierTransport(url, { authProvider: host });
+  const attempt = async () => {
+    const client = new EarlierClient(clientInfo);
+    await client.connect(transport());
+    return client;
+  };
+  const finish = async () => transport().finishAuth((await host.answer()).get('code') ?? '');
+  const client = await connected(host, attempt, finish);
+  return { call: async (call) => await client.callTool(call), close: () => client.close() };
+}
+
+describe.each([
+  ['present', connectPresent, '127.0.0.1'],
+  ['earlier', connectEarlier, 'localhost'],
+] as const)('the official %s client', (which, connect, name) => {
+  it(`signs a person in at ${name}, has a call approved by a colleague, and stays signed in`, async () => {
+    const host = await new SigningInHost(browser, 'Bob Approver').start();
+    const url = new URL(stack.config.urls.mcp.replace('127.0.0.1', name));
+    const first = await connect(host, url);
+    expect(host.pages).toBe(1);
+    expect(decodeJwt(host.kept.tokens?.access_token ?? '')).toMatchObject({
+      sub: 'bob',
+      aud: stack.config.urls.mcp,
+      client_id: host.kept.client?.['client_id'],
+    });
+
+    const path = join(stack.files, `of-a-signed-in-${which}-client`);
+    const args = { path, content: path };
+    const { tool } = nextStepOf(await first.call({ name: 'files__write_file', arguments: args }));
+    const requested = await first.call({ name: tool, arguments: { tool: 'files__write_file', arguments: args } });
+    const end = await approvedEnd(stack, first.call, requested);
+    expect([end.isError ?? false, wordsOf(end)]).toEqual([false, expect.stringContaining('Successfully wrote')]);
+    expect(writes(path)).toBe(1);
+    await first.close();
+
+    // After a crash of the product, an expired token is refreshed, and the person is not asked.
+    await stack.kill('up');
+    await stack.startPart('up');
+    const refreshToken = host.kept.tokens?.refresh_token;
+    host.kept.tokens = { ...host.kept.tokens, access_token: 'expired' };
+    const second = await connect(host, url);
+    const look = { name: 'files__list_directory', arguments: { path: stack.files } };
+    expect(wordsOf(await second.call(look))).toContain(`of-a-signed-in-${which}-client`);
+    expect(host.pages).toBe(1);
+    expect(host.kept.tokens?.refresh_token).not.toBe(refreshToken);
+    await second.close();
+    await host.stop();
+  });
+});

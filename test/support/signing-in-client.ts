@@ -1,0 +1,85 @@
+/** The part of a stock MCP host that the official clients leave to it: what it keeps, its callback, and the browser. */
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Browser } from 'playwright-core';
+
+interface Kept {
+  client?: Record<string, unknown>;
+  tokens?: { access_token: string; refresh_token?: string | undefined };
+  verifier?: string;
+  discovery?: unknown;
+}
+
+/** A host that signs its person in through a browser, as the providers of both official clients expect it. */
+export class SigningInHost {
+  readonly kept: Kept = {};
+  /** How often the person was asked. */
+  pages = 0;
+  readonly #browser: Browser;
+  readonly #person: string;
+  #server!: Server;
+  #answer: Promise<URLSearchParams> | undefined;
+  #arrive: (answer: URLSearchParams) => void = () => undefined;
+
+  /** @param person Display name of the person who presses. */
+  constructor(browser: Browser, person: string) {
+    this.#browser = browser;
+    this.#person = person;
+  }
+
+  async start(): Promise<this> {
+    this.#server = createServer((request, response) => {
+      const { pathname, searchParams } = new URL(request.url ?? '/', 'http://host.example');
+      response.end('You can close this window.');
+      if (pathname === '/callback') this.#arrive(searchParams);
+    });
+    await new Promise<void>((resolve) => this.#server.listen(0, '127.0.0.1', resolve));
+    return this;
+  }
+
+  stop(): Promise<void> {
+    return new Promise((resolve) => this.#server.close(() => resolve()));
+  }
+
+  get redirectUrl(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/callback`;
+  }
+
+  get clientMetadata() {
+    return {
+      client_name: 'A stock host',
+      redirect_uris: [this.redirectUrl],
+      grant_types: ['authorization_code', 'refresh_token'],
+      response_types: ['code'],
+      token_endpoint_auth_method: 'none',
+    };
+  }
+
+  /** The answer of the issuer to the last sign-in. */
+  answer(): Promise<URLSearchParams> {
+    if (this.#answer === undefined) throw new Error('no sign-in has begun');
+    return this.#answer;
+  }
+
+  state = () => 'a-state';
+  clientInformation = () => this.kept.client as never;
+  saveClientInformation = (client: object) => void (this.kept.client = client as Record<string, unknown>);
+  tokens = () => this.kept.tokens as never;
+  saveTokens = (tokens: Kept['tokens'] & object) => void (this.kept.tokens = tokens);
+  saveDiscoveryState = (found: unknown) => void (this.kept.discovery = found);
+  discoveryState = () => this.kept.discovery as never;
+  saveCodeVerifier = (verifier: string) => void (this.kept.verifier = verifier);
+  codeVerifier = () => this.kept.verifier ?? '';
+
+  /** Opens the page and presses it, as the person does. */
+  redirectToAuthorization = async (address: URL): Promise<void> => {
+    this.pages += 1;
+    this.#answer = new Promise((resolve) => (this.#arrive = resolve));
+    const context = await this.#browser.newContext();
+    const page = await context.newPage();
+    await page.goto(address.href);
+    await page.getByRole('button', { name: `Allow as ${this.#person}` }).click();
+    await this.#answer;
+    await context.close();
+  };
+}
