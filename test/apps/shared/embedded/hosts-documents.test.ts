@@ -211,23 +211,37 @@ describe('the guard of fetches', () => {
   });
 });
 
-it('gives a document up that comes too slowly', async () => {
-  documents.answers.set(
-    '/slow',
-    (response) => void response.writeHead(200, { 'content-type': 'application/json' }).write('{'),
-  );
-  const clock = new ManualClock();
+describe('a fetch of the issuer', () => {
   const guard = createGuardedAgent(['127.0.0.0/8'], { advice: '', ca: DOCUMENT_CA });
+  afterAll(() => guard.agent.destroy());
   const kept = { keep: () => undefined, find: () => undefined };
-  const read = createIssuerFetch({ ownPages: new Set(), guard, documents: kept, clock, limits: PATIENT_LIMITS });
-  const answer = read(documents.idOf('/slow')).then(
-    () => 'answered',
-    (error: Error) => error.message,
-  );
-  await waitFor(() => documents.requests.includes('/slow'));
-  await clock.advance(PATIENT_LIMITS.hostDocumentMs);
-  expect(await answer).toBe('the document of the host could not be read');
-  await guard.agent.destroy();
+  const fetchWith = (clock = new ManualClock()) =>
+    createIssuerFetch({ ownPages: new Set(), guard, documents: kept, clock, limits: PATIENT_LIMITS });
+  const NOT_READ = 'the document of the host could not be read';
+
+  it('gives a document up that comes too slowly', async () => {
+    documents.answers.set(
+      '/slow',
+      (response) => void response.writeHead(200, { 'content-type': 'application/json' }).write('{'),
+    );
+    const clock = new ManualClock();
+    const answer = fetchWith(clock)(documents.idOf('/slow')).then(
+      () => 'answered',
+      (error: Error) => error.message,
+    );
+    await waitFor(() => documents.requests.includes('/slow'));
+    await clock.advance(PATIENT_LIMITS.hostDocumentMs);
+    expect(await answer).toBe(NOT_READ);
+  });
+
+  it('reads no more of a document than a document may have', async () => {
+    documents.answers.set('/bomb', bomb);
+    await expect(fetchWith()(documents.idOf('/bomb'))).rejects.toThrow(NOT_READ);
+  });
+
+  it('goes to no private address that is not allowed', async () => {
+    await expect(fetchWith()('https://10.0.0.1/x')).rejects.toThrow('10.0.0.1 is not a public address');
+  });
 });
 
 const about = (id: string) => ({

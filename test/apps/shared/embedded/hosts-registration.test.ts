@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { pino } from 'pino';
 import { openHostState } from '../../../../apps/shared/embedded/identity/host-state.ts';
+import { createAdapter } from '../../../../apps/shared/embedded/identity/memory-adapter.ts';
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,6 +9,8 @@ import { startHostIssuer } from '../../../support/hosts.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 
 const DAY_MS = 86_400_000;
+/** A valid file without hosts. */
+const NOTHING = '{"version":1,"clients":{},"grants":{},"refreshTokens":{},"documents":{}}';
 const AN_HOUR = 3_600;
 
 describe('a flood of registrations', () => {
@@ -165,9 +168,28 @@ describe('what is kept of hosts', () => {
     ]);
   });
 
+  it.each(['RefreshToken', 'AuthorizationCode'])('ends the sign-in when two requests use one %s', async (model) => {
+    const { state, clock } = open();
+    const adapter = createAdapter(state);
+    const exp = clock.now() / 1_000 + AN_HOUR;
+    state.grants.put('a-grant', { clientId: 'Host-a', exp });
+    const used = adapter(model);
+    await used.upsert('an-id', { clientId: 'Host-a', grantId: 'a-grant', iat: 1, exp }, AN_HOUR);
+    await used.consume('an-id');
+    await expect(used.consume('an-id')).rejects.toThrow('invalid_grant');
+    expect(state.grants.find('a-grant')).toBeUndefined();
+    // The first request may still be about to give its token out.
+    const late = adapter('RefreshToken').upsert(
+      'late',
+      { clientId: 'Host-a', grantId: 'a-grant', iat: 1, exp },
+      AN_HOUR,
+    );
+    await expect(late).rejects.toThrow('invalid_grant');
+  });
+
   it.each([
     ['is damaged', (file: string) => writeFileSync(file, '{"version":1', { mode: 0o600 })],
-    ['others can read', (file: string) => writeFileSync(file, '{}', { mode: 0o644 })],
+    ['others can read', (file: string) => writeFileSync(file, NOTHING, { mode: 0o644 })],
   ])('sets a file aside that %s, and goes on', (_what, spoil) => {
     const file = join(folder, `identity-${(files += 1)}.json`);
     spoil(file);
