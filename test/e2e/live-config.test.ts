@@ -34,7 +34,7 @@ interface Variant {
   readonly rules?: readonly object[];
 }
 const A: Variant = { prefix: 'fa', effect: 'read', scopes: [] };
-const B: Variant = { prefix: 'fb', effect: 'write', scopes: ['of-nobody'] };
+const B: Variant = { prefix: 'fb', effect: 'write', scopes: ['of-other-callers'] };
 const other = (effect: string) => (effect === 'read' ? 'write' : 'read');
 const ASK = { approve: { server: 'files', tool: 'write_file' }, by: { roles: 'approver' }, name: 'ask' };
 

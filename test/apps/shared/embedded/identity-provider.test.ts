@@ -194,7 +194,7 @@ describe('changed people and tools', () => {
   beforeAll(async () => {
     await provider.stop();
     live = new ChangingConfig(config);
-    provider = await startIdentityProvider(live.config, secrets, log, { live: live });
+    provider = await startIdentityProvider(live.config, secrets, log, { live });
     // The connection to the provider of before may break first.
     await patiently(() => tokenFor('bob'));
   });
