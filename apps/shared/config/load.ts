@@ -77,7 +77,10 @@ function findFile({ environment, configFile, cwd }: ConfigSource): string {
   return existsSync(here) ? here : packagePath(FILE_NAME);
 }
 
-function readYaml(file: string, text = readFileSync(file, 'utf8')): { readonly content: unknown; readonly lineOf: LineOf } {
+function readYaml(
+  file: string,
+  text = readFileSync(file, 'utf8'),
+): { readonly content: unknown; readonly lineOf: LineOf } {
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
   const lineOf: LineOf = (path) => {

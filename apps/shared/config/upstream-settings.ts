@@ -94,7 +94,9 @@ const header = z.union([
   z.string(),
   z.strictObject({
     file: text.describe('File that holds the value. Countersign reads it each time it uses the value.'),
-    scheme: text.optional().describe('Word before the content of the file, for example `Bearer` for a file that holds a token.'),
+    scheme: text
+      .optional()
+      .describe('Word before the content of the file, for example `Bearer` for a file that holds a token.'),
   }),
 ]);
 const httpUpstream = z.strictObject({

@@ -164,16 +164,16 @@ describe('countersign connect', () => {
   });
 
   it.each([
-    ['cursor', '.cursor/mcp.json', '{ "mcpServers": { "a": "se-cret" '],
-    ['codex', '.codex/config.toml', 'token = "se-cret'],
-    ['goose', '.config/goose/config.yaml', 'a: [se-cret'],
+    ['cursor', '.cursor/mcp.json', '{ "mcpServers": { "a": "hidden-word" '],
+    ['codex', '.codex/config.toml', 'token = "hidden-word'],
+    ['goose', '.config/goose/config.yaml', 'a: [hidden-word'],
   ])('leaves a broken file of %s alone, and quotes nothing of it', async (name, path, text) => {
     const own = desk();
     write(at(own, path), text);
     const { code, err } = await own.run(['connect', name, '--yes'], { env: { HOME: own.folder } });
     expect(code).toBe(1);
     expect(err).toContain('use --print');
-    expect(err).not.toContain('se-cret');
+    expect(err).not.toContain('hidden-word');
     expect(readFileSync(at(own, path), 'utf8')).toBe(text);
   });
 
