@@ -86,7 +86,7 @@ const problemSchema = z.looseObject({ title: z.string().optional(), detail: z.st
 
 async function send(url: URL, init: RequestInit): Promise<unknown> {
   const response = await fetch(url, { ...init, redirect: 'manual' }).catch((cause: unknown) => {
-    throw new CliError(`nothing answers at ${url.origin}; start everything with \`npm start\``, { cause });
+    throw new CliError(`nothing answers at ${url.origin}; start everything with \`npx countersign up\``, { cause });
   });
   const body = jsonIn(await response.text());
   if (response.ok) return body;

@@ -151,7 +151,7 @@ export function readConfig(io: Io, command: Command): LoadedConfig {
 export async function requireStack(config: Config): Promise<Stack> {
   const stack = await findStack(config);
   if (stack) return stack;
-  throw new CliError(`nothing is running on the state folder ${config.stateDir}; start it with \`npm start\``);
+  throw new CliError(`nothing is running on the state folder ${config.stateDir}; start it with \`npx countersign up\``);
 }
 
 /** The database, for the owner of its tables: `named`, else `DATABASE_URL`, else the running embedded one. */

@@ -78,6 +78,6 @@ export function given(value: string | undefined, variable: string): string {
   if (value !== undefined) return value;
   throw new CountersignError(
     'ERR_CONFIG_INVALID',
-    `${variable} is not set. A separately started part needs it; \`npm start\` provides it by itself`,
+    `${variable} is not set. A separately started part needs it; \`npx countersign up\` provides it by itself`,
   );
 }

@@ -25,10 +25,6 @@ function write(file: string, text: string): void {
 /** Where each host has its file on Linux, and the entry that it needs. */
 const EXPECTED = {
   'claude-code': ['.claude.json', { mcpServers: { countersign: { type: 'http', url: URL } } }],
-  'claude-desktop': [
-    '.config/Claude/claude_desktop_config.json',
-    { mcpServers: { countersign: { command: 'npx', args: ['-y', 'countersign', 'stdio'] } } },
-  ],
   vscode: ['.config/Code/User/mcp.json', { servers: { countersign: { type: 'http', url: URL } } }],
   cursor: ['.cursor/mcp.json', { mcpServers: { countersign: { url: URL } } }],
   codex: ['.codex/config.toml', { mcp_servers: { countersign: { url: URL } } }],
@@ -144,15 +140,6 @@ describe('countersign connect', () => {
     expect(parseJson(text)).toMatchObject({ mcp: { a: {}, countersign: { type: 'remote', url: URL, enabled: true } } });
   });
 
-  it('gives programs the configuration, since a host starts them elsewhere', async () => {
-    const own = desk();
-    const { out } = await own.run(['connect', 'claude-desktop', '--print', '--json'], { env: { HOME: own.folder } });
-    expect(JSON.parse(out).entry.env).toEqual({
-      COUNTERSIGN_CONFIG: at(own, 'countersign.yaml'),
-      COUNTERSIGN_STATE: own.stateDir,
-    });
-  });
-
   it.each([
     [['connect', 'emacs'], 2, 'there is no host called emacs; known are claude-code'],
     [['connect', 'zed', '--url', 'x'], 2, '--url takes an address'],
@@ -164,16 +151,16 @@ describe('countersign connect', () => {
   });
 
   it.each([
-    ['cursor', '.cursor/mcp.json', '{ "mcpServers": { "a": "se-cret" '],
-    ['codex', '.codex/config.toml', 'token = "se-cret'],
-    ['goose', '.config/goose/config.yaml', 'a: [se-cret'],
+    ['cursor', '.cursor/mcp.json', '{ "mcpServers": { "a": "hidden-word" '],
+    ['codex', '.codex/config.toml', 'token = "hidden-word'],
+    ['goose', '.config/goose/config.yaml', 'a: [hidden-word'],
   ])('leaves a broken file of %s alone, and quotes nothing of it', async (name, path, text) => {
     const own = desk();
     write(at(own, path), text);
     const { code, err } = await own.run(['connect', name, '--yes'], { env: { HOME: own.folder } });
     expect(code).toBe(1);
     expect(err).toContain('use --print');
-    expect(err).not.toContain('se-cret');
+    expect(err).not.toContain('hidden-word');
     expect(readFileSync(at(own, path), 'utf8')).toBe(text);
   });
 
@@ -194,8 +181,7 @@ describe('the files of hosts', () => {
   const file = (name: string, of: Places) => HOSTS.find((host) => host.name === name)?.files(of)[0];
 
   it.each([
-    ['claude-desktop', places('darwin'), '/h/Library/Application Support/Claude/claude_desktop_config.json'],
-    ['claude-desktop', places('win32', { APPDATA: '/r' }), '/r/Claude/claude_desktop_config.json'],
+    ['vscode', places('win32', { APPDATA: '/r' }), '/r/Code/User/mcp.json'],
     ['vscode', places('darwin'), '/h/Library/Application Support/Code/User/mcp.json'],
     ['goose', places('darwin'), '/h/.config/goose/config.yaml'],
     ['goose', places('win32', { APPDATA: '/r' }), '/r/Block/goose/config/config.yaml'],

@@ -52,6 +52,6 @@ async function problemOf(
       'url' in server
         ? 'check the address and the credential (--token-env, --token-file, --header)'
         : 'start the program by hand, and check its arguments and --env';
-    return `${visible(name)} cannot be used: ${visible(reason(error))}; ${next}`;
+    return `${visible(name)} cannot be used: ${visible(reason(error).replace(/[.]$/, ''))}; ${next}`;
   }
 }

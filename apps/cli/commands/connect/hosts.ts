@@ -73,20 +73,6 @@ export const HOSTS: readonly Host[] = [
     check: 'Start `claude`, enter /mcp, choose countersign and sign in.',
   },
   {
-    name: 'claude-desktop',
-    label: 'Claude Desktop',
-    format: 'json',
-    files: (places) => [join(applicationHome(places), 'Claude', 'claude_desktop_config.json')],
-    path: at('mcpServers'),
-    // Its file takes programs only. Its connectors cannot reach this machine.
-    entry: ({ variables }) => ({
-      command: 'npx',
-      args: ['-y', 'countersign', 'stdio'],
-      ...(Object.keys(variables).length > 0 && { env: variables }),
-    }),
-    check: 'Quit Claude Desktop, start it again, and look for countersign among the tools of a new chat.',
-  },
-  {
     name: 'vscode',
     label: 'VS Code',
     format: 'json',

@@ -70,7 +70,7 @@ function checkListed(
 ): Finding[] {
   if ([...tools, ...refused].some((tool) => tool.upstream === upstream)) return [];
   const message = awaitsFirstStart(config, upstream)
-    ? `its folder ${exampleFiles(config)} does not exist yet; the first \`npm start\` makes it: run that first, or make the folder`
+    ? `its folder ${exampleFiles(config)} does not exist yet; the first \`npx countersign up\` makes it: run that first, or make the folder`
     : 'it cannot be reached, or lists no tools; run `countersign doctor` for the reason, then run this again';
   return [finding('error', 'no-tools', upstream, message)];
 }
