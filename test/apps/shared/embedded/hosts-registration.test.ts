@@ -170,7 +170,7 @@ describe('what is kept of hosts', () => {
 
   it.each(['RefreshToken', 'AuthorizationCode'])('ends the sign-in when two requests use one %s', async (model) => {
     const { state, clock } = open();
-    const adapter = createAdapter(state);
+    const adapter = createAdapter(state, () => undefined);
     const exp = clock.now() / 1_000 + AN_HOUR;
     state.grants.put('a-grant', { clientId: 'Host-a', exp });
     const used = adapter(model);
