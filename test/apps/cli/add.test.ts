@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { parse } from 'yaml';
@@ -6,7 +6,7 @@ import { createDescriptionStore } from '../../../activities/stores/accepted-desc
 import { packagePath } from '../../../apps/shared/config/files.ts';
 import { startChangingUpstream } from '../../support/changing-upstream.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
-import { Desk } from './run.ts';
+import { Desk, emptyDesk } from './run.ts';
 
 const server = (name: string) =>
   packagePath('node_modules', '@modelcontextprotocol', `server-${name}`, 'dist', 'index.js');
@@ -14,11 +14,6 @@ const FILES = [process.execPath, server('filesystem'), '/tmp'];
 const EVERYTHING = [process.execPath, server('everything')];
 const SECRET = `ghp_${'x9'.repeat(18)}`;
 
-function emptyDesk(): Desk {
-  const desk = new Desk('');
-  rmSync(join(desk.folder, 'countersign.yaml'));
-  return desk;
-}
 const textOf = (desk: Desk) => readFileSync(join(desk.folder, 'countersign.yaml'), 'utf8');
 
 describe('countersign add, with a command', () => {

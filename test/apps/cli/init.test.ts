@@ -1,15 +1,9 @@
-import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { parse } from 'yaml';
-import { Desk } from './run.ts';
+import { Desk, emptyDesk } from './run.ts';
 
-/** A desk whose folder is empty. */
-function emptyDesk(): Desk {
-  const desk = new Desk('');
-  rmSync(join(desk.folder, 'countersign.yaml'));
-  return desk;
-}
 const written = (desk: Desk) => readFileSync(join(desk.folder, 'countersign.yaml'), 'utf8');
 
 describe('countersign init', () => {

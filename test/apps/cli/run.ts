@@ -1,4 +1,4 @@
-import { mkdtempSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
 import { readEnvironment } from '../../../apps/shared/config/env.ts';
@@ -36,4 +36,11 @@ export class Desk {
     });
     return { code, out: out.join('\n'), err: err.join('\n'), questions };
   }
+}
+
+/** A desk whose folder is empty. */
+export function emptyDesk(): Desk {
+  const desk = new Desk('');
+  rmSync(join(desk.folder, 'countersign.yaml'));
+  return desk;
 }

@@ -19,15 +19,17 @@ beforeAll(async () => {
 afterAll(() => documents.stop());
 
 type Issuer = Awaited<ReturnType<typeof startHostIssuer>>;
+/** An issuer that may read documents from this machine. */
+const startReadingIssuer = () => {
+  const hosts = { documentNetworks: ['127.0.0.0/8'] };
+  return startHostIssuer({ settings: { identity: { hosts } }, testing: { ca: DOCUMENT_CA } });
+};
 const openFor = async (issuer: Issuer, id: string) =>
   issuer.open((await issuer.asks({ id, redirectUri: REDIRECT })).address);
 
 describe('a host with a document', () => {
   let issuer: Issuer;
-  beforeAll(async () => {
-    const hosts = { documentNetworks: ['127.0.0.0/8'] };
-    issuer = await startHostIssuer({ settings: { identity: { hosts } }, testing: { ca: DOCUMENT_CA } });
-  });
+  beforeAll(async () => void (issuer = await startReadingIssuer()));
   // The number of fetches per minute is bounded.
   beforeEach(() => issuer.restart());
   afterAll(() => issuer.stop());
@@ -140,10 +142,7 @@ describe('a host with a document', () => {
 
 describe('the number of fetches', () => {
   let issuer: Issuer;
-  beforeAll(async () => {
-    const hosts = { documentNetworks: ['127.0.0.0/8'] };
-    issuer = await startHostIssuer({ settings: { identity: { hosts } }, testing: { ca: DOCUMENT_CA } });
-  });
+  beforeAll(async () => void (issuer = await startReadingIssuer()));
   afterAll(() => issuer.stop());
 
   it('is bounded by the minute over all', async () => {
