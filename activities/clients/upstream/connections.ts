@@ -1,7 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
+import { namePrefixOf } from '../../../workflows/domain/tools/wire-names.ts';
 import type { Hearing, Changed } from './notices.ts';
 import { UpstreamConnection } from './connection.ts';
-import { namePrefixOf, type PrefixedUpstream } from './offered-tools.ts';
+import type { PrefixedUpstream } from './offered-tools.ts';
 import type { UpstreamServer } from './transport.ts';
 
 type ConfiguredUpstream = UpstreamServer & {

@@ -64,9 +64,6 @@ function describe(
   }
 }
 
-/** Between the prefix of an upstream and its own name for a thing. No prefix has it. */
-const SEPARATOR = '__';
-
 export interface PrefixedUpstream {
   readonly connection: UpstreamConnection;
   /** Prefix of the public names of its tools and prompts, separator included. Empty: they are the upstream's own. */
@@ -78,6 +75,3 @@ export const candidatesFor = (
   name: string,
   upstreams: ReadonlyMap<string, PrefixedUpstream>,
 ): [string, PrefixedUpstream][] => [...upstreams].filter(([, { namePrefix }]) => name.startsWith(namePrefix));
-
-/** The beginning of public names with this prefix. */
-export const namePrefixOf = (prefix: string) => (prefix === '' ? '' : `${prefix}${SEPARATOR}`);

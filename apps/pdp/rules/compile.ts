@@ -1,3 +1,4 @@
+import { namePrefixOf } from '../../../workflows/domain/tools/wire-names.ts';
 import { type CallerMatch, type Condition, type Match, type Rule, templateOf } from '../../shared/rules/rules.ts';
 import { decimalOf } from '../../shared/rules/values.ts';
 import { and, anyLike, isOneOf, likePattern, not, or, quoted } from './cedar-text.ts';
@@ -75,13 +76,9 @@ function matched(match: Match, compiling: Compiling): string[] {
 const tested = (isKnown: string, test: string, isCautious: boolean): string =>
   isCautious ? or([not(isKnown), and([isKnown, test])]) : and([isKnown, test]);
 
-/** How the prefix of a server's tools is joined to their names. */
-const JOINT = '__';
-
 /** The gateway says of which server a tool is. Of another enforcement point's tool, only the prefix tells. */
 function isOfServer(server: string, tool: readonly string[] | undefined, { prefixes, isCautious }: Compiling): string {
-  const prefix = prefixes[server] ?? server;
-  const before = prefix === '' ? '' : `${prefix}${JOINT}`;
+  const before = namePrefixOf(prefixes[server] ?? server);
   const isFrom = tested(
     'context.call has server',
     `context.call.server == ${quoted(server)}`,

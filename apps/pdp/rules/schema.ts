@@ -2,8 +2,8 @@ import { schemaToJson, schemaToText, type SchemaJson } from '@cedar-policy/cedar
 import type { Rule } from '../../shared/rules/rules.ts';
 import { cedarProblems, InvalidPolicies } from '../engine/cedar/problems.ts';
 import { HOST_MEMBERS } from '../engine/cedar/facts.ts';
+import { SCHEMA_FILE } from '../engine/cedar/schema.ts';
 
-const FILE = 'schema.cedarschema';
 /** The actions that rules are about. */
 const ACTIONS = ['tools/call', 'prompts/get', 'resources/read', 'completion/complete'] as const;
 
@@ -28,7 +28,7 @@ const VALUE = {
  */
 export function schemaForRules(text: string, rules: readonly Rule[], isAlone: boolean): string {
   const read = schemaToJson(text);
-  if (read.type === 'failure') throw new InvalidPolicies(cedarProblems(read.errors, { file: FILE, text }));
+  if (read.type === 'failure') throw new InvalidPolicies(cedarProblems(read.errors, { file: SCHEMA_FILE, text }));
   const { '': root, ...namespaces } = read.json;
   if (root === undefined) return text;
   const paths = rules.flatMap(({ match }) => (match.where ?? []).map(({ path }) => path.join('.')));
@@ -51,7 +51,8 @@ export function schemaForRules(text: string, rules: readonly Rule[], isAlone: bo
     ]),
   );
   const written = schemaToText({ ...namespaces, '': { ...root, actions } });
-  if (written.type === 'failure') throw new InvalidPolicies(cedarProblems(written.errors, { file: FILE, text: '' }));
+  if (written.type === 'failure')
+    throw new InvalidPolicies(cedarProblems(written.errors, { file: SCHEMA_FILE, text: '' }));
   return written.text;
 }
 
@@ -61,7 +62,7 @@ function withMembers(name: string, action: Action, { added, isAlone }: { added: 
   const context: { type?: unknown; attributes?: object } = action.appliesTo?.context ?? { type: 'Record' };
   if (context.type !== 'Record') {
     const message = `the context of "${name}" is a named type, to which rules cannot add their members. Write it as a record.`;
-    throw new InvalidPolicies([{ file: FILE, message }]);
+    throw new InvalidPolicies([{ file: SCHEMA_FILE, message }]);
   }
   const { arguments: typed, ...others } = (context.attributes ?? {}) as Record<string, unknown>;
   const attributes = { ...others, ...(typed !== undefined && !isAlone && { arguments: typed }), ...added };

@@ -1,4 +1,5 @@
 import { formatPolicies, policySetTextToParts, policyToJson, policyToText } from '@cedar-policy/cedar-wasm/nodejs';
+import { ruleIndex } from '../../shared/rules/rules.ts';
 import { readPolicyTexts, type PolicyPlaces } from '../engine/cedar/policy-folder.ts';
 import { SCHEMA_FILE } from '../engine/cedar/schema.ts';
 
@@ -12,7 +13,7 @@ export async function writtenPolicies(
   places: PolicyPlaces,
 ): Promise<{ readonly file: string; readonly text: string }[]> {
   const { files } = await readPolicyTexts(places);
-  const isRule = ({ file }: { file: string }) => file.startsWith('rules[');
+  const isRule = ({ file }: { file: string }) => ruleIndex(file) !== undefined;
   const rules = files.policies.filter(isRule).map(({ text }) => formatted(text));
   return [
     ...files.policies.filter((one) => !isRule(one)),

@@ -1,6 +1,7 @@
 import { policyToJson, type PolicyJson } from '@cedar-policy/cedar-wasm/nodejs';
 import type { Resource } from '../../../workflows/domain/authzen/evaluation.ts';
 import { isObject } from '../../../workflows/domain/canonical-json.ts';
+import { ruleIndex } from '../../shared/rules/rules.ts';
 import { ANOTHER, couldApply, couldNotApply, type KnownOfRequest } from '../engine/cedar/conditions.ts';
 import { entityId, parseEntityId } from '../engine/cedar/entities.ts';
 import type { Evaluator } from '../engine/cedar/evaluator.ts';
@@ -11,9 +12,6 @@ import { loadCurrent } from '../engine/cedar/version.ts';
 /** The action and the type of resource of a call of a tool without a mapping of its own. */
 const CALL = 'tools/call';
 const TOOL = 'tool';
-
-/** The file of a compiled rule. */
-const RULE = /^rules\[/;
 
 export type ToolSurvey = Awaited<ReturnType<typeof surveyTools>>;
 
@@ -29,7 +27,9 @@ export async function surveyTools(places: PolicyPlaces, tools: readonly string[]
   const forgotten = tools.filter((tool) => !couldBe(tool));
   const idle = evaluator
     .policiesFor({ name: CALL })
-    .filter(({ file, effect, template }) => RULE.test(file) && (effect === 'forbid' || template === undefined))
+    .filter(
+      ({ file, effect, template }) => ruleIndex(file) !== undefined && (effect === 'forbid' || template === undefined),
+    )
     .filter((policy) => !tools.some((tool) => isFor(policy, { type: TOOL, id: tool })));
   evaluator.release();
   return {

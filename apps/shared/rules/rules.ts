@@ -68,6 +68,15 @@ export function templateOf({ name, by }: Pick<Rule, 'name' | 'by'>): string {
   return typeof by === 'string' ? by : name;
 }
 
+/** The name under which a rule stands among the files of policies: its path in the configuration. */
+export const ruleFile = (index: number): string => `rules[${index}]`;
+
+/** The index of the rule that stands under this name. Undefined for a file of a policy folder. */
+export function ruleIndex(file: string): number | undefined {
+  const [, index] = /^rules\[(\d+)\]$/.exec(file) ?? [];
+  return index === undefined ? undefined : Number(index);
+}
+
 /** The templates that the rules define themselves. */
 export function templatesOf(rules: readonly Rule[]): Record<string, TemplateSettings> {
   return Object.fromEntries(rules.flatMap(({ name, by }) => (typeof by === 'object' ? [[name, by] as const] : [])));

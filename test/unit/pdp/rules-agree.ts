@@ -6,7 +6,7 @@ import { answerByPolicy } from '../../../apps/pdp/offer/requestable.ts';
 import { compileRule } from '../../../apps/pdp/rules/compile.ts';
 import { schemaForRules } from '../../../apps/pdp/rules/schema.ts';
 import { ruleSettings } from '../../../apps/shared/config/rule-settings.ts';
-import { TEMPLATE_JOINT } from '../../../apps/shared/rules/rules.ts';
+import { ruleFile, TEMPLATE_JOINT } from '../../../apps/shared/rules/rules.ts';
 import { decide, requests, ruleSets, type Verdict, WORLD, type WrittenRule } from './rules-model.ts';
 
 const GROUPS = [...new Set(Object.values(WORLD.groups).flat())];
@@ -30,7 +30,7 @@ action "tools/call" appliesTo { principal: Subject, resource: Resource, context:
 function filesOf(written: readonly WrittenRule[]): EvaluatorFiles {
   const rules = z.array(ruleSettings).parse(written);
   return {
-    policies: rules.map((rule, index) => ({ file: `rules[${index}]`, text: compileRule(rule, WORLD.prefixes) })),
+    policies: rules.map((rule, index) => ({ file: ruleFile(index), text: compileRule(rule, WORLD.prefixes) })),
     schema: schemaForRules(SCHEMA, rules, true),
     entities: ENTITIES,
   };

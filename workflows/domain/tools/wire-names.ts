@@ -32,3 +32,9 @@ export const HEADER_MISMATCH = -32_020;
 
 /** In a tool's input schema: the mapping from a call to evaluation requests. @see COAZ, declaring a mapping */
 export const MAPPING_KEYWORD = 'x-authzen-mapping';
+
+/** Between the prefix of an upstream and its own name for a thing. No prefix has it. */
+const SEPARATOR = '__';
+
+/** The beginning of public names with this prefix. Empty for no prefix: the names are the upstream's own. */
+export const namePrefixOf = (prefix: string): string => (prefix === '' ? '' : `${prefix}${SEPARATOR}`);

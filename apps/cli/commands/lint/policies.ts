@@ -1,3 +1,4 @@
+import { namePrefixOf } from '../../../../workflows/domain/tools/wire-names.ts';
 import type { UpstreamTool } from '../../../../workflows/domain/upstream-ports.ts';
 import type { PolicyPlaces, PolicyProblem, ToolSurvey } from '../../../pdp/main.ts';
 import type { Config } from '../../../shared/config/config.ts';
@@ -65,7 +66,7 @@ function unoffered({ mcpServers }: Settings, { named }: ToolSurvey, { tools, ref
 /** The upstream whose prefix the name has. An upstream without a prefix can have any name. */
 export function upstreamOf(tool: string, mcpServers: Settings['mcpServers']): string | undefined {
   const prefixes = Object.entries(mcpServers).map(([upstream, { prefix = upstream }]) => ({ upstream, prefix }));
-  const own = prefixes.find(({ prefix }) => prefix !== '' && tool.startsWith(`${prefix}__`));
+  const own = prefixes.find(({ prefix }) => prefix !== '' && tool.startsWith(namePrefixOf(prefix)));
   return (own ?? prefixes.find(({ prefix }) => prefix === ''))?.upstream;
 }
 

@@ -2,6 +2,7 @@ import { join, relative, resolve } from 'node:path';
 import type { Command } from 'commander';
 import type { PolicyPlaces, PolicyProblem } from '../../../pdp/main.ts';
 import { loadConfig, type LoadedConfig } from '../../../shared/config/load.ts';
+import { ruleIndex } from '../../../shared/rules/rules.ts';
 import { type Io, readConfig } from '../../context.ts';
 import { configuredPlaces } from '../lint/policies.ts';
 
@@ -32,7 +33,7 @@ export type Located = Pick<PolicyPlaces, 'folder'> & Pick<LoadedConfig, 'file' |
 /** Makes the file relative to the folder of the caller, so that terminals and editors find it. A rule is a line of the configuration. */
 export function located<P extends Pick<PolicyProblem, 'file' | 'line'>>(io: Io, places: Located, at: P): P {
   const fromHere = (file: string) => relative(io.cwd, file) || join('.', at.file);
-  const [, index] = /^rules\[(\d+)\]$/.exec(at.file) ?? [];
+  const index = ruleIndex(at.file);
   if (index === undefined) return { ...at, file: fromHere(resolve(places.folder, at.file)) };
-  return { ...at, file: fromHere(places.file), line: places.lineOf(['rules', Number(index)]), column: undefined };
+  return { ...at, file: fromHere(places.file), line: places.lineOf(['rules', index]), column: undefined };
 }

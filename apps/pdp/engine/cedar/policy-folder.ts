@@ -4,7 +4,7 @@ import { CountersignError } from '../../../../workflows/domain/errors.ts';
 import type { CatalogSettings } from '../../../shared/config/approval-settings.ts';
 import { sha256 } from '../../../shared/crypto.ts';
 import type { DirectorySettings } from '../../../shared/directory/directory.ts';
-import type { Rule } from '../../../shared/rules/rules.ts';
+import { type Rule, ruleFile } from '../../../shared/rules/rules.ts';
 import { stateOfFile } from '../../../shared/watched-files.ts';
 import { compileRule, type Prefixes } from '../../rules/compile.ts';
 import { schemaForRules } from '../../rules/schema.ts';
@@ -66,9 +66,8 @@ const FILES_FOR_RULES = ['protocol.cedar', 'subjects.cedar'];
 
 function withRules(files: PolicyFiles, rules: RulePlaces | undefined): PolicyFiles {
   if (rules === undefined) return files;
-  // Each rule is a file whose name is the path of the rule in the configuration.
   const compiled = rules.all.map((rule, index) => ({
-    file: `rules[${index}]`,
+    file: ruleFile(index),
     text: compileRule(rule, rules.prefixes),
   }));
   return {
