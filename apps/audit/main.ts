@@ -54,7 +54,14 @@ export async function startAudit(
   try {
     const server = await listen(app, openTo(config, { port: config.audit.port, urls: [url] }, own));
     log.info({ url }, 'the audit application is listening');
-    return { name: 'audit', stop: () => server.close().finally(release) };
+    const stop = async () => {
+      try {
+        await server.close();
+      } finally {
+        await release();
+      }
+    };
+    return { name: 'audit', stop };
   } catch (error) {
     await release();
     throw error;

@@ -110,7 +110,14 @@ export async function startPdp(
       parts.decisionLog?.reopen();
       await parts.engine.reload();
     };
-    return { name: 'pdp', reload, stop: () => server.close().finally(() => parts.close()) };
+    const stop = async () => {
+      try {
+        await server.close();
+      } finally {
+        await parts.close();
+      }
+    };
+    return { name: 'pdp', reload, stop };
   } catch (error) {
     await parts.close();
     throw error;

@@ -70,7 +70,11 @@ async function run(onScore: (score: Score) => void): Promise<void> {
   say('starting Postgres …');
   await withOwnServers(async () => {
     const database = await createTestDatabase();
-    await runOwn(groups, database.url, onScore).finally(() => database.drop());
+    try {
+      await runOwn(groups, database.url, onScore);
+    } finally {
+      await database.drop();
+    }
   });
 }
 

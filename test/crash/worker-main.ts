@@ -22,5 +22,12 @@ await runDeployable('worker', WORKER_SECRETS, systemClock, async ({ config, secr
   const real = connectWorker(config, secrets, { ...deps, temporalAddress, upstreams });
   const worker = await startWorkerOn(config, breakableWorker(real, through, { Failure, folder }));
   process.stdout.write('ready\n');
-  return { name: 'worker', stop: () => worker.stop().finally(() => upstreams.close()) };
+  const stop = async () => {
+    try {
+      await worker.stop();
+    } finally {
+      await upstreams.close();
+    }
+  };
+  return { name: 'worker', stop };
 });

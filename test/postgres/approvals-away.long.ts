@@ -44,18 +44,22 @@ describe('the access request service over a database that fails now and then', (
       },
       { fromMs: 10, toMs: 40 },
     );
-    await inParallel(count, 8, async () => {
-      const body = await service.submission();
-      const key = { 'idempotency-key': randomUUID() };
-      const { status, body: answer } = await answered(() => service.submit(body, key));
-      expect([200, 202]).toContain(status);
-      const { id } = answer.task;
-      const request = { id, generation: 1, callDigest: body.context.call_digest };
-      const decision = decisionBody(request, { verdict: 'approve' });
-      const message = { id: `msg_${randomUUID()}`, secret: service.secrets.decisionWebhookSecret };
-      await answered(() => postSigned(`${service.url}/webhooks/decisions`, decision, message));
-      expect((await answered(() => service.status(id))).body.task.status).toBe('approved');
-    }).finally(endings.stop);
+    try {
+      await inParallel(count, 8, async () => {
+        const body = await service.submission();
+        const key = { 'idempotency-key': randomUUID() };
+        const { status, body: answer } = await answered(() => service.submit(body, key));
+        expect([200, 202]).toContain(status);
+        const { id } = answer.task;
+        const request = { id, generation: 1, callDigest: body.context.call_digest };
+        const decision = decisionBody(request, { verdict: 'approve' });
+        const message = { id: `msg_${randomUUID()}`, secret: service.secrets.decisionWebhookSecret };
+        await answered(() => postSigned(`${service.url}/webhooks/decisions`, decision, message));
+        expect((await answered(() => service.status(id))).body.task.status).toBe('approved');
+      });
+    } finally {
+      await endings.stop();
+    }
     expect(ended).toBeGreaterThan(5);
     await eachWasOpenedAndApprovedOnce(count);
   }, 600_000);

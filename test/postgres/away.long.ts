@@ -31,11 +31,15 @@ afterEach(() => pool.end());
 async function everyCallRunsOnce(count: number, calm: () => Promise<unknown>, over: Pool = pool): Promise<void> {
   const world = lives(over);
   const held: Held[] = [];
-  await inParallel(count, AT_ONCE, async () => {
-    const call = await world.open();
-    held.push(call);
-    await world.drive(call);
-  }).finally(calm);
+  try {
+    await inParallel(count, AT_ONCE, async () => {
+      const call = await world.open();
+      held.push(call);
+      await world.drive(call);
+    });
+  } finally {
+    await calm();
+  }
   for (const { path } of held) expect(world.ledger.get(path)).toBe(1);
   const checks = createPool(url, { ...ordinaryTime, applicationName: 'checks' });
   try {

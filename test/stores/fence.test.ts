@@ -58,7 +58,8 @@ describe('a database with rows written by other processes', () => {
       await client.connect();
       const text = `SELECT gateway.fence_state() AS state,
         max(stamped_by::text::bigint) - min(stamped_by::text::bigint) > 1 AS apart FROM gateway.fence`;
-      const { rows } = await client.query(text).finally(() => client.end());
+      const { rows } = await client.query(text);
+      await client.end();
       expect(rows).toEqual([{ state: 'whole', apart: true }]);
     } finally {
       await empty.drop();

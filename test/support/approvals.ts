@@ -41,7 +41,7 @@ export interface Answer {
   readonly status: number;
   readonly headers: Headers;
   // Answers are asserted member by member.
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any
+  // oxlint-disable-next-line typescript/no-explicit-any
   readonly body: any;
 }
 

@@ -16,7 +16,7 @@ export const MODEL_BUILDERS: readonly (readonly [name: string, build: (schema: S
 
 function strictModel({ anyOf, properties, type, default: fallback = null }: Schema): Model {
   if (Array.isArray(anyOf)) return oneOf((anyOf as Schema[]).map(strictModel), fallback as Json);
-  return (given = fallback as Json) => {
+  return (given: Json = fallback as Json) => {
     if (given === null) return null;
     if (type !== typeOf(given)) throw new TypeError(`expected ${String(type)}, got ${typeOf(given)}`);
     if (properties === undefined) return given;

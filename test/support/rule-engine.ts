@@ -9,7 +9,7 @@ export interface Question {
   readonly headers: IncomingHttpHeaders;
   readonly body: string;
   // Members are asserted one by one.
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any
+  // oxlint-disable-next-line typescript/no-explicit-any
   readonly data: any;
 }
 /** The engine's reaction to a question; an object is a JSON answer. */

@@ -3,7 +3,7 @@ import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import type { AccessRequestClient } from './clients.ts';
 import { ApiProblem } from './problem.ts';
 
-// eslint-disable-next-line no-control-regex -- it is what is looked for
+// oxlint-disable-next-line no-control-regex -- it is what is looked for
 const CONTROL = /[\u0000-\u001f\u007f-\u009f]/;
 
 const name = z

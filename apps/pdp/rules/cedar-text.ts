@@ -12,7 +12,7 @@ export const likePattern = (pattern: string): string =>
 
 /** Cedar knows fewer escapes than JSON does. */
 const escaped = (text: string): string =>
-  // eslint-disable-next-line no-control-regex
+  // oxlint-disable-next-line no-control-regex
   text.replace(/["\\\u0000-\u001f\u007f-\u009f]/g, (character) =>
     character === '"' || character === '\\' ? `\\${character}` : `\\u{${character.charCodeAt(0).toString(16)}}`,
   );

@@ -91,7 +91,7 @@ function refuseRepeatedNames({ identity, approvals, audit }: Config): void {
  * window. The warning would confuse new users, and tests cover our use on our version.
  */
 async function loadProvider() {
-  /* eslint-disable no-console */
+  /* oxlint-disable no-console */
   const { warn } = console;
   console.warn = () => undefined;
   try {

@@ -49,7 +49,7 @@ export async function listen(
     });
   });
   const serve = urls === undefined ? app : forHosts(hostsOf(host, urls), app);
-  server.on('request', (request, response) => admit(request, response, () => void serve(request, response)));
+  server.on('request', (request, response) => admit(request, response, () => serve(request, response)));
   await once(server.listen(port, host), 'listening');
   /**
    * Accepts no new requests, lets those in flight finish, and ends every connection as soon as it is idle. Connections that are open

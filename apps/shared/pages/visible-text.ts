@@ -47,7 +47,7 @@ export const LONG_RUN = 12;
 const ORDINARY_ESCAPE = /^\\["\\nt]$/;
 const ASIAN = new RegExp(String.raw`${CJK}+(?:[\u3001-\u303f\uff01-\uff0f\uff1a-\uff20]+${CJK}*)*`, 'gu');
 const WORD = new RegExp(String.raw`[[\p{L}\p{M}\p{N}_]--${CJK}]+`, 'gv');
-const BEYOND_ASCII = /[^\x00-\x7f]/gu; // eslint-disable-line no-control-regex -- all that is not ASCII
+const BEYOND_ASCII = /[^\x00-\x7f]/gu; // oxlint-disable-line no-control-regex -- all that is not ASCII
 const NOTHING_TO_SEE = {
   plain: /^(?! )(?:[\x21-\x7e]| (?! |$))*$/,
   json: /^"?(?! )(?:[\x21\x23-\x5b\x5d-\x7e]| (?! |"?$))*"?$/,

@@ -40,7 +40,11 @@ export async function runWorker(options: WorkerOptions): Promise<Running> {
     name: 'temporal worker',
     async stop() {
       if (worker.getState() === 'RUNNING') worker.shutdown();
-      await ran.finally(() => connection.close());
+      try {
+        await ran;
+      } finally {
+        await connection.close();
+      }
     },
   };
 }

@@ -77,7 +77,7 @@ function registrationsIn(content: HostContent, part: Part & Pick<HostStateSettin
     return ids.sort((a, b) => (content.clients[a]?.registeredAt ?? 0) - (content.clients[b]?.registeredAt ?? 0));
   };
   return {
-    find: (id: string) => content.clients[id]?.metadata as AdapterPayload | undefined,
+    find: (id: string) => content.clients[id]?.metadata,
     /** Milliseconds since 1970. */
     registeredAt: (id: string) => content.clients[id]?.registeredAt,
     /** Whether one more is possible: there is room, or a registration that gives way. */
