@@ -1,6 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { parse } from 'jsonc-parser';
 import { withMember } from '../../../apps/cli/commands/connect/json-text.ts';
 
 const ENTRY = { url: 'u' };
@@ -37,8 +36,7 @@ describe('a member of a JSON text', () => {
       fc.property(content, content, fc.constantFrom(undefined, 2, '\t'), (other, servers, space) => {
         const before = JSON.parse(JSON.stringify({ ...other, s: servers })) as Record<string, unknown>;
         const after = set(JSON.stringify(before, null, space), 's', 'c');
-        expect(parse(after)).toEqual({ ...before, s: { ...(before['s'] as object), c: ENTRY } });
-        expect(JSON.parse(after)).toEqual(parse(after));
+        expect(JSON.parse(after)).toEqual({ ...before, s: { ...(before['s'] as object), c: ENTRY } });
       }),
     );
   });
