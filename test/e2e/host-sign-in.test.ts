@@ -63,14 +63,19 @@ async function connectEarlier(host: SigningInHost, url: URL): Promise<Connected>
   return { call: async (call) => await client.callTool(call), close: () => client.close() };
 }
 
-describe.each([
+const CLIENTS = [
   ['present', connectPresent, '127.0.0.1'],
   ['earlier', connectEarlier, 'localhost'],
-] as const)('the official %s client', (which, connect, name) => {
-  it(`signs a person in at ${name}, has a call approved by a colleague, and stays signed in`, async () => {
+] as const;
+const hosts = new Map<string, SigningInHost>();
+const urlAt = (name: string) => new URL(stack.config.urls.mcp.replace('127.0.0.1', name));
+afterAll(() => Promise.all([...hosts.values()].map((host) => host.stop())));
+
+describe.each(CLIENTS)('the official %s client', (which, connect, name) => {
+  it(`signs a person in at ${name}, and has a call approved by a colleague`, async () => {
     const host = await new SigningInHost(browser, 'Bob Approver').start();
-    const url = new URL(stack.config.urls.mcp.replace('127.0.0.1', name));
-    const first = await connect(host, url);
+    hosts.set(which, host);
+    const { call, close } = await connect(host, urlAt(name));
     expect(host.pages).toBe(1);
     expect(decodeJwt(host.kept.tokens?.access_token ?? '')).toMatchObject({
       sub: 'bob',
@@ -80,24 +85,34 @@ describe.each([
 
     const path = join(stack.files, `of-a-signed-in-${which}-client`);
     const args = { path, content: path };
-    const { tool } = nextStepOf(await first.call({ name: 'files__write_file', arguments: args }));
-    const requested = await first.call({ name: tool, arguments: { tool: 'files__write_file', arguments: args } });
-    const end = await approvedEnd(stack, first.call, requested);
+    const { tool } = nextStepOf(await call({ name: 'files__write_file', arguments: args }));
+    const requested = await call({ name: tool, arguments: { tool: 'files__write_file', arguments: args } });
+    const end = await approvedEnd(stack, call, requested);
     expect([end.isError ?? false, wordsOf(end)]).toEqual([false, expect.stringContaining('Successfully wrote')]);
     expect(writes(path)).toBe(1);
-    await first.close();
+    await close();
+  });
+});
 
-    // After a crash of the product, an expired token is refreshed, and the person is not asked.
+describe('after a crash of the product', () => {
+  beforeAll(async () => {
     await stack.kill('up');
     await stack.startPart('up');
-    const refreshToken = host.kept.tokens?.refresh_token;
-    host.kept.tokens = { ...host.kept.tokens, access_token: 'expired' };
-    const second = await connect(host, url);
-    const look = { name: 'files__list_directory', arguments: { path: stack.files } };
-    expect(wordsOf(await second.call(look))).toContain(`of-a-signed-in-${which}-client`);
-    expect(host.pages).toBe(1);
-    expect(host.kept.tokens?.refresh_token).not.toBe(refreshToken);
-    await second.close();
-    await host.stop();
   });
+
+  it.each(CLIENTS)(
+    'the official %s client refreshes an expired token, and asks no person',
+    async (which, connect, name) => {
+      const host = hosts.get(which);
+      if (host === undefined) throw new Error('not signed in');
+      const refreshToken = host.kept.tokens?.refresh_token;
+      host.kept.tokens = { ...host.kept.tokens, access_token: 'expired' };
+      const { call, close } = await connect(host, urlAt(name));
+      const look = { name: 'files__list_directory', arguments: { path: stack.files } };
+      expect(wordsOf(await call(look))).toContain(`of-a-signed-in-${which}-client`);
+      expect(host.pages).toBe(1);
+      expect(host.kept.tokens?.refresh_token).not.toBe(refreshToken);
+      await close();
+    },
+  );
 });

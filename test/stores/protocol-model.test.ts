@@ -4,7 +4,7 @@ import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { times } from '../support/regime.ts';
 
 /** In the second generation most operations lead to no new row, and would take a minute of every test run. */
-const oneIn = times(10, 1);
+const oneIn = times(40, 1);
 const WHAT =
   oneIn === 1
     ? 'every operation'

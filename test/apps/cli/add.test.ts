@@ -14,6 +14,12 @@ const FILES = [process.execPath, server('filesystem'), '/tmp'];
 const EVERYTHING = [process.execPath, server('everything')];
 const SECRET = `ghp_${'x9'.repeat(18)}`;
 
+let bank!: Awaited<ReturnType<typeof startChangingUpstream>>;
+beforeAll(async () => {
+  bank = await startChangingUpstream({ description: 'Pays.', properties: {}, annotations: {} });
+});
+afterAll(() => bank.close());
+
 const textOf = (desk: Desk) => readFileSync(join(desk.folder, 'countersign.yaml'), 'utf8');
 
 describe('countersign add, with a command', () => {
@@ -56,37 +62,35 @@ describe('countersign add, with a command', () => {
 
   it('shows the change at a terminal, and writes nothing without a yes', async () => {
     const desk = new Desk('mcpServers: {}\n');
-    const { code, err, questions } = await desk.run(['add', 'files', '--', ...FILES], { answer: 'n' });
+    const { code, err, questions } = await desk.run(['add', 'bank', '--url', bank.url], { answer: 'n' });
     expect([code, questions]).toEqual([1, [expect.stringContaining('Write this to countersign.yaml?')]]);
-    expect(err).toContain('+   files:');
+    expect(err).toContain('+   bank:');
     expect(textOf(desk)).toBe('mcpServers: {}\n');
   });
 
   it('prints the change with --print, and writes nothing', async () => {
     const desk = emptyDesk();
-    const { code, out } = await desk.run(['add', 'files', '--print', '--', ...FILES]);
+    const { code, out } = await desk.run(['add', 'bank', '--url', bank.url, '--print']);
     expect(code).toBe(0);
-    expect(out).toContain('+   files:');
+    expect(out).toContain('+   bank:');
     expect(existsSync(join(desk.folder, 'countersign.yaml'))).toBe(false);
   });
 
   it('says the same to programs', async () => {
-    const { out, err } = await emptyDesk().run(['add', 'files', '--yes', '--json', '--', ...FILES]);
+    const { out, err } = await emptyDesk().run(['add', 'bank', '--url', bank.url, '--yes', '--json']);
     expect(err).toBe('');
     expect(JSON.parse(out)).toMatchObject({
       written: true,
-      servers: ['files'],
+      servers: ['bank'],
       descriptions: 'accepted when first seen',
     });
-    expect(JSON.parse(out).tools).toContainEqual(
-      expect.objectContaining({ name: 'files__move_file', effect: 'delete', rule: 'approve' }),
-    );
+    expect(JSON.parse(out).tools).toContainEqual(expect.objectContaining({ name: 'bank__pay', rule: 'approve' }));
   });
 
   it('keeps the mode of the file', async () => {
     const desk = new Desk('mcpServers: {}\n');
     chmodSync(join(desk.folder, 'countersign.yaml'), 0o600);
-    await desk.run(['add', 'files', '--yes', '--', ...FILES]);
+    await desk.run(['add', 'bank', '--url', bank.url, '--yes']);
     expect(statSync(join(desk.folder, 'countersign.yaml')).mode & 0o777).toBe(0o600);
   });
 
@@ -97,7 +101,7 @@ describe('countersign add, with a command', () => {
       .replace(/\npdp:\n.*\n/, '')
       .replace('rules: []\n', '');
     writeFileSync(join(desk.folder, 'countersign.yaml'), text);
-    await desk.run(['add', 'files', '--yes', '--', ...FILES]);
+    await desk.run(['add', 'bank', '--url', bank.url, '--yes']);
     expect(parse(textOf(desk)).pdp).toEqual({ policies: './policies' });
   });
 });
@@ -159,32 +163,22 @@ describe('countersign add, with secrets', () => {
   });
 
   it('reads a token from a file at each use', async () => {
-    const upstream = await startChangingUpstream({ description: 'Pays.', properties: {}, annotations: {} });
-    try {
-      const desk = emptyDesk();
-      writeFileSync(join(desk.folder, 'token'), `${SECRET}\n`);
-      const { code } = await desk.run(['add', 'bank', '--url', upstream.url, '--token-file', 'token', '--yes']);
-      expect(code).toBe(0);
-      expect(parse(textOf(desk)).mcpServers.bank.headers).toEqual({
-        Authorization: { file: join(desk.folder, 'token'), scheme: 'Bearer' },
-      });
-    } finally {
-      await upstream.close();
-    }
+    const desk = emptyDesk();
+    writeFileSync(join(desk.folder, 'token'), `${SECRET}\n`);
+    const { code } = await desk.run(['add', 'bank', '--url', bank.url, '--token-file', 'token', '--yes']);
+    expect(code).toBe(0);
+    expect(parse(textOf(desk)).mcpServers.bank.headers).toEqual({
+      Authorization: { file: join(desk.folder, 'token'), scheme: 'Bearer' },
+    });
   });
 });
 
 describe('countersign add, with a running database', () => {
-  let bank!: Awaited<ReturnType<typeof startChangingUpstream>>;
   let db!: TestDatabase;
   beforeAll(async () => {
-    bank = await startChangingUpstream({ description: 'Pays.', properties: {}, annotations: {} });
     db = await createTestDatabase();
   });
-  afterAll(async () => {
-    await bank.close();
-    await db.drop();
-  });
+  afterAll(() => db.drop());
 
   it('accepts the descriptions that it showed, and a tool that says nothing waits for an approval', async () => {
     const desk = emptyDesk();
