@@ -98,12 +98,7 @@ describe('an upstream of an earlier revision', () => {
 
   it('learns nothing of a conversation', async () => {
     const file = (path: string) => new URL(path, import.meta.url).pathname;
-    const args = [
-      file('../support/recording-upstream.mjs'),
-      folder,
-      process.execPath,
-      file('fixtures/crashing-server.mjs'),
-    ];
+    const args = [file('../support/recording-upstream.mjs'), folder, file('fixtures/crashing-server.mjs')];
     const upstreams = openUpstreams({ up: { command: process.execPath, args } });
     pool = upstreams;
     await untilFound(upstreams, 'up__pid');

@@ -35,6 +35,8 @@ interface Variant {
 }
 const A: Variant = { prefix: 'fa', effect: 'read', scopes: [] };
 const B: Variant = { prefix: 'fb', effect: 'write', scopes: ['of-other-callers'] };
+/** The servers of one and the effects of the other. */
+const MENDED: Variant = { ...B, effect: A.effect };
 const other = (effect: string) => (effect === 'read' ? 'write' : 'read');
 const ASK = { approve: { server: 'files', tool: 'write_file' }, by: { roles: 'approver' }, name: 'ask' };
 
@@ -50,7 +52,7 @@ const withVariant =
         named: { ...program, prefix, args: [server, stack.files] },
         // Other processes for each configuration.
         turning: { ...program, args: [server, stack.files], env: { OF: prefix } },
-        slow: { ...program, args: [recorder, slowJournal, process.execPath, server, stack.files], env: { OF: prefix } },
+        slow: { ...program, args: [recorder, slowJournal, server, stack.files], env: { OF: prefix } },
       },
       tools: { [ALWAYS]: { effect }, [NEVER]: { effect }, [UNSCOPED]: { scopes } },
       rules: [
@@ -213,7 +215,7 @@ it('goes on with the configuration of before when the file cannot be used, and s
 
   // A file without a mistake, which the decision point cannot use.
   const nowhere = (original: Raw) => ({
-    ...withVariant(A)(original),
+    ...withVariant(B)(original),
     pdp: { ...original['pdp'], policies: './nowhere' },
   });
   settings.write(settings.textWith(nowhere));
@@ -221,13 +223,13 @@ it('goes on with the configuration of before when the file cannot be used, and s
   expect(doctor()).toMatch(/fail {2}settings in use .*refused since 20.*There is no policy folder .*nowhere/);
   expect((await variantsInList()).variants).toEqual(['fb']);
 
-  await settings.apply(withVariant(A));
-  expect((await variantsInList()).variants).toEqual(['fa']);
+  await settings.apply(withVariant(MENDED));
+  expect((await variantsInList()).variants).toEqual(['fb', 'fa']);
 });
 
 it('lets people of the development issuer come and go', async () => {
   const people = (more: readonly object[]) => (original: Raw) => ({
-    ...withVariant(A)(original),
+    ...withVariant(MENDED)(original),
     identity: { ...stack.config.identity, issuer: undefined, people: [...stack.config.identity.people, ...more] },
   });
   const tokenOfZoe = () =>

@@ -57,7 +57,7 @@ function fileServer(folder: string) {
   const recorder = packagePath('test', 'support', 'recording-upstream.mjs');
   return {
     files,
-    settings: { command: process.execPath, args: [recorder, journal, process.execPath, server, files] },
+    settings: { command: process.execPath, args: [recorder, journal, server, files] },
     calls(): { name: string; arguments: Record<string, unknown> }[] {
       const file = join(journal, 'calls.jsonl');
       const text = existsSync(file) ? readFileSync(file, 'utf8').trim() : '';

@@ -58,7 +58,7 @@ export async function stackConfig(
   return {
     timeLimitFactor,
     mcpServers: {
-      files: { command: process.execPath, args: [recorder, at.journal, process.execPath, fileServer, at.files] },
+      files: { command: process.execPath, args: [recorder, at.journal, fileServer, at.files] },
       ...mcpServers,
     },
     gateway: section('gateway', { ...UNLIMITED, pollIntervalMs: 100, executionTimeoutSeconds: 600 }),

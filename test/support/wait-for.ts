@@ -35,6 +35,9 @@ export async function repeatWhile<Answer>(
 export const untilAnswered = <Answer extends { readonly status: number }>(ask: () => Promise<Answer>) =>
   repeatWhile(({ status }) => status === 503, ask);
 
+/** Between two looks: soon at first, and more seldom during a long wait, which would else take the processor from the product. */
+const [FIRST_PAUSE_MS, LONGEST_PAUSE_MS] = [10, 100];
+
 /**
  * Waits until the condition gives a truthy value and answers it. Throws after `timeoutMs`, so that no test hangs. The
  * limit measures nothing, because a machine may stand still for seconds. Its default is far beyond the minute for which
@@ -42,13 +45,13 @@ export const untilAnswered = <Answer extends { readonly status: number }>(ask: (
  */
 export async function waitFor<T>(
   condition: () => T | Promise<T>,
-  { timeoutMs = 240_000, everyMs = 25 }: { timeoutMs?: number; everyMs?: number } = {},
+  { timeoutMs = 240_000, everyMs = LONGEST_PAUSE_MS }: { timeoutMs?: number; everyMs?: number } = {},
 ): Promise<NonNullable<T>> {
   const end = Date.now() + timeoutMs;
-  for (;;) {
+  for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs *= 1.25) {
     const value = await condition();
     if (value) return value;
     if (Date.now() > end) throw new Error(`the condition did not come true within ${timeoutMs} ms`);
-    await pause(everyMs);
+    await pause(Math.min(pauseMs, everyMs));
   }
 }
