@@ -54,7 +54,7 @@ export function createCalls(
       const isOther = call.connection !== undefined && call.connection !== prefixed?.connection.id;
       if (isOther) return { kind: 'not_sent', cause: RECONFIGURED };
       if (prefixed === undefined) return { kind: 'not_sent', cause: 'no such upstream' };
-      const answer = await prefixed.connection.use(() => sendOver(prefixed, call, options, read));
+      const answer = await sendOver(prefixed, call, options, read);
       const isReplaced = upstreams.get(call.upstream)?.connection !== prefixed.connection;
       if (answer.kind !== 'not_sent' || !isReplaced || options.signal.aborted) return answer;
     }
@@ -67,8 +67,7 @@ export function createCalls(
       const { connection } = upstreams.get(upstream) ?? {};
       const request = { method, params: { taskId }, conversation };
       const read = (raw: unknown) => readTaskAnswer(method, raw);
-      const ask = () => askOnce(connection, request, { ...options, clock, caller }, read);
-      const answer = await (connection === undefined ? ask() : connection.use(ask));
+      const answer = await askOnce(connection, request, { ...options, clock, caller }, read);
       if (answer.kind !== 'task' || answer.task.result === undefined) return answer;
       const ended = {
         kind: 'result',

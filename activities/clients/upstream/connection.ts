@@ -156,10 +156,10 @@ export class UpstreamConnection {
   }
 
   /** Keeps the connection for this work until it has ended. */
-  async use<T>(work: (connection: this) => Promise<T>): Promise<T> {
+  async use<T>(work: () => Promise<T>): Promise<T> {
     this.#users += 1;
     try {
-      return await work(this);
+      return await work();
     } finally {
       this.#users -= 1;
       if (this.#users === 0) this.#onUnused?.();

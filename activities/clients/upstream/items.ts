@@ -149,8 +149,7 @@ const createAsk =
     // Without a conversation, no capability was declared for which the upstream could ask.
     const read = (raw: unknown) =>
       conversation !== undefined && isRound(raw) ? readRound(raw) : readAnswer(method, raw);
-    const ask = () => askOnce(connection, { method, params, conversation }, { ...options, clock, caller }, read);
-    return connection === undefined ? ask() : connection.use(ask);
+    return askOnce(connection, { method, params, conversation }, { ...options, clock, caller }, read);
   };
 
 /** Gathers the items of a kind that these upstreams list and that fit, under their public names. */

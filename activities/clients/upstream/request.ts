@@ -17,6 +17,7 @@ interface Connection {
   request(client: Client, method: string, params: JsonObject, limits: SendingLimits): Promise<unknown>;
   discard(client: Client): void;
   doubt(client: Client): void;
+  use<T>(work: () => Promise<T>): Promise<T>;
 }
 
 interface AskOptions extends Omit<SendingLimits, 'headers'> {
@@ -36,14 +37,26 @@ interface UpstreamRequest {
   readonly conversation?: Conversation | undefined;
 }
 
-/** Connects, sends once, and reads the answer. Never repeats, and never throws: a failure says what it proves. */
+/**
+ * Connects, sends once, and reads the answer. Never repeats, and never throws: a failure says what it proves. A connection that is
+ * replaced meanwhile stays open until then.
+ */
 export async function askOnce<T>(
   connection: Connection | undefined,
+  request: UpstreamRequest,
+  options: AskOptions,
+  read: (raw: unknown) => T,
+): Promise<T | Unanswered> {
+  if (connection === undefined) return { kind: 'not_sent', cause: 'no such upstream' };
+  return connection.use(() => askOver(connection, request, options, read));
+}
+
+async function askOver<T>(
+  connection: Connection,
   request: UpstreamRequest,
   { caller, clock, sendBy = Infinity, headers, ...limits }: AskOptions,
   read: (raw: unknown) => T,
 ): Promise<T | Unanswered> {
-  if (connection === undefined) return { kind: 'not_sent', cause: 'no such upstream' };
   let client, all;
   try {
     client = await orAborted(connection.connect(), limits.signal);
