@@ -91,10 +91,7 @@ export async function startApprovals(
     running.push(await startMessages(parts));
     // Stops first: its requests abort at once, while sending a message may delay the shutdown.
     running.push(await startAskingResolvers({ ...parts, consult }));
-    leave = live.follow(async (next) => {
-      refuseUnfitTemplates(next, parts.people());
-      return { commit: () => undefined };
-    });
+    leave = live.follow(async (next) => refuseUnfitTemplates(next, parts.people()));
   } catch (error) {
     await stop();
     throw error;

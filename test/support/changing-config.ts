@@ -26,6 +26,6 @@ export class ChangingConfig implements LiveConfig {
     const prepared = [];
     for (const follower of this.#followers) prepared.push(await follower(next));
     this.#current = next;
-    for (const { commit } of prepared) commit();
+    for (const one of prepared) one?.commit();
   }
 }

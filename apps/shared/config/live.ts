@@ -9,8 +9,11 @@ export interface Prepared {
   discard?(): void;
 }
 
-/** Prepares for a configuration. Throws `ERR_CONFIG_INVALID` if it cannot be used: then nothing of it is applied. */
-export type Follower = (next: Config) => Promise<Prepared>;
+/**
+ * Prepares for a configuration. Throws `ERR_CONFIG_INVALID` if it cannot be used: then nothing of it is applied. A follower that only checks
+ * answers nothing.
+ */
+export type Follower = (next: Config) => Promise<Prepared | void>;
 
 /** The configuration of a process, some settings of which can change while the process runs. */
 export interface LiveConfig {

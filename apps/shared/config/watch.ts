@@ -131,12 +131,11 @@ class ConfigWatch implements WatchedConfig {
 
   #read(): Read {
     const { file } = this.#start;
-    const id = digestOf(file);
     try {
       if (!existsSync(file)) throw new CountersignError('ERR_CONFIG_INVALID', `there is no file ${file}; put it back`);
       return this.#deps.load();
     } catch (error) {
-      return { id, error };
+      return { id: digestOf(file), error };
     }
   }
 
@@ -176,7 +175,10 @@ class ConfigWatch implements WatchedConfig {
     const prepared: Prepared[] = [];
     try {
       // A follower that joins meanwhile prepares as well.
-      for (const follower of this.#followers) prepared.push(await follower(next));
+      for (const follower of this.#followers) {
+        const own = await follower(next);
+        if (own !== undefined) prepared.push(own);
+      }
     } catch (error) {
       for (const one of prepared) one.discard?.();
       throw error;

@@ -65,10 +65,7 @@ export async function startIdentityProvider(
   const cancel = timing.clock.every(CLEAN_EVERY_MS, () => state.clean());
   log.info({ url: config.urls.issuer }, 'the identity provider is listening');
   if (!isLoopbackHost(config.host)) log.warn({ host: config.host, alarm: 'sign_in_without_password' }, IN_THE_OPEN);
-  const leave = live.follow(async (next) => {
-    refuseRepeatedNames(next);
-    return { commit: () => undefined };
-  });
+  const leave = live.follow(async (next) => refuseRepeatedNames(next));
   const stop = async () => {
     leave();
     cancel();
