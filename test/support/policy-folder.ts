@@ -3,10 +3,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino, type Logger } from 'pino';
 import { createDecide, type DecideWith, type DecisionBody } from '../../apps/pdp/decide.ts';
+import { type CedarEngine, openCedarEngine } from '../../apps/pdp/engine/cedar/cedar-engine.ts';
+import type { PolicyPlaces } from '../../apps/pdp/engine/cedar/policy-folder.ts';
 import type { PolicyEngine } from '../../apps/pdp/engine/policy-engine.ts';
 import type { EvaluationRequest } from '../../workflows/domain/authzen/evaluation.ts';
 import type { JsonObject } from '../../workflows/domain/canonical-json.ts';
-import { ACCESS_REQUESTS, PDP_URL } from './pdp.ts';
+import { ACCESS_REQUESTS, PDP_URL, recordingLog } from './pdp.ts';
 import { systemTime } from './time.ts';
 
 export const SCHEMA = `
@@ -70,6 +72,25 @@ export class PolicyFolder {
 
   clear(): void {
     rmSync(this.#root, { recursive: true, force: true });
+  }
+}
+
+/** A folder that an engine follows, and what the engine logs of it. */
+export class FollowedFolder extends PolicyFolder {
+  readonly #recording = recordingLog();
+  readonly lines = this.#recording.lines;
+  /** The one that was opened last. */
+  engine: CedarEngine | undefined;
+
+  /** Opens an engine that looks at these places. */
+  async open(places: PolicyPlaces, checkEveryMs: number): Promise<CedarEngine> {
+    const { log } = this.#recording;
+    return (this.engine = await openCedarEngine(places, { ...systemTime, log, checkEveryMs }));
+  }
+
+  async close(): Promise<void> {
+    await this.engine?.close();
+    this.clear();
   }
 }
 

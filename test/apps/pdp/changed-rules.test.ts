@@ -1,23 +1,15 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { parseConfig } from '../../../apps/shared/config/config.ts';
-import { openCedarEngine, type CedarEngine } from '../../../apps/pdp/engine/cedar/cedar-engine.ts';
+import type { CedarEngine } from '../../../apps/pdp/engine/cedar/cedar-engine.ts';
 import type { PolicyPlaces } from '../../../apps/pdp/engine/cedar/policy-folder.ts';
-import { recordingLog } from '../../support/pdp.ts';
-import { aCall, decidingBy, permitting, PolicyFolder } from '../../support/policy-folder.ts';
-import { systemTime } from '../../support/time.ts';
+import { aCall, decidingBy, permitting, FollowedFolder } from '../../support/policy-folder.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
-let folder: PolicyFolder;
-let engine: CedarEngine | undefined;
-let { lines, log } = recordingLog();
+let folder: FollowedFolder;
 beforeEach(() => {
-  folder = new PolicyFolder();
-  ({ lines, log } = recordingLog());
+  folder = new FollowedFolder();
 });
-afterEach(async () => {
-  await engine?.close();
-  folder.clear();
-});
+afterEach(() => folder.close());
 
 /** The folder with these rules, each an `allow` of one tool. */
 const placesWith = (...tools: readonly string[]): PolicyPlaces => {
@@ -25,8 +17,7 @@ const placesWith = (...tools: readonly string[]): PolicyPlaces => {
   const { pdp } = parseConfig({ rules, pdp: { policies: folder.path } }, { baseDir: '/', stateDir: '/' });
   return { folder: pdp.policies, rules: pdp.rules, directory: { subjectAttribute: 'userName' }, catalogs: {} };
 };
-const open = async (places: PolicyPlaces, checkEveryMs = 10) =>
-  (engine = await openCedarEngine(places, { ...systemTime, log, checkEveryMs }));
+const open = async (places: PolicyPlaces, checkEveryMs = 10) => folder.open(places, checkEveryMs);
 const permits = async (opened: CedarEngine, tool: string) =>
   (await decidingBy(opened)((decide) => decide(aCall(tool), 'pep'))).decision;
 const permitted = async (opened: CedarEngine, tools: string) => {
@@ -93,7 +84,7 @@ describe('changed rules', () => {
     (await opened.prepare(placesWith('c'))).commit();
     expect(opened.status()).not.toHaveProperty('policies_rejected_since');
     expect(await permitted(opened, 'abce')).toBe('ace');
-    expect(lines.filter(({ alarm }) => alarm !== undefined)).toHaveLength(1);
+    expect(folder.lines.filter(({ alarm }) => alarm !== undefined)).toHaveLength(1);
   });
 
   it('may replace the folder of policies', async () => {

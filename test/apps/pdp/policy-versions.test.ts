@@ -1,35 +1,27 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { POLICY_VERSION_MEMBER } from '../../../workflows/domain/authzen/evaluation.ts';
-import { openCedarEngine, type CedarEngine } from '../../../apps/pdp/engine/cedar/cedar-engine.ts';
+import type { CedarEngine } from '../../../apps/pdp/engine/cedar/cedar-engine.ts';
 import { readPolicyTexts } from '../../../apps/pdp/engine/cedar/policy-folder.ts';
 import { aGroup, aUser, directoryText } from '../../support/directory.ts';
-import { recordingLog } from '../../support/pdp.ts';
-import { aCall, decidingBy, permitting, PolicyFolder } from '../../support/policy-folder.ts';
+import { aCall, decidingBy, permitting, FollowedFolder } from '../../support/policy-folder.ts';
 import { waitFor } from '../../support/wait-for.ts';
-import { systemTime } from '../../support/time.ts';
 
 const NO_DIRECTORY = { subjectAttribute: 'userName' } as const;
 const OFTEN = 10;
 
-let folder: PolicyFolder;
-let engine: CedarEngine | undefined;
-let { lines, log } = recordingLog();
+let folder: FollowedFolder;
 beforeEach(() => {
-  folder = new PolicyFolder();
-  ({ lines, log } = recordingLog());
+  folder = new FollowedFolder();
 });
-afterEach(async () => {
-  await engine?.close();
-  folder.clear();
-});
+afterEach(() => folder.close());
 
 const open = async (directory: { file?: string } = {}, checkEveryMs = OFTEN) => {
   const places = { folder: folder.path, directory: { ...NO_DIRECTORY, ...directory } };
-  return (engine = await openCedarEngine(places, { ...systemTime, log, checkEveryMs }));
+  return folder.open(places, checkEveryMs);
 };
-const versionNow = () => engine?.status().policy_version;
+const versionNow = () => folder.engine?.status().policy_version;
 const decide = (tool: string, opened: CedarEngine) => decidingBy(opened)((now) => now(aCall(tool), 'pep'));
-const alarms = () => lines.filter(({ alarm }) => alarm === 'policies_rejected');
+const alarms = () => folder.lines.filter(({ alarm }) => alarm === 'policies_rejected');
 
 describe('changes to policies', () => {
   it.each([

@@ -1,31 +1,23 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { openCedarEngine, type CedarEngine } from '../../../apps/pdp/engine/cedar/cedar-engine.ts';
-import { recordingLog } from '../../support/pdp.ts';
-import { aCall, decidingBy, permitting, PolicyFolder } from '../../support/policy-folder.ts';
-import { systemTime } from '../../support/time.ts';
+import type { CedarEngine } from '../../../apps/pdp/engine/cedar/cedar-engine.ts';
+import { aCall, decidingBy, permitting, FollowedFolder } from '../../support/policy-folder.ts';
 
-let folder: PolicyFolder;
-let engine: CedarEngine | undefined;
-let { lines, log } = recordingLog();
+let folder: FollowedFolder;
 beforeEach(() => {
-  folder = new PolicyFolder();
-  ({ lines, log } = recordingLog());
+  folder = new FollowedFolder();
 });
-afterEach(async () => {
-  await engine?.close();
-  folder.clear();
-});
+afterEach(() => folder.close());
 
 /** Reads the folder only on demand. */
 const open = async () => {
   const places = { folder: folder.path, directory: { subjectAttribute: 'userName' } as const };
-  return (engine = await openCedarEngine(places, { ...systemTime, log, checkEveryMs: 3_600_000 }));
+  return folder.open(places, 3_600_000);
 };
 const mayCall = async (tool: string, opened: CedarEngine) =>
   (await decidingBy(opened)((decide) => decide(aCall(tool), 'pep'))).decision;
-const versionNow = () => engine?.status().policy_version.slice('sha-256:'.length, 'sha-256:'.length + 12);
+const versionNow = () => folder.engine?.status().policy_version.slice('sha-256:'.length, 'sha-256:'.length + 12);
 /** The console output of a development stack: `pino` numbers warnings as 40. */
-const loud = () => lines.filter(({ level }) => Number(level) >= 40);
+const loud = () => folder.lines.filter(({ level }) => Number(level) >= 40);
 
 describe('a policy that asks for an approval and also permits without one', () => {
   const unconditional = permitting('b').replace('\n', '\n@requestable("boss")\n');
