@@ -123,7 +123,7 @@ async function addServers(io: Io, options: Options, { draft, requested }: Work):
     if (options.print || options.dryRun) return report(io, options, result);
     if (!options.yes) {
       const question = `Write this to ${basename(file)}?`;
-      await confirm(io, { shown: shownChange(result), question, otherwise: 'nothing was written' });
+      await confirm(io, { shown: ['', ...shownChange(result)], question, otherwise: 'nothing was written' });
     }
     // First: if this fails, the file must not name the tools.
     const acceptance = await acceptShown(io, { config: next, listing });
@@ -185,13 +185,10 @@ function shownTools({ proposals, listing, requested }: Result): string[] {
   ];
 }
 
-const shownChange = ({ draft, after }: Result): string[] => [
-  '',
-  ...changedLines(draft.before ?? '', after).map(visible),
-];
+const shownChange = ({ draft, after }: Result): string[] => changedLines(draft.before ?? '', after).map(visible);
 
 async function report(io: Io, options: Options, result: Result): Promise<void> {
-  const { draft, requested, proposals, listing, acceptance, after } = result;
+  const { draft, requested, proposals, listing, acceptance } = result;
   const { file } = draft;
   const isWritten = acceptance !== undefined;
   if (options.json) {
@@ -216,7 +213,7 @@ async function report(io: Io, options: Options, result: Result): Promise<void> {
     );
   }
   if (!isWritten) {
-    for (const line of changedLines(draft.before ?? '', after)) io.out(visible(line));
+    for (const line of shownChange(result)) io.out(line);
     return io.err(`Nothing was written to ${file}.`);
   }
   io.out(`Wrote ${file}.`);

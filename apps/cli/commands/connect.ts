@@ -3,7 +3,7 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { Command } from 'commander';
-import { isObject } from '../../../workflows/domain/canonical-json.ts';
+import { objectOf, valueAt } from '../../../workflows/domain/canonical-json.ts';
 import { systemClock } from '../../shared/clock.ts';
 import { isExample } from '../../shared/config/load.ts';
 import { replaceFile, textOf } from '../configuration/configuration-file.ts';
@@ -126,7 +126,7 @@ async function connect(io: Io, options: Options, connection: Connection): Promis
     io.out(text);
     return io.err(file === '' ? 'Put this into the file of your host.' : `This goes into ${file}. ${host.check}`);
   }
-  const known = entryAt(content, placed.path);
+  const known = valueAt(objectOf(content), placed.path);
   if (isDeepStrictEqual(known, placed.entry)) {
     if (options.json) return io.out(json({ ...told, written: false }));
     return io.out(`${host.label} is connected already, by ${file}. ${host.check}`);
@@ -142,10 +142,6 @@ async function connect(io: Io, options: Options, connection: Connection): Promis
   if (options.json) return io.out(json({ ...told, written: true, backup }));
   io.out(`Wrote ${file}.${backup === undefined ? '' : ` A copy of it as it was: ${backup}`}`);
   io.out(host.check);
-}
-
-function entryAt(content: unknown, path: readonly string[]): unknown {
-  return path.reduce<unknown>((at, name) => (isObject(at) ? at[name] : undefined), content);
 }
 
 /** The copy has the mode of the file, since both may hold secrets. */

@@ -15,9 +15,10 @@ export interface Insertion {
  * braces, as JSON, is laid out anew.
  */
 export function inserted(text: string, insertion: Insertion): string {
-  const { contents } = parseDocument(text);
-  if (isMap(contents) && contents.flow === true) return insertedInBraces(text, insertion);
-  const value = sectionIn(text, insertion.section);
+  const document = parseDocument(text);
+  const { contents } = document;
+  if (isMap(contents) && contents.flow === true) return insertedInBraces(document, insertion);
+  const value = isMap(contents) ? sectionIn(contents, text, insertion.section) : undefined;
   const step = indentationOf(text);
   if (value === undefined)
     return `${endedLine(text)}${text === '' ? '' : '\n'}${insertion.section}:\n${lines(insertion, step, step)}`;
@@ -32,8 +33,7 @@ export function inserted(text: string, insertion: Insertion): string {
   return afterLine(kept, text.slice(0, start).trimEnd().length, lines(insertion, step, step));
 }
 
-function insertedInBraces(text: string, { section, entries }: Insertion): string {
-  const document = parseDocument(text);
+function insertedInBraces(document: Document, { section, entries }: Insertion): string {
   const found = document.get(section);
   if (!isCollection(found)) document.set(section, document.createNode(entries));
   else for (const item of document.createNode(entries).items) found.items.push(item);
@@ -45,10 +45,8 @@ interface Section {
   readonly range: readonly [start: number, end: number];
 }
 
-function sectionIn(text: string, name: string): Section | undefined {
-  const { contents } = parseDocument(text);
-  if (!isMap(contents)) return undefined;
-  const pair = (contents as YAMLMap).items.find(({ key }) => isScalar(key) && key.value === name);
+function sectionIn(contents: YAMLMap, text: string, name: string): Section | undefined {
+  const pair = contents.items.find(({ key }) => isScalar(key) && key.value === name);
   if (pair === undefined) return undefined;
   const { value } = pair;
   const afterKey = isScalar(pair.key) ? (pair.key.range?.[1] ?? 0) : 0;

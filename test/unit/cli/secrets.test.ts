@@ -52,6 +52,11 @@ describe('secrets of a server', () => {
     expect(variables).toEqual({ GH_SECRET: 'a1', GH_GH_SECRET: 'b2' });
   });
 
+  it('are references that a shell can set, also if the name of the server begins with a digit', () => {
+    const { server } = withoutSecrets('1password', { args: ['--token=a1'] });
+    expect(server).toEqual({ args: ['--token=${_1PASSWORD_SECRET}'] });
+  });
+
   it('turns the variables of shells into references', () => {
     expect(withoutSecrets('gh', { env: { TOKEN: '$MY_TOKEN' } })).toEqual({
       server: { env: { TOKEN: '${MY_TOKEN}' } },

@@ -3,12 +3,12 @@ import { basename } from 'node:path';
 import { type ParseError, parse, printParseErrorCode } from 'jsonc-parser';
 import { parse as parseToml } from 'smol-toml';
 import { parse as parseYaml } from 'yaml';
-import { isObject } from '../../../../workflows/domain/canonical-json.ts';
+import { isObject, objectOf, valueAt } from '../../../../workflows/domain/canonical-json.ts';
 import { fromHost } from '../../../shared/config/host-servers.ts';
 import { formatProblem } from '../../../shared/config/problems.ts';
 import { errorCode } from '../../../shared/lifecycle.ts';
 import { CliError, EXIT } from '../../context.ts';
-import type { ServerEntry } from './secrets.ts';
+import { type ServerEntry, variableName } from './secrets.ts';
 
 /** The servers of a host's file, as the configuration writes them, and what the reader has to know about them. */
 interface HostServers {
@@ -88,7 +88,7 @@ function contentOf(file: string): unknown {
 
 function serversIn(content: unknown, file: string): Readonly<Record<string, unknown>> {
   for (const place of PLACES) {
-    const found = place.reduce<unknown>((at, name) => (isObject(at) ? at[name] : undefined), content);
+    const found = valueAt(objectOf(content), place);
     if (isObject(found)) return found;
   }
   throw new CliError(`${file} has no MCP servers; they stand in mcpServers or servers. Name another file`);
@@ -104,10 +104,7 @@ function isCountersign(server: unknown, ownUrl: string): boolean {
 /** Only VS Code can ask for `${input:token}`. A variable with that name takes its place. */
 function withoutInputs(node: unknown): unknown {
   if (typeof node === 'string') {
-    return node.replaceAll(
-      /\$\{input:([^}]+)\}/g,
-      (_, id: string) => `\${${id.toUpperCase().replaceAll(/[^A-Z0-9]+/g, '_')}}`,
-    );
+    return node.replaceAll(/\$\{input:([^}]+)\}/g, (_, id: string) => `\${${variableName(id)}}`);
   }
   if (Array.isArray(node)) return node.map(withoutInputs);
   if (!isObject(node)) return node;

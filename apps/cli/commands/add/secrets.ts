@@ -38,7 +38,7 @@ const SECRET_SHAPE = [
  */
 export function withoutSecrets(name: string, server: ServerEntry): WithoutSecrets {
   const variables: Record<string, string> = {};
-  const label = name.toUpperCase().replaceAll(/[^A-Z0-9]+/g, '_');
+  const label = variableName(name);
   const keep = (wanted: string, value: string): string => {
     const names = [
       wanted,
@@ -66,7 +66,8 @@ export function withoutSecrets(name: string, server: ServerEntry): WithoutSecret
   };
 }
 
-const variableName = (key: string): string =>
+/** A name that a variable can have, made from any other name. */
+export const variableName = (key: string): string =>
   key
     .toUpperCase()
     .replaceAll(/[^A-Z0-9]+/g, '_')

@@ -40,9 +40,9 @@ function parsed(format: Format, text: string): unknown {
 }
 
 /** The text that a person would write for one server, alone in the file. */
-export function snippet(format: Format, { path, entry }: Placed): string {
-  const nested = [...path].reverse().reduce<Entry>((inner, name) => ({ [name]: inner }), entry);
-  if (format === 'toml') return tomlTable({ path, entry }).trimEnd();
+export function snippet(format: Format, placed: Placed): string {
+  if (format === 'toml') return tomlTable(placed).trimEnd();
+  const nested = withEntry({}, placed);
   return format === 'yaml' ? stringifyYaml(nested, { lineWidth: 0 }).trimEnd() : JSON.stringify(nested, null, 2);
 }
 
@@ -76,10 +76,7 @@ const EDITS: Readonly<Record<Format, (text: string, placed: Placed, before: Entr
   },
 };
 
-const tomlTable = ({ path, entry }: Placed): string => {
-  const nested = [...path].reverse().reduce<Entry>((inner, name) => ({ [name]: inner }), entry);
-  return `${stringifyToml(nested).trimStart().trimEnd()}\n`;
-};
+const tomlTable = (placed: Placed): string => `${stringifyToml(withEntry({}, placed)).trim()}\n`;
 
 /** Without the table of this path and the tables below it: their lines, up to the next table. */
 function withoutTable(text: string, path: readonly string[]): string {
