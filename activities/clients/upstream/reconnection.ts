@@ -59,13 +59,16 @@ export async function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Pr
 }
 
 /** Waits for a promise to settle, but not longer than this. Answers whether it was fulfilled. */
-export async function atMost(promise: Promise<unknown>, ms: number, clock: Clock): Promise<boolean> {
-  const over = new AbortController();
-  let isFulfilled = false;
-  promise
-    .then(() => (isFulfilled = true))
-    .finally(() => over.abort())
-    .catch(() => undefined);
-  await clock.after(ms, over.signal);
-  return isFulfilled;
+export function atMost(promise: Promise<unknown>, ms: number, clock: Pick<Clock, 'once'>): Promise<boolean> {
+  return new Promise((resolve) => {
+    const stop = clock.once(ms, () => resolve(false));
+    const settled = (isFulfilled: boolean) => {
+      stop();
+      resolve(isFulfilled);
+    };
+    promise.then(
+      () => settled(true),
+      () => settled(false),
+    );
+  });
 }

@@ -57,14 +57,20 @@ async function askOver<T>(
   { caller, clock, sendBy = Infinity, headers, ...limits }: AskOptions,
   read: (raw: unknown) => T,
 ): Promise<T | Unanswered> {
-  let client, all;
+  const prepare = async () => {
+    const client = await connection.connect();
+    limits.signal.throwIfAborted();
+    const credentials = await connection.credentials.headers(caller);
+    limits.signal.throwIfAborted();
+    return { client, all: { ...credentials, ...(await headers?.(client)) } };
+  };
+  let prepared;
   try {
-    client = await orAborted(connection.connect(), limits.signal);
-    const credentials = await orAborted(connection.credentials.headers(caller), limits.signal);
-    all = { ...credentials, ...(headers && (await orAborted(headers(client), limits.signal))) };
+    prepared = await orAborted(prepare(), limits.signal);
   } catch (error) {
     return { kind: 'not_sent', cause: error instanceof CountersignError ? error.code : 'aborted' };
   }
+  const { client, all } = prepared;
   // Here and not earlier: connecting and getting a credential may take long, and the process may have stood still meanwhile.
   if (clock.monotonicMs() >= sendBy) return { kind: 'not_sent', cause: 'too late' };
   try {
