@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { randomBytes } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 
 /**
  * The fields of every log line about a call, with the same names in every process: ids, the subject and the client. Never arguments,
@@ -41,11 +41,14 @@ const TRACEPARENT = /^(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f
 export const traceIn = (traceparent: unknown): string | undefined =>
   typeof traceparent === 'string' ? TRACEPARENT.exec(traceparent)?.[1] : undefined;
 
+/** Random hexadecimal digits, of which not all are zero. Node makes UUIDs from a stock of random bytes: each byte of its own costs more. */
+const randomDigits = (): string => randomUUID().replaceAll('-', '');
+
 /** A new trace, for work without one. */
-export const newTrace = (): string => randomBytes(16).toString('hex');
+export const newTrace = (): string => randomDigits();
 
 /** The header that connects the log lines of another service with ours. Empty outside of a trace. */
 export function traceHeaders(): { traceparent?: string } {
   const { trace } = logScope();
-  return trace === undefined ? {} : { traceparent: `00-${trace}-${randomBytes(8).toString('hex')}-01` };
+  return trace === undefined ? {} : { traceparent: `00-${trace}-${randomDigits().slice(16)}-01` };
 }
