@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { isIP } from 'node:net';
+import { isIP, type Socket } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import type { Logger } from 'pino';
 import proxyAddr from 'proxy-addr';
@@ -61,13 +61,13 @@ function refuse(response: ServerResponse, waitMs: number): void {
   response.end(text);
 }
 
-/** The address that a trusted proxy reports, else the peer of the connection. */
+/** The network of the address that a trusted proxy reports, else of the peer of the connection. */
 function createAddressOf({ trustedProxies }: AddressSettings, log: Logger): (request: IncomingMessage) => string {
   const isTrusted = proxyAddr.compile([...trustedProxies]);
   let isReported = false;
-  return (request) => {
+  const throughProxy = (request: IncomingMessage) => {
     const { remoteAddress = '' } = request.socket;
-    if (!isReported && request.headers['x-forwarded-for'] !== undefined && !isTrusted(remoteAddress, 0)) {
+    if (!isReported && !isTrusted(remoteAddress, 0)) {
       isReported = true;
       log.warn(
         { remoteAddress },
@@ -75,6 +75,15 @@ function createAddressOf({ trustedProxies }: AddressSettings, log: Logger): (req
       );
     }
     return networkOf(proxyAddr(request, isTrusted));
+  };
+  /** The peer stays the same for all requests of a connection. */
+  const peers = new WeakMap<Socket, string>();
+  return (request) => {
+    if (request.headers['x-forwarded-for'] !== undefined) return throughProxy(request);
+    const { socket } = request;
+    const peer = peers.get(socket) ?? networkOf(socket.remoteAddress ?? '');
+    peers.set(socket, peer);
+    return peer;
   };
 }
 
