@@ -1,6 +1,7 @@
 import { EventEmitter } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { Agent, type Dispatcher, interceptors, request } from 'undici';
+import CachePolicy from 'http-cache-semantics';
+import { Agent, type Dispatcher, request } from 'undici';
 import type { Clock } from '../../apps/shared/clock.ts';
 import { traceHeaders } from '../../apps/shared/log-scope.ts';
 import { CountersignError } from '../../workflows/domain/errors.ts';
@@ -11,18 +12,6 @@ const MAX_ANSWER_BYTES = 1024 * 1024;
 
 /** One pool of connections for the services beside us. No redirects: a credential goes where it was sent and nowhere else. */
 const agent = new Agent({ maxResponseSize: MAX_ANSWER_BYTES });
-
-/** In milliseconds. A document is kept for so long at most, and also when its server states no time. */
-const KEPT_MS = 300_000;
-
-/**
- * Connections that keep documents for as long as HTTP caching lets them. A request states how old an answer may be, so that no
- * document is kept for longer than five minutes, even if its server allows that.
- */
-export function cachingHttp(via: Dispatcher = agent): Dispatcher {
-  return via.compose(interceptors.cache({ methods: ['GET'], type: 'private', cacheByDefault: KEPT_MS }));
-}
-export const KEPT_DOCUMENT = { 'cache-control': `max-age=${KEPT_MS / 1_000}` } as const;
 
 /**
  * The wait for a limit has so many steps. A process that stood still loses one of them only, since the service may have answered
@@ -91,6 +80,41 @@ export async function sendHttp(
   } finally {
     letGo();
   }
+}
+
+/** In milliseconds. A document is kept for so long at most, and also when its server states no time. */
+const KEPT_MS = 300_000;
+const CACHING_HEADERS = ['age', 'cache-control', 'date', 'expires', 'pragma', 'vary'] as const;
+
+/**
+ * Keeps the answer to a GET request for as long as HTTP caching lets a private cache keep it, but not longer than five minutes. Answers
+ * the same object until it fetches anew. Rejects as `fetch` does, and then keeps nothing.
+ *
+ * @see RFC 9111
+ */
+export function createKeptDocument(url: string, fetch: () => Promise<HttpAnswer>, clock: Clock) {
+  let kept: { readonly answer: HttpAnswer; readonly until: number } | undefined;
+  return async (): Promise<HttpAnswer> => {
+    const asked = clock.monotonicMs();
+    if (kept !== undefined && asked < kept.until) return kept.answer;
+    kept = undefined;
+    const answer = await fetch();
+    kept = { answer, until: asked + freshMs(url, answer) };
+    return answer;
+  };
+}
+
+function freshMs(url: string, answer: HttpAnswer): number {
+  const stated = CACHING_HEADERS.map((name) => [name, answer.header(name)] as const);
+  const headers = Object.fromEntries(stated.filter(([, value]) => value !== undefined));
+  const policy = new CachePolicy(
+    { method: 'GET', url, headers: {} },
+    { status: answer.status, headers },
+    { shared: false },
+  );
+  if (!policy.storable()) return 0;
+  const saysHowLong = ['cache-control', 'expires', 'pragma'].some((name) => headers[name] !== undefined);
+  return saysHowLong ? Math.min(KEPT_MS, (policy.maxAge() - policy.age()) * 1_000) : KEPT_MS;
 }
 
 /** How a service recognizes us. */

@@ -5,7 +5,7 @@ import type { Timing } from '../../../apps/shared/limits.ts';
 import { type JsonObject, objectOf } from '../../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import { parseAnswer } from '../../../workflows/domain/faithful-json.ts';
-import { cachingHttp, type HttpAnswer, type IsTrusted, KEPT_DOCUMENT, sendHttp } from '../http.ts';
+import { createKeptDocument, type HttpAnswer, type IsTrusted, sendHttp } from '../http.ts';
 
 const WELL_KNOWN = '/.well-known/authzen-configuration';
 /** AuthZEN's endpoints of a PDP that has no metadata. */
@@ -52,17 +52,35 @@ export type DescribePdp = () => Promise<PdpDescription>;
 /** @see AuthZEN Authorization API 1.0, section 9 */
 export function createPdpMetadata(options: PdpMetadataOptions): DescribePdp {
   const { pdpUrl, metadata, signedMetadata: signed } = options;
-  const via = cachingHttp(options.via);
+  if (metadata === 'ignored') return async () => byDefault(pdpUrl);
   const url = metadataUrl(pdpUrl);
-  const verify = signed && createSignedReader(signed, options.limits);
+  const read = createKeptDocument(url, () => fetchMetadata(url, options), options.clock);
+  // A signature may end before its document does, so it is verified each time.
+  if (signed !== undefined) return describeSigned(read, options, createSignedReader(signed, options.limits));
+  let last: { readonly answer: HttpAnswer; readonly description: PdpDescription } | undefined;
   return async () => {
-    if (metadata === 'ignored') return byDefault(pdpUrl);
-    const answer = await fetchMetadata(url, via, options);
-    if (answer.status === 404 && verify === undefined) return byDefault(pdpUrl);
-    if (answer.status !== 200) throw unusable(`is answered with ${answer.status}`, 'start it, or correct pdp.url');
-    const plain = parse(answer.text);
-    return describe(verify === undefined ? plain : { ...plain, ...(await verify(plain)) }, options);
+    const answer = await read();
+    if (last?.answer === answer) return last.description;
+    const description = answer.status === 404 ? byDefault(pdpUrl) : describe(documentIn(answer), options);
+    last = { answer, description };
+    return description;
   };
+}
+
+const describeSigned =
+  (
+    read: () => Promise<HttpAnswer>,
+    options: PdpMetadataOptions,
+    verify: ReturnType<typeof createSignedReader>,
+  ): DescribePdp =>
+  async () => {
+    const plain = documentIn(await read());
+    return describe({ ...plain, ...(await verify(plain)) }, options);
+  };
+
+function documentIn({ status, text }: HttpAnswer): JsonObject {
+  if (status !== 200) throw unusable(`is answered with ${status}`, 'start it, or correct pdp.url');
+  return parse(text);
 }
 
 /** The well-known path comes between host and path of the identifier (AZ-MD-02). */
@@ -87,9 +105,9 @@ function byDefault(pdpUrl: string): PdpDescription {
   };
 }
 
-async function fetchMetadata(url: string, via: Dispatcher, { clock, limits }: Timing): Promise<HttpAnswer> {
+async function fetchMetadata(url: string, { clock, limits, via }: PdpMetadataOptions): Promise<HttpAnswer> {
   try {
-    const headers = { accept: 'application/json', ...KEPT_DOCUMENT };
+    const headers = { accept: 'application/json' };
     return await sendHttp(url, { method: 'GET', headers, timeoutMs: limits.pdpMetadataMs, clock, via });
   } catch (cause) {
     throw new CountersignError('ERR_PDP_UNAVAILABLE', 'the policy decision point gives no answer', { cause });
