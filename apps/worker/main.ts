@@ -25,7 +25,6 @@ import { given, runDeployable } from '../shared/deployable.ts';
 import { isEntryScript, type Running, stopAll } from '../shared/lifecycle.ts';
 import { limitsOf } from '../shared/limits.ts';
 import { startOutbox } from '../shared/outbox.ts';
-import { createTemporalClient } from '../shared/temporal/connection.ts';
 import { createEngineMemory } from '../shared/temporal/fence-mark.ts';
 import { createGatedCallWorkflows } from '../shared/temporal/gated-call-workflows.ts';
 import { startWatchClocks } from './jobs/watch-clocks.ts';
@@ -34,7 +33,7 @@ import { startRestartLost } from './jobs/restart-lost.ts';
 import { startWatchRestores } from './jobs/watch-restores.ts';
 import { startPollResolutions } from './jobs/poll-resolutions.ts';
 import { startExpiry } from '../shared/maintenance/expire.ts';
-import { runWorker } from '../shared/temporal/worker.ts';
+import { connectEngine, runWorker } from '../shared/temporal/worker.ts';
 
 /** The engine writes entries that arrive together in one batch, so this many cost little. */
 const OUTBOX_CONCURRENCY = 16;
@@ -58,19 +57,20 @@ export interface WorkerDeps {
 }
 
 /** The worker's connections, which `close` closes. The upstreams are not among them: the caller closes those. */
-export type WorkerConnections = ReturnType<typeof connectWorker>;
+export type WorkerConnections = Awaited<ReturnType<typeof connectWorker>>;
 
 /**
  * The worker runs the workflows and activities of gated calls, delivers the outbox, and enforces deadlines. Any number of
  * workers may run at once.
  */
-export function startWorker(config: Config, secrets: WorkerSecrets, deps: WorkerDeps): Promise<Running> {
-  return startWorkerOn(config, connectWorker(config, secrets, deps));
+export async function startWorker(config: Config, secrets: WorkerSecrets, deps: WorkerDeps): Promise<Running> {
+  return startWorkerOn(config, await connectWorker(config, secrets, deps));
 }
 
-/** Makes the connections of the worker. Contacts nothing before it is needed. */
-export function connectWorker(config: Config, secrets: WorkerSecrets, deps: WorkerDeps) {
+/** Makes the connections of the worker. Rejects when Temporal cannot be reached. Contacts all others when they are needed. */
+export async function connectWorker(config: Config, secrets: WorkerSecrets, deps: WorkerDeps) {
   const own = { log: deps.log, clock: deps.clock, limits: limitsOf(config) };
+  const engine = await connectEngine({ ...config.temporal, address: deps.temporalAddress }, own.log);
   const pool = createPool(deps.databaseUrl, {
     applicationName: 'countersign worker',
     role: ROLES.worker,
@@ -78,7 +78,6 @@ export function connectWorker(config: Config, secrets: WorkerSecrets, deps: Work
     ...own,
   });
   const seals = createSeals(secrets);
-  const engine = createTemporalClient({ ...config.temporal, address: deps.temporalAddress });
   const { authority: reached, obligations } = config;
   const authority = connectAuthority(reached, secrets, { pool, seals, obligations, ...own });
   return {
@@ -101,12 +100,15 @@ export function connectWorker(config: Config, secrets: WorkerSecrets, deps: Work
     clocks: { database: () => readDatabaseClock(pool), accessRequests: authority.accessRequestsClock },
     acceptedTools: createAccepted(pool),
     requirements: createRequirementChecks(config.requirements, own),
-    workflows: createGatedCallWorkflows(engine.client, { taskQueue: config.temporal.taskQueue, ...own }),
+    engine,
+    workflows: createGatedCallWorkflows(engine.client, {
+      ...{ taskQueue: config.temporal.taskQueue, isWorker: true, ...own },
+    }),
     engineMemory: createEngineMemory(engine.client, own),
     close: () =>
       stopAll([
         { name: 'database pool', stop: () => pool.end() },
-        { name: 'Temporal client', stop: () => engine.close() },
+        { name: 'Temporal connection', stop: () => engine.close() },
       ]),
   };
 }
@@ -132,7 +134,8 @@ export async function startWorkerOn(config: Config, connections: WorkerConnectio
     });
     const temporal = { ...config.temporal, address: connections.temporalAddress };
     const { taskQueue } = temporal;
-    parts.push(await runWorker({ temporal, taskQueue, activities, graceMs: executionTimeoutMs(config), log }));
+    const { connection } = connections.engine;
+    parts.push(await runWorker({ connection, temporal, taskQueue, activities, graceMs: executionTimeoutMs(config) }));
     const handlers = {
       ...outboxHandlers({ workflows, calls: store, accessRequests, log }),
       // A denial's obligation may have no gated call.

@@ -19,7 +19,7 @@ const through = createFailpoints(folder);
 await runDeployable('worker', WORKER_SECRETS, systemClock, async ({ config, secrets, ...deps }) => {
   const temporalAddress = given(config.temporal.address, 'TEMPORAL_ADDRESS');
   const upstreams = connectUpstreams(config, deps);
-  const real = connectWorker(config, secrets, { ...deps, temporalAddress, upstreams });
+  const real = await connectWorker(config, secrets, { ...deps, temporalAddress, upstreams });
   const worker = await startWorkerOn(config, breakableWorker(real, through, { Failure, folder }));
   process.stdout.write('ready\n');
   const stop = async () => {

@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs';
+import { Client } from '@temporalio/client';
 import { DefaultLogger, makeTelemetryFilterString, NativeConnection, Runtime, Worker } from '@temporalio/worker';
 import type { Logger } from 'pino';
 import type { Config } from '../config/config.ts';
@@ -12,45 +13,48 @@ import { bundlePath, bundleWorkflows } from './bundle.ts';
  */
 export const TURN_LIMIT = { isolateExecutionTimeout: '5 minutes' } as const;
 
+type Engine = Pick<Config['temporal'], 'namespace' | 'tls'> & { readonly address: string };
+
+/**
+ * Connects a process that runs a worker. Its client shares the worker's connection, so that the engine may hand the first task of a
+ * workflow to the process that starts it. Rejects when Temporal cannot be reached.
+ */
+export async function connectEngine({ address, tls, namespace }: Engine, log: Logger) {
+  installRuntime(log);
+  const connection = await NativeConnection.connect({ address, tls }).catch((cause: unknown) => {
+    throw new Error(`Temporal does not answer at ${address}. Is it running? Its address is TEMPORAL_ADDRESS`, {
+      cause,
+    });
+  });
+  return { connection, client: new Client({ connection, namespace }), close: () => connection.close() };
+}
+
 export interface WorkerOptions {
+  /** Stays open when the worker stops. */
+  readonly connection: NativeConnection;
   readonly temporal: Config['temporal'] & { address: string };
   readonly taskQueue: string;
   /** The steps of the workflows in that queue. */
   readonly activities: object;
   /** How long work in flight may take to finish at a stop. */
   readonly graceMs: number;
-  readonly log: Logger;
 }
 
-/** Runs workflows and activities until stopped. Rejects when Temporal cannot be reached at the start. */
+/** Runs workflows and activities until stopped. */
 export async function runWorker(options: WorkerOptions): Promise<Running> {
-  installRuntime(options.log);
-  const { address, tls } = options.temporal;
-  const connection = await NativeConnection.connect({ address, tls }).catch((cause: unknown) => {
-    throw new Error(`Temporal does not answer at ${address}. Is it running? Its address is TEMPORAL_ADDRESS`, {
-      cause,
-    });
-  });
-  const worker = await createWorker(options, connection).catch(async (error: unknown) => {
-    await connection.close();
-    throw error;
-  });
+  const worker = await createWorker(options);
   const ran = worker.run();
   return {
     name: 'temporal worker',
     async stop() {
       if (worker.getState() === 'RUNNING') worker.shutdown();
-      try {
-        await ran;
-      } finally {
-        await connection.close();
-      }
+      await ran;
     },
   };
 }
 
-async function createWorker(options: WorkerOptions, connection: NativeConnection): Promise<Worker> {
-  const { temporal, taskQueue, activities, graceMs } = options;
+async function createWorker(options: WorkerOptions): Promise<Worker> {
+  const { connection, temporal, taskQueue, activities, graceMs } = options;
   const missing = await missingNamespace(connection, temporal);
   if (missing !== undefined) throw new Error(`${missing.what}: ${missing.nextStep}`);
   return Worker.create({
