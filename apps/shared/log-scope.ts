@@ -41,7 +41,7 @@ const TRACEPARENT = /^(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f
 export const traceIn = (traceparent: unknown): string | undefined =>
   typeof traceparent === 'string' ? TRACEPARENT.exec(traceparent)?.[1] : undefined;
 
-/** Random hexadecimal digits, of which not all are zero. Node makes UUIDs from a stock of random bytes: each byte of its own costs more. */
+/** 32 random hexadecimal digits; the last 16 are never all zero. Node makes UUIDs from a stock of random bytes, so one costs little. */
 const randomDigits = (): string => randomUUID().replaceAll('-', '');
 
 /** A new trace, for work without one. */

@@ -70,7 +70,6 @@ export async function startWorker(config: Config, secrets: WorkerSecrets, deps: 
 /** Makes the connections of the worker. Rejects when Temporal cannot be reached. Contacts all others when they are needed. */
 export async function connectWorker(config: Config, secrets: WorkerSecrets, deps: WorkerDeps) {
   const own = { log: deps.log, clock: deps.clock, limits: limitsOf(config) };
-  const engine = await connectEngine({ ...config.temporal, address: deps.temporalAddress }, own.log);
   const pool = createPool(deps.databaseUrl, {
     applicationName: 'countersign worker',
     role: ROLES.worker,
@@ -80,6 +79,8 @@ export async function connectWorker(config: Config, secrets: WorkerSecrets, deps
   const seals = createSeals(secrets);
   const { authority: reached, obligations } = config;
   const authority = connectAuthority(reached, secrets, { pool, seals, obligations, ...own });
+  // Last, since a setting that cannot be used would leave it open.
+  const engine = await connectEngine({ ...config.temporal, address: deps.temporalAddress }, own.log);
   return {
     ...deps,
     limits: own.limits,
@@ -158,7 +159,7 @@ export async function startWorkerOn(config: Config, connections: WorkerConnectio
 
 const executionTimeoutMs = ({ gateway }: Config) => gateway.executionTimeoutSeconds * 1_000;
 
-/** The periodic jobs beside the workflows. They start without the engine. */
+/** The periodic jobs beside the workflows. They go on while the engine is away. */
 function startMaintenance(
   { worker }: Config,
   parts: WorkerConnections & { ensureSubmitted: EnsureSubmitted; restores: { report(id: string): Promise<void> } },

@@ -2,9 +2,11 @@ import { Client, Connection, type ConnectionLike, isGrpcServiceError } from '@te
 import type { Config } from '../config/config.ts';
 import type { Timing } from '../limits.ts';
 
+/** Where the engine is. */
+export type Engine = Pick<Config['temporal'], 'namespace' | 'tls'> & { readonly address: string };
+
 /** A client of the configured Temporal namespace. Connects lazily, because Temporal may be down when this process starts. */
-export function createTemporalClient(temporal: Pick<Config['temporal'], 'namespace' | 'tls'> & { address: string }) {
-  const { address, tls, namespace } = temporal;
+export function createTemporalClient({ address, tls, namespace }: Engine) {
   const connection = Connection.lazy({ address, tls });
   return { client: new Client({ connection, namespace }), close: () => connection.close() };
 }

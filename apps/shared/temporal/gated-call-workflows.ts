@@ -27,8 +27,8 @@ const PAGE = 1_000;
 /**
  * Starts and signals the workflows of gated calls. All methods may be repeated, because a call has only one running workflow.
  *
- * @param isWorker Whether the client is that of a worker (`connectEngine`). The engine then hands it the first task with the answer to the
- *   start, and saves a queue, a poll and three writes for each call.
+ * @param isWorker Whether the client is that of a worker (`connectEngine`). The engine can then hand it the first task with the answer to
+ *   the start, instead of putting the task into a queue for a poll.
  */
 export function createGatedCallWorkflows(
   client: Client,

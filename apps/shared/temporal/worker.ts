@@ -4,7 +4,7 @@ import { DefaultLogger, makeTelemetryFilterString, NativeConnection, Runtime, Wo
 import type { Logger } from 'pino';
 import type { Config } from '../config/config.ts';
 import type { Running } from '../lifecycle.ts';
-import { missingNamespace } from './connection.ts';
+import { type Engine, missingNamespace } from './connection.ts';
 import { bundlePath, bundleWorkflows } from './bundle.ts';
 
 /**
@@ -12,8 +12,6 @@ import { bundlePath, bundleWorkflows } from './bundle.ts';
  * exceeds, and the interruption can crash the process. The SDK has the option, but not in its published type.
  */
 export const TURN_LIMIT = { isolateExecutionTimeout: '5 minutes' } as const;
-
-type Engine = Pick<Config['temporal'], 'namespace' | 'tls'> & { readonly address: string };
 
 /**
  * Connects a process that runs a worker. Its client shares the worker's connection, so that the engine may hand the first task of a
