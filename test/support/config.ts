@@ -1,27 +1,36 @@
+import { createHash, randomInt } from 'node:crypto';
 import { parseConfig, type Config } from '../../apps/shared/config/config.ts';
-import { freePort } from '../../apps/shared/embedded/process-tools.ts';
+import { tryPort } from '../../apps/shared/embedded/process-tools.ts';
+import { RUN_FOLDER } from './run-folder.mjs';
 import { PATIENT_FACTOR } from './time.ts';
 
 const SECTIONS = ['gateway', 'pdp', 'approvals', 'audit', 'identity'] as const;
 type Section = (typeof SECTIONS)[number];
 
-/**
- * Between the choice of a port and the start of its server, another worker of the run could take the port: each worker
- * chooses from its own range.
- */
+/** Servers that choose a port themselves, as the product's databases do, choose above. */
+const PORTS = { from: 10_000, to: 20_000 } as const;
+/** Each worker of a run has ports of its own, and most runs on a machine have others than the rest. */
 const WORKERS = 4;
-const isOwn = (port: number) => port % WORKERS === Number(process.env['JEST_WORKER_ID'] ?? 0) % WORKERS;
+const RUNS = 4;
+const SHARES = RUNS * WORKERS;
+const run = createHash('sha256')
+  .update(process.env[RUN_FOLDER] ?? '')
+  .digest()
+  .readUInt8();
+const share = (run % RUNS) * WORKERS + (Number(process.env['JEST_WORKER_ID'] ?? 0) % WORKERS);
+const given = new Set<number>();
+
+/** Between the choice of a port and the start of its server, no other server of the run takes it. */
+async function ownPort(): Promise<number> {
+  const port = PORTS.from + randomInt((PORTS.to - PORTS.from) / SHARES) * SHARES + share;
+  if (given.has(port)) return ownPort();
+  given.add(port);
+  return tryPort(port).catch(ownPort);
+}
 
 /** A section for every server, each with a free port that no other section has. */
 export async function onFreePorts(): Promise<Record<Section, { port: number }>> {
-  const taken = new Set<number>();
-  const another = async (): Promise<{ port: number }> => {
-    const port = await freePort();
-    if (taken.has(port) || !isOwn(port)) return another();
-    taken.add(port);
-    return { port };
-  };
-  const sections = await Promise.all(SECTIONS.map(async (section) => [section, await another()] as const));
+  const sections = await Promise.all(SECTIONS.map(async (section) => [section, { port: await ownPort() }] as const));
   return Object.fromEntries(sections) as Record<Section, { port: number }>;
 }
 

@@ -35,8 +35,8 @@ export async function freePort(preferred?: number): Promise<number> {
   return tryPort(0);
 }
 
-/** Rejects when the port is taken. */
-async function tryPort(wanted: number): Promise<number> {
+/** Resolves with the port if it is free; with any free port for 0. Rejects when the port is taken. */
+export async function tryPort(wanted: number): Promise<number> {
   // Clients of a server that died reconnect to its port. An open connection would keep the port busy.
   const server = createServer((socket) => socket.destroy());
   await once(server.listen(wanted, '127.0.0.1'), 'listening');
