@@ -84,6 +84,11 @@ export interface UpstreamItems {
    * Empty when no upstream has it, or several do. Throws as `find` does.
    */
   findResource(uri: string): Promise<readonly UpstreamItem[]>;
+  /** Whether the upstream announces changes of this resource from now on. A repeated subscription changes nothing. */
+  subscribe(upstream: string, uri: string): Promise<boolean>;
+  unsubscribe(upstream: string, uri: string): void;
+  /** Calls back when a resource with a subscription has changed, or may have changed. Answers how to stop that. */
+  onUpdated(listener: (upstream: string, uri: string) => void): () => void;
   /** Sends once, and never repeats. */
   ask(
     request: {
@@ -154,6 +159,8 @@ export interface UpstreamCallOptions {
   readonly sendBy?: number;
   readonly onProgress?: (progress: Progress) => void;
   readonly onLog?: (message: LogMessage) => void;
+  /** The lowest severity of these messages, a severity of syslog. Default: `info`. */
+  readonly logLevel?: string;
 }
 
 /** The additions to a request whose client can be asked. An upstream of an earlier revision gets none. */

@@ -89,7 +89,8 @@ function createSending(upstreams: ReadonlyMap<string, PrefixedUpstream>, { known
     read: (raw: unknown) => T,
   ): Promise<T | InvocationResult> => {
     const { upstream, upstreamTool, arguments: args, meta, idempotencyKey, caller, conversation } = call;
-    const _meta = options.onLog === undefined ? meta : { ...meta, [LOG_LEVEL_META_KEY]: LEAST_LOG_LEVEL };
+    const _meta =
+      options.onLog === undefined ? meta : { ...meta, [LOG_LEVEL_META_KEY]: options.logLevel ?? LEAST_LOG_LEVEL };
     const params = { name: upstreamTool, arguments: args, ...(_meta !== undefined && { _meta }) };
     let tool: UpstreamTool | undefined;
     const headers = async (client: Client) => {

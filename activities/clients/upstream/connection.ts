@@ -8,6 +8,7 @@ import { createCredentials, NO_CREDENTIALS, type Credentials } from './credentia
 import { createProgressNotices, Exchange, sendOnce, type SendingLimits } from './request.ts';
 import { createList, type UpstreamList } from './list.ts';
 import { gatherChanges, hearChanges, type Changed, type Hearing } from './notices.ts';
+import { ResourceSubscriptions } from './subscriptions.ts';
 import { createTransport, type UpstreamServer } from './transport.ts';
 
 const TOOLS = { method: 'tools/list', member: 'tools', key: 'name', capability: 'tools' } as const;
@@ -30,6 +31,8 @@ export class UpstreamConnection {
   /** No other connection of this process has it. */
   readonly id = (lastId += 1);
   readonly credentials: Credentials;
+  /** Those of its upstream. They outlive this connection. */
+  readonly subscriptions: ResourceSubscriptions;
   readonly #server: UpstreamServer;
   readonly #deps: Hearing;
   #live: Live | undefined;
@@ -50,9 +53,10 @@ export class UpstreamConnection {
   readonly #changes: Readonly<Record<Changed, ReturnType<typeof gatherChanges>>>;
 
   /** `onChanged` is called after each new list of tools, and when another list may have changed. */
-  constructor(server: UpstreamServer, deps: Hearing) {
+  constructor(server: UpstreamServer, deps: Hearing & { readonly subscriptions?: ResourceSubscriptions }) {
     const { log, onChanged, clock, limits } = deps;
     this.#server = server;
+    this.subscriptions = deps.subscriptions ?? new ResourceSubscriptions({ ...deps, onUpdated: () => undefined });
     this.#deps = deps;
     this.credentials = 'url' in server ? createCredentials(server, limits) : NO_CREDENTIALS;
     this.#tools = createList(TOOLS, clock);
@@ -207,6 +211,7 @@ export class UpstreamConnection {
       this.#changes.resources.announce();
       if (client.transport === undefined) throw unavailable('it ended as soon as it had listed its tools');
       this.#live = live;
+      if (!this.#isRetired) void this.subscriptions.renew(client);
     } catch (cause) {
       [this.#live, this.#prior] = [undefined, undefined];
       const err = program.explain(cause);

@@ -3,6 +3,7 @@ import { namePrefixOf } from '../../../workflows/domain/tools/wire-names.ts';
 import type { Hearing, Changed } from './notices.ts';
 import { UpstreamConnection } from './connection.ts';
 import type { PrefixedUpstream } from './offered-tools.ts';
+import { ResourceSubscriptions } from './subscriptions.ts';
 import type { UpstreamServer } from './transport.ts';
 
 type ConfiguredUpstream = UpstreamServer & {
@@ -13,22 +14,34 @@ type ConfiguredUpstream = UpstreamServer & {
 /** The configured servers by their names. */
 export type Servers = Readonly<Record<string, ConfiguredUpstream>>;
 
-/** The connections of the servers. A connection opens, and calls `onChanged`, only after the first request. */
+interface Heard {
+  readonly onChanged: (upstream: string, what: Changed) => void;
+  /** A resource with a subscription has changed, or may have changed. */
+  readonly onUpdated: (upstream: string, uri: string) => void;
+}
+
+/** The connections of the servers. A connection opens, and calls back, only after the first request. */
 export class Connections {
   readonly #upstreams = new Map<string, PrefixedUpstream>();
   readonly #servers = new Map<string, UpstreamServer>();
   readonly #retiring = new Map<UpstreamConnection, Promise<void>>();
   readonly #surroundings: Omit<Hearing, 'onChanged'>;
-  readonly #onChanged: (upstream: string, what: Changed) => void;
+  readonly #heard: Heard;
+  readonly #subscriptions = new Map<string, ResourceSubscriptions>();
 
-  constructor(surroundings: Omit<Hearing, 'onChanged'>, onChanged: (upstream: string, what: Changed) => void) {
+  constructor(surroundings: Omit<Hearing, 'onChanged'>, heard: Heard) {
     this.#surroundings = surroundings;
-    this.#onChanged = onChanged;
+    this.#heard = heard;
   }
 
   /** Always the same object, with the servers of now. */
   get upstreams(): ReadonlyMap<string, PrefixedUpstream> {
     return this.#upstreams;
+  }
+
+  /** By the name of the upstream. One that is not configured any more keeps its subscriptions, for when it is again. */
+  get subscriptions(): ReadonlyMap<string, ResourceSubscriptions> {
+    return this.#subscriptions;
   }
 
   /** Connections of servers with the same settings stay, under the prefix that they have now. The others retire. */
@@ -46,6 +59,7 @@ export class Connections {
     for (const [upstream, { connection }] of before) {
       if (this.#upstreams.get(upstream)?.connection !== connection) this.#retire(upstream, connection);
     }
+    this.#carryOver();
   }
 
   async close(): Promise<void> {
@@ -57,15 +71,38 @@ export class Connections {
   #connect(upstream: string, server: UpstreamServer): UpstreamConnection {
     const { log, clock, limits } = this.#surroundings;
     // What a connection reports that was replaced is about another server.
+    const isPresent = () => this.#upstreams.get(upstream)?.connection === connection;
     const onChanged = (what: Changed) => {
-      if (this.#upstreams.get(upstream)?.connection === connection) this.#onChanged(upstream, what);
+      if (isPresent()) this.#heard.onChanged(upstream, what);
     };
-    const connection = new UpstreamConnection(server, { log: log.child({ upstream }), onChanged, clock, limits });
+    const own = { log: log.child({ upstream }), clock, limits };
+    const subscriptions = this.#subscriptionsOf(upstream, own);
+    const connection = new UpstreamConnection(server, { ...own, onChanged, subscriptions });
     return connection;
+  }
+
+  #subscriptionsOf(upstream: string, own: Omit<Hearing, 'onChanged'>): ResourceSubscriptions {
+    const known = this.#subscriptions.get(upstream);
+    if (known !== undefined) return known;
+    const onUpdated = (uri: string) => this.#heard.onUpdated(upstream, uri);
+    const subscriptions = new ResourceSubscriptions({ ...own, onUpdated });
+    this.#subscriptions.set(upstream, subscriptions);
+    return subscriptions;
+  }
+
+  /** Takes subscriptions to the present connections. */
+  #carryOver(): void {
+    for (const [upstream, subscriptions] of this.#subscriptions) {
+      const connection = this.#upstreams.get(upstream)?.connection;
+      if (!subscriptions.isNeeded && connection === undefined) this.#subscriptions.delete(upstream);
+      // One that fails is tried again later.
+      if (subscriptions.isNeeded && connection?.isConnected === false) connection.connect().catch(() => undefined);
+    }
   }
 
   #retire(upstream: string, connection: UpstreamConnection): void {
     const { log } = this.#surroundings;
+    connection.subscriptions.leave();
     const failed = (err: unknown) => log.warn({ upstream, err }, 'an upstream that is not used any more did not close');
     const closing = connection.retire().catch(failed);
     this.#retiring.set(

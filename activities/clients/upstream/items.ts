@@ -73,7 +73,7 @@ type Listing = ReturnType<typeof createListing>;
 
 type Listings = ReadonlyMap<string, Readonly<Record<ItemKind, Listing>>>;
 
-interface Items extends UpstreamItems, ReturnType<typeof changesOf> {
+interface Items extends Omit<UpstreamItems, 'subscribe' | 'unsubscribe' | 'onUpdated'>, ReturnType<typeof changesOf> {
   /** The upstreams have changed: those with another connection list their items anew. */
   reconfigured(): void;
 }

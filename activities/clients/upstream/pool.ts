@@ -15,12 +15,14 @@ import {
   type RefusedTool,
   type SettingsByTool,
 } from './offered-tools.ts';
+import { createAudience } from './audience.ts';
 import { atMost } from './reconnection.ts';
 import { createCalls } from './calls.ts';
 import { UpstreamConnection } from './connection.ts';
 import { Connections, type Servers } from './connections.ts';
 import { createItems } from './items.ts';
 import type { Changed } from './notices.ts';
+import { createSubscribing } from './subscriptions.ts';
 import type { UpstreamServer } from './transport.ts';
 
 export interface UpstreamPool extends Upstreams, UpstreamRelay {
@@ -53,34 +55,30 @@ export function createUpstreams(
   log: Logger,
   { settings: atStart, fitsOutput, ...time }: ToolKnowledge & Timing,
 ): UpstreamPool {
-  const listeners = new Set<(what: Changed) => void>();
-  const tell = (what: Changed) => {
-    for (const listener of listeners) listener(what);
-  };
+  const changes = createAudience<[what: Changed]>();
+  const updates = createAudience<[upstream: string, uri: string]>();
   let settings = atStart;
   let offered: ReturnType<typeof sortOut> = { known: new Map(), refused: [] };
   const sort = () => void (offered = sortOut(upstreams, settings, log));
-  const all = new Connections({ log, ...time }, (upstream, what) => {
+  const onChanged = (upstream: string, what: Changed) => {
     if (what === 'tools') sort();
     else items.changed(upstream, what);
-    tell(what);
-  });
+    changes.tell(what);
+  };
+  const all = new Connections({ log, ...time }, { onChanged, onUpdated: updates.tell });
   all.replace(servers);
   const { upstreams } = all;
   const items = createItems(upstreams, { log, clock: time.clock });
 
   return {
     ...createCalls(upstreams, { known: () => offered.known, fitsOutput, log, clock: time.clock }),
-    items,
+    items: { ...items, ...createSubscribing(upstreams, all.subscriptions), onUpdated: updates.hear },
 
     ...createLookUp(upstreams, () => offered.known, time),
 
     refused: () => offered.refused,
 
-    onChange(listener) {
-      listeners.add(listener);
-      return () => void listeners.delete(listener);
-    },
+    onChange: changes.hear,
 
     outdate() {
       for (const { connection } of upstreams.values()) connection.outdate();
@@ -92,7 +90,7 @@ export function createUpstreams(
       all.replace(next);
       items.reconfigured();
       sort();
-      for (const what of ['tools', 'prompts', 'resources'] as const) tell(what);
+      for (const what of ['tools', 'prompts', 'resources'] as const) changes.tell(what);
     },
 
     close: () => all.close(),
