@@ -155,6 +155,7 @@ export function connectGateway(config: Config, secrets: GatewaySecrets, deps: Ga
     requirements: createRequirementChecks(config.requirements, own),
     requestForms: createRequestForms(own.log, own),
     sealedStates: createSealedStates(secrets.sealingKeys, own.clock, gateway.taskOwner),
+    sessionSeals: createSealedStates(secrets.sealingKeys, own.clock),
     verifier: createTokenVerifier(config, urls.mcp, own),
     problems: () => databaseProblems(pool),
     ...own,
@@ -250,10 +251,10 @@ export async function serveGateway(
   // Starts the upstreams before the first call needs them. An upstream that cannot be reached is tried again later.
   upstreams.tools().catch((error: unknown) => log.warn({ err: error }, 'the upstreams cannot be listed yet'));
   const forgetChanges = [
-    upstreams.onChange((what) => protocol.notify[`${what}Changed`]()),
+    upstreams.onChange((what) => protocol.notify(what)),
     accepted.onChange((what) => {
       upstreams.outdate();
-      protocol.notify[`${what}Changed`]();
+      protocol.notify(what);
     }),
   ];
   const app = createGatewayApp({

@@ -10,8 +10,13 @@ export interface Asked {
   readonly body?: string;
 }
 
+/** Of headers that differ in each run. */
+const PLACEHOLDERS: Readonly<Record<string, string>> = { date: '<date>', 'mcp-session-id': '<session>' };
+/** The part of the id of an event that names the session. */
+const EVENT_ID = /^id: [\w-]{8}\./gm;
+
 /**
- * A served answer: status, headers in their order and spelling, body. The date and the gateway's port differ in each run, so
+ * A served answer: status, headers in their order and spelling, body. The date, the gateway's port and the ids of sessions differ in each run, so
  * placeholders replace them. Stream messages that depend on the clock are left out.
  */
 export async function served(
@@ -29,8 +34,8 @@ export async function served(
   const lines = [`HTTP/${answer.httpVersion} ${answer.statusCode} ${answer.statusMessage}`];
   for (let at = 0; at < answer.rawHeaders.length; at += 2) {
     const name = answer.rawHeaders[at] ?? '';
-    lines.push(`${name}: ${name.toLowerCase() === 'date' ? '<date>' : answer.rawHeaders[at + 1]}`);
+    lines.push(`${name}: ${PLACEHOLDERS[name.toLowerCase()] ?? answer.rawHeaders[at + 1]}`);
   }
-  const content = (await text(answer)).replaceAll(': keep-alive\n\n', '');
+  const content = (await text(answer)).replaceAll(': keep-alive\n\n', '').replaceAll(EVENT_ID, 'id: <session>.');
   return [...lines, '', content].join('\n').replaceAll(`:${port}`, ':<port>');
 }

@@ -14,5 +14,6 @@ export class FakeInput {
     requestForms: { at: async (schemaUrl: string) => this.forms[schemaUrl] } satisfies RequestForms,
     requestCatalogs: { at: async () => undefined, look: async () => undefined } satisfies RequestCatalogs,
     sealedStates: createSealedStates(SEALING_SECRETS.sealingKeys, systemTime.clock),
+    sessionSeals: createSealedStates(SEALING_SECRETS.sealingKeys, systemTime.clock),
   };
 }

@@ -5,6 +5,7 @@ import { followed, unchanging } from '../../apps/shared/config/live.ts';
 import { freePort } from '../../apps/shared/embedded/process-tools.ts';
 import type { Running } from '../../apps/shared/lifecycle.ts';
 import { CALLBACK_SECRET, FakeWorld } from './gateway-world.ts';
+import type { Clock } from '../../apps/shared/clock.ts';
 import { PATIENT_FACTOR, systemTime } from './time.ts';
 
 interface Settings extends Partial<Config['gateway']> {
@@ -13,6 +14,8 @@ interface Settings extends Partial<Config['gateway']> {
   readonly identity?: object;
   readonly addresses?: object;
   readonly signature?: object;
+  /** Default: the time of this machine. */
+  readonly clock?: Clock;
 }
 
 /** The real gateway on a free port, over fake ports. */
@@ -24,6 +27,7 @@ export class GatewayUnderTest {
   #inForce: Config | undefined;
   #raw: object = {};
   #running: Running | undefined;
+  #port: number | undefined;
 
   constructor(settings: Settings = {}) {
     this.#settings = settings;
@@ -36,8 +40,10 @@ export class GatewayUnderTest {
     return this.#inForce?.urls.mcp ?? 'not started';
   }
   async start(): Promise<void> {
-    const { tools = {}, mcpServers = {}, identity = {}, addresses = {}, signature = {}, ...settings } = this.#settings;
-    const gateway = { port: await freePort(), pollIntervalMs: 250, ...settings };
+    const { clock, ...sections } = this.#settings;
+    const { tools = {}, mcpServers = {}, identity = {}, addresses = {}, signature = {}, ...settings } = sections;
+    this.#port ??= await freePort();
+    const gateway = { port: this.#port, pollIntervalMs: 250, ...settings };
     const raw = { timeLimitFactor: PATIENT_FACTOR, gateway, tools, mcpServers, identity, addresses, signature };
     this.#raw = raw;
     const live = unchanging(this.change({}));
@@ -47,7 +53,13 @@ export class GatewayUnderTest {
     this.#running = await serveGateway(
       config,
       { callbackSecret: CALLBACK_SECRET },
-      { ...systemTime, ...this.world, ...this.world.input.ports, log, live: { ...live, config, inForce } },
+      {
+        ...systemTime,
+        ...(clock && { clock }),
+        ...this.world,
+        ...this.world.input.ports,
+        ...{ log, live: { ...live, config, inForce } },
+      },
     );
   }
 
@@ -62,6 +74,7 @@ export class GatewayUnderTest {
     this.logged.length = 0;
   }
 
+  /** Can be started again, on the same port. */
   async stop(): Promise<void> {
     await this.#running?.stop();
   }

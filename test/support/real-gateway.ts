@@ -5,6 +5,7 @@ import { freePort } from '../../apps/shared/embedded/process-tools.ts';
 import type { Clock } from '../../apps/shared/clock.ts';
 import { type Running, stopAll } from '../../apps/shared/lifecycle.ts';
 import { anAuthority } from './authority-stub.ts';
+import { ChangingConfig } from './changing-config.ts';
 import { createTestDatabase } from './database.ts';
 import { SEALING_SECRETS } from './gated-calls.ts';
 import { CALLBACK_SECRET } from './gateway-world.ts';
@@ -47,9 +48,8 @@ export async function startRealGateway(settings: Partial<Config['gateway']>, sec
   const selfChecks = () => authority.seen.filter(({ body }) => body.includes('countersign-self-check')).length;
   const another = async () => {
     const [authorityUrl, looksBefore] = [authority.url, selfChecks()];
-    const { urls, running, programs } = await startReplica({
-      ...{ authorityUrl, databaseUrl: database.url, settings, sections, clock },
-    });
+    const replica = { authorityUrl, databaseUrl: database.url, settings, sections, clock };
+    const { urls, running, programs, change } = await startReplica(replica);
     replicas.push(running);
     // The gateway looks at the authority once by itself, and a test does not count that.
     if (sections.pdp === undefined) await waitFor(() => selfChecks() > looksBefore);
@@ -64,9 +64,9 @@ export async function startRealGateway(settings: Partial<Config['gateway']>, sec
       replicas.splice(replicas.indexOf(running), 1);
       await running.stop();
     };
-    return { mcpUrl: urls.mcp, url: urls.gateway, stop };
+    return { mcpUrl: urls.mcp, url: urls.gateway, stop, change };
   };
-  const { mcpUrl, url } = await another();
+  const { mcpUrl, url, change } = await another();
   const tokenFor = (claims: object = {}) => authority.token({ aud: mcpUrl, ...claims });
   const received: string[] = [];
   return {
@@ -76,6 +76,7 @@ export async function startRealGateway(settings: Partial<Config['gateway']>, sec
     database,
     mcpUrl,
     another,
+    change,
     callbackUrl: `${url}/callbacks/access-requests`,
     /** Every text that a client was sent. */
     received,
@@ -117,30 +118,36 @@ interface Replica {
 }
 
 async function startReplica({ authorityUrl: url, databaseUrl, settings, sections, clock }: Replica) {
-  const config = parseConfig(
-    {
-      timeLimitFactor: PATIENT_FACTOR,
-      mcpServers: CRASHING,
-      gateway: { port: await freePort(), ...settings },
-      pdp: { url },
-      approvals: { url },
-      ...sections,
-      identity: { issuer: url, ...sections.identity },
-    },
-    { baseDir: '/', stateDir: '/' },
-  );
+  const port = await freePort();
+  const parse = (others: Sections) =>
+    parseConfig(
+      {
+        timeLimitFactor: PATIENT_FACTOR,
+        mcpServers: CRASHING,
+        gateway: { port, ...settings },
+        pdp: { url },
+        approvals: { url },
+        ...others,
+        identity: { issuer: url, ...others.identity },
+      },
+      { baseDir: '/', stateDir: '/' },
+    );
   const secrets = {
     pdpToken: 'pdp-token-of-the-gateway',
     accessRequestToken: 'ars-token-of-the-gateway',
     callbackSecret: CALLBACK_SECRET,
     ...SEALING_SECRETS,
   };
+  const live = new ChangingConfig(parse(sections));
+  const { config } = live;
   const running = await startGateway(config, secrets, {
     ...systemTime,
-    clock,
+    ...{ clock, live },
     databaseUrl,
     log: pino({ level: 'silent' }),
   });
   const programs = Object.entries(config.mcpServers).flatMap(([name, of]) => ('command' in of ? [name] : []));
-  return { urls: config.urls, running, programs };
+  /** Puts a configuration in force that differs in these sections. */
+  const change = (others: Sections) => live.change(parse({ ...sections, ...others }));
+  return { urls: config.urls, running, programs, change };
 }

@@ -61,7 +61,7 @@ function send(
   const { upstream, upstreamTool, toolDigest, caller } = binding;
   const { arguments: args, meta, capabilities } = call;
   const isWithheld = redaction.withholds(tool.facts);
-  const { onProgress, onLog } = isWithheld ? {} : call;
+  const { onProgress, onLog, logLevel } = isWithheld ? {} : call;
   // Tasks stay: the result of a task is withheld when it is read.
   const { extensions } = capabilities ?? {};
   const tasksAlone = extensions === undefined ? {} : { extensions };
@@ -74,10 +74,11 @@ function send(
       conversation: conversationOf(asked, round),
     },
     {
-      signal: call.signal,
+      signal: call.cancelled ?? call.signal,
       timeoutMs: settings.executionTimeoutMs,
       ...(onProgress !== undefined && { onProgress }),
       ...(onLog !== undefined && { onLog }),
+      ...(logLevel !== undefined && { logLevel }),
     },
   );
 }

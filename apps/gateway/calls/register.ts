@@ -1,4 +1,4 @@
-import type { CallToolResult, Server, ServerContext } from '@modelcontextprotocol/server';
+import type { CallToolResult, Result, Server, ServerContext } from '@modelcontextprotocol/server';
 import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import type { GatedCalls } from '../../../workflows/domain/ports.ts';
@@ -18,7 +18,9 @@ import {
 } from '../wire/render-request.ts';
 import type { Rendering } from '../wire/rendering.ts';
 import {
+  type Asked,
   askedBy,
+  type ContextOf,
   FORMS,
   forwardedMeta,
   onItsWay,
@@ -28,11 +30,13 @@ import {
 } from '../wire/request-context.ts';
 import type { Enforce } from './enforce.ts';
 import { type HoldSettings, onHoldFor } from './hold.ts';
-import type { ToolCall } from './tool-call.ts';
+import type { Converse } from '../sessions/converse.ts';
+import type { ToolCall, ToolCallAnswer } from './tool-call.ts';
 
 export interface ToolCallDeps {
   readonly rendering: Rendering;
   readonly enforce: Enforce;
+  readonly converse: Converse;
   readonly gatedCalls: Pick<GatedCalls, 'taskIdOf' | 'readTask' | 'recent' | 'ownerOf'>;
   readonly holding: HoldSettings;
   readonly clock: Clock;
@@ -42,59 +46,100 @@ export interface ToolCallDeps {
 const MAX_LISTED = 20;
 
 /** `tools/call`. */
-export function registerToolCalls(server: Server, deps: ToolCallDeps, context: RequestContext): void {
-  const { guarded, isModern } = context;
-  const { enforce, rendering } = deps;
+export function registerToolCalls(server: Server, deps: ToolCallDeps, contextOf: ContextOf): void {
+  const { rendering } = deps;
   server.setRequestHandler('tools/call', ({ params }, ctx) => {
+    const context = contextOf(ctx);
+    const { guarded, isModern } = context;
     const { name: tool, arguments: args } = params;
     const of = commonOf(context, ctx, deps.clock);
     if (rendering.requestTools && tool === OWN_TOOLS.requestStatus) {
       return guarded('tools/call', () => requestStatus(deps, of.caller, args));
     }
     if (rendering.requestTools && tool === OWN_TOOLS.requestAccess) {
-      return guarded('tools/call', () => requestAccess(deps, of, args), 'call');
+      return guarded('tools/call', () => requestAccess(deps, { context, ctx, of }, args), 'call');
     }
-    const onHold = onHoldFor({ isModern, declaresTasks: requestDeclares(TASKS, ctx), tool }, deps.holding);
+    const onHold = onHoldFor({ isModern, declaresTasks: requestDeclares(TASKS, context, ctx), tool }, deps.holding);
     const given = (args ?? {}) as JsonObject;
     const checkHeaders = isModern ? headerCheck(ctx.http?.req, given) : undefined;
-    const call = { ...of, ...onItsWay(context, ctx), onHold, checkHeaders, tool, arguments: given };
+    const meta = forwardedMeta(params._meta);
+    const call = { ...of, ...onItsWay(context, ctx), onHold, checkHeaders, tool, arguments: given, meta };
     return guarded(
       'tools/call',
-      async () =>
-        renderAnswer(await enforce({ ...call, meta: forwardedMeta(params._meta) }), rendering) as CallToolResult,
+      async () => {
+        const asking = { context, ctx, of: 'call' } as const;
+        return (await deps.converse(asking, (asked) => oneRound(deps, call, asked))) as CallToolResult;
+      },
       // A call that waits may run, so its failure must not say that the tool did not run.
       onHold === 'wait' ? 'request' : 'call',
     );
   });
 }
 
+/** One round of a call: the call with the input that it has so far. Each round is decided anew. */
+async function oneRound(
+  { enforce, rendering, clock }: Pick<ToolCallDeps, 'enforce' | 'rendering' | 'clock'>,
+  call: ToolCall,
+  asked: Asked,
+) {
+  const answer = await enforce({ ...call, ...asked, cameAt: clock.monotonicMs() });
+  const isOurs = answer.kind === 'asks' && answer.round.kind === 'form';
+  return { result: renderAnswer(answer, rendering), isOurs };
+}
+
 /** Who calls, how the client can be asked, and the input that it brings. */
 function commonOf(context: RequestContext, ctx: ServerContext, clock: Clock) {
-  const { caller, claims, scopes } = context;
-  const { signal } = ctx.mcpReq;
-  const acceptsForm = requestDeclares(FORMS, ctx);
-  return { ...askedBy(context, ctx), caller, claims, scopes, signal, acceptsForm, cameAt: clock.monotonicMs() };
+  const { caller, claims, scopes, session } = context;
+  const { signal: cancelled, id } = ctx.mcpReq;
+  const signal = session === undefined ? cancelled : eitherOf(cancelled, session.goneOf(id));
+  const acceptsForm = requestDeclares(FORMS, context, ctx);
+  const who = { caller, claims, scopes };
+  return { ...askedBy(context, ctx), ...who, signal, cancelled, acceptsForm, cameAt: clock.monotonicMs() };
+}
+
+/** Both live as long as the request, so that no listener is left behind. */
+function eitherOf(...signals: readonly AbortSignal[]): AbortSignal {
+  const either = new AbortController();
+  for (const signal of signals) {
+    if (signal.aborted) either.abort();
+    else signal.addEventListener('abort', () => either.abort(), { once: true });
+  }
+  return either.signal;
 }
 
 /** `request_access`: handles the given call like a call of its own, up to the point where it would wait. An allowed call is not made. */
 async function requestAccess(
-  { enforce, rendering }: ToolCallDeps,
-  of: Omit<ToolCall, 'tool' | 'arguments' | 'onHold'>,
+  deps: ToolCallDeps,
+  {
+    of,
+    ...asking
+  }: {
+    readonly context: RequestContext;
+    readonly ctx: ServerContext;
+    readonly of: Omit<ToolCall, 'tool' | 'arguments' | 'onHold'>;
+  },
   params: unknown,
 ): Promise<CallToolResult> {
   const wanted = readOwnArguments(accessRequestArguments, params);
   if ('problem' in wanted) return renderInvalidArguments(wanted.problem);
   const { tool, arguments: args } = wanted.read;
   try {
-    const answer = await enforce({ ...of, tool, arguments: args, onHold: 'reference' });
-    const rendered = renderAnswer(answer, rendering) as CallToolResult;
-    if (answer.kind === 'held') return withRequest(rendered, answer);
-    const isUnfit = answer.kind === 'refused' && answer.refusal.reason === 'unfit';
-    return isUnfit && Object.keys(args).length === 0 ? withEmptyArguments(rendered) : rendered;
+    const call = { ...of, tool, arguments: args, onHold: 'reference' } as const;
+    return (await deps.converse({ ...asking, of: 'call' }, async (asked) => {
+      const answer = await deps.enforce({ ...call, ...asked, cameAt: deps.clock.monotonicMs() });
+      return { result: renderAccess(answer, args, deps.rendering), isOurs: answer.kind === 'asks' };
+    })) as CallToolResult;
   } catch (error) {
     if (!(error instanceof CountersignError) || error.code !== 'ERR_TOOL_NOT_FOUND') throw error;
     return renderInvalidArguments('no tool has this name');
   }
+}
+
+function renderAccess(answer: ToolCallAnswer, args: JsonObject, rendering: Rendering): Result {
+  const rendered = renderAnswer(answer, rendering);
+  if (answer.kind === 'held') return withRequest(rendered as CallToolResult, answer);
+  const isUnfit = answer.kind === 'refused' && answer.refusal.reason === 'unfit';
+  return isUnfit && Object.keys(args).length === 0 ? withEmptyArguments(rendered as CallToolResult) : rendered;
 }
 
 /**

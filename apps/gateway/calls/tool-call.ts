@@ -52,12 +52,16 @@ export interface ToolCall extends Asked, Sender {
   readonly scopes?: readonly string[] | undefined;
   /** When the call arrived, by the monotonic clock. */
   readonly cameAt: number;
-  /** Fires when the caller has gone. */
+  /** Fires when the caller has gone, or has cancelled the call. */
   readonly signal: AbortSignal;
+  /** Fires only when the caller has cancelled: an allowed call of a session goes on for a client that may come back. Default: `signal`. */
+  readonly cancelled?: AbortSignal | undefined;
   /** Gets the progress of the tool, if the caller asked for it. Never called for a task. */
   readonly onProgress?: ((progress: Progress) => void) | undefined;
   /** Gets the log messages of the tool, if the caller can read them. Never called for a task. */
   readonly onLog?: ((message: LogMessage) => void) | undefined;
+  /** The lowest severity of these messages. */
+  readonly logLevel?: string | undefined;
 }
 
 /** The call was allowed and went to its upstream. */

@@ -31,6 +31,13 @@ const content = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('relayed_round'), state: z.string().optional() }),
   /** A task that an upstream opened, with the upstream's id and the public name of the tool. */
   z.object({ kind: z.literal('relayed_task'), upstream: z.string(), upstreamTaskId: z.string(), tool: z.string() }),
+  /** A session of a client of an earlier revision, with what the client declared. */
+  z.object({
+    kind: z.literal('session'),
+    revision: z.string(),
+    client: z.object({ name: z.string(), version: z.string() }),
+    capabilities: z.custom<JsonObject>((value) => typeof value === 'object' && value !== null),
+  }),
 ]);
 /** The content that a client keeps for the gateway, without being able to read or change it. */
 export type SealedContent = z.infer<typeof content>;
@@ -152,7 +159,7 @@ export async function openRound(
 ): Promise<OpenedRound | undefined> {
   if (state === undefined) return undefined;
   const opened = await sealedStates.open(state, scope);
-  if (opened === undefined || opened.kind === 'relayed_task') {
+  if (opened === undefined || opened.kind === 'relayed_task' || opened.kind === 'session') {
     throw new CountersignError('ERR_REQUEST_STATE_INVALID', 'a request state is not for this request of this caller');
   }
   return opened;

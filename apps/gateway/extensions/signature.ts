@@ -24,7 +24,7 @@ import type { AcceptedDescriptions } from '../offers/accepted-descriptions.ts';
 import { SIGNATURE, SIGNATURE_DIGEST_META } from '../wire/identifiers.ts';
 import { publishedItem, publishedTools } from '../wire/published.ts';
 import type { Rendering } from '../wire/rendering.ts';
-import type { RequestContext } from '../wire/request-context.ts';
+import type { ContextOf } from '../wire/request-context.ts';
 import { anyParams } from '../wire/schemas.ts';
 import { createRedaction, type Redaction } from './redaction.ts';
 
@@ -75,9 +75,9 @@ export function serveCard(readDocument: ReadDocument): RequestHandler {
 const tagsIn = (header = ''): string[] => header.split(',').map((tag) => tag.trim().replace(/^W\//, ''));
 
 /** `signature`: every entry that a list may have, in every revision. An entry in it does not permit anything (SIG-020). */
-export function registerSignatureMethod(server: Server, readDocument: ReadDocument, { guarded }: RequestContext): void {
-  server.setRequestHandler(SIGNATURE, { params: anyParams }, () =>
-    guarded(SIGNATURE, async () => renderSignature(await readDocument())),
+export function registerSignatureMethod(server: Server, readDocument: ReadDocument, contextOf: ContextOf): void {
+  server.setRequestHandler(SIGNATURE, { params: anyParams }, (_params, ctx) =>
+    contextOf(ctx).guarded(SIGNATURE, async () => renderSignature(await readDocument())),
   );
 }
 

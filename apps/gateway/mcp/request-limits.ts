@@ -2,6 +2,7 @@ import { isLegacyRequest, type AuthInfo, type McpHttpHandler } from '@modelconte
 import { subjectKey } from '../../../workflows/domain/principal.ts';
 import { callerOf } from './authentication.ts';
 import type { MethodGate } from './authorize.ts';
+import type { Sessions } from '../sessions/sessions.ts';
 import type { ServeSubscription } from '../tasks/subscriptions.ts';
 import type { RateLimit } from '../../shared/http/address-limit.ts';
 import { isAboutTasks, tooManyRequests } from '../wire/errors.ts';
@@ -23,6 +24,7 @@ interface RequestLimitDeps {
   /** Missing if the PDP decides only on calls and reads of upstreams (`coaz.everyMethod`). */
   readonly gate?: MethodGate;
   readonly completeTaskHeader: CompleteTaskHeader;
+  readonly sessions: Pick<Sessions, 'serve'>;
 }
 
 /**
@@ -34,6 +36,7 @@ export function createRequestLimits({
   serveSubscription,
   gate,
   completeTaskHeader,
+  sessions,
   ...limits
 }: RequestLimitDeps): McpEndpoint {
   return {
@@ -44,6 +47,8 @@ export function createRequestLimits({
       completeTaskHeader(request, asked, () => callerOf(options?.authInfo));
       const denied = await gate?.(asked, options?.authInfo);
       if (denied !== undefined) return denied;
+      const inSession = await sessions.serve(request, options);
+      if (inSession !== undefined) return inSession;
       const answer = withStatusFor(request, await handler.fetch(request, options));
       if (subjectOf(asked) !== LISTEN || !isStream(answer) || (await isLegacyRequest(request, asked))) return answer;
       return serveSubscription(answer, asked, options?.authInfo);

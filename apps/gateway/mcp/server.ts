@@ -1,5 +1,6 @@
 import {
   createMcpHandler,
+  type McpHttpHandler,
   type McpRequestContext,
   type Server,
   type ServerCapabilities,
@@ -10,7 +11,7 @@ import type { UpstreamItems, UpstreamRelay, Upstreams } from '../../../workflows
 import { CALLBACK_PATH, type Config } from '../../shared/config/config.ts';
 import type { LiveConfig } from '../../shared/config/live.ts';
 import { createArgumentCheck } from '../../shared/schemas/schema-check.ts';
-import { createAuthorize, createMethodGate } from './authorize.ts';
+import { createAuthorize, createMethodGate, type Authorize } from './authorize.ts';
 import { createMappedArguments } from '../extensions/mapped-arguments.ts';
 import { createRelayedRounds } from '../extensions/relayed-rounds.ts';
 import { createRequestInput, type RequestInputDeps } from '../extensions/request-forms.ts';
@@ -19,7 +20,7 @@ import { createRequestLimits } from './request-limits.ts';
 import { guard } from '../wire/errors.ts';
 import { createSubscriptions } from '../tasks/subscriptions.ts';
 import type { TaskChanges } from '../tasks/watch.ts';
-import { createConcurrencyLimit } from '../calls/concurrency-limit.ts';
+import { createConcurrencyLimit, type ConcurrencyLimit } from '../calls/concurrency-limit.ts';
 import { createRateLimit } from '../../shared/http/address-limit.ts';
 import type { Redaction } from '../extensions/redaction.ts';
 import { type ReadDocument, registerSignatureMethod } from '../extensions/signature.ts';
@@ -41,7 +42,16 @@ import { declaredExtensions } from '../wire/rendering.ts';
 import { SERVER_INFO, SIGNATURE } from '../wire/identifiers.ts';
 import { instructionsFor } from '../wire/own-tools.ts';
 import { VerbatimServer } from '../wire/sdk-overlay.ts';
-import type { RequestContext } from '../wire/request-context.ts';
+import type { ContextOf, RequestContext } from '../wire/request-context.ts';
+import { createConverse } from '../sessions/converse.ts';
+import {
+  registerSubscriptions,
+  ResourceSubscribers,
+  type SubscriptionMethodDeps,
+} from '../sessions/resource-subscriptions.ts';
+import { Sessions } from '../sessions/sessions.ts';
+import type { SessionState } from '../sessions/session.ts';
+import type { SealedStates } from '../extensions/sealed-state.ts';
 
 export interface ProtocolPorts extends Pick<EnforcementDeps, 'requirements'>, RequestInputDeps {
   readonly pdp: PolicyDecisionPoint;
@@ -52,6 +62,8 @@ export interface ProtocolPorts extends Pick<EnforcementDeps, 'requirements'>, Re
   readonly accepted: AcceptedDescriptions;
   /** Changes of the configuration while the process runs. Default: it never changes. */
   readonly live?: LiveConfig | undefined;
+  /** Seals the ids of sessions, each for its caller alone. */
+  readonly sessionSeals: SealedStates;
   readonly log: Logger;
 }
 
@@ -61,7 +73,7 @@ export function createProtocol(
   ports: ProtocolPorts & { readonly redaction: Redaction; readonly readDocument: ReadDocument },
 ) {
   const { gateway, urls } = config;
-  const { clock, limits, log } = ports;
+  const { clock, log } = ports;
   const settings = {
     callbackUrl: `${urls.gateway}${CALLBACK_PATH}`,
     executionTimeoutMs: gateway.executionTimeoutSeconds * 1_000,
@@ -69,21 +81,16 @@ export function createProtocol(
   };
   const concurrency = createConcurrencyLimit({ perSubject: gateway.maxStreamsPerCaller, overall: gateway.maxStreams });
   const authorize = createAuthorize({ pdp: ports.pdp, config });
-  const enforce = createEnforcement({
-    ...ports,
-    mappedArguments: createMappedArguments({ config, clock, limits, log }),
-    relayedRounds: createRelayedRounds(ports),
-    requestInput: createRequestInput(ports),
-    concurrency,
-    ...{ config, coaz: gateway.coaz, inForce: () => ports.live?.inForce() ?? config },
-    checkArguments: createArgumentCheck(limits),
-    submissions: createRateLimit({ count: gateway.maxSubmissionsPerMinute ?? gateway.maxOpenPerCaller, seconds: 60 }),
-    settings,
-  });
-  const enforceRead = createReadEnforcement({ ...ports, authorize, settings });
   const { everyMethod, initialize, denials } = gateway.coaz;
-  const ofTasks = everyMethod ? { authorize } : {};
-  const served = { ...ports, ...ofTasks, enforce, enforceRead, rendering: gateway, settings, holding: gateway };
+  const served = {
+    ...ports,
+    ...(everyMethod && { authorize }),
+    ...createEnforcements(config, ports, { settings, concurrency, authorize }),
+    subscribers: new ResourceSubscribers(ports.upstreams.items),
+    authorizeRead: authorize,
+    converse: createConverse({ clock, answerMs: gateway.sessions.answerSeconds * 1_000 }),
+    ...{ rendering: gateway, settings, holding: gateway },
+  };
   const handler = createMcpHandler((context) => createServer(served, context), {
     maxRequestBodySize: gateway.maxBodyBytes,
     // Our own concurrency limit applies, for each caller too.
@@ -91,19 +98,71 @@ export function createProtocol(
     onerror: (error) => log.debug({ err: error }, 'a request was refused by the protocol layer'),
   });
   const serveSubscription = createSubscriptions({ ...served, concurrency });
-  const polls = createRateLimit({ count: gateway.maxPollsPerSecond, seconds: 1 });
-  const calls = createRateLimit({ count: gateway.maxCallsPerSecond, seconds: 1 });
+  const rates = {
+    polls: createRateLimit({ count: gateway.maxPollsPerSecond, seconds: 1 }),
+    calls: createRateLimit({ count: gateway.maxCallsPerSecond, seconds: 1 }),
+  };
+  const sessions = new Sessions({
+    ...{ config, clock, log, seals: ports.sessionSeals },
+    createServer: (state) => createSessionServer(served, state),
+  });
   const gate = createMethodGate({ authorize, guarded: guard(log, denials), initializePasses: initialize === 'pass' });
   return {
     endpoint: createRequestLimits({
-      ...{ handler, serveSubscription, polls, calls, completeTaskHeader: completesTaskHeaders(log) },
+      ...{ ...rates, handler, sessions, serveSubscription, completeTaskHeader: completesTaskHeaders(log) },
       ...(everyMethod && { gate }),
     }),
-    /** Notifies subscribed clients that a list has changed. */
-    notify: handler.notify,
-    endStreams: () => concurrency.close(),
-    close: () => handler.close(),
+    ...lifeOf({ handler, sessions, concurrency, subscribers: served.subscribers }),
   };
+}
+
+/** How the endpoint hears of changes, and how it ends. */
+const lifeOf = ({
+  handler,
+  sessions,
+  concurrency,
+  subscribers,
+}: {
+  readonly handler: McpHttpHandler;
+  readonly sessions: Sessions;
+  readonly concurrency: ConcurrencyLimit;
+  readonly subscribers: ResourceSubscribers;
+}) => ({
+  /** Notifies the clients that listen that a list has changed. */
+  notify(what: 'tools' | 'prompts' | 'resources'): void {
+    handler.notify[`${what}Changed`]();
+    sessions.notify(what);
+  },
+  endStreams(): void {
+    concurrency.close();
+    sessions.endStreams();
+  },
+  async close(): Promise<void> {
+    await sessions.close();
+    subscribers.stop();
+    await handler.close();
+  },
+});
+
+/** The enforcement points for calls and for reads. */
+function createEnforcements(
+  config: Config,
+  ports: Parameters<typeof createProtocol>[1],
+  shared: Pick<EnforcementDeps, 'settings' | 'concurrency'> & { readonly authorize: Authorize },
+) {
+  const { gateway } = config;
+  const { clock, limits, log } = ports;
+  const enforce = createEnforcement({
+    ...ports,
+    ...shared,
+    mappedArguments: createMappedArguments({ config, clock, limits, log }),
+    relayedRounds: createRelayedRounds(ports),
+    requestInput: createRequestInput(ports),
+    ...{ config, coaz: gateway.coaz, inForce: () => ports.live?.inForce() ?? config },
+    checkArguments: createArgumentCheck(limits),
+    submissions: createRateLimit({ count: gateway.maxSubmissionsPerMinute ?? gateway.maxOpenPerCaller, seconds: 60 }),
+  });
+  return { enforce, enforceRead: createReadEnforcement({ ...ports, ...shared }) };
 }
 
 type McpServerDeps = ItemMethodDeps &
@@ -125,34 +184,78 @@ function createServer(deps: McpServerDeps, { era, authInfo }: McpRequestContext)
     isModern,
     guarded: guard(deps.log, deps.rendering.coaz.denials),
   };
-  const server = new VerbatimServer(SERVER_INFO, {
-    instructions: instructionsFor({ ...deps, isModern }),
-    capabilities: {
-      ...capabilities(deps.upstreams.items, isModern),
-      ...SIGNATURE_CAPABILITY,
-      ...(isModern && { extensions: declaredExtensions(deps.rendering) }),
-    },
-  });
-  registerToolList(server, deps, context);
-  registerToolCalls(server, deps, context);
-  registerSignatureMethod(server, deps.readDocument, context);
   const { items } = deps.upstreams;
-  if (items.mayHave('prompts')) registerPromptMethods(server, deps, context);
-  if (items.mayHave('resources')) registerResourceMethods(server, deps, context);
-  if (items.mayHave('completions')) registerCompletionMethods(server, deps, context);
+  const server = newServer(deps, items, { isModern, isSession: false });
+  registerAll(server, deps, items, () => context);
   if (isModern) registerTaskMethods(server, deps, context);
   return server;
 }
 
-/** Every capability that an upstream may turn out to have. Only the present revision has a stream of change notifications. */
-function capabilities(items: UpstreamItems, isModern: boolean): ServerCapabilities {
-  const listed = isModern ? { listChanged: true } : {};
+/** Builds the MCP server of one session. Who calls is in the token of each request. */
+function createSessionServer(deps: McpServerDeps & SubscriptionMethodDeps, state: SessionState): Server {
+  const { view: session, setLogLevel } = state;
+  const server = newServer(deps, EVERYTHING, { isModern: false, isSession: true });
+  const guarded = guard(deps.log, deps.rendering.coaz.denials);
+  const contextOf: ContextOf = ({ http }) => ({
+    caller: callerOf(http?.authInfo),
+    claims: claimsOf(http?.authInfo),
+    scopes: http?.authInfo?.scopes,
+    ...{ isModern: false, guarded, session, clientName: session.client.name },
+  });
+  registerAll(server, deps, EVERYTHING, contextOf);
+  registerSubscriptions(server, deps, contextOf, state);
+  server.setRequestHandler('logging/setLevel', ({ params }) => {
+    setLogLevel(params.level);
+    return {};
+  });
+  server.onerror = (error) => deps.log.debug({ err: error }, 'a message was refused by the protocol layer');
+  return server;
+}
+
+/** What clients may be told of: what the upstreams may turn out to have. */
+type Offers = Pick<UpstreamItems, 'mayHave'>;
+
+/** A session outlives changes of the configuration, which may bring upstreams with anything. */
+const EVERYTHING: Offers = { mayHave: () => true };
+
+interface Kind {
+  readonly isModern: boolean;
+  readonly isSession: boolean;
+}
+
+const newServer = (deps: McpServerDeps, offers: Offers, has: Kind) =>
+  new VerbatimServer(SERVER_INFO, {
+    instructions: instructionsFor({ ...deps, isModern: has.isModern }),
+    // The SDK would ask with its own words and clock.
+    inputRequired: { legacyShim: false },
+    capabilities: {
+      ...capabilities(offers, has),
+      ...SIGNATURE_CAPABILITY,
+      ...(has.isModern && { extensions: declaredExtensions(deps.rendering) }),
+    },
+  });
+
+/** The methods of every revision. */
+function registerAll(server: Server, deps: McpServerDeps, offers: Offers, contextOf: ContextOf): void {
+  registerToolList(server, deps, contextOf);
+  registerToolCalls(server, deps, contextOf);
+  registerSignatureMethod(server, deps.readDocument, contextOf);
+  if (offers.mayHave('prompts')) registerPromptMethods(server, deps, contextOf);
+  if (offers.mayHave('resources')) registerResourceMethods(server, deps, contextOf);
+  if (offers.mayHave('completions')) registerCompletionMethods(server, deps, contextOf);
+}
+
+function capabilities({ mayHave }: Offers, { isModern, isSession }: Kind): ServerCapabilities {
+  // Without a session, a client of an earlier revision has no stream of change notifications.
+  const listed = isModern || isSession ? { listChanged: true } : {};
+  // Clients of the present revision name resources in the filter of their stream, which is not offered.
+  const resources = { ...listed, ...(isSession && { subscribe: true }) };
   return {
     tools: listed,
-    ...(items.mayHave('prompts') && { prompts: listed }),
-    ...(items.mayHave('resources') && { resources: listed }),
-    ...(items.mayHave('completions') && { completions: {} }),
-    // Makes the SDK accept `logging/setLevel`. There are no sessions, so the level is forgotten, and messages of `info` and above are sent.
+    ...(mayHave('prompts') && { prompts: listed }),
+    ...(mayHave('resources') && { resources }),
+    ...(mayHave('completions') && { completions: {} }),
+    // Makes the SDK accept `logging/setLevel`. Without a session the level is forgotten, and messages of `info` and above are sent.
     ...(!isModern && { logging: {} }),
   };
 }

@@ -18,14 +18,8 @@ import type { Authorize } from '../mcp/authorize.ts';
 import { unknownResource } from '../wire/errors.ts';
 import { pageOf, publishedItem, publishedTools } from '../wire/published.ts';
 import type { Rendering } from '../wire/rendering.ts';
-import {
-  type Asked,
-  askedBy,
-  conversationOf,
-  forwardedMeta,
-  type RequestContext,
-  type Sender,
-} from '../wire/request-context.ts';
+import type { Converse } from '../sessions/converse.ts';
+import { type Asked, type ContextOf, conversationOf, forwardedMeta, type Sender } from '../wire/request-context.ts';
 import { type ReadAnswer, renderRead } from '../wire/upstream-result.ts';
 
 interface ReadEnforcementDeps {
@@ -103,10 +97,10 @@ export interface ToolListDeps {
  * `tools/list`: every tool that can be reached and matches its accepted description, and the gateway's own tools. No list has more than
  * the signature (SIG-004), and a list depends on nothing that a request declares (SESSION-002).
  */
-export function registerToolList(server: Server, deps: ToolListDeps, { guarded }: RequestContext): void {
+export function registerToolList(server: Server, deps: ToolListDeps, contextOf: ContextOf): void {
   const { upstreams, accepted, redaction, rendering } = deps;
-  server.setRequestHandler('tools/list', () =>
-    guarded('tools/list', async () => {
+  server.setRequestHandler('tools/list', (_request, ctx) =>
+    contextOf(ctx).guarded('tools/list', async () => {
       const tools = await accepted.among(await upstreams.tools());
       return { tools: publishedTools(tools, redaction, rendering) as never };
     }),
@@ -114,6 +108,7 @@ export function registerToolList(server: Server, deps: ToolListDeps, { guarded }
 }
 
 export interface ItemMethodDeps {
+  readonly converse: Converse;
   readonly enforceRead: (read: UpstreamRead) => Promise<Result>;
   readonly upstreams: { readonly items: Pick<UpstreamItems, 'list' | 'find' | 'findResource'> };
   readonly accepted: Accepted;
@@ -123,13 +118,13 @@ export interface ItemMethodDeps {
 function registerLists(
   server: Server,
   { upstreams: { items }, accepted }: ItemMethodDeps,
-  { guarded }: RequestContext,
+  contextOf: ContextOf,
   kinds: readonly ItemKind[],
 ): void {
   for (const kind of kinds) {
     const { method, member } = ITEM_LISTS[kind];
-    server.setRequestHandler(method as 'prompts/list', ({ params }) =>
-      guarded(method, async () => {
+    server.setRequestHandler(method as 'prompts/list', ({ params }, ctx) =>
+      contextOf(ctx).guarded(method, async () => {
         const { items: listed, ...more } = pageOf(await accepted.among(await items.list(kind)), params?.cursor);
         return { [member]: listed.map(publishedItem), ...more } as never;
       }),
@@ -138,55 +133,67 @@ function registerLists(
 }
 
 /** `prompts/list` and `prompts/get`. */
-export function registerPromptMethods(server: Server, deps: ItemMethodDeps, context: RequestContext): void {
-  const { guarded } = context;
-  registerLists(server, deps, context, ['prompt']);
-  server.setRequestHandler('prompts/get', ({ params }, ctx) =>
-    guarded('prompts/get', async () => {
+export function registerPromptMethods(server: Server, deps: ItemMethodDeps, contextOf: ContextOf): void {
+  registerLists(server, deps, contextOf, ['prompt']);
+  server.setRequestHandler('prompts/get', ({ params }, ctx) => {
+    const context = contextOf(ctx);
+    return context.guarded('prompts/get', async () => {
       const { name, arguments: args, _meta: meta } = params;
       const prompt = await findPrompt(deps.upstreams.items, name);
       const given = args === undefined ? {} : { arguments: args as JsonObject };
-      return (await deps.enforceRead({
+      const read = {
         sender: context,
-        of: [prompt],
-        method: 'prompts/get',
+        of: [prompt] as const,
+        method: 'prompts/get' as const,
         asks: { name, ...given },
         params: { name: prompt.upstreamName, ...given },
         meta,
-        asked: askedBy(context, ctx),
         signal: ctx.mcpReq.signal,
-      })) as GetPromptResult;
-    }),
-  );
+      };
+      return (await deps.converse({ context, ctx, of: 'read' }, (asked) =>
+        answered(deps, read, asked),
+      )) as GetPromptResult;
+    });
+  });
 }
 
 /** `resources/list`, `resources/templates/list` and `resources/read`. Addresses are the upstream's own. */
-export function registerResourceMethods(server: Server, deps: ItemMethodDeps, context: RequestContext): void {
-  const { guarded } = context;
-  registerLists(server, deps, context, ['resource', 'resource_template']);
-  server.setRequestHandler('resources/read', ({ params }, ctx) =>
-    guarded('resources/read', async () => {
+export function registerResourceMethods(server: Server, deps: ItemMethodDeps, contextOf: ContextOf): void {
+  registerLists(server, deps, contextOf, ['resource', 'resource_template']);
+  server.setRequestHandler('resources/read', ({ params }, ctx) => {
+    const context = contextOf(ctx);
+    return context.guarded('resources/read', async () => {
       const { uri, _meta: meta } = params;
       const [first, ...others] = await deps.upstreams.items.findResource(uri);
       if (first === undefined) throw unknownResource(uri);
-      return (await deps.enforceRead({
+      const read = {
         sender: context,
-        of: [first, ...others],
-        method: 'resources/read',
+        of: [first, ...others] as const,
+        method: 'resources/read' as const,
         asks: { uri },
         params: { uri },
         meta,
-        asked: askedBy(context, ctx),
         signal: ctx.mcpReq.signal,
-      })) as ReadResourceResult;
-    }),
-  );
+      };
+      return (await deps.converse({ context, ctx, of: 'read' }, (asked) =>
+        answered(deps, read, asked),
+      )) as ReadResourceResult;
+    });
+  });
 }
 
+/** One round of a read. The gateway itself asks nothing for it. */
+const answered = async (
+  { enforceRead }: Pick<ItemMethodDeps, 'enforceRead'>,
+  read: Omit<UpstreamRead, 'asked'>,
+  asked: Asked,
+) => ({ result: await enforceRead({ ...read, asked }), isOurs: false });
+
 /** `completion/complete`: asks the upstream of the prompt or the template whose argument is being completed. */
-export function registerCompletionMethods(server: Server, deps: ItemMethodDeps, sender: RequestContext): void {
-  server.setRequestHandler('completion/complete', ({ params }, ctx) =>
-    sender.guarded('completion/complete', async () => {
+export function registerCompletionMethods(server: Server, deps: ItemMethodDeps, contextOf: ContextOf): void {
+  server.setRequestHandler('completion/complete', ({ params }, ctx) => {
+    const sender = contextOf(ctx);
+    return sender.guarded('completion/complete', async () => {
       const { ref, argument, context, _meta: meta } = params;
       const item = await (ref.type === 'ref/prompt'
         ? findPrompt(deps.upstreams.items, ref.name)
@@ -204,8 +211,8 @@ export function registerCompletionMethods(server: Server, deps: ItemMethodDeps, 
         meta,
         signal: ctx.mcpReq.signal,
       })) as CompleteResult;
-    }),
-  );
+    });
+  });
 }
 
 type Find = Pick<UpstreamItems, 'find'>;

@@ -33,7 +33,7 @@ export function registerTaskMethods(server: Server, deps: TaskMethodDeps, contex
   for (const [method, handle] of Object.entries(TASK_METHODS) as [TaskMethod, OwnTaskMethod][]) {
     server.setRequestHandler(method, { params: anyParams }, (params: unknown, ctx: ServerContext) =>
       guarded(method, async () => {
-        if (!requestDeclares(TASKS, ctx)) throw missingTasksCapability();
+        if (!requestDeclares(TASKS, context, ctx)) throw missingTasksCapability();
         const asked = askedBy(context, ctx);
         const { taskId } = taskParams.safeParse(params).data ?? {};
         const relayed = taskId === undefined ? undefined : await findRelayedTask(deps.sealedStates, caller, taskId);
@@ -46,7 +46,7 @@ export function registerTaskMethods(server: Server, deps: TaskMethodDeps, contex
           return relayTaskMethod(deps, relayed, method, { ...asked, caller, signal: ctx.mcpReq.signal });
         }
         const { inputResponses } = asked;
-        return handle(deps, { caller, params, acceptsForms: requestDeclares(FORMS, ctx), inputResponses });
+        return handle(deps, { caller, params, acceptsForms: requestDeclares(FORMS, context, ctx), inputResponses });
       }),
     );
   }

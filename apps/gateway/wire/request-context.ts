@@ -1,4 +1,4 @@
-import { CLIENT_CAPABILITIES_META_KEY, type ServerContext } from '@modelcontextprotocol/server';
+import { CLIENT_CAPABILITIES_META_KEY, type RequestId, type ServerContext } from '@modelcontextprotocol/server';
 import * as z from 'zod';
 import type { Json, JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import type { Principal } from '../../../workflows/domain/principal.ts';
@@ -17,9 +17,34 @@ export interface Sender {
 export interface RequestContext extends Sender {
   /** Whether the request speaks the present revision, the only one with tasks. */
   readonly isModern: boolean;
+  /** How the client called itself when its session began. */
+  readonly clientName?: string | undefined;
+  /** The session of a client of an earlier revision, if it has one. */
+  readonly session?: SessionView | undefined;
   readonly guarded: Guarded;
   /** Scopes of the verified token. */
   readonly scopes?: readonly string[] | undefined;
+}
+
+/** The facts about a request that a handler is registered for once, and serves many times. */
+export type ContextOf = (ctx: ServerContext) => RequestContext;
+
+/** What handlers know of a session. It never says who the caller is: the token of each request does. */
+export interface SessionView {
+  /** The agreed revision. */
+  readonly revision: string;
+  /** How the client called itself. It is not proved, so no right may depend on it. */
+  readonly client: { readonly name: string; readonly version: string };
+  /** The relayed capabilities that the client declared, as far as its revision has them. */
+  readonly capabilities: JsonObject;
+  /** The lowest severity of log messages that the client wants. */
+  readonly logLevel: string;
+  /** Fires when a request has had no listener for ten seconds. The client may still come back for its answer. */
+  goneOf(request: RequestId): AbortSignal;
+  /** Counts a question that the client has not answered yet. Answers how to end that; `undefined` above the limit. */
+  enterQuestion(): (() => void) | undefined;
+  /** Fires when the gateway stops or the session ends: no question is answered any more. */
+  readonly closing: AbortSignal;
 }
 
 /** How the client of a request can be asked, and the input that it brings. */
@@ -28,7 +53,7 @@ export interface Asked {
   readonly requestState?: string;
   /** By the key of the input request. */
   readonly inputResponses: ReadonlyMap<string, unknown>;
-  /** The relayed capabilities that this request declares. `undefined` in an earlier revision, which has no input requests. */
+  /** The relayed capabilities that the client declares. `undefined` for a client of an earlier revision without a session. */
   readonly capabilities: JsonObject | undefined;
 }
 
@@ -89,9 +114,15 @@ function neededFor({ method, params }: InputRequest): JsonObject {
   return { sampling: tools === undefined && toolChoice === undefined ? {} : { tools: {} } };
 }
 
-/** Whether this request declares these capabilities. Declarations of earlier requests do not count; earlier revisions have none. */
-export const requestDeclares = (needed: JsonObject, ctx: ServerContext): boolean =>
-  undeclared(needed, capabilitiesOf(ctx)) === undefined;
+/**
+ * Whether the client of this request declares these capabilities: in the request itself, or in an earlier revision when its session began.
+ * Without a session, a client of an earlier revision declares none.
+ */
+export const requestDeclares = (
+  needed: JsonObject,
+  { session }: Pick<RequestContext, 'session'>,
+  ctx: ServerContext,
+): boolean => undeclared(needed, session?.capabilities ?? capabilitiesOf(ctx)) === undefined;
 
 function capabilitiesOf(ctx: ServerContext): JsonObject {
   const envelope: Readonly<Record<string, unknown>> = { ...ctx.mcpReq.envelope };
@@ -99,11 +130,14 @@ function capabilitiesOf(ctx: ServerContext): JsonObject {
 }
 
 /**
- * What the client of a request can be asked, and the input that it brings. Earlier revisions have no input requests. An entry
- * that the SDK found malformed is `null`.
+ * What the client of a request can be asked, and the input that it brings. Requests of earlier revisions bring none: a client with a
+ * session is asked while it waits. An entry that the SDK found malformed is `null`.
  */
-export function askedBy({ isModern }: { readonly isModern: boolean }, ctx: ServerContext): Asked {
-  if (!isModern) return { capabilities: undefined, inputResponses: new Map() };
+export function askedBy(
+  { isModern, session }: Pick<RequestContext, 'isModern' | 'session'>,
+  ctx: ServerContext,
+): Asked {
+  if (!isModern) return { capabilities: session?.capabilities, inputResponses: new Map() };
   const { inputResponses = {}, droppedInputResponseKeys = [] } = ctx.mcpReq;
   const responses = [...Object.entries(inputResponses), ...droppedInputResponseKeys.map((key) => [key, null] as const)];
   const requestState: unknown = ctx.mcpReq.requestState();
@@ -114,11 +148,25 @@ export function askedBy({ isModern }: { readonly isModern: boolean }, ctx: Serve
   };
 }
 
+/** The severities of syslog, from the lowest. @see RFC 5424, table 2 */
+export const LOG_LEVELS = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'] as const;
+/** Messages below it are for the authors of a tool. */
+export const DEFAULT_LOG_LEVEL = 'info';
+
+/** A severity that the list lacks counts as high enough: its message may matter. */
+function isAtLeast(level: string, least: string): boolean {
+  const rank = (of: string) => (LOG_LEVELS as readonly string[]).indexOf(of);
+  return rank(level) === -1 || rank(level) >= rank(least);
+}
+
 /**
  * Sends progress and log messages to the client before the answer, on the stream of the answer. Logging is deprecated in the present
  * revision, so its clients get no log messages. A message that cannot be sent is lost: the client has gone, or has its answer.
  */
-export function onItsWay({ isModern }: Pick<RequestContext, 'isModern'>, { mcpReq }: ServerContext) {
+export function onItsWay(
+  { isModern, session }: Pick<RequestContext, 'isModern' | 'session'>,
+  { mcpReq }: ServerContext,
+) {
   const send = (notification: Parameters<typeof mcpReq.notify>[0]) =>
     void mcpReq.notify(notification).catch(() => undefined);
   const progressToken = mcpReq._meta?.progressToken;
@@ -126,8 +174,11 @@ export function onItsWay({ isModern }: Pick<RequestContext, 'isModern'>, { mcpRe
     progressToken === undefined
       ? undefined
       : (progress: Progress) => send({ method: 'notifications/progress', params: { ...progress, progressToken } });
-  const onLog = (message: LogMessage) => send({ method: 'notifications/message', params: { ...message } });
-  return { onProgress, onLog: isModern ? undefined : onLog };
+  const logLevel = session?.logLevel ?? DEFAULT_LOG_LEVEL;
+  const onLog = (message: LogMessage) => {
+    if (isAtLeast(message.level, logLevel)) send({ method: 'notifications/message', params: { ...message } });
+  };
+  return { onProgress, onLog: isModern ? undefined : onLog, logLevel };
 }
 
 /**

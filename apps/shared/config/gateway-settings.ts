@@ -4,6 +4,47 @@ import { TASK_OWNERS } from '../../../workflows/domain/principal.ts';
 import { coazSettings } from './tool-settings.ts';
 import { count, listOf, on, port, scope, seconds, section, text } from './units.ts';
 
+const sessionSettings = section({
+  enabled: on.describe(
+    'Gives clients of earlier revisions a session, so that their upstreams can ask them. Without it, any replica answers any request.',
+  ),
+  instance: z
+    .string()
+    .regex(/^[A-Za-z0-9_-]{1,64}$/, 'use letters, digits, dashes and underscores, at most 64')
+    .optional()
+    .describe(
+      'Name of this instance at the start of its session ids, for a proxy that routes by them. Each replica needs its own, and keeps it ' +
+        'when it restarts. Without it, a digest of host name and port.',
+    ),
+  idleSeconds: z
+    .number()
+    .int()
+    .min(60)
+    .max(86_400)
+    .default(1_800)
+    .describe('How long a session without use stays in memory, in seconds. Its id stays valid for 30 days.'),
+  maxPerCaller: count
+    .default(32)
+    .describe(
+      'Sessions in memory of one client of a subject. A further one takes the place of the one unused for longest.',
+    ),
+  max: count.default(1_000).describe('Sessions in memory of all callers. Further clients work without one.'),
+  answerSeconds: z
+    .number()
+    .int()
+    .min(10)
+    .max(540)
+    .default(300)
+    .describe('How long a client has to answer a question of an upstream, in seconds.'),
+  maxBufferedBytes: z
+    .number()
+    .int()
+    .min(64 * 1024)
+    .max(16 * 1024 * 1024)
+    .default(1024 * 1024)
+    .describe('Events that one session keeps for a client that lost its connection, in bytes.'),
+}).describe('Sessions of clients of the revisions 2025-03-26 to 2025-11-25.');
+
 export const gatewaySettings = section({
   port: port.default(4100).describe('Port of the gateway.'),
   url: z
@@ -108,6 +149,7 @@ export const gatewaySettings = section({
       'Returns the error -32021 when a call needs an approval and its client could declare tasks, but does not. A list limits ' +
         'this to the named tools.',
     ),
+  sessions: sessionSettings,
   requestTools: on.describe('Offers the tools `request_access` and `get_request_status`, for clients without tasks.'),
   coaz: coazSettings,
   maxBodyBytes: count.default(4 * 1024 * 1024).describe('Largest request body, in bytes.'),

@@ -86,13 +86,16 @@ it('log messages of a tool reach the earlier client that called it, and no simul
   }
 });
 
-it('a client that sets a log level gets an answer, and hears messages of every level from info', async () => {
+it('a client that sets a log level hears the messages of that level and above, and its tool is told the level', async () => {
   const { client, heard, call } = await earlierClient('alice');
+  const debug = { level: 'debug', data: 'alone: of no interest' };
   try {
     expect(await client.setLoggingLevel('debug')).toEqual({});
     await call('logs__tell', 'alone');
-    expect(heard).toEqual(messagesOf('alone'));
-    expect(levels).toEqual(['info']);
+    await client.setLoggingLevel('error');
+    await call('logs__tell', 'alone');
+    expect(heard).toEqual([debug, ...messagesOf('alone'), messagesOf('alone')[1]]);
+    expect(levels).toEqual(['debug', 'error']);
   } finally {
     await client.close();
   }

@@ -27,7 +27,7 @@ const toolsOf = (result: Record<string, unknown> | undefined) => result?.['tools
 async function legacy(method: string, params: object = {}) {
   const asked = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params });
   const { text } = await post(gateway, asked, { authorization: 'Bearer token-of-alice' });
-  const data = text.split('\n').find((line) => line.startsWith('data: '));
+  const data = text.split('\n').findLast((line) => line.startsWith('data: '));
   return JSON.parse(data?.slice('data: '.length) ?? text) as Awaited<ReturnType<typeof send>>['body'];
 }
 
