@@ -2,7 +2,8 @@ import type { Pool } from 'pg';
 import { query } from '../../apps/shared/database/query.ts';
 import { CountersignError } from '../../workflows/domain/errors.ts';
 import type { EndReason, GatedCallState } from '../../workflows/domain/gated-call/gated-call.ts';
-import type { Seals } from '../../workflows/domain/gated-call/sealing.ts';
+import type { CallSeals, Seals } from '../../workflows/domain/gated-call/sealing.ts';
+import type { AccessRequestHandle } from '../../workflows/domain/gated-call/submission.ts';
 import type { GatedCalls, GatedCallView, RecentRequest } from '../../workflows/domain/ports.ts';
 import { ownerKey, type Principal } from '../../workflows/domain/principal.ts';
 import { findOpen, type GatedCallOptions, open, requestRefOf, taskIdOf } from './opening.ts';
@@ -48,6 +49,11 @@ export interface TaskRow {
   readonly created_at: Date;
   readonly last_updated_at: Date;
   readonly retain_until: Date;
+  readonly decide_by: Date | null;
+  readonly generation: number;
+  /** Of the present generation, while the call waits for its end. */
+  readonly sealed_handle: string | null;
+  readonly record_key: string;
   readonly sealed_result: string | null;
   readonly call_key: string | null;
   readonly outcome_ref: string | null;
@@ -93,7 +99,8 @@ const ifAway =
   };
 
 export function taskViewOf(row: TaskRow, seals: Seals): GatedCallView {
-  const keys = seals.forCall(row.id, { call: row.call_key, record: null });
+  const keys = seals.forCall(row.id, { call: row.call_key, record: row.record_key });
+  const page = approvalPageOf(row, keys);
   return {
     gatedCallId: row.id,
     taskId: row.task_id,
@@ -103,11 +110,24 @@ export function taskViewOf(row: TaskRow, seals: Seals): GatedCallView {
     createdAt: row.created_at.toISOString(),
     lastUpdatedAt: row.last_updated_at.toISOString(),
     retainUntil: row.retain_until.toISOString(),
+    ...(row.decide_by !== null && { decideBy: row.decide_by.toISOString() }),
+    ...(page !== undefined && { approvalPage: page }),
     ...(row.reason !== null && { reason: row.reason }),
     ...(row.sealed_result !== null && { result: keys.open('call_result.sealed_result', row.sealed_result) }),
     ...(row.questions !== null && { questions: row.questions.map((one) => openQuestion(keys, one)) }),
     ...(row.outcome_ref !== null && { outcomeRef: row.outcome_ref }),
   };
+}
+
+/** A handle that cannot be opened hides its page alone. The step that reads the resolution raises the alarm about it. */
+function approvalPageOf({ sealed_handle: sealed, generation }: TaskRow, keys: CallSeals): string | undefined {
+  if (sealed === null) return undefined;
+  try {
+    const handle = JSON.parse(keys.open('submission.sealed_handle', sealed, generation)) as AccessRequestHandle;
+    return handle.approvalPage;
+  } catch {
+    return undefined;
+  }
 }
 
 type RecentRow = Pick<TaskRow, 'id' | 'state' | 'tool' | 'created_at' | 'due'> & { readonly age_seconds: number };

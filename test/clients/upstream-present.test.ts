@@ -10,7 +10,7 @@ let pool: UpstreamPool | undefined;
 afterEach(() => pool?.close());
 
 describe('an upstream of the present revision', () => {
-  const gateway = new GatewayUnderTest({ requestTools: false });
+  const gateway = new GatewayUnderTest({ requestTools: false, requestByItself: false });
   beforeAll(() => gateway.start());
   afterAll(() => gateway.stop());
   const connect = () =>

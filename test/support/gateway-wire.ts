@@ -22,6 +22,8 @@ export interface SendOptions {
   readonly capabilities?: unknown;
   readonly token?: string | undefined;
   readonly headers?: Record<string, string>;
+  /** How the client calls itself. */
+  readonly clientName?: string;
   /** Of the request. */
   readonly id?: string | number;
   /** When it fires, the client leaves: the connection is closed. */
@@ -51,7 +53,7 @@ export const sendUntilAnswered = (...request: Parameters<typeof send>): Promise<
 export function requestOf(
   method: string,
   params: Record<string, unknown>,
-  { capabilities = TASKS, token = 'token-of-alice', id = 'r-1', headers }: SendOptions,
+  { capabilities = TASKS, token = 'token-of-alice', clientName = 'wire-test', id = 'r-1', headers }: SendOptions,
 ): { body: string; headers: Record<string, string> } {
   const name = params['name'] ?? params['taskId'] ?? params['uri'];
   const meta = params['_meta'] as Record<string, unknown> | undefined;
@@ -64,7 +66,7 @@ export function requestOf(
       _meta: {
         ...meta,
         'io.modelcontextprotocol/protocolVersion': REVISION,
-        'io.modelcontextprotocol/clientInfo': { name: 'wire-test', version: '0' },
+        'io.modelcontextprotocol/clientInfo': { name: clientName, version: '0' },
         'io.modelcontextprotocol/clientCapabilities': capabilities,
       },
     },

@@ -125,6 +125,10 @@ export interface GatedCallView {
   readonly createdAt: string;
   readonly lastUpdatedAt: string;
   readonly retainUntil: string;
+  /** Instant (RFC 3339) until which the call waits for an approval, while it does. */
+  readonly decideBy?: string;
+  /** Address of the page on which people see and decide the access request, while the call waits for that, if its service has one. */
+  readonly approvalPage?: string;
   /** The tool's own result as JSON text, once there is one. */
   readonly result?: string;
   readonly outcomeRef?: string;

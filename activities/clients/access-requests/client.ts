@@ -12,6 +12,12 @@ import { createStated } from './statement.ts';
 const instant = z.iso.datetime({ offset: true }).refine((text) => Date.parse(text) > 0);
 /** No column holds U+0000. */
 const identifier = z.string().regex(/^[^\0]{1,256}$/);
+const MAX_PAGE_LENGTH = 2_000;
+/** An address that people open, written so that it is one word in a text. */
+const pageAddress = z
+  .url({ protocol: /^https?$/ })
+  .max(MAX_PAGE_LENGTH)
+  .transform((url) => new URL(url).href);
 const taskBody = z.looseObject({
   task: z.looseObject({
     id: identifier,
@@ -23,6 +29,7 @@ const taskBody = z.looseObject({
     links: z
       .looseObject({
         cancel: z.url().optional().catch(undefined),
+        ticket: pageAddress.optional().catch(undefined),
         // A link that is no address is kept: the record then says that there was a statement which could not be read.
         [RESOLUTION_LINK]: z.string().optional().catch(''),
       })
@@ -165,7 +172,7 @@ const NEXT_STEP = 'If calls may be sent there, add the origin to accessRequests.
 
 function handleOf({ task }: TaskBody, isTrusted: IsTrusted): AccessRequestHandle {
   const { status_endpoint: statusEndpoint, expires_at: expiresAt } = task;
-  const cancel = task.links?.cancel;
+  const { cancel, ticket } = task.links ?? {};
   if (statusEndpoint === undefined) throw unavailable('the access request service named no status address');
   if (!isTrusted(statusEndpoint)) {
     throw unavailable(`the access request service named a foreign status address. ${NEXT_STEP}`);
@@ -174,6 +181,7 @@ function handleOf({ task }: TaskBody, isTrusted: IsTrusted): AccessRequestHandle
     accessRequestId: task.id,
     statusEndpoint,
     ...(cancel !== undefined && isTrusted(cancel) && { cancelEndpoint: cancel }),
+    ...(ticket !== undefined && isTrusted(ticket) && { approvalPage: ticket }),
     ...(expiresAt !== undefined && { expiresAt }),
     ...(TERMINAL.has(task.status) && { isSettled: true }),
   };

@@ -6,19 +6,15 @@ import { newSubmission, type SubmissionSettings } from '../../../workflows/domai
 import type {
   EnsureSubmitted,
   GatedCalls,
-  GatedCallView,
   Opened,
   Opening,
   ToSubmit,
 } from '../../../workflows/domain/ports.ts';
 import { subjectKey } from '../../../workflows/domain/principal.ts';
-import { timeLimit } from '../../shared/clock.ts';
 import type { Config } from '../../shared/config/config.ts';
 import type { RateLimit } from '../../shared/http/address-limit.ts';
 import { logScope } from '../../shared/log-scope.ts';
 import { randomText } from '../../shared/crypto.ts';
-import { watchTasks, type TaskWatchDeps } from '../tasks/watch.ts';
-import type { ConcurrencyLimit } from './concurrency-limit.ts';
 import {
   type Held,
   type OnHold,
@@ -28,34 +24,30 @@ import {
   type ToolCall,
   type ToolCallAnswer,
 } from './tool-call.ts';
+import { waitForEnd, type WaitDeps } from './wait.ts';
 
-export interface HoldingDeps extends TaskWatchDeps {
-  readonly gatedCalls: Pick<GatedCalls, 'open' | 'findOpen' | 'findTask' | 'ownerOf'> & TaskWatchDeps['gatedCalls'];
+export interface HoldingDeps extends WaitDeps {
+  readonly gatedCalls: Pick<GatedCalls, 'open' | 'findOpen' | 'findTask'> & WaitDeps['gatedCalls'];
   readonly ensureSubmitted: EnsureSubmitted;
   readonly requestInput: RequestInput;
   /** Of access requests, for each subject. */
   readonly submissions: RateLimit;
-  /** Of calls that wait, and of streams. */
-  readonly concurrency: ConcurrencyLimit;
-  readonly settings: SubmissionSettings & {
-    /** How long a call of a client without tasks waits for its end. */
-    readonly waitMs: number;
-  };
+  readonly settings: SubmissionSettings;
   readonly log: Logger;
 }
 
 /** The operator's settings for clients without tasks. */
-export type HoldSettings = Pick<Config['gateway'], 'waitSeconds' | 'demandTasks'>;
+export type HoldSettings = Pick<Config['gateway'], 'requestByItself' | 'demandTasks'>;
 
 /** Clients of earlier revisions cannot declare tasks, so the gateway does not demand tasks of them. */
 export function onHoldFor(
   { isModern, declaresTasks, tool }: { isModern: boolean; declaresTasks: boolean; tool: string },
-  { waitSeconds, demandTasks }: HoldSettings,
+  { requestByItself, demandTasks }: HoldSettings,
 ): OnHold {
   if (isModern && declaresTasks) return 'task';
   const isDemanded = typeof demandTasks === 'boolean' ? demandTasks : demandTasks.includes(tool);
   if (isModern && isDemanded) return 'error';
-  return waitSeconds > 0 ? 'wait' : 'words';
+  return requestByItself ? 'wait' : 'words';
 }
 
 /** Puts a call that needs an approval on hold, in the form that its client supports. `undefined`: the decision has to be taken again. */
@@ -69,36 +61,15 @@ export async function hold(
   if (onHold === 'error') return refused({ reason: 'demands_tasks' });
   const opened = await requestApproval(deps, call, denied);
   if (opened?.kind !== 'held' || onHold === 'task') return opened;
-  if (onHold === 'reference') return { ...opened, as: 'reference' };
-  const view = await waitForEnd(deps, opened.view, call);
-  return isTerminal(view.state) ? { ...opened, as: 'reference', view } : { kind: 'held', as: 'waited', view };
+  const { wait = NO_WAIT } = call;
+  if (onHold === 'reference') return { ...opened, as: 'reference', nextSeconds: wait.seconds };
+  const { view, nextSeconds } = await waitForEnd(deps, opened.view, { ...wait, ...call });
+  return isTerminal(view.state)
+    ? { ...opened, as: 'reference', view }
+    : { kind: 'held', as: 'waited', view, nextSeconds };
 }
 
-/**
- * Waits until the call has ended, the configured time is over, the caller leaves or the gateway stops. The call stays open. Above the
- * limit on waiting calls it does not wait.
- */
-async function waitForEnd(
-  deps: HoldingDeps,
-  opened: GatedCallView,
-  { caller, signal }: Pick<ToolCall, 'caller' | 'signal'>,
-): Promise<GatedCallView> {
-  const { taskId } = opened;
-  const owner = deps.gatedCalls.ownerOf(caller);
-  const slot = deps.concurrency.acquire(subjectKey(caller));
-  if (slot === undefined) return opened;
-  const over = timeLimit(deps.clock, deps.settings.waitMs, signal, slot.closing);
-  let last = opened;
-  try {
-    await watchTasks(deps, { taskIds: [taskId], owner, signal: over.signal, show: async (view) => void (last = view) });
-  } finally {
-    over.end();
-    slot.release();
-  }
-  if (isTerminal(last.state) || signal.aborted) return last;
-  // A notice may have been lost, so the call is read once more.
-  return (await deps.gatedCalls.readTask(taskId, owner)) ?? last;
-}
+const NO_WAIT = { seconds: 0 };
 
 /**
  * Requests an approval, so that the call becomes a task. If the request needs input, the client is asked first, and nothing is opened

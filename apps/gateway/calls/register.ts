@@ -2,8 +2,7 @@ import type { CallToolResult, Result, Server, ServerContext } from '@modelcontex
 import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import type { GatedCalls } from '../../../workflows/domain/ports.ts';
-import type { Principal } from '../../../workflows/domain/principal.ts';
-import type { Clock } from '../../shared/clock.ts';
+import type { Config } from '../../shared/config/config.ts';
 import { headerCheck } from '../wire/headers.ts';
 import { OWN_TOOLS } from '../wire/identifiers.ts';
 import { accessRequestArguments, readOwnArguments, statusArguments } from '../wire/own-tools.ts';
@@ -20,6 +19,7 @@ import type { Rendering } from '../wire/rendering.ts';
 import {
   type Asked,
   askedBy,
+  clientNameOf,
   type ContextOf,
   FORMS,
   forwardedMeta,
@@ -28,18 +28,20 @@ import {
   type RequestContext,
   TASKS,
 } from '../wire/request-context.ts';
+import { waitingProgress } from '../wire/waiting-progress.ts';
 import type { Enforce } from './enforce.ts';
 import { type HoldSettings, onHoldFor } from './hold.ts';
+import { waitSecondsFor } from './host-waits.ts';
 import type { Converse } from '../sessions/converse.ts';
 import type { ToolCall, ToolCallAnswer } from './tool-call.ts';
+import { waitForEnd, type WaitDeps } from './wait.ts';
 
-export interface ToolCallDeps {
+export interface ToolCallDeps extends WaitDeps {
   readonly rendering: Rendering;
   readonly enforce: Enforce;
   readonly converse: Converse;
-  readonly gatedCalls: Pick<GatedCalls, 'taskIdOf' | 'readTask' | 'recent' | 'ownerOf'>;
-  readonly holding: HoldSettings;
-  readonly clock: Clock;
+  readonly gatedCalls: Pick<GatedCalls, 'taskIdOf' | 'recent'> & WaitDeps['gatedCalls'];
+  readonly holding: HoldSettings & Pick<Config['gateway'], 'waitSeconds'>;
 }
 
 /** The newest requests that one answer lists. A model reads the list. */
@@ -52,9 +54,9 @@ export function registerToolCalls(server: Server, deps: ToolCallDeps, contextOf:
     const context = contextOf(ctx);
     const { guarded, isModern } = context;
     const { name: tool, arguments: args } = params;
-    const of = commonOf(context, ctx, deps.clock);
+    const of = commonOf(context, ctx, deps);
     if (rendering.requestTools && tool === OWN_TOOLS.requestStatus) {
-      return guarded('tools/call', () => requestStatus(deps, of.caller, args));
+      return guarded('tools/call', () => requestStatus(deps, of, args));
     }
     if (rendering.requestTools && tool === OWN_TOOLS.requestAccess) {
       return guarded('tools/call', () => requestAccess(deps, { context, ctx, of }, args), 'call');
@@ -87,14 +89,19 @@ async function oneRound(
   return { result: renderAnswer(answer, rendering), isOurs };
 }
 
-/** Who calls, how the client can be asked, and the input that it brings. */
-function commonOf(context: RequestContext, ctx: ServerContext, clock: Clock) {
+/** Who calls, how the client can be asked, the input that it brings, and how it waits. */
+function commonOf(context: RequestContext, ctx: ServerContext, { clock, holding }: ToolCallDeps) {
   const { caller, claims, scopes, session } = context;
   const { signal: cancelled, id } = ctx.mcpReq;
   const signal = session === undefined ? cancelled : eitherOf(cancelled, session.goneOf(id));
   const acceptsForm = requestDeclares(FORMS, context, ctx);
+  const { onProgress } = onItsWay(context, ctx);
+  const wait = {
+    seconds: waitSecondsFor(clientNameOf(context, ctx), holding.waitSeconds),
+    onWaiting: waitingProgress(onProgress, () => clock.now()),
+  };
   const who = { caller, claims, scopes };
-  return { ...askedBy(context, ctx), ...who, signal, cancelled, acceptsForm, cameAt: clock.monotonicMs() };
+  return { ...askedBy(context, ctx), ...who, signal, cancelled, acceptsForm, cameAt: clock.monotonicMs(), wait };
 }
 
 /** Both live as long as the request, so that no listener is left behind. */
@@ -143,19 +150,22 @@ function renderAccess(answer: ToolCallAnswer, args: JsonObject, rendering: Rende
 }
 
 /**
- * `get_request_status`: the caller's own call, as `tasks/get` reads it. Another caller's reference and an unknown reference get the same
+ * `get_request_status`: the caller's own call, as `tasks/get` reads it, after a wait for its end. Another caller's reference and an unknown reference get the same
  * answer. Without a reference: the caller's newest requests.
  */
 async function requestStatus(
-  { gatedCalls, rendering }: ToolCallDeps,
-  caller: Principal,
+  deps: ToolCallDeps,
+  { caller, signal, wait }: Pick<ReturnType<typeof commonOf>, 'caller' | 'signal' | 'wait'>,
   params: unknown,
 ): Promise<CallToolResult> {
+  const { gatedCalls, rendering } = deps;
   const asked = readOwnArguments(statusArguments, params);
   if ('problem' in asked) return renderInvalidArguments(asked.problem);
   const { reference } = asked.read;
   const owner = gatedCalls.ownerOf(caller);
   if (reference === undefined) return renderRecent(await gatedCalls.recent(owner, MAX_LISTED));
-  const view = await gatedCalls.readTask(gatedCalls.taskIdOf(reference), owner);
-  return view === undefined ? renderUnknownRequest() : withRequest(renderRequest(view, rendering), { view });
+  const found = await gatedCalls.readTask(gatedCalls.taskIdOf(reference), owner);
+  if (found === undefined) return renderUnknownRequest();
+  const waited = await waitForEnd(deps, found, { ...wait, caller, signal });
+  return withRequest(renderRequest(waited, rendering), waited);
 }

@@ -18,6 +18,7 @@ import type { ToolMapping } from '../../../workflows/domain/tools/tool-facts.ts'
 import type { CallFault } from '../../shared/schemas/schema-check.ts';
 import type { OpenedRound } from '../extensions/sealed-state.ts';
 import type { Asked, Sender } from '../wire/request-context.ts';
+import type { Wait } from './wait.ts';
 
 export interface ForwardingSettings {
   /** Limit on one request that is forwarded to an upstream. */
@@ -50,6 +51,8 @@ export interface ToolCall extends Asked, Sender {
   readonly onHold: OnHold;
   /** Scopes of the token. Absent where they were not read. */
   readonly scopes?: readonly string[] | undefined;
+  /** For a client without tasks. Default: it does not wait. */
+  readonly wait?: Wait | undefined;
   /** When the call arrived, by the monotonic clock. */
   readonly cameAt: number;
   /** Fires when the caller has gone, or has cancelled the call. */
@@ -79,6 +82,8 @@ export interface Held {
   readonly view: GatedCallView;
   /** `reference`: the caller has no task, and knows the call by its request reference. `waited`: still on hold after a wait. */
   readonly as: 'task' | 'reference' | 'waited';
+  /** How long `get_request_status` waits for the end of this call, in seconds. */
+  readonly nextSeconds?: number;
   /** An identical call ran before, and its caller has not read the outcome yet. Nothing was opened. */
   readonly isEarlier?: true;
 }

@@ -77,7 +77,6 @@ export function createProtocol(
   const settings = {
     callbackUrl: `${urls.gateway}${CALLBACK_PATH}`,
     executionTimeoutMs: gateway.executionTimeoutSeconds * 1_000,
-    waitMs: gateway.waitSeconds * 1_000,
   };
   const concurrency = createConcurrencyLimit({ perSubject: gateway.maxStreamsPerCaller, overall: gateway.maxStreams });
   const authorize = createAuthorize({ pdp: ports.pdp, config });
@@ -89,7 +88,7 @@ export function createProtocol(
     subscribers: new ResourceSubscribers(ports.upstreams.items),
     authorizeRead: authorize,
     converse: createConverse({ clock, answerMs: gateway.sessions.answerSeconds * 1_000 }),
-    ...{ rendering: gateway, settings, holding: gateway },
+    ...{ concurrency, rendering: gateway, settings, holding: gateway },
   };
   const handler = createMcpHandler((context) => createServer(served, context), {
     maxRequestBodySize: gateway.maxBodyBytes,
@@ -97,7 +96,7 @@ export function createProtocol(
     maxSubscriptions: Infinity,
     onerror: (error) => log.debug({ err: error }, 'a request was refused by the protocol layer'),
   });
-  const serveSubscription = createSubscriptions({ ...served, concurrency });
+  const serveSubscription = createSubscriptions(served);
   const rates = {
     polls: createRateLimit({ count: gateway.maxPollsPerSecond, seconds: 1 }),
     calls: createRateLimit({ count: gateway.maxCallsPerSecond, seconds: 1 }),

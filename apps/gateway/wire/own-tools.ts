@@ -82,7 +82,7 @@ const jsonSchema = (schema: z.ZodType) =>
   });
 
 export const REQUEST_SCHEMA = jsonSchema(accessRequestArguments);
-/** The client of an own tool is a model, which pays for each poll. */
+/** The client of an own tool is a model, which pays for each poll. For clients whose polls do not wait. */
 export const REQUEST_POLL_MS = 60_000;
 /** The poll interval, in words that cannot be read as a minimum number of polls. */
 export const POLLED = `no more often than every ${REQUEST_POLL_MS / 1_000} seconds`;
@@ -93,9 +93,9 @@ export const OWN_TOOL_DEFINITIONS = [
     name: OWN_TOOLS.requestAccess,
     title: 'Request access',
     description:
-      'Requests an approval for a call of another tool, for clients without tasks. Use it when a call was refused because it ' +
+      'Requests an approval for a call of another tool, without waiting for it. Use it when a call was refused because it ' +
       'needs an approval. Once approved, the call runs once, with exactly these arguments; you do nothing more. Returns a request ' +
-      `reference for ${OWN_TOOLS.requestStatus}, which survives restarts, and says until when you can use it.`,
+      `reference for ${OWN_TOOLS.requestStatus}, which survives restarts.`,
     inputSchema: REQUEST_SCHEMA,
     annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
   },
@@ -103,20 +103,18 @@ export const OWN_TOOL_DEFINITIONS = [
     name: OWN_TOOLS.requestStatus,
     title: 'Get request status',
     description:
-      'Returns the status of a request for an approval, and the result of its call once the call has ended. Without a reference, it ' +
-      `lists your newest requests. Call it ${POLLED}.`,
+      'Waits for the end of a request for an approval, and returns the result of its call. If the request is still open after the ' +
+      'wait, the answer says so; then call it again. Without a reference, it lists your newest requests at once.',
     inputSchema: jsonSchema(statusArguments),
     annotations: { readOnlyHint: true, openWorldHint: false },
   },
 ];
 
-type HoldWait = Pick<HoldSettings, 'waitSeconds'>;
-
 interface InstructionsFor {
   /** Whether the client speaks the present revision, the only one with tasks. */
   readonly isModern: boolean;
   readonly rendering: Pick<Rendering, 'requestTools'>;
-  readonly holding: HoldWait;
+  readonly holding: Pick<HoldSettings, 'requestByItself'>;
 }
 
 const WITH_TASKS =
@@ -130,17 +128,15 @@ export function instructionsFor({ isModern, rendering, holding }: InstructionsFo
   return `Some tools need an approval before they run. ${withTasks}${withoutTasks(rendering, holding)}`;
 }
 
-function withoutTasks({ requestTools }: Pick<Rendering, 'requestTools'>, { waitSeconds }: HoldWait): string {
+function withoutTasks({ requestTools }: Pick<Rendering, 'requestTools'>, { requestByItself }: InstructionsFor['holding']): string {
   const { requestAccess, requestStatus } = OWN_TOOLS;
-  const poll = `call ${requestStatus} with it, ${POLLED}`;
+  const poll = `call ${requestStatus} with its request reference`;
   const notYet = 'The tool has not run until an answer says so.';
-  if (waitSeconds > 0) {
-    const then = requestTools
-      ? `then it returns a request reference: ${poll}`
-      : 'then repeat the same call, which joins the request';
-    return `Such a call requests one, and waits up to ${waitSeconds} seconds for its result; ${then}. ${notYet}`;
+  if (requestByItself) {
+    const then = requestTools ? poll : 'repeat the same call, which joins the request';
+    return `Such a call requests its approval by itself and waits for its result. If the answer says that it still waits, ${then}. ${notYet}`;
   }
   return requestTools
-    ? `Such a call is refused: call ${requestAccess} with it, keep the request reference, and ${poll}. ${notYet}`
+    ? `Such a call is refused. To request its approval, call ${requestAccess} with it; to get its result, ${poll}. ${notYet}`
     : 'Such a call is refused, and nothing is requested: only a client with tasks can request an approval.';
 }

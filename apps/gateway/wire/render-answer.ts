@@ -8,7 +8,7 @@ import { deniedCall } from './errors.ts';
 import { missingCapabilities, missingTasksCapability } from './sdk-overlay.ts';
 import type { CallFault } from '../../shared/schemas/schema-check.ts';
 import { NEXT_STEP_META, OWN_TOOLS, TASKS_EXTENSION, UNMET_REQUIREMENTS_META } from './identifiers.ts';
-import { POLLED, REQUEST_POLL_MS, REQUEST_SCHEMA } from './own-tools.ts';
+import { REQUEST_SCHEMA } from './own-tools.ts';
 
 /** The answer to `tools/call`. Throws the upstream's own error, and the error of a missing capability. */
 export function renderAnswer(answer: ToolCallAnswer, rendering: Rendering): Result {
@@ -41,10 +41,11 @@ function renderOutcome(outcome: Ran['outcome']): Result {
   }
 }
 
-function renderHeld({ as, view, isEarlier }: Held, rendering: Rendering): Result {
+function renderHeld(held: Held, rendering: Rendering): Result {
+  const { as, view, isEarlier } = held;
   if (as === 'task') return renderCreatedTask(view, rendering);
-  if (as === 'waited') return renderStillHeld(view, rendering);
-  return isEarlier ? renderEarlier(view, rendering) : renderRequest(view, rendering);
+  if (as === 'waited') return renderStillHeld(held, rendering);
+  return isEarlier ? renderEarlier(view, rendering) : renderRequest(held, rendering);
 }
 
 /** The texts are fixed: they quote nothing that a policy or an approver wrote. */
@@ -159,7 +160,7 @@ function denialOf(refusal: PolicyDenial, rendering: Rendering): Denial {
 
 function needsTasks({ requestTools }: Rendering): Denial {
   const { requestAccess, requestStatus } = OWN_TOOLS;
-  const tools = requestTools ? `, or call ${requestAccess} with this call, and then ${requestStatus}, ${POLLED}` : '';
+  const tools = requestTools ? `, or call ${requestAccess} with this call, and then ${requestStatus}` : '';
   return {
     denial: 'requestable',
     text:
@@ -170,7 +171,6 @@ function needsTasks({ requestTools }: Rendering): Denial {
           kind: requestAccess,
           tool: requestAccess,
           statusTool: requestStatus,
-          pollIntervalMs: REQUEST_POLL_MS,
           requestSchema: REQUEST_SCHEMA,
         }
       : { kind: 'declare_extension', extension: TASKS_EXTENSION },

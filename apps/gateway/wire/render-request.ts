@@ -6,14 +6,27 @@ import { NEXT_STEP_META, OWN_TOOLS, REQUEST_MEMBER } from './identifiers.ts';
 import { POLLED, REQUEST_POLL_MS } from './own-tools.ts';
 import { renderEnded, statementOf, statusMessageOf, statusOf } from './render-task.ts';
 
-/** A gated call for a client without tasks: its final result once it has ended, otherwise its status and the next step. */
-export function renderRequest(view: GatedCallView, rendering: Rendering): CallToolResult {
+/** A gated call for a client without tasks, and how long `get_request_status` waits for its end, in seconds. */
+interface Shown {
+  readonly view: GatedCallView;
+  readonly nextSeconds?: number | undefined;
+}
+
+/** The final result of the call once it has ended, otherwise its status and the next step. */
+export function renderRequest(shown: Shown, rendering: Rendering): CallToolResult {
+  const { view } = shown;
   if (isTerminal(view.state)) return renderEnded(view, rendering);
-  const { text, meta } = nextStep(view, rendering);
-  const { requestRef: reference, retainUntil: expiresAt } = view;
-  const what = isUndecided(view) ? 'The approval is requested; its' : 'The';
-  const request = `${what} request reference is ${reference}, which can be used until ${expiresAt}.`;
-  return { ...textResult(`${statusMessageOf(view.state)} ${request} ${text}`), _meta: { [NEXT_STEP_META]: meta } };
+  const { text, meta } = nextStep(shown, rendering);
+  return { ...textResult(`${situationOf(view)} ${text}`), _meta: { [NEXT_STEP_META]: meta } };
+}
+
+/** Where a call without a decision is. It says in each state whether the tool has run. */
+function situationOf({ state, approvalPage }: GatedCallView): string {
+  if (state === 'granted') return 'The tool has not run: an approval has arrived and is being checked.';
+  if (state === 'claimed') return statusMessageOf(state);
+  if (state === 'input_required') return 'The tool has not run: its request needs more information before a decision.';
+  const page = approvalPage === undefined ? '' : `, on the page ${approvalPage}`;
+  return `The tool has not run: a person has to approve this call first${page}.`;
 }
 
 /** The outcome of an earlier identical call. Without the added text, its caller could take it for the result of a second run. */
@@ -27,19 +40,29 @@ const earlierOf = ({ createdAt }: GatedCallView) =>
   'repeat the call only if the tool should run once more; that needs a new approval.';
 
 /**
- * The answer of one of the gateway's own tools. Some hosts show a model only the structured result, so the statement about the request is
- * added to it. The answer to the call itself does not get this member, because the output schema of its tool does not have it.
+ * The answer of one of the gateway's own tools. Some hosts show a model only the structured result, so what is said of the request stands
+ * there too. The answer to the call itself does not get this member, because the output schema of its tool does not have it.
  */
 export function withRequest(
   answer: CallToolResult,
   { view, isEarlier = false }: { readonly view: GatedCallView; readonly isEarlier?: boolean },
 ): CallToolResult {
   const { structuredContent: structured } = answer;
-  if (!isTerminal(view.state) || typeof structured !== 'object' || structured === null || Array.isArray(structured))
-    return answer;
+  if (!isTerminal(view.state)) return { ...answer, structuredContent: { [REQUEST_MEMBER]: openRequest(answer, view) } };
+  // Without a structured result, a host shows the text.
+  if (typeof structured !== 'object' || structured === null || Array.isArray(structured)) return answer;
   const statusMessage = [statementOf(view), ...(isEarlier ? [earlierOf(view)] : [])].join(' ');
   const request = { reference: view.requestRef, status: statusOf(view.state), statusMessage };
   return { ...answer, structuredContent: { ...structured, [REQUEST_MEMBER]: request } };
+}
+
+/** The whole text is repeated: it has the next step. */
+function openRequest({ content }: CallToolResult, { state, requestRef, retainUntil, decideBy, approvalPage }: GatedCallView) {
+  return {
+    ...{ reference: requestRef, status: statusOf(state) },
+    statusMessage: content.map((block) => (block.type === 'text' ? block.text : '')).join(' '),
+    ...{ expiresAt: retainUntil, decideBy, approvalPage },
+  };
 }
 
 export function renderRecent(requests: readonly RecentRequest[]): CallToolResult {
@@ -58,30 +81,29 @@ export function renderRecent(requests: readonly RecentRequest[]): CallToolResult
 }
 
 /** A call that did not end while a client without tasks waited for it. */
-export function renderStillHeld(view: GatedCallView, rendering: Rendering): CallToolResult {
-  const { content, _meta } = renderRequest(view, rendering);
+export function renderStillHeld(shown: Shown, rendering: Rendering): CallToolResult {
+  const { content, _meta } = renderRequest(shown, rendering);
   // The tool of a claimed call may be running, so that is not a denial (DENIAL-014).
-  const denial = view.state === 'claimed' ? {} : authorizationMeta('requestable', rendering);
+  const denial = shown.view.state === 'claimed' ? {} : authorizationMeta('requestable', rendering);
   return { isError: true, content, _meta: { ..._meta, ...denial } };
 }
 
-function nextStep(view: GatedCallView, { requestTools }: Rendering) {
-  const { requestRef: reference, retainUntil: expiresAt } = view;
-  const pollIntervalMs = REQUEST_POLL_MS;
-  if (view.state === 'input_required')
+function nextStep({ view, nextSeconds = 0 }: Shown, { requestTools }: Rendering) {
+  const { state, requestRef: reference, retainUntil: expiresAt, approvalPage } = view;
+  const page = approvalPage !== undefined && { approvalPage };
+  if (state === 'input_required')
     return { text: ANSWER_THE_TASK, meta: { kind: 'answer_task', reference, expiresAt } };
-  const once = isUndecided(view) ? ' The tool runs once when the approval is given.' : '';
+  const waits = nextSeconds > 0;
+  const pace = waits ? { waitSeconds: nextSeconds } : { pollIntervalMs: REQUEST_POLL_MS };
   if (!requestTools) {
-    const text = `Next step: repeat the same call. While the request is open, the call joins it and opens no new one.${once}`;
-    return { text, meta: { kind: 'repeat_call', reference, expiresAt, pollIntervalMs } };
+    const text = `Next step: repeat the same call${waits ? '' : `, ${POLLED}`}; it joins this request and opens no new one.`;
+    return { text, meta: { kind: 'repeat_call', reference, expiresAt, ...page, ...pace } };
   }
   const tool = OWN_TOOLS.requestStatus;
-  const text = `Next step: call ${tool} with this reference, ${POLLED}, until it returns the result of the tool.${once}`;
-  return { text, meta: { kind: tool, tool, arguments: { reference }, expiresAt, pollIntervalMs } };
+  const how = waits ? `which waits up to ${nextSeconds} s for the result` : POLLED;
+  const text = `Next step: call ${tool} with the reference ${reference}, ${how}.`;
+  return { text, meta: { kind: tool, tool, arguments: { reference }, expiresAt, ...page, ...pace } };
 }
-
-/** Whether the call still waits for an approval. */
-const isUndecided = ({ state }: Pick<GatedCallView, 'state'>) => state !== 'granted' && state !== 'claimed';
 
 /** Only a task shows forms, and a client of the plain tools has no task. */
 const ANSWER_THE_TASK =

@@ -1,4 +1,9 @@
-import { CLIENT_CAPABILITIES_META_KEY, type RequestId, type ServerContext } from '@modelcontextprotocol/server';
+import {
+  CLIENT_CAPABILITIES_META_KEY,
+  CLIENT_INFO_META_KEY,
+  type RequestId,
+  type ServerContext,
+} from '@modelcontextprotocol/server';
 import * as z from 'zod';
 import type { Json, JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import type { Principal } from '../../../workflows/domain/principal.ts';
@@ -127,6 +132,20 @@ export const requestDeclares = (
 function capabilitiesOf(ctx: ServerContext): JsonObject {
   const envelope: Readonly<Record<string, unknown>> = { ...ctx.mcpReq.envelope };
   return relayedCapabilities(envelope[CLIENT_CAPABILITIES_META_KEY]);
+}
+
+const named = z.looseObject({ name: z.string() });
+/** The name of the first product, such as `claude-code` in `claude-code/2.1.204 (cli)`. @see RFC 9110, section 10.1.5 */
+const PRODUCT = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+/;
+
+/**
+ * How the client of a request calls itself: in the message, else when its session began, else in the header `User-Agent`. A hint about how
+ * long its host waits. No right may depend on it, because anyone can send any name.
+ */
+export function clientNameOf({ clientName }: Pick<RequestContext, 'clientName'>, ctx: ServerContext): string | undefined {
+  const envelope: Readonly<Record<string, unknown>> = { ...ctx.mcpReq.envelope };
+  const info = named.safeParse(envelope[CLIENT_INFO_META_KEY]).data;
+  return info?.name ?? clientName ?? PRODUCT.exec(ctx.http?.req?.headers.get('user-agent') ?? '')?.[0];
 }
 
 /**

@@ -45,6 +45,13 @@ const sessionSettings = section({
     .describe('Events that one session keeps for a client that lost its connection, in bytes.'),
 }).describe('Sessions of clients of the revisions 2025-03-26 to 2025-11-25.');
 
+/** Of one request, in seconds: up to an hour. */
+const waitLength = z.number().int().min(0).max(3_600);
+const hostName = z
+  .string()
+  .max(100)
+  .regex(/[A-Za-z0-9]/, 'use the name that the client gives itself, such as claude-code');
+
 export const gatewaySettings = section({
   port: port.default(4100).describe('Port of the gateway.'),
   url: z
@@ -132,15 +139,19 @@ export const gatewaySettings = section({
   approvalAlias: on.describe(
     'Also offers the approval extension and its disposition under their former names (`net.openid.authzen/…`).',
   ),
+  requestByItself: on.describe(
+    'Requests the approval at once when a call needs one and its client declares no tasks. With `false`, such a call is refused ' +
+      'and requests nothing; the client can then call the tool `request_access`.',
+  ),
   waitSeconds: z
-    .number()
-    .int()
-    .min(0)
-    .max(45)
-    .default(0)
+    .union([waitLength, z.record(hostName, waitLength)])
+    .default({})
     .describe(
-      'How long a call that needs an approval waits for its result when the client declares no tasks, in seconds. With `0`, ' +
-        'it does not wait and requests nothing. Many clients give up after 60 seconds.',
+      'How long a call that needs an approval waits for its end when the client declares no tasks, in seconds. ' +
+        '`get_request_status` waits as long. A number is for all clients, and `0` means that they do not wait. An object has a ' +
+        'number for each name of a client, and `default` for the others. Names that it leaves out wait as their hosts allow: ' +
+        '`claude-code` 240, `claude-ai` and `claude-desktop` 200, `codex` 50, others 45. A name is also that of every client whose ' +
+        'name begins with it. Case does not matter, and blanks and signs count as dashes.',
     ),
   demandTasks: z
     .union([z.boolean(), z.array(text)])

@@ -303,7 +303,9 @@ CREATE TABLE gateway.callback_inbox (
 -- A gated call as its owner may see it.
 CREATE VIEW gateway.task AS
   SELECT g.id, g.task_id, g.owner_key, g.state, g.reason, b.tool, g.created_at, g.last_updated_at, g.retain_until, g.ended_at,
-    r.sealed_result, k.call_key, o.outcome_ref, coalesce(g.due_at <= clock_timestamp(), false) AS due,
+    CASE WHEN g.state IN ('pending','input_required') THEN g.request_deadline END AS decide_by, g.generation,
+    CASE WHEN g.state = 'pending' THEN s.sealed_handle END AS sealed_handle,
+    r.sealed_result, k.call_key, k.record_key, o.outcome_ref, coalesce(g.due_at <= clock_timestamp(), false) AS due,
     g.claim_id IS NOT NULL AND g.ended_at IS NOT NULL AND g.read_at IS NULL AS unread,
     CASE WHEN g.state = 'input_required' THEN
       (SELECT jsonb_agg(jsonb_build_object('key', q.key, 'sealedForm', q.sealed_form) ORDER BY q.key)
@@ -311,6 +313,7 @@ CREATE VIEW gateway.task AS
   FROM gateway.gated_call g
   JOIN gateway.call_binding b ON b.gated_call_id = g.id
   JOIN gateway.data_key k ON k.gated_call_id = g.id
+  JOIN gateway.submission s ON s.gated_call_id = g.id AND s.generation = g.generation
   LEFT JOIN gateway.call_result r ON r.gated_call_id = g.id
   LEFT JOIN gateway.outcome_record o ON o.gated_call_id = g.id;
 

@@ -10,7 +10,7 @@ import { schemaOf } from '../../support/input-calls.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { requestForm, type RequestForm } from '../../../workflows/domain/submission-input/request-form.ts';
 
-const gateway = new GatewayUnderTest();
+const gateway = new GatewayUnderTest({ requestByItself: false });
 const { world } = gateway;
 beforeAll(() => gateway.start());
 afterAll(() => gateway.stop());

@@ -20,8 +20,8 @@ const STEP_UP = {
   unmet: { stepUps: [{ acrValue: 'urn:example:loa:3', amrValues: ['mfa'] }] },
 } as const;
 
-const switchedOn = new GatewayUnderTest();
-const switchedOff = new GatewayUnderTest({ structuredDenials: false });
+const switchedOn = new GatewayUnderTest({ requestByItself: false });
+const switchedOff = new GatewayUnderTest({ structuredDenials: false, requestByItself: false });
 const waiting = new GatewayUnderTest({ waitSeconds: 1 });
 const waitingSwitchedOff = new GatewayUnderTest({ waitSeconds: 1, structuredDenials: false });
 const gateways = [switchedOn, switchedOff, waiting, waitingSwitchedOff];

@@ -4,7 +4,7 @@ import { GatewayUnderTest } from '../../support/gateway.ts';
 import { ALICE, aView, requestable, TASK_ID } from '../../support/gateway-world.ts';
 import { AUTHORIZATION, AWAITING, SERVER_INFO, metaOf, textOf, send, transfer } from '../../support/gateway-wire.ts';
 
-const gateway = new GatewayUnderTest();
+const gateway = new GatewayUnderTest({ requestByItself: false });
 const { world } = gateway;
 beforeAll(() => gateway.start());
 afterAll(() => gateway.stop());

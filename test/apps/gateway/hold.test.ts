@@ -11,7 +11,10 @@ import { waitFor } from '../../support/wait-for.ts';
 const patient = new GatewayUnderTest({ waitSeconds: 45, maxStreamsPerCaller: 2 });
 const hasty = new GatewayUnderTest({ waitSeconds: 1 });
 const hastyWithoutTools = new GatewayUnderTest({ waitSeconds: 1, requestTools: false });
-const gateways = [patient, hasty, hastyWithoutTools];
+/** As configured by default, except for two hosts. */
+const choosing = new GatewayUnderTest({ waitSeconds: { 'Host A': 0, codex: 3_600 } });
+const asking = new GatewayUnderTest({ requestByItself: false });
+const gateways = [asking, patient, hasty, hastyWithoutTools, choosing];
 beforeAll(() => Promise.all(gateways.map((gateway) => gateway.start())));
 afterAll(() => Promise.all(gateways.map((gateway) => gateway.stop())));
 beforeEach(() => {
@@ -27,9 +30,9 @@ const EXECUTED = aView({ state: 'executed', result, outcomeRef: 'out_1' });
 const call = (gateway: GatewayUnderTest, options = {}) =>
   send(gateway, 'tools/call', transfer(), { capabilities: {}, ...options });
 /** From the official client of earlier revisions. */
-async function earlierCall({ mcpUrl }: GatewayUnderTest) {
+async function earlierCall({ mcpUrl }: GatewayUnderTest, headers: Record<string, string> = {}) {
   const client = new Client({ name: 'earlier', version: '0' });
-  const requestInit = { headers: { authorization: 'Bearer token-of-alice' } };
+  const requestInit = { headers: { authorization: 'Bearer token-of-alice', ...headers } };
   await client.connect(new StreamableHTTPClientTransport(new URL(mcpUrl), { requestInit }));
   try {
     return await client.callTool(transfer());
@@ -88,7 +91,7 @@ describe('a call that waits', () => {
   it('says after a timeout that the request is open, with its reference', async () => {
     const { result: late } = (await call(hasty)).body;
     expect(late?.['isError']).toBe(true);
-    expect(textOf(late)).toMatch(new RegExp(`has not run.*${REQUEST_REF}.*get_request_status`));
+    expect(textOf(late)).toMatch(new RegExp(`has not run.*get_request_status.*${REQUEST_REF}.*waits up to 1 s for`));
     expect(metaOf(late)).toMatchObject({
       [AUTHORIZATION]: { reason: 'insufficient_authorization', remediation: 'undisclosed' },
       'dev.countersign/next-step': { kind: 'get_request_status', arguments: { reference: REQUEST_REF } },
@@ -99,7 +102,7 @@ describe('a call that waits', () => {
 
   it('tells the client to repeat it where no tool can follow it up', async () => {
     const { result: late } = (await call(hastyWithoutTools)).body;
-    expect(textOf(late)).toMatch(/has not run.*repeat the same call/);
+    expect(textOf(late)).toMatch(/has not run.*repeat the same call; it joins/);
     expect(JSON.stringify(late)).not.toContain('get_request_status');
   });
 
@@ -159,7 +162,106 @@ describe('a call that waits', () => {
   });
 });
 
+describe('a call that waits, of a client that asked for progress,', () => {
+  const PROGRESS = { _meta: { progressToken: 'mine' } };
+
+  it('reports at once that it waits, and after each change of its state', async () => {
+    const decideBy = new Date(Date.now() + 7 * 86_400_000).toISOString();
+    patient.world.view = aView({ decideBy });
+    const answer = send(patient, 'tools/call', transfer(PROGRESS), { capabilities: {} });
+    await someoneWaits(patient);
+    for (const state of ['granted', 'granted', 'claimed'] as const) {
+      const reads = patient.world.lookups.length;
+      patient.world.view = aView({ state });
+      patient.world.tell(TASK_ID);
+      await waitFor(() => patient.world.lookups.length > reads);
+    }
+    patient.world.view = EXECUTED;
+    patient.world.tell(TASK_ID);
+    const messages = (await answer).text
+      .split('\n')
+      .filter((line) => line.startsWith('data: {'))
+      .map((line) => JSON.parse(line.slice('data: '.length)) as { params?: object; result?: object });
+    expect(messages.map(({ params }) => params)).toEqual([
+      {
+        ...{ progressToken: 'mine', progress: 1 },
+        message: 'The call waits for an approval. The request ends in 7 days.',
+      },
+      { progressToken: 'mine', progress: 2, message: 'An approval has arrived and is being checked.' },
+      { progressToken: 'mine', progress: 3, message: 'The tool is being called.' },
+      undefined,
+    ]);
+    expect(messages.at(-1)?.result).toMatchObject({ content: [{ text: 'booked' }, {}] });
+  });
+});
+
+describe('a call waits as long as its host can', () => {
+  it('by the name in the message', async () => {
+    const early = send(choosing, 'tools/call', transfer(), { capabilities: {}, clientName: 'host-a/2' });
+    expect(textOf((await early).body.result)).toMatch(/has not run.*no more often than every 60 seconds/);
+    const late = send(choosing, 'tools/call', transfer(), { capabilities: {}, clientName: 'codex-mcp-client' });
+    await someoneWaits(choosing);
+    choosing.world.view = EXECUTED;
+    choosing.world.tell(TASK_ID);
+    expect(textOf((await late).body.result)).toMatch(/^booked/);
+  });
+
+  it('by the User-Agent of an earlier revision, which names its client only once', async () => {
+    const { content } = await earlierCall(choosing, { 'user-agent': 'Host_A/2.1.204 (cli)' });
+    expect(JSON.stringify(content)).toMatch(/has not run.*no more often than every 60 seconds/);
+  });
+});
+
+describe('get_request_status', () => {
+  const status = (gateway: GatewayUnderTest, options = {}) =>
+    send(gateway, 'tools/call', { name: 'get_request_status', arguments: { reference: REQUEST_REF } }, options);
+
+  it('waits for the end of a call as the call itself does', async () => {
+    const answer = status(patient);
+    await someoneWaits(patient);
+    patient.world.view = EXECUTED;
+    patient.world.tell(TASK_ID);
+    expect(textOf((await answer).body.result)).toMatch(/^booked/);
+    expect(patient.world.taskListeners.size).toBe(0);
+  });
+
+  it('says after its wait that the request is still open, and to call it again', async () => {
+    const { result } = (await status(hasty)).body;
+    expect(textOf(result)).toMatch(/^The tool has not run.*call get_request_status.*waits up to 1 s/);
+    expect(result?.['isError']).toBeUndefined();
+  });
+
+  it('does not wait for input, which only a client with the task can give', async () => {
+    patient.world.view = aView({ state: 'input_required' });
+    expect(textOf((await status(patient)).body.result)).toMatch(/needs more information/);
+  });
+
+  it('does not wait beside too many others of its caller, and says how often to look', async () => {
+    const waiting = [call(patient), status(patient)];
+    await someoneWaits(patient, 2);
+    expect(textOf((await status(patient)).body.result)).toMatch(/no more often than every 60 seconds/);
+    patient.world.view = EXECUTED;
+    patient.world.tell(TASK_ID);
+    await Promise.all(waiting);
+  });
+
+  it('ends its wait when its client disconnects', async () => {
+    const client = new AbortController();
+    const answer = status(patient, { signal: client.signal });
+    await someoneWaits(patient);
+    client.abort();
+    await expect(answer).rejects.toThrow(/abort/);
+    await someoneWaits(patient, 0);
+  });
+});
+
 describe('the gateway does not wait', () => {
+  it('and requests nothing where the operator says so', async () => {
+    const { result } = (await call(asking)).body;
+    expect(textOf(result)).toMatch(/nothing was requested yet.*request_access/);
+    expect(asking.world.openings).toEqual([]);
+  });
+
   it('for a client that declares tasks', async () => {
     expect((await send(patient, 'tools/call', transfer())).body.result).toMatchObject({ resultType: 'task' });
     expect(patient.world.taskListeners.size).toBe(0);
@@ -176,7 +278,7 @@ describe('the gateway does not wait', () => {
 });
 
 describe('a client that must declare tasks for one tool', () => {
-  const choosy = new GatewayUnderTest({ demandTasks: ['bank__transfer'] });
+  const choosy = new GatewayUnderTest({ demandTasks: ['bank__transfer'], requestByItself: false });
   beforeAll(() => choosy.start());
   afterAll(() => choosy.stop());
 

@@ -5,7 +5,7 @@ import { REQUEST_REF, requestable, TASK_ID } from '../../support/gateway-world.t
 import { metaOf, send, textOf, transfer } from '../../support/gateway-wire.ts';
 import { MODEL_BUILDERS, type Model } from '../../support/models-of-schemas.ts';
 
-const gateway = new GatewayUnderTest();
+const gateway = new GatewayUnderTest({ requestByItself: false, waitSeconds: 0 });
 const { world } = gateway;
 beforeAll(() => gateway.start());
 afterAll(() => gateway.stop());

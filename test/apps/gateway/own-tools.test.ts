@@ -9,8 +9,8 @@ import { waitFor } from '../../support/wait-for.ts';
 const NAMES = ['request_access', 'get_request_status'];
 const NEXT_STEP = 'dev.countersign/next-step';
 
-const gateway = new GatewayUnderTest({ tools: { bank__transfer: { scopes: ['bank'] } } });
-const withoutTools = new GatewayUnderTest({ requestTools: false });
+const gateway = new GatewayUnderTest({ waitSeconds: 0, tools: { bank__transfer: { scopes: ['bank'] } } });
+const withoutTools = new GatewayUnderTest({ requestTools: false, requestByItself: false });
 const { world } = gateway;
 beforeAll(() => Promise.all([gateway.start(), withoutTools.start()]));
 afterAll(() => Promise.all([gateway.stop(), withoutTools.stop()]));
@@ -42,7 +42,7 @@ describe('request_access', () => {
     expect(world.evaluations[0]).toEqual(world.evaluations[1]);
     expect(world.submitted).toHaveLength(2);
     expect(result?.['isError']).toBeUndefined();
-    expect(textOf(result)).toMatch(new RegExp(`has not run.*${REQUEST_REF}.*until 2026-12-05.*get_request_status`));
+    expect(textOf(result)).toMatch(new RegExp(`has not run.*get_request_status.*${REQUEST_REF}`));
     expect(metaOf(result)[NEXT_STEP]).toEqual({
       kind: 'get_request_status',
       tool: 'get_request_status',
@@ -51,6 +51,22 @@ describe('request_access', () => {
       pollIntervalMs: 60_000,
     });
     expect(JSON.stringify(result)).not.toMatch(/tsk_|canary/);
+  });
+
+  it('also says everything in the structured result, which some hosts show alone', async () => {
+    world.view = aView({ decideBy: '2026-11-28T09:00:00.000Z', approvalPage: 'https://approvals.test/requests/1' });
+    for (const answer of [await requestAccess(), await requestStatus()]) {
+      const { result } = answer.body;
+      expect(result?.['structuredContent']).toEqual({
+        'dev.countersign/request': {
+          ...{ reference: REQUEST_REF, status: 'working', statusMessage: textOf(result) },
+          ...{ expiresAt: aView().retainUntil, decideBy: '2026-11-28T09:00:00.000Z' },
+          approvalPage: 'https://approvals.test/requests/1',
+        },
+      });
+      expect(textOf(result)).toContain('on the page https://approvals.test/requests/1.');
+      expect(metaOf(result)[NEXT_STEP]).toMatchObject({ approvalPage: 'https://approvals.test/requests/1' });
+    }
   });
 
   it('answers a client with tasks alike, without a task', async () => {
@@ -118,8 +134,7 @@ describe('get_request_status', () => {
     const { result } = (await requestStatus()).body;
     expect(result?.['isError']).toBeUndefined();
     expect(/has not run/.test(textOf(result))).toBe(state !== 'claimed');
-    const isDecided = state === 'granted' || state === 'claimed';
-    expect(/approval is (requested|given)/.test(textOf(result))).toBe(!isDecided);
+    expect(/a person has to approve/.test(textOf(result))).toBe(['preparing', 'pending'].includes(state));
     expect(textOf(result)).not.toMatch(/at most/);
     const next = state === 'input_required' ? { kind: 'answer_task' } : { arguments: { reference: REQUEST_REF } };
     expect(metaOf(result)[NEXT_STEP]).toMatchObject(next);
@@ -221,7 +236,7 @@ describe('the tools request_access and get_request_status', () => {
 });
 
 describe('polls of requests', () => {
-  const slow = new GatewayUnderTest({ maxPollsPerSecond: 5 });
+  const slow = new GatewayUnderTest({ waitSeconds: 0, maxPollsPerSecond: 5 });
   beforeAll(() => slow.start());
   afterAll(() => slow.stop());
   afterEach(() => slow.reset());

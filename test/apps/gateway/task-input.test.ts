@@ -82,7 +82,7 @@ describe('a task whose further request needs input', () => {
     const params = { name: 'get_request_status', arguments: { reference } };
     const { result } = (await on.ask('tools/call', params, { capabilities: {} })).body;
     expect(textOf(result)).toMatch(
-      /More information is needed.*cannot give the information here.*Next step:.*tasks\/update/,
+      /needs more information before a decision.*cannot give the information here.*Next step:.*tasks\/update/,
     );
     expect(metaOf(result)['dev.countersign/next-step']).toMatchObject({ kind: 'answer_task', reference });
     expect(JSON.stringify(result)).not.toMatch(/ticket|tsk_/);

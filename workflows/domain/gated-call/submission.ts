@@ -8,6 +8,8 @@ export interface AccessRequestHandle {
   readonly accessRequestId: string;
   readonly statusEndpoint: string;
   readonly cancelEndpoint?: string;
+  /** The page on which people follow and decide the access request, after they signed in there. */
+  readonly approvalPage?: string;
   /** When the access request service gives the request up. */
   readonly expiresAt?: string;
   /** The request had ended already when its handle was given out: it is read at once, and not waited for (ARAP-TSK-11). */
