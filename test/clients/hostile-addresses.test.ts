@@ -100,6 +100,31 @@ describe.each(SPELLINGS)('%s', (_name, spelled) => {
   });
 });
 
+describe('the page on which people decide', () => {
+  const pageOf = async (ticket: unknown) => {
+    says = {
+      task: { id: 'arq_1', status: 'pending', status_endpoint: `${service.url}${STATUS}`, links: { ticket } },
+    };
+    const endpoint = `${service.url}/access/v1/requests`;
+    return (await anAccessRequestClient(service.url).submit({ endpoint, idempotencyKey: 'k', body: '{}' }))
+      .approvalPage;
+  };
+
+  it('is kept as one word, if it is on a trusted origin [ARAP-SEC-08]', async () => {
+    expect(await pageOf(`${service.url}/requests/arq 1?a="b"`)).toBe(`${service.url}/requests/arq%201?a=%22b%22`);
+  });
+
+  it.each([
+    ['is on another origin', () => 'https://evil.test/requests/1'],
+    ['names the trusted host as its user', () => `http://${new URL(service.url).host}@127.0.0.1:1/`],
+    ['is a script', () => 'javascript:alert(1)'],
+    ['is too long', () => `${service.url}/${'x'.repeat(3_000)}`],
+    ['is no text', () => ({})],
+  ])('is left out if it %s, and the handle is used without it [ARAP-TSK-13]', async (_case, ticket) => {
+    expect(await pageOf(ticket())).toBeUndefined();
+  });
+});
+
 it('a private address is reachable when it is configured', async () => {
   await aPdpClient(inside.url, { metadata: 'ignored', accessRequestsUrl: `${service.url}/access/v1/requests` })
     .evaluate(QUESTION)

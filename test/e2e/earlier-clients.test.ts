@@ -6,6 +6,7 @@ import {
   connectEarlier,
   EARLIER_REVISIONS,
   nextStepOf,
+  STEP_BY_STEP,
   wordsOf,
   type CallTool,
 } from '../support/foreign-clients.ts';
@@ -17,7 +18,9 @@ import { waitFor } from '../support/wait-for.ts';
 let stack!: Stack;
 const { writes } = heldCalls(() => stack);
 beforeAll(async () => {
-  stack = await startStack({ parts: 'together', servers: 'shared', mcpServers: { everything: EVERYTHING } });
+  // These clients take each step by themselves: test/e2e/without-tasks.test.ts has those whose calls wait.
+  const config = { gateway: STEP_BY_STEP };
+  stack = await startStack({ parts: 'together', servers: 'shared', config, mcpServers: { everything: EVERYTHING } });
 });
 afterAll(() => stack?.stop());
 

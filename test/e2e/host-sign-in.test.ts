@@ -6,7 +6,14 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { decodeJwt } from 'jose';
 import type { Browser } from 'playwright-core';
 import { launchBrowser } from '../support/chromium.ts';
-import { approvedEnd, type CallTool, clientInfo, nextStepOf, wordsOf } from '../support/foreign-clients.ts';
+import {
+  approvedEnd,
+  type CallTool,
+  clientInfo,
+  nextStepOf,
+  STEP_BY_STEP,
+  wordsOf,
+} from '../support/foreign-clients.ts';
 import { heldCalls } from '../support/held-calls.ts';
 import { SigningInHost } from '../support/signing-in-client.ts';
 import { startStack, type Stack } from '../support/stack.ts';
@@ -15,7 +22,7 @@ let stack: Stack;
 let browser: Browser;
 const { writes } = heldCalls(() => stack);
 beforeAll(async () => {
-  stack = await startStack({ parts: 'together', servers: 'shared' });
+  stack = await startStack({ parts: 'together', servers: 'shared', config: { gateway: STEP_BY_STEP } });
   browser = await launchBrowser();
 });
 afterAll(async () => {

@@ -5,7 +5,14 @@ import type { Client } from '@modelcontextprotocol/client';
 import { createTaskSessionFromClient, type TaskEnabledSession } from '@modelcontextprotocol/ext-tasks/client';
 import * as z from 'zod';
 import { rawDispatchOver } from '../../apps/cli/demo/agent.ts';
-import { approvedEnd, clientInfo, connectPresent, nextStepOf, wordsOf } from '../support/foreign-clients.ts';
+import {
+  approvedEnd,
+  clientInfo,
+  connectPresent,
+  nextStepOf,
+  STEP_BY_STEP,
+  wordsOf,
+} from '../support/foreign-clients.ts';
 import { REVISION } from '../support/gateway-wire.ts';
 import { ASKED, TASKS, WHY } from '../support/input-calls.ts';
 import { heldCalls } from '../support/held-calls.ts';
@@ -28,7 +35,7 @@ const open: { close(): Promise<unknown> }[] = [];
 const { approve, writes } = heldCalls(() => stack);
 beforeAll(async () => {
   const policyFiles = { 'explained_change.request.json': JSON.stringify(ASKED) };
-  const config = { gateway: { pollIntervalMs: NO_POLLS_MS } };
+  const config = { gateway: { pollIntervalMs: NO_POLLS_MS, ...STEP_BY_STEP } };
   stack = await startStack({ parts: 'together', servers: 'shared', config, policies: POLICIES, policyFiles });
 });
 afterAll(async () => {

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { connectEarlier, EARLIER_REVISIONS, wordsOf } from '../support/foreign-clients.ts';
+import { connectEarlier, connectPresent, EARLIER_REVISIONS, wordsOf } from '../support/foreign-clients.ts';
 import { heldCalls } from '../support/held-calls.ts';
 import { startStack, type Stack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -8,7 +8,8 @@ import { waitFor } from '../support/wait-for.ts';
 let stack!: Stack;
 const { approve, writes } = heldCalls(() => stack);
 beforeAll(async () => {
-  stack = await startStack({ parts: 'together', servers: 'shared', config: { gateway: { waitSeconds: 45 } } });
+  const config = { gateway: { waitSeconds: { default: 300, hasty: 1 } } };
+  stack = await startStack({ parts: 'together', servers: 'shared', config });
 });
 afterAll(() => stack?.stop());
 
@@ -31,18 +32,43 @@ it.each(EARLIER_REVISIONS)(
   },
 );
 
-it('a client without tasks requests the approval with one tool, and follows it with the other', async () => {
+it('a client whose host gives up early learns where people decide, and one call of a tool waits for the rest', async () => {
+  const path = join(stack.files, 'hasty.txt');
+  const hasty = await connectPresent(stack, {}, { name: 'hasty', version: '0' });
+  const held = await hasty.callTool(write(path));
+  const [request] = await stack.openRequests(1);
+  const page = `${stack.config.urls.approvals}/requests/${request?.id}`;
+  expect(wordsOf(held)).toMatch(/^The tool has not run: a person has to approve this call first/);
+  expect(wordsOf(held)).toContain(`on the page ${page}.`);
+  // The page decides nothing by being opened: a browser is sent to sign in first.
+  const opened = await fetch(page, { redirect: 'manual', headers: { accept: 'text/html' } });
+  expect(opened.status).toBe(303);
+  expect(writes(path)).toBe(0);
+  const reference = /req_[0-9a-f]{32}/.exec(wordsOf(held))?.[0];
+  const told: unknown[] = [];
+  const patient = await connectPresent(stack);
+  const end = patient.callTool(
+    { name: 'get_request_status', arguments: { reference } },
+    { onprogress: ({ message }) => void told.push(message) },
+  );
+  await waitFor(() => told.length > 0);
+  expect(told[0]).toMatch(/^The call waits for an approval\. The request ends in \d+ days?\.$/);
+  if (request !== undefined) await approve(request);
+  expect(wordsOf(await end)).toMatch(/Successfully wrote.*\nThe tool ran once/s);
+  expect(writes(path)).toBe(1);
+  for (const client of [hasty, patient]) await client.close();
+});
+
+it('a client without tasks requests the approval with one tool, and waits for its result with the other', async () => {
   const { client } = await connectEarlier(stack, '2025-11-25');
   const path = join(stack.files, 'asked.txt');
   const { name: tool, arguments: args } = write(path);
   const asked = wordsOf(await client.callTool({ name: 'request_access', arguments: { tool, arguments: args } }));
   const reference = /req_[0-9a-f]{32}/.exec(asked)?.[0];
-  const status = async () => wordsOf(await client.callTool({ name: 'get_request_status', arguments: { reference } }));
-  expect(await status()).toMatch(/has not run/);
+  const ended = client.callTool({ name: 'get_request_status', arguments: { reference } });
   const [request] = await stack.openRequests(1);
   if (request !== undefined) await approve(request);
-  const ended = await waitFor(async () => /The tool ran once/.exec(await status())?.input);
-  expect(ended).toMatch(/Successfully wrote/);
+  expect(wordsOf(await ended)).toMatch(/Successfully wrote.*\nThe tool ran once/s);
   expect(writes(path)).toBe(1);
   await client.close();
 });

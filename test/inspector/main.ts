@@ -57,7 +57,12 @@ async function runAll(stack: Stack, home: string): Promise<boolean> {
 async function main(): Promise<boolean> {
   if (chosen !== undefined && !ERAS.some((era) => era === chosen)) throw new Error(`there is no era ${chosen}`);
   say('starting the product …');
-  const stack = await startStack({ parts: 'together', mcpServers: { everything: EVERYTHING } });
+  const stack = await startStack({
+    parts: 'together',
+    // The Inspector takes each step by itself.
+    config: { gateway: { requestByItself: false, waitSeconds: 0 } },
+    mcpServers: { everything: EVERYTHING },
+  });
   const home = mkdtempSync(join(tmpdir(), 'countersign-inspector-'));
   try {
     return await runAll(stack, home);

@@ -120,6 +120,23 @@ describe('finding a task', () => {
     expect(await calls.findTask('tsk_unknown', ownerKey(CALLER))).toBeUndefined();
   });
 
+  it('shows until when and where people decide, while they do', async () => {
+    const { calls, lifecycle, opened } = gatedCallFixture(db.pool);
+    const { gatedCallId, taskId } = await opened();
+    const handle = { accessRequestId: 'arq_page', statusEndpoint: 'https://ars.test/1' };
+    const approvalPage = 'https://ars.test/requests/1';
+    const { task } = await lifecycle.attachHandle(gatedCallId, 1, { ...handle, approvalPage });
+    const found = await calls.findTask(taskId, ownerKey(CALLER));
+    expect(found).toMatchObject({ approvalPage, decideBy: expect.stringMatching(/^20.*Z$/) });
+    expect(task).toEqual(found);
+    const broken = `UPDATE gateway.submission SET sealed_handle = 'altered' WHERE gated_call_id = $1`;
+    await db.pool.query(broken, [gatedCallId]);
+    expect(await calls.findTask(taskId, ownerKey(CALLER))).not.toHaveProperty('approvalPage');
+    await calls.cancel(gatedCallId);
+    const ended = await calls.findTask(taskId, ownerKey(CALLER));
+    expect([ended?.state, ended?.decideBy, ended?.approvalPage]).toEqual(['cancelled', undefined, undefined]);
+  });
+
   it('leads there from the request reference of the call, which is not a task id and which only the product can make', async () => {
     const { calls, pending } = gatedCallFixture(db.pool);
     const opened = [await pending(), await pending()];

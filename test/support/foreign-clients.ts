@@ -47,8 +47,12 @@ export async function connectEarlier(stack: Stack, revision: (typeof EARLIER_REV
 }
 
 /** The official client of the present revision, with these capabilities, as the agent. */
-export async function connectPresent(stack: Stack, capabilities: NonNullable<ClientOptions['capabilities']> = {}) {
-  const client = new Client(clientInfo, { capabilities, versionNegotiation: { mode: { pin: REVISION } } });
+export async function connectPresent(
+  stack: Stack,
+  capabilities: NonNullable<ClientOptions['capabilities']> = {},
+  info = clientInfo,
+) {
+  const client = new Client(info, { capabilities, versionNegotiation: { mode: { pin: REVISION } } });
   const requestInit = await requestInitOf(stack);
   await client.connect(new StreamableHTTPClientTransport(new URL(stack.config.urls.mcp), { requestInit }));
   return client;
@@ -68,6 +72,9 @@ export const wordsOf = ({ content }: ToolAnswer) =>
 /** The next step in an answer: a tool, and its arguments if they are known already. */
 export const nextStepOf = ({ _meta }: ToolAnswer) =>
   (_meta?.[NEXT_STEP] ?? {}) as { tool: string; statusTool?: string; arguments: Record<string, unknown> };
+
+/** Settings for clients that take each step by themselves: a call that needs an approval requests nothing, and nothing waits. */
+export const STEP_BY_STEP = { requestByItself: false, waitSeconds: 0 };
 
 /** Has the open request approved, follows the answer's instructions until the call has ended, and answers that end. */
 export async function approvedEnd(stack: Stack, callTool: CallTool, requested: ToolAnswer): Promise<ToolAnswer> {

@@ -3,13 +3,7 @@ import { CountersignError } from '../../../workflows/domain/errors.ts';
 import type { CallBinding } from '../../../workflows/domain/gated-call/call-binding.ts';
 import { isTerminal } from '../../../workflows/domain/gated-call/gated-call.ts';
 import { newSubmission, type SubmissionSettings } from '../../../workflows/domain/gated-call/submission.ts';
-import type {
-  EnsureSubmitted,
-  GatedCalls,
-  Opened,
-  Opening,
-  ToSubmit,
-} from '../../../workflows/domain/ports.ts';
+import type { EnsureSubmitted, GatedCalls, Opened, Opening, ToSubmit } from '../../../workflows/domain/ports.ts';
 import { subjectKey } from '../../../workflows/domain/principal.ts';
 import type { Config } from '../../shared/config/config.ts';
 import type { RateLimit } from '../../shared/http/address-limit.ts';

@@ -128,7 +128,10 @@ export function instructionsFor({ isModern, rendering, holding }: InstructionsFo
   return `Some tools need an approval before they run. ${withTasks}${withoutTasks(rendering, holding)}`;
 }
 
-function withoutTasks({ requestTools }: Pick<Rendering, 'requestTools'>, { requestByItself }: InstructionsFor['holding']): string {
+function withoutTasks(
+  { requestTools }: Pick<Rendering, 'requestTools'>,
+  { requestByItself }: InstructionsFor['holding'],
+): string {
   const { requestAccess, requestStatus } = OWN_TOOLS;
   const poll = `call ${requestStatus} with its request reference`;
   const notYet = 'The tool has not run until an answer says so.';

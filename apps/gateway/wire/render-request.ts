@@ -57,7 +57,10 @@ export function withRequest(
 }
 
 /** The whole text is repeated: it has the next step. */
-function openRequest({ content }: CallToolResult, { state, requestRef, retainUntil, decideBy, approvalPage }: GatedCallView) {
+function openRequest(
+  { content }: CallToolResult,
+  { state, requestRef, retainUntil, decideBy, approvalPage }: GatedCallView,
+) {
   return {
     ...{ reference: requestRef, status: statusOf(state) },
     statusMessage: content.map((block) => (block.type === 'text' ? block.text : '')).join(' '),
@@ -91,8 +94,7 @@ export function renderStillHeld(shown: Shown, rendering: Rendering): CallToolRes
 function nextStep({ view, nextSeconds = 0 }: Shown, { requestTools }: Rendering) {
   const { state, requestRef: reference, retainUntil: expiresAt, approvalPage } = view;
   const page = approvalPage !== undefined && { approvalPage };
-  if (state === 'input_required')
-    return { text: ANSWER_THE_TASK, meta: { kind: 'answer_task', reference, expiresAt } };
+  if (state === 'input_required') return { text: ANSWER_THE_TASK, meta: { kind: 'answer_task', reference, expiresAt } };
   const waits = nextSeconds > 0;
   const pace = waits ? { waitSeconds: nextSeconds } : { pollIntervalMs: REQUEST_POLL_MS };
   if (!requestTools) {

@@ -2,7 +2,12 @@ import type { CallToolResult, Result } from '@modelcontextprotocol/server';
 import type { EndReason, GatedCallState } from '../../../workflows/domain/gated-call/gated-call.ts';
 import type { GatedCallView } from '../../../workflows/domain/ports.ts';
 import { authorizationMeta, dispositionMeta, type Rendering } from './rendering.ts';
-import { IMMEDIATE_RESPONSE_META, INTERNAL_ERROR, OUTCOME_REF_META, INPUT_METHODS } from './identifiers.ts';
+import {
+  IMMEDIATE_RESPONSE_META,
+  INTERNAL_ERROR,
+  OUTCOME_REF_META,
+  INPUT_METHODS,
+} from './identifiers.ts';
 import { storedResult } from './schemas.ts';
 import { withoutForged, withoutReserved } from './upstream-result.ts';
 import { requestedSchema, type RequestForm } from '../../../workflows/domain/submission-input/request-form.ts';

@@ -142,7 +142,10 @@ const PRODUCT = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+/;
  * How the client of a request calls itself: in the message, else when its session began, else in the header `User-Agent`. A hint about how
  * long its host waits. No right may depend on it, because anyone can send any name.
  */
-export function clientNameOf({ clientName }: Pick<RequestContext, 'clientName'>, ctx: ServerContext): string | undefined {
+export function clientNameOf(
+  { clientName }: Pick<RequestContext, 'clientName'>,
+  ctx: ServerContext,
+): string | undefined {
   const envelope: Readonly<Record<string, unknown>> = { ...ctx.mcpReq.envelope };
   const info = named.safeParse(envelope[CLIENT_INFO_META_KEY]).data;
   return info?.name ?? clientName ?? PRODUCT.exec(ctx.http?.req?.headers.get('user-agent') ?? '')?.[0];

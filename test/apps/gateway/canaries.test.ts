@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import type { GatedCallState } from '../../../workflows/domain/gated-call/gated-call.ts';
 import { anApproval, gatedCallFixture } from '../../support/gated-calls.ts';
-import type { Sent } from '../../support/gateway-wire.ts';
+import { send, type Sent } from '../../support/gateway-wire.ts';
 import { startRealGateway } from '../../support/real-gateway.ts';
 import { subscribe } from '../../support/subscriber.ts';
 
@@ -26,6 +26,11 @@ function headersOf({ headers }: Sent): string {
 /** A task with canaries in its denial, handle and approval. It passes through all states, and a client reads and hears each. */
 async function follow(n: number, states: readonly GatedCallState[]) {
   real.reset();
+  const { accept } = real.authority;
+  real.authority.accept = () => {
+    const { status, body } = accept() as { status: number; body: { task: object } };
+    return { status, body: { task: { ...body.task, links: { ticket: `${real.authority.url}/canary-page` } } } };
+  };
   const { lifecycle, calls, claim, endExecution } = gatedCallFixture(real.database.pool);
   const { text, body } = await real.send('tools/call', { name: 'files__pid', arguments: { n } }, token);
   const taskId = String(body.result?.['taskId']);
@@ -83,7 +88,10 @@ it('no state of a task reveals the authority side, by tasks/get or by a subscrip
   expect(seen.map(({ shown }) => shown.at(-1))).toEqual([
     ...['completed', 'completed', 'completed', 'completed', 'failed', 'cancelled'],
   ]);
-  // The canaries reached the gateway, so they could have leaked.
+  // The canaries reached the gateway, so they could have leaked. A client without tasks reads the address of the page.
+  const call = { name: 'files__pid', arguments: { n: lives.length } };
+  const plain = await send(real, 'tools/call', call, { capabilities: {}, token });
+  expect(plain.text).toContain(`on the page ${real.authority.url}/canary-page.`);
   expect(JSON.stringify(real.authority.submissions())).toMatch(/canary-token/);
   for (const { texts } of seen) for (const text of texts) expect(text).not.toMatch(OF_THE_AUTHORITY);
 });

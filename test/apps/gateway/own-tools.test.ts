@@ -53,7 +53,7 @@ describe('request_access', () => {
     expect(JSON.stringify(result)).not.toMatch(/tsk_|canary/);
   });
 
-  it('also says everything in the structured result, which some hosts show alone', async () => {
+  it('also says everything in the structured result, which some hosts show alone [ARAP-SEC-06]', async () => {
     world.view = aView({ decideBy: '2026-11-28T09:00:00.000Z', approvalPage: 'https://approvals.test/requests/1' });
     for (const answer of [await requestAccess(), await requestStatus()]) {
       const { result } = answer.body;

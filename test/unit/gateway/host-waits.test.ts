@@ -27,6 +27,8 @@ describe('the wait of a client', () => {
   it('is that of the operator for a name, before the table; and for others, after it', () => {
     const settings = { 'Claude Code': 100, 'codex-mcp-client': 0, codex: 20, default: 30 };
     const of = (name: string) => waitSecondsFor(name, settings);
-    expect(['claude-code', 'claude-ai', 'codex-mcp-client', 'codex-exec', 'other'].map(of)).toEqual([100, 200, 0, 20, 30]);
+    expect(['claude-code', 'claude-ai', 'codex-mcp-client', 'codex-exec', 'other'].map(of)).toEqual([
+      100, 200, 0, 20, 30,
+    ]);
   });
 });

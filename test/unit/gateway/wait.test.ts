@@ -32,7 +32,8 @@ const waiting = (seconds: number, view = aView()) => {
   return waitForEnd({ gatedCalls, taskChanges, clock, concurrency }, view, waiter);
 };
 /** Nothing waits, and no timer is left. */
-const isIdle = () => concurrency.acquire('another') !== undefined && clock.waiting === 0 && world.taskListeners.size === 0;
+const isIdle = () =>
+  concurrency.acquire('another') !== undefined && clock.waiting === 0 && world.taskListeners.size === 0;
 
 describe('a wait', () => {
   it('says every ten seconds that it goes on, with a number that increases and the time that is left', async () => {
