@@ -2,6 +2,7 @@ import type { Pool } from 'pg';
 import { query } from '../../apps/shared/database/query.ts';
 import { CountersignError } from '../../workflows/domain/errors.ts';
 import type { EndReason, GatedCallState } from '../../workflows/domain/gated-call/gated-call.ts';
+import type { RecordedStatement } from '../../workflows/domain/access-request/statement.ts';
 import type { CallSeals, Seals } from '../../workflows/domain/gated-call/sealing.ts';
 import type { AccessRequestHandle } from '../../workflows/domain/gated-call/submission.ts';
 import type { GatedCalls, GatedCallView, RecentRequest } from '../../workflows/domain/ports.ts';
@@ -54,6 +55,8 @@ export interface TaskRow {
   /** Of the present generation, while the call waits for its end. */
   readonly sealed_handle: string | null;
   readonly record_key: string;
+  /** Of an ended call. */
+  readonly sealed_statement: string | null;
   readonly sealed_result: string | null;
   readonly call_key: string | null;
   readonly outcome_ref: string | null;
@@ -101,6 +104,7 @@ const ifAway =
 export function taskViewOf(row: TaskRow, seals: Seals): GatedCallView {
   const keys = seals.forCall(row.id, { call: row.call_key, record: row.record_key });
   const page = approvalPageOf(row, keys);
+  const messages = messagesOf(row, keys);
   return {
     gatedCallId: row.id,
     taskId: row.task_id,
@@ -112,6 +116,7 @@ export function taskViewOf(row: TaskRow, seals: Seals): GatedCallView {
     retainUntil: row.retain_until.toISOString(),
     ...(row.decide_by !== null && { decideBy: row.decide_by.toISOString() }),
     ...(page !== undefined && { approvalPage: page }),
+    ...(messages.length > 0 && { approverMessages: messages }),
     ...(row.reason !== null && { reason: row.reason }),
     ...(row.sealed_result !== null && { result: keys.open('call_result.sealed_result', row.sealed_result) }),
     ...(row.questions !== null && { questions: row.questions.map((one) => openQuestion(keys, one)) }),
@@ -127,6 +132,23 @@ function approvalPageOf({ sealed_handle: sealed, generation }: TaskRow, keys: Ca
     return handle.approvalPage;
   } catch {
     return undefined;
+  }
+}
+
+/** More than this many people seldom write to an agent at the same time. */
+const MAX_MESSAGES = 5;
+
+/** The messages that came with the verdicts which decided the call. A statement that cannot be opened hides them alone. */
+function messagesOf({ state, reason, sealed_statement: sealed, generation }: TaskRow, keys: CallSeals): readonly string[] {
+  if (sealed === null || state === 'cancelled' || state === 'failed') return [];
+  try {
+    const statement = JSON.parse(keys.open('submission.sealed_statement', sealed, generation)) as RecordedStatement;
+    if (statement.kind !== 'stated') return [];
+    const verdict = reason === 'resolution_denied' ? 'deny' : 'approve';
+    const counted = statement.votes.filter((vote) => vote.verdict === verdict && vote.hasLapsed !== true);
+    return counted.flatMap(({ agentMessage }) => agentMessage ?? []).slice(0, MAX_MESSAGES);
+  } catch {
+    return [];
   }
 }
 

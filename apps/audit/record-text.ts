@@ -83,6 +83,7 @@ const statementSchema = z.discriminatedUnion('kind', [
         actors: z.array(text).exactOptional(),
         verdict: z.enum(VERDICTS),
         reason: text.exactOptional(),
+        agentMessage: text.exactOptional(),
         via: text.exactOptional(),
         stage: count.exactOptional(),
         hasLapsed: z.literal(true).exactOptional(),

@@ -15,6 +15,7 @@ export interface ListedRequest extends OpenRequest {
 export interface WebhookDecision {
   readonly verdict: 'approve' | 'deny';
   readonly reason?: string;
+  readonly agentMessage?: string;
   readonly approver?: string;
 }
 
@@ -36,6 +37,7 @@ export function decisionBody(request: OpenRequest | undefined, decision: Webhook
     approver: { subject: decision.approver ?? 'alice' },
     verdict: decision.verdict,
     reason: decision.reason ?? 'as discussed',
+    ...(decision.agentMessage !== undefined && { agentMessage: decision.agentMessage }),
   });
 }
 

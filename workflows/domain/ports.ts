@@ -129,6 +129,11 @@ export interface GatedCallView {
   readonly decideBy?: string;
   /** Address of the page on which people see and decide the access request, while the call waits for that, if its service has one. */
   readonly approvalPage?: string;
+  /**
+   * What approvers wrote for the agent, with the verdicts that decided the ended call. Words of people: they are quoted, and nothing reads
+   * them.
+   */
+  readonly approverMessages?: readonly string[];
   /** The tool's own result as JSON text, once there is one. */
   readonly result?: string;
   readonly outcomeRef?: string;

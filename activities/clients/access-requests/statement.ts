@@ -6,6 +6,7 @@ import type {
   StatedVote,
 } from '../../../workflows/domain/access-request/statement.ts';
 import { ACCESS_REQUEST_STATUSES, VERDICTS } from '../../../workflows/domain/access-request/access-request.ts';
+import { isAgentMessage } from '../../../workflows/domain/access-request/agent-message.ts';
 import type { AccessRequestService } from '../../../workflows/domain/ports.ts';
 import { type HttpAnswer, type IsTrusted, readJson } from '../http.ts';
 
@@ -32,14 +33,17 @@ const vote = z
     actors: z.array(text).max(MAX_ACTORS).exactOptional(),
     verdict: z.enum(VERDICTS),
     reason: words.exactOptional(),
+    // Agents read it. An unfit message is left out, and the rest of the statement stays.
+    message_for_agent: z.string().refine(isAgentMessage).optional().catch(undefined),
     via: text.exactOptional(),
     stage: stage.exactOptional(),
     lapsed: z.literal(true).exactOptional(),
     at: instant,
   })
-  .transform(({ cast_by: castBy, lapsed, ...rest }): StatedVote => ({
+  .transform(({ cast_by: castBy, message_for_agent: agentMessage, lapsed, ...rest }): StatedVote => ({
     ...rest,
     ...(castBy && { castBy }),
+    ...(agentMessage !== undefined && { agentMessage }),
     ...(lapsed && { hasLapsed: true }),
   }));
 const canceller = z.union([person.transform((by: StatedPerson) => ({ by })), z.object({ client: text })]);

@@ -6,6 +6,7 @@ import { renderPage } from '../../shared/pages/layout.tsx';
 import { wantsPage } from '../../shared/pages/refusal-page.tsx';
 import { singleLine } from '../access-requests/problem.ts';
 import type { Withdrawal } from '../break-glass.ts';
+import { AGENT_MESSAGE_RULE, agentMessage } from '../agent-message.ts';
 import { linkTo, refuseUncounted } from '../cast-vote.ts';
 import { visitorOf, type Voter, voterOf } from './authenticate.ts';
 import { LONGEST_TEXT, type Typed } from './refused.tsx';
@@ -73,6 +74,7 @@ export const vote = (http: InboxHttp) =>
     body: z.object({
       verdict: z.enum(VERDICTS),
       reason: typedText.optional(),
+      agentMessage: agentMessage.optional(),
       callDigest: digest,
       generation: ordinal,
       /** The subject for whom the visitor votes. Absent or empty: for themselves. */
@@ -80,8 +82,8 @@ export const vote = (http: InboxHttp) =>
       /** The stage that the visitor looked at. */
       stage: ordinal,
     }),
-    invalid: ['This is not a decision', 'Send verdict (approve or deny), callDigest and, optionally, reason.'],
-    typed: ({ reason, onBehalfOf }) => ({ form: 'vote', text: reason, onBehalfOf }),
+    invalid: ['This is not a decision', `Send verdict (approve or deny), callDigest and, optionally, reason and agentMessage. ${AGENT_MESSAGE_RULE}`],
+    typed: ({ reason, agentMessage, onBehalfOf }) => ({ form: 'vote', text: reason, agentMessage, onBehalfOf }),
     async act({ onBehalfOf, reason, generation, ...ballot }, { requestId, visitor }) {
       const { seat } = await findReadable(http, visitor, requestId);
       const capacity = capacityOf(seat, onBehalfOf);

@@ -4,6 +4,7 @@ import { openStage } from '../../../workflows/domain/access-request/stages.ts';
 import { Time, usePageTime } from '../../shared/pages/layout.tsx';
 import { visibleTitle } from '../../shared/pages/visible-text.ts';
 import { Visible } from '../../shared/pages/visible.tsx';
+import { MAX_AGENT_MESSAGE_LENGTH } from '../../../workflows/domain/access-request/agent-message.ts';
 import { Decided, LONGEST_TEXT, RefusedNotice, textFor, type Refused } from './refused.tsx';
 import {
   canBreakGlass,
@@ -78,6 +79,20 @@ export function DecisionForm({ request, seat, csrfToken, refused }: SeatedProps 
           />
           <p class="hint" id="reason-hint">
             Optional. Kept on record with your name; the agent does not see it.
+          </p>
+        </div>
+        <div>
+          <label for="agent-message">Message for the agent</label>
+          <input
+            id="agent-message"
+            name="agentMessage"
+            type="text"
+            maxLength={MAX_AGENT_MESSAGE_LENGTH}
+            aria-describedby="agent-message-hint"
+            value={refused?.typed.agentMessage}
+          />
+          <p class="hint" id="agent-message-hint">
+            Optional. The agent reads it as the words of an approver, without your name. It is also kept on record.
           </p>
         </div>
         <div class="decision-buttons">

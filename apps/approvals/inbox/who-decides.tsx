@@ -72,7 +72,7 @@ function NoVotes({ answers }: Pick<AccessRequest, 'answers'>) {
 }
 
 function VoteLine(vote: Vote & { readonly name: string | undefined }) {
-  const { approver, castBy, actors, verdict, reason, via, at, name } = vote;
+  const { approver, castBy, actors, verdict, reason, agentMessage, via, at, name } = vote;
   return (
     <>
       <strong>
@@ -99,6 +99,11 @@ function VoteLine(vote: Vote & { readonly name: string | undefined }) {
       {reason !== undefined && (
         <p>
           “<Visible text={reason} />”
+        </p>
+      )}
+      {agentMessage !== undefined && (
+        <p>
+          To the agent: “<Visible text={agentMessage} />”
         </p>
       )}
     </>

@@ -46,6 +46,8 @@ export interface Ballot {
   readonly actors?: readonly string[] | undefined;
   readonly verdict: Verdict;
   readonly reason: string | undefined;
+  /** For the agent (`isAgentMessage`). */
+  readonly agentMessage?: string | undefined;
   readonly callDigest: string;
   /** Absent: the generation of the request. */
   readonly generation: number | undefined;
@@ -118,10 +120,10 @@ export function newRow(request: NewAccessRequest) {
 }
 
 export function voteRow(vote: Omit<NewVote, 'verdict'> & { readonly verdict: ResolverAnswer['verdict'] }) {
-  const { requestId, generation, callDigest, chain, actors, stage, judgedStage, verdict, reason, via } = vote;
+  const { requestId, generation, callDigest, chain, actors, stage, judgedStage, verdict, reason, agentMessage, via } = vote;
   const { approver, standIn, facts, approvalId } = vote;
   return {
-    ...snakeCased({ requestId, generation, callDigest, chain, actors, stage, judgedStage, verdict, reason, via }),
+    ...snakeCased({ requestId, generation, callDigest, chain, actors, stage, judgedStage, verdict, reason, agentMessage, via }),
     approver_issuer: approver.issuer,
     approver_subject: approver.subject,
     approver_name: approver.name,

@@ -27,6 +27,8 @@ export interface Statement {
     readonly actors?: readonly string[];
     readonly verdict: Verdict;
     readonly reason?: string;
+    /** The approver's words for the agent. */
+    readonly message_for_agent?: string;
     readonly via: VoteChannel;
     readonly stage: number;
     /** It no longer counted when the stage was settled. */
@@ -52,7 +54,7 @@ const SELECT = `
         'cast_by', CASE WHEN v.delegation_id IS NOT NULL
           THEN json_build_object('issuer', v.approver_issuer, 'subject', v.cast_by, 'name', v.cast_by_name) END,
         'actors', CASE WHEN v.actors <> '{}' THEN v.actors END,
-        'verdict', v.verdict, 'reason', v.reason, 'via', v.via, 'stage', v.stage,
+        'verdict', v.verdict, 'reason', v.reason, 'message_for_agent', v.agent_message, 'via', v.via, 'stage', v.stage,
         'lapsed', CASE WHEN l.approver_subject IS NOT NULL THEN true END, 'at', ${instant('v.at')}) ORDER BY v.at), '[]')
       FROM approvals.vote v LEFT JOIN approvals.lapsed_approval l USING (access_request_id, stage, approver_subject)
       WHERE v.access_request_id = r.id),

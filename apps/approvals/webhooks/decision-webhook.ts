@@ -10,6 +10,7 @@ import { bodyFaultOf, parseFaithful } from '../../shared/http/faithful-json.ts';
 import { Refusal } from '../../shared/http/csrf.ts';
 import { readSignedMessage } from '../../shared/http/webhook-signature.ts';
 import { sha256 } from '../../shared/crypto.ts';
+import { agentMessage } from '../agent-message.ts';
 import { type CastVote, refuseUncounted } from '../cast-vote.ts';
 import type { AccessRequestStore } from '../stores/access-request.store.ts';
 
@@ -25,6 +26,7 @@ const decisionSchema = z.strictObject({
   approver: z.strictObject({ issuer: z.string().optional(), subject: z.string().min(1).max(1_024) }),
   verdict: z.enum(VERDICTS),
   reason: z.string().max(2_000).optional(),
+  agentMessage: agentMessage.optional(),
 });
 
 interface DecisionWebhook {

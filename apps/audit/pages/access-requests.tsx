@@ -90,6 +90,7 @@ function Votes({ of: { votes, stages } }: { of: ResolutionStatement }) {
             <Issuer of={vote.approver} />
           </p>
           {vote.reason && <Reason text={vote.reason} />}
+          {vote.agentMessage && <Reason text={`To the agent: ${vote.agentMessage}`} />}
         </li>
       ))}
     </ul>

@@ -51,6 +51,7 @@ interface ListOptions extends Options {
 }
 interface VoteOptions extends Options {
   readonly reason?: string;
+  readonly message?: string;
   readonly yes?: boolean;
 }
 
@@ -93,6 +94,7 @@ export function requestsCommand(io: Io): Command {
     add(verdict, `${verdict} one access request`)
       .argument('<id>', 'id of the request')
       .option('--reason <text>', 'reason; recorded, and never shown to the agent')
+      .option('--message <text>', 'words for the agent, in one paragraph; also recorded')
       .option('--yes', 'do not ask for confirmation')
       .action(async (id: string, options: VoteOptions, command: Command) => {
         await decide(io, await api(options, command), { id, verdict, options });
@@ -184,7 +186,11 @@ async function decide(
   // The vote names the digest of the shown call, so a request that has changed meanwhile is not decided.
   const answer = await api.post(
     `/requests/${encodeURIComponent(id)}/votes`,
-    { verdict, callDigest, generation, ...(options.reason !== undefined && { reason: options.reason }) },
+    {
+      ...{ verdict, callDigest, generation },
+      ...(options.reason !== undefined && { reason: options.reason }),
+      ...(options.message !== undefined && { agentMessage: options.message }),
+    },
     detailAnswer,
   );
   if (options.json) return io.out(json(answer));

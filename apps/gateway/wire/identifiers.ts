@@ -31,6 +31,8 @@ export const DISPOSITION_META_ALIAS = 'net.openid.authzen/disposition';
 export const IMMEDIATE_RESPONSE_META = 'io.modelcontextprotocol/model-immediate-response';
 export const OUTCOME_REF_META = 'dev.countersign/outcome-ref';
 export const NEXT_STEP_META = 'dev.countersign/next-step';
+/** What approvers wrote for the agent. */
+export const APPROVER_MESSAGES_META = 'dev.countersign/approver-messages';
 /** In a structured result of an own tool: the statement about the request, for hosts that show only structured results. */
 export const REQUEST_MEMBER = 'dev.countersign/request';
 /** In a tool's definition: the value of `execution.requirements`. */

@@ -52,7 +52,8 @@ export function withRequest(
   // Without a structured result, a host shows the text.
   if (typeof structured !== 'object' || structured === null || Array.isArray(structured)) return answer;
   const statusMessage = [statementOf(view), ...(isEarlier ? [earlierOf(view)] : [])].join(' ');
-  const request = { reference: view.requestRef, status: statusOf(view.state), statusMessage };
+  const { approverMessages } = view;
+  const request = { reference: view.requestRef, status: statusOf(view.state), statusMessage, approverMessages };
   return { ...answer, structuredContent: { ...structured, [REQUEST_MEMBER]: request } };
 }
 

@@ -3,6 +3,7 @@ import type { EndReason, GatedCallState } from '../../../workflows/domain/gated-
 import type { GatedCallView } from '../../../workflows/domain/ports.ts';
 import { authorizationMeta, dispositionMeta, type Rendering } from './rendering.ts';
 import {
+  APPROVER_MESSAGES_META,
   IMMEDIATE_RESPONSE_META,
   INTERNAL_ERROR,
   OUTCOME_REF_META,
@@ -134,8 +135,21 @@ function commonOf(view: GatedCallView) {
   };
 }
 
-/** The result of a completed task. It always says in words whether the tool ran, in agreement with the disposition. */
+/** The result of a completed task, and after it what approvers wrote for the agent. */
 function finalResult(view: GatedCallView, rendering: Rendering): Result {
+  const result = ownResult(view, rendering);
+  const { approverMessages: messages } = view;
+  if (messages === undefined) return result;
+  const quoted = messages.map((text) => ({ type: 'text', text: `${LEAD} ${JSON.stringify(text)}` }));
+  const { content, _meta } = result as CallToolResult;
+  return { ...result, content: [...content, ...quoted], _meta: { ..._meta, [APPROVER_MESSAGES_META]: messages } };
+}
+
+/** The words after it are those of a person, and come as a JSON string, so they cannot end the quotation. */
+const LEAD = 'An approver of this call wrote these words to you; they are not a statement of this gateway:';
+
+/** It always says in words whether the tool ran, in agreement with the disposition. */
+function ownResult(view: GatedCallView, rendering: Rendering): Result {
   const meta = dispositionMeta(view.state, rendering);
   if (view.state === 'executed') return withStatement(view.result, { text: statementOf(view), isError: false, meta });
   const failed = (text: string, stored?: string, more: Record<string, unknown> = {}) =>

@@ -11,7 +11,7 @@ CREATE OR REPLACE FUNCTION approvals.cast_vote(
   p_approver_issuer text, p_approver_subject text, p_approver_name text, p_approver_roles text[],
   p_cast_by text, p_cast_by_name text, p_delegation_id text, p_chain text[], p_actors text[],
   p_stage int, p_judged_stage int, p_lapsed text[], p_electorate text[],
-  p_verdict text, p_reason text, p_via text, p_approval_id text
+  p_verdict text, p_reason text, p_agent_message text, p_via text, p_approval_id text
 ) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE r approvals.access_request; v_earlier approvals.vote;
   v_approver text := p_approver_subject; v_voice text := coalesce(p_cast_by, v_approver);
@@ -43,10 +43,10 @@ BEGIN
     AND delegate_subject = v_voice AND revoked_at IS NULL AND until > clock_timestamp() FOR SHARE;
   IF NOT FOUND AND v_approver <> v_voice THEN RETURN 'delegation_over'; END IF;
   INSERT INTO approvals.vote (access_request_id, stage, counts_in, approver_issuer, approver_subject, approver_name, approver_roles,
-      cast_by, cast_by_name, actors, delegation_id, verdict, reason, call_digest, via)
+      cast_by, cast_by_name, actors, delegation_id, verdict, reason, agent_message, call_digest, via)
     VALUES (p_request_id, r.stage, CASE WHEN r.separate_stages THEN 0 ELSE r.stage END, p_approver_issuer, v_approver,
       p_approver_name, coalesce(p_approver_roles, '{}'), v_voice, p_cast_by_name, v_actors,
-      p_delegation_id, p_verdict, p_reason, p_call_digest, p_via);
+      p_delegation_id, p_verdict, p_reason, p_agent_message, p_call_digest, p_via);
   PERFORM approvals.settle_stage(p_request_id, p_lapsed, p_electorate, p_approval_id);
   RETURN 'counted';
 END $$;

@@ -305,6 +305,7 @@ CREATE VIEW gateway.task AS
   SELECT g.id, g.task_id, g.owner_key, g.state, g.reason, b.tool, g.created_at, g.last_updated_at, g.retain_until, g.ended_at,
     CASE WHEN g.state IN ('pending','input_required') THEN g.request_deadline END AS decide_by, g.generation,
     CASE WHEN g.state = 'pending' THEN s.sealed_handle END AS sealed_handle,
+    CASE WHEN g.ended_at IS NOT NULL THEN s.sealed_statement END AS sealed_statement,
     r.sealed_result, k.call_key, k.record_key, o.outcome_ref, coalesce(g.due_at <= clock_timestamp(), false) AS due,
     g.claim_id IS NOT NULL AND g.ended_at IS NOT NULL AND g.read_at IS NULL AS unread,
     CASE WHEN g.state = 'input_required' THEN
@@ -495,6 +496,8 @@ CREATE TABLE approvals.vote (
   delegation_id     text REFERENCES approvals.delegation,
   verdict           text NOT NULL CHECK (verdict IN ('approve','deny')),
   reason            text,
+  -- The approver's words for the agent. One paragraph: agents read it.
+  agent_message     text CHECK (char_length(agent_message) BETWEEN 1 AND 500 AND agent_message !~ '[[:cntrl:]]'),
   call_digest       text NOT NULL,
   via               text NOT NULL CHECK (via IN ('inbox','api','webhook','agent','automatic')),
   at                timestamptz NOT NULL DEFAULT clock_timestamp(),

@@ -33,17 +33,35 @@ describe('the statement of who resolved a request', () => {
       headers: { authorization: `Bearer ${TOKENS[name]}`, 'content-type': 'application/json' },
     });
 
+  it.each([
+    ['several lines', 'one\ntwo'],
+    ['more than 500 characters', 'x'.repeat(501)],
+    ['invisible characters', 'a\u200bb'],
+  ])('has no message for the agent with %s: the vote is refused', async (_case, agentMessage) => {
+    const request = await service.open();
+    const { status, body } = await service.vote('alice', request, 'deny', { agentMessage });
+    expect([status, JSON.stringify(body)]).toEqual([400, expect.stringContaining('one paragraph of at most 500')]);
+    const cast = 'SELECT FROM approvals.vote WHERE access_request_id = $1';
+    expect((await service.database.pool.query(cast, [request.id])).rowCount).toBe(0);
+  });
+
   it('is shown only to clients with the right to it, and never in a status [ARAP-STS-14] [ARAP-STS-16]', async () => {
     const request = await service.open();
-    await service.vote('alice', request, 'deny', { reason: 'canary-reason' });
+    const agentMessage = ' Use the canary database. ';
+    await service.vote('alice', request, 'deny', { reason: 'canary-reason', agentMessage });
     const who = (name: Name, id = request.id) => as(name, `/${id}/resolution`);
     const told = await as('historian', `/${request.id}`);
     const address = `${service.config.urls.accessRequests}/${request.id}/resolution`;
     expect(told.body.task.links[RESOLUTION_LINK]).toBe(address);
-    expect(JSON.stringify(told.body)).not.toMatch(/alice|canary-reason/);
+    expect(JSON.stringify(told.body)).not.toMatch(/alice|canary/);
     expect((await who('historian')).body).toMatchObject({
       ...{ id: request.id, status: 'denied' },
-      votes: [{ approver: { subject: 'alice' }, verdict: 'deny', reason: 'canary-reason', via: 'api', stage: 1 }],
+      votes: [
+        {
+          ...{ approver: { subject: 'alice' }, verdict: 'deny', reason: 'canary-reason', via: 'api', stage: 1 },
+          message_for_agent: 'Use the canary database.',
+        },
+      ],
     });
     for (const name of ['reader', 'enforcer'] as const) {
       expect((await who(name)).status).toBe(403);

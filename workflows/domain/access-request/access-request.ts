@@ -37,6 +37,8 @@ export interface Vote {
   readonly stage: number;
   readonly verdict: Verdict;
   readonly reason?: string;
+  /** The approver's words for the agent, beside the reason for the record. */
+  readonly agentMessage?: string;
   readonly via: VoteChannel;
   readonly at: string;
 }

@@ -16,6 +16,8 @@ export interface StatedVote {
   readonly actors?: readonly string[];
   readonly verdict: 'approve' | 'deny';
   readonly reason?: string;
+  /** The approver's words for the agent (`isAgentMessage`). */
+  readonly agentMessage?: string;
   readonly via?: string;
   /** Counted from 1. */
   readonly stage?: number;
