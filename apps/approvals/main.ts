@@ -36,7 +36,7 @@ import { createDelegationStore } from './stores/delegation.store.ts';
 import { createBreakGlassStore } from './stores/break-glass.store.ts';
 import { createAccessRequestStore } from './stores/access-request.store.ts';
 import { configuredResolvers, createConsult } from './resolvers/resolvers.ts';
-import { configuredTerms, refuseUnfitTemplates } from './templates.ts';
+import { configuredReasons, configuredTerms, refuseUnfitTemplates } from './templates.ts';
 import { configuredApprovers, decisionWebhookRouter } from './webhooks/decision-webhook.ts';
 
 const MESSAGES_AT_ONCE = 8;
@@ -152,6 +152,7 @@ function createInbox(parts: Parts, { personOf }: SignIn): Router {
     personOf,
     verifyAccessToken: createPeopleVerifier(config, urls.approvals, { clock, limits, log }),
     hasClient: createClientDemand(identity, log),
+    presetReasons: configuredReasons(config),
     scopes: approvals.scopes,
     url: urls.approvals,
   });

@@ -48,6 +48,19 @@ export function configuredTerms({ approvals }: Pick<Config, 'approvals'>, direct
   };
 }
 
+/** The reasons that the configuration has now for these templates. They are choices only, so a request does not keep them. */
+export type PresetReasonsOf = (template: string | undefined) => readonly string[];
+
+export function configuredReasons({ approvals }: Pick<Config, 'approvals'>): PresetReasonsOf {
+  return (template) => {
+    const names = template?.split(TEMPLATE_JOINT) ?? [];
+    const reasons = [template ?? '', ...names].flatMap(
+      (name) => ownProperty(approvals.templates, name)?.presetReasons ?? [],
+    );
+    return [...new Set(reasons)];
+  };
+}
+
 /**
  * The terms of a request that must meet several templates: the stages of each in order, and the shortest of their times. Templates with
  * equal stages count once. A person may decide in the stages of two templates, unless one of them counts a person in one stage only.

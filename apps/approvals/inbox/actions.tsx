@@ -1,6 +1,7 @@
 import type { Request, Response } from 'express';
 import * as z from 'zod';
 import { VERDICTS } from '../../../workflows/domain/access-request/access-request.ts';
+import { MAX_PRESET_REASON_LENGTH } from '../../shared/config/approver-settings.ts';
 import { csrfTokenOf, Refusal } from '../../shared/http/csrf.ts';
 import { renderPage } from '../../shared/pages/layout.tsx';
 import { wantsPage } from '../../shared/pages/refusal-page.tsx';
@@ -74,6 +75,8 @@ export const vote = (http: InboxHttp) =>
     body: z.object({
       verdict: z.enum(VERDICTS),
       reason: typedText.optional(),
+      /** One of those that the page offers. It goes on record before `reason`. */
+      presetReason: typedText.pipe(z.string().max(MAX_PRESET_REASON_LENGTH)).optional(),
       agentMessage: agentMessage.optional(),
       callDigest: digest,
       generation: ordinal,
@@ -82,9 +85,15 @@ export const vote = (http: InboxHttp) =>
       /** The stage that the visitor looked at. */
       stage: ordinal,
     }),
-    invalid: ['This is not a decision', `Send verdict (approve or deny), callDigest and, optionally, reason and agentMessage. ${AGENT_MESSAGE_RULE}`],
-    typed: ({ reason, agentMessage, onBehalfOf }) => ({ form: 'vote', text: reason, agentMessage, onBehalfOf }),
-    async act({ onBehalfOf, reason, generation, ...ballot }, { requestId, visitor }) {
+    invalid: [
+      'This is not a decision',
+      `Send verdict (approve or deny), callDigest and, optionally, reason and agentMessage. ${AGENT_MESSAGE_RULE}`,
+    ],
+    typed: ({ reason, presetReason, agentMessage, onBehalfOf }) => ({
+      ...{ form: 'vote', text: reason, presetReason, agentMessage, onBehalfOf },
+    }),
+    async act({ onBehalfOf, reason: written, presetReason, generation, ...ballot }, { requestId, visitor }) {
+      const reason = [presetReason, written].filter(Boolean).join(' ');
       const { seat } = await findReadable(http, visitor, requestId);
       const capacity = capacityOf(seat, onBehalfOf);
       const { via, chain, actors } = visitor;

@@ -54,8 +54,10 @@ export function Standing({ request, seat, broken, refused }: SeatedProps & Pick<
   );
 }
 
+type DecisionFormProps = SeatedProps & Pick<Reading, 'presetReasons'> & { readonly csrfToken: string };
+
 /** The form with which the visitor decides, if they can. */
-export function DecisionForm({ request, seat, csrfToken, refused }: SeatedProps & { readonly csrfToken: string }) {
+export function DecisionForm({ request, seat, presetReasons, csrfToken, refused }: DecisionFormProps) {
   const capacities = obstacleTo(seat, request) === undefined ? capacitiesOf(seat, request) : [];
   const [first] = capacities;
   if (first === undefined) return null;
@@ -68,6 +70,7 @@ export function DecisionForm({ request, seat, csrfToken, refused }: SeatedProps 
         <input type="hidden" name="generation" value={String(request.generation)} />
         <input type="hidden" name="stage" value={String(request.stage)} />
         <InWhoseName capacities={capacities} chosen={refused?.typed.onBehalfOf} />
+        <PresetReasons reasons={presetReasons} chosen={refused?.typed.presetReason} />
         <div>
           <label for="reason">Reason</label>
           <textarea
@@ -79,20 +82,6 @@ export function DecisionForm({ request, seat, csrfToken, refused }: SeatedProps 
           />
           <p class="hint" id="reason-hint">
             Optional. Kept on record with your name; the agent does not see it.
-          </p>
-        </div>
-        <div>
-          <label for="agent-message">Message for the agent</label>
-          <input
-            id="agent-message"
-            name="agentMessage"
-            type="text"
-            maxLength={MAX_AGENT_MESSAGE_LENGTH}
-            aria-describedby="agent-message-hint"
-            value={refused?.typed.agentMessage}
-          />
-          <p class="hint" id="agent-message-hint">
-            Optional. The agent reads it as the words of an approver, without your name. It is also kept on record.
           </p>
         </div>
         <div class="decision-buttons">
@@ -107,8 +96,48 @@ export function DecisionForm({ request, seat, csrfToken, refused }: SeatedProps 
           To approve, first scroll to the end of the request.
         </p>
         <p class="hint">{consequence(request, first)}</p>
+        <MessageForAgent typed={refused?.typed.agentMessage} />
       </form>
     </section>
+  );
+}
+
+/** Folded and below the buttons, which work only while they are in sight. */
+function MessageForAgent({ typed }: { typed: string | undefined }) {
+  return (
+    <details open={typed !== undefined}>
+      <summary>Message for the agent</summary>
+      <textarea
+        id="agent-message"
+        name="agentMessage"
+        aria-label="Message for the agent"
+        maxLength={MAX_AGENT_MESSAGE_LENGTH}
+        aria-describedby="agent-message-hint"
+        value={typed}
+      />
+      <p class="hint" id="agent-message-hint">
+        Optional, in one paragraph. The agent reads it as the words of an approver, without your name. It is kept on
+        record.
+      </p>
+    </details>
+  );
+}
+
+/** The reasons that the operator prepared. The chosen one goes on record before what the visitor writes. */
+function PresetReasons({ reasons, chosen }: { reasons: readonly string[]; chosen: string | undefined }) {
+  if (reasons.length === 0) return null;
+  return (
+    <div>
+      <label for="preset-reason">Prepared reason</label>
+      <select id="preset-reason" name="presetReason">
+        <option value="">None</option>
+        {reasons.map((reason) => (
+          <option key={reason} value={reason} selected={reason === chosen}>
+            {visibleTitle(reason)}
+          </option>
+        ))}
+      </select>
+    </div>
   );
 }
 

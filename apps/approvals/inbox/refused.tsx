@@ -12,6 +12,7 @@ export const LONGEST_TEXT = 2_000;
 export interface Typed {
   readonly form: 'vote' | 'break-glass' | 'review' | 'withdrawal';
   readonly text: string | undefined;
+  readonly presetReason?: string | undefined;
   /** For the agent. */
   readonly agentMessage?: string | undefined;
   /** The approver for whom the visitor wanted to decide. */

@@ -21,7 +21,7 @@ interface RequestPageProps extends Reading {
 const TOOLS_CALL = 'tools/call';
 
 /** Everything an approver needs to decide one request, the complete call first. */
-export function RequestPage({ request, seat, broken, person, refused }: RequestPageProps) {
+export function RequestPage({ request, seat, broken, presetReasons, person, refused }: RequestPageProps) {
   const { csrfToken } = person;
   const reviewer = broken !== undefined && canReview(seat, request, broken) ? csrfToken : undefined;
   return (
@@ -46,7 +46,7 @@ export function RequestPage({ request, seat, broken, person, refused }: RequestP
           <WhoAndWhy request={request} />
           <WhoDecides request={request} />
         </div>
-        <DecisionForm request={request} seat={seat} csrfToken={csrfToken} refused={refused} />
+        <DecisionForm {...{ request, seat, presetReasons, csrfToken, refused }} />
         <WithdrawalForm request={request} csrfToken={csrfToken} typed={textFor('withdrawal', refused)} />
         {canBreakGlass(seat, request) && (
           <BreakGlassForm request={request} csrfToken={csrfToken} typed={textFor('break-glass', refused)} />

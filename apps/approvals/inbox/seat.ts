@@ -15,6 +15,7 @@ import { type CastVote, noSuchRequest } from '../cast-vote.ts';
 import { readerRow, type ReaderRow } from '../listing.ts';
 import type { AccessRequestSummary } from '../stores/access-request.row.ts';
 import type { AccessRequestStore } from '../stores/access-request.store.ts';
+import type { PresetReasonsOf } from '../templates.ts';
 import type { BreakGlassStore, BrokenGlass } from '../stores/break-glass.store.ts';
 import type { StandIns } from '../stand-ins.ts';
 import type { Delegation } from '../stores/delegation.store.ts';
@@ -95,6 +96,7 @@ export interface InboxHttp extends Doors {
   readonly withdraw: Withdraw;
   readonly breakGlass: BreakGlass;
   readonly brokenGlass: BreakGlassStore;
+  readonly presetReasons: PresetReasonsOf;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -105,6 +107,8 @@ export interface Reading {
   readonly seat: Seat;
   /** The emergency grant, if there was one. */
   readonly broken: BrokenGlass | undefined;
+  /** Reasons that the form for a decision offers. */
+  readonly presetReasons: readonly string[];
 }
 
 /** An agent never stands in for an approver and never breaks glass, even if an approver delegated to it. */
@@ -127,7 +131,7 @@ export async function findReadable(http: InboxHttp, visitor: Voter, id: string):
     http.log.warn({ accessRequest: id, via: visitor.via }, 'a visitor asked for a request that they may not read');
     throw noSuchRequest();
   }
-  return { request, seat, broken };
+  return { request, seat, broken, presetReasons: http.presetReasons(request.template) };
 }
 
 export const readerRowOf = (seat: Seat): ReaderRow =>

@@ -104,6 +104,9 @@ const stage = z
     error: 'a stage that escalates needs a time limit: set withinSeconds',
   });
 
+/** In characters. */
+export const MAX_PRESET_REASON_LENGTH = 200;
+
 const template = z
   .strictObject({
     stages: z
@@ -122,6 +125,11 @@ const template = z
       .describe(
         'How long the whole request waits for approvers, in seconds. Without it, `approvals.requestTtlSeconds`.',
       ),
+    presetReasons: z
+      .array(text.max(MAX_PRESET_REASON_LENGTH))
+      .max(20)
+      .default([])
+      .describe('Reasons that the inbox offers beside a decision. An approver can also write another reason.'),
   })
   .superRefine(({ stages }, context) => {
     const fault = (at: (string | number)[], message: string) => context.addIssue({ code: 'custom', path: at, message });
@@ -163,13 +171,22 @@ export const approverRuleSettings = z
       remindAfterSeconds: stage.shape.remindAfterSeconds,
       approvalTtlSeconds: template.shape.approvalTtlSeconds,
       requestTtlSeconds: template.shape.requestTtlSeconds,
+      presetReasons: template.shape.presetReasons,
     })
       .refine((named) => !isUnnamed(named), NO_APPROVER)
       .transform(
-        ({ approvalTtlSeconds, requestTtlSeconds, quorum, withinSeconds, remindAfterSeconds, ...named }): Template => ({
+        ({
+          approvalTtlSeconds,
+          requestTtlSeconds,
+          presetReasons,
+          quorum,
+          withinSeconds,
+          remindAfterSeconds,
+          ...named
+        }): Template => ({
           stages: [{ ...ONE_STAGE, approvers: named, quorum, withinSeconds, remindAfterSeconds }],
           separateStages: true,
-          ...{ approvalTtlSeconds, requestTtlSeconds },
+          ...{ approvalTtlSeconds, requestTtlSeconds, presetReasons },
         }),
       ),
     template,

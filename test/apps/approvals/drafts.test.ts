@@ -25,7 +25,7 @@ describe('text that a person typed before the session ended', () => {
   }
   const endSessions = () => service.database.pool.query('DELETE FROM approvals.session');
   const statusOf = async (id: string) => (await service.status(id)).body.task.status as string;
-  const reasonOf = (page: Page, form = '/votes') => page.locator(`form[action$="${form}"] textarea`);
+  const reasonOf = (page: Page, form = '/votes') => page.locator(`form[action$="${form}"] textarea[name="reason"]`);
   const opened = async (): Promise<{ context: BrowserContext; page: Page; id: string; path: string }> => {
     const { id } = await service.open();
     const context = await browser.newContext();
