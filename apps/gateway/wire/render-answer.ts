@@ -48,7 +48,7 @@ function renderHeld(held: Held, rendering: Rendering): Result {
   return isEarlier ? renderEarlier(view, rendering) : renderRequest(held, rendering);
 }
 
-/** The texts are fixed: they quote nothing that a policy or an approver wrote. */
+/** The texts are fixed: they quote nothing that a policy wrote. */
 function renderRefusal(refusal: Refusal, rendering: Rendering): Result {
   switch (refusal.reason) {
     case 'denied':
