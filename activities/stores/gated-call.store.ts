@@ -139,7 +139,10 @@ function approvalPageOf({ sealed_handle: sealed, generation }: TaskRow, keys: Ca
 const MAX_MESSAGES = 5;
 
 /** The messages that came with the verdicts which decided the call. A statement that cannot be opened hides them alone. */
-function messagesOf({ state, reason, sealed_statement: sealed, generation }: TaskRow, keys: CallSeals): readonly string[] {
+function messagesOf(
+  { state, reason, sealed_statement: sealed, generation }: TaskRow,
+  keys: CallSeals,
+): readonly string[] {
   if (sealed === null || state === 'cancelled' || state === 'failed') return [];
   try {
     const statement = JSON.parse(keys.open('submission.sealed_statement', sealed, generation)) as RecordedStatement;

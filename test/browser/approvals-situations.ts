@@ -13,6 +13,7 @@ const templates = {
   alice: { stages: [stage('alice', ['alice'])] },
   either: { stages: [stage('either', ['alice', 'bob'])] },
   both: { stages: [stage('both', ['alice', 'bob'], { quorum: 2 })] },
+  prepared: { stages: [stage('prepared', ['alice'])], presetReasons: ['Change window', 'No ticket'] },
   in_turn: { stages: [stage('first', ['alice', 'bob']), stage('second', ['alice', 'carol'])] },
 };
 
@@ -137,6 +138,7 @@ export function approvalsSituations(service: ApprovalsUnderTest): Situation[] {
       prepare: async () => (await manyGranted(service, 41), pageTwo('lone', '/requests', 'UnreviewedCursor')),
     },
     { name: 'a request to decide', as: 'alice', prepare: opened('alice') },
+    { name: 'a request with prepared reasons', as: 'alice', prepare: opened('prepared') },
     {
       name: 'a request with much to read',
       as: 'alice',

@@ -58,7 +58,10 @@ async function submit(page: Page, button: Locator, texts: Texts): Promise<void> 
     const isOnMissing = () => required.first().evaluate((field) => field === document.activeElement);
     await waitFor(isOnMissing);
   }
-  const fields = form.locator(':is(input, textarea, select):not([type=hidden]):not([readonly])');
+  // A folded field is pressed by itself.
+  const fields = form
+    .locator(':is(input, textarea, select):not([type=hidden]):not([readonly])')
+    .filter({ visible: true });
   for (const field of await fields.all()) await fill(field, texts, { isAlone: false });
   await isReady(button, form);
   const answered = page.waitForResponse((response) => response.request().isNavigationRequest());

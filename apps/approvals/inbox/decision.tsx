@@ -107,10 +107,10 @@ function MessageForAgent({ typed }: { typed: string | undefined }) {
   return (
     <details open={typed !== undefined}>
       <summary>Message for the agent</summary>
+      <label for="agent-message">What the agent reads</label>
       <textarea
         id="agent-message"
         name="agentMessage"
-        aria-label="Message for the agent"
         maxLength={MAX_AGENT_MESSAGE_LENGTH}
         aria-describedby="agent-message-hint"
         value={typed}

@@ -120,10 +120,23 @@ export function newRow(request: NewAccessRequest) {
 }
 
 export function voteRow(vote: Omit<NewVote, 'verdict'> & { readonly verdict: ResolverAnswer['verdict'] }) {
-  const { requestId, generation, callDigest, chain, actors, stage, judgedStage, verdict, reason, agentMessage, via } = vote;
+  const { requestId, generation, callDigest, chain, actors, stage, judgedStage, verdict, reason, agentMessage, via } =
+    vote;
   const { approver, standIn, facts, approvalId } = vote;
   return {
-    ...snakeCased({ requestId, generation, callDigest, chain, actors, stage, judgedStage, verdict, reason, agentMessage, via }),
+    ...snakeCased({
+      requestId,
+      generation,
+      callDigest,
+      chain,
+      actors,
+      stage,
+      judgedStage,
+      verdict,
+      reason,
+      agentMessage,
+      via,
+    }),
     approver_issuer: approver.issuer,
     approver_subject: approver.subject,
     approver_name: approver.name,

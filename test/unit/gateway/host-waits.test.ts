@@ -10,7 +10,7 @@ describe('the wait of a client', () => {
     ['codex-mcp-client', 50],
     ['codex', 50],
     // It begins with the letters of a name, and is another word.
-    ['codexplorer', 45],
+    ['codex2', 45],
     ['my-claude-code', 45],
     ['', 45],
     ['☃', 45],
