@@ -17,7 +17,7 @@ describe('a call that needs an approval', () => {
     world.decision = requestable();
   });
 
-  it('becomes a task with exactly the specified members, after the request was submitted [TASK-010, TASK-013, TASK-015, TASK-016, DENIAL-004, DENIAL-022, ASSOC-003, APPR-210, AT-1, ARAP-GEN-01]', async () => {
+  it('becomes a task with exactly the specified members, after the request was submitted [TASK-010, TASK-013, TASK-015, TASK-016, DENIAL-004, DENIAL-022, APPR-210, AT-1, ARAP-GEN-01]', async () => {
     const { status, body } = await call();
     expect(status).toBe(200);
     const { _meta, statusMessage, ...rest } = body.result ?? {};
