@@ -149,11 +149,11 @@ describe('a list with a time to live of one hour', () => {
     // The earlier description is no longer accepted, and the upstream's cached description differs from it.
     own.bank.described = ORIGINAL;
     await accept();
+    // Until the gateway has heard of that, it still uses the earlier one.
+    await waitFor(async () => JSON.stringify((await own.list()).result).includes('"Pays."'));
     await waitFor(async () => {
       const before = own.bank.lists;
       return (await reaches('tool')) && own.bank.lists === before;
     });
-    const { result } = await own.list();
-    expect(result).toMatchObject({ tools: [{ description: ORIGINAL.description }] });
   });
 });
