@@ -8,10 +8,7 @@ import { served, type Asked } from './served.ts';
 // The exact bytes on the wire. A visible change of ours or of the protocol packages fails here. Mend it, or record an intended
 // change with `npm test -- test/contracts -u`.
 
-const gateway = new GatewayUnderTest({
-  ...{ maxBodyBytes: 2_000, waitSeconds: 0 },
-  tools: { bank__anything: { scopes: ['anything'] } },
-});
+const gateway = new GatewayUnderTest({ maxBodyBytes: 2_000, tools: { bank__anything: { scopes: ['anything'] } } });
 const { world } = gateway;
 beforeAll(() => gateway.start());
 afterAll(() => gateway.stop());

@@ -92,6 +92,8 @@ export class FakeWorld {
   readonly submitted: string[] = [];
   readonly invocations: { upstream: string; upstreamTool: string; arguments: JsonObject; meta?: JsonObject }[] = [];
   readonly lookups: { taskId: string; owner: string }[] = [];
+  /** Calls that were shown to their owner. */
+  readonly told: string[] = [];
   readonly cancelled: string[] = [];
   readonly answered: { gatedCallId: string; answers: readonly TaskAnswer[] }[] = [];
   readonly callbacks: unknown[] = [];
@@ -129,7 +131,11 @@ export class FakeWorld {
       if (this.failure !== undefined) throw this.failure;
       return taskId === TASK_ID && owner === ownerKey(ALICE) ? this.view : undefined;
     },
-    readTask: (taskId, owner) => this.gatedCalls.findTask(taskId, owner),
+    readTask: async (taskId, owner) => {
+      const view = await this.gatedCalls.findTask(taskId, owner);
+      if (view !== undefined) this.told.push(taskId);
+      return view;
+    },
     recent: async (owner) => {
       this.lookups.push({ taskId: 'recent', owner });
       return owner === ownerKey(ALICE) ? this.recentRequests : [];
@@ -219,7 +225,8 @@ export class FakeWorld {
     const fresh = { decision, opened, view, invocation, callbackVerdict, scopes, listed, verdict };
     Object.assign(this, { ...fresh, ...failures, tokenSeconds: 60, isAccepted: true, claims: {} });
     Object.assign(this.input, { forms: {}, joined: undefined });
-    const { questions, evaluations, openings, submitted, invocations, lookups, cancelled, answered, callbacks } = this;
+    const { questions, evaluations, openings, submitted, invocations, lookups, told } = this;
+    const { cancelled, answered, callbacks } = this;
     for (const seen of [
       questions,
       evaluations,
@@ -227,6 +234,7 @@ export class FakeWorld {
       submitted,
       invocations,
       lookups,
+      told,
       cancelled,
       answered,
       callbacks,

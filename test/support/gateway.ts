@@ -43,7 +43,8 @@ export class GatewayUnderTest {
     const { clock, ...sections } = this.#settings;
     const { tools = {}, mcpServers = {}, identity = {}, addresses = {}, signature = {}, ...settings } = sections;
     this.#port ??= await freePort();
-    const gateway = { port: this.#port, pollIntervalMs: 250, ...settings };
+    // Held calls wait in the tests about that.
+    const gateway = { port: this.#port, pollIntervalMs: 250, waitSeconds: 0, ...settings };
     const raw = { timeLimitFactor: PATIENT_FACTOR, gateway, tools, mcpServers, identity, addresses, signature };
     this.#raw = raw;
     const live = unchanging(this.change({}));

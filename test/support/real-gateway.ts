@@ -124,7 +124,8 @@ async function startReplica({ authorityUrl: url, databaseUrl, settings, sections
       {
         timeLimitFactor: PATIENT_FACTOR,
         mcpServers: CRASHING,
-        gateway: { port, ...settings },
+        // Held calls wait in the tests about that.
+        gateway: { port, waitSeconds: 0, ...settings },
         pdp: { url },
         approvals: { url },
         ...others,

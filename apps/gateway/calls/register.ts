@@ -99,6 +99,7 @@ function commonOf(context: RequestContext, ctx: ServerContext, { clock, holding 
   const wait = {
     seconds: waitSecondsFor(clientNameOf(context, ctx), holding.waitSeconds),
     onWaiting: waitingProgress(onProgress, () => clock.now()),
+    isListening: session && (() => session.isListening(id)),
   };
   const who = { caller, claims, scopes };
   return { ...askedBy(context, ctx), ...who, signal, cancelled, acceptsForm, cameAt: clock.monotonicMs(), wait };

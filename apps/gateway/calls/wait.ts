@@ -9,7 +9,7 @@ import type { ConcurrencyLimit } from './concurrency-limit.ts';
 const WORD_MS = 10_000;
 
 export interface WaitDeps extends TaskWatchDeps {
-  readonly gatedCalls: Pick<GatedCalls, 'ownerOf'> & TaskWatchDeps['gatedCalls'];
+  readonly gatedCalls: Pick<GatedCalls, 'ownerOf' | 'findTask'> & TaskWatchDeps['gatedCalls'];
   /** Of calls that wait, and of streams. */
   readonly concurrency: ConcurrencyLimit;
 }
@@ -19,6 +19,8 @@ export interface Wait {
   readonly seconds: number;
   /** Gets a call that waits: at once, after each change of its state, and at least every ten seconds. */
   readonly onWaiting?: ((view: GatedCallView) => void) | undefined;
+  /** Whether the client reads the answer now. A client of a session may be away for a moment. Default: it does. */
+  readonly isListening?: (() => boolean) | undefined;
 }
 
 interface Waiter extends Wait {
@@ -56,8 +58,9 @@ const isOver = ({ state }: GatedCallView) => isTerminal(state) || state === 'inp
 async function watch(
   deps: WaitDeps,
   opened: GatedCallView,
-  { caller, signal, closing, seconds, onWaiting }: Waiter & { readonly closing: AbortSignal },
+  { caller, signal, closing, seconds, onWaiting, isListening }: Waiter & { readonly closing: AbortSignal },
 ): Promise<GatedCallView> {
+  const gatedCalls = notingReads(deps.gatedCalls, isListening);
   const { taskId } = opened;
   const owner = deps.gatedCalls.ownerOf(caller);
   const asksForInput = new AbortController();
@@ -70,15 +73,24 @@ async function watch(
     if (!isTerminal(view.state)) asksForInput.abort();
   };
   try {
-    await watchTasks(deps, { taskIds: [taskId], owner, signal: over.signal, show });
+    await watchTasks({ ...deps, gatedCalls }, { taskIds: [taskId], owner, signal: over.signal, show });
   } finally {
     words.end();
     over.end();
   }
   if (isOver(last) || signal.aborted) return last;
   // A notice may have been lost, so the call is read once more.
-  return (await deps.gatedCalls.readTask(taskId, owner)) ?? last;
+  return (await gatedCalls.readTask(taskId, owner)) ?? last;
 }
+
+/** Reads calls. An end counts as told only if the client listens: one that stays away gets it by an identical call. */
+const notingReads = (
+  gatedCalls: WaitDeps['gatedCalls'],
+  isListening: Wait['isListening'] = () => true,
+): TaskWatchDeps['gatedCalls'] => ({
+  readTask: (taskId, owner) =>
+    isListening() ? gatedCalls.readTask(taskId, owner) : gatedCalls.findTask(taskId, owner),
+});
 
 /** Tells the client at once, regularly, and whenever the state is another one. */
 function tellRegularly(clock: Pick<Clock, 'every'>, opened: GatedCallView, tell: Wait['onWaiting'] = () => undefined) {

@@ -106,6 +106,7 @@ export class Session {
         return logLevel();
       },
       goneOf: (request) => this.transport.goneOf(request),
+      isListening: (request) => this.transport.isListening(request),
       enterQuestion: () => {
         if (this.#questions >= MAX_QUESTIONS) return undefined;
         this.#questions += 1;

@@ -97,6 +97,11 @@ export class SessionTransport implements Transport {
     return this.#serving.get(id)?.gone ?? AbortSignal.abort();
   }
 
+  /** Whether the answer to this request has a connection now. */
+  isListening(id: RequestId): boolean {
+    return this.#serving.get(id)?.isConnected === true;
+  }
+
   /** Answers one HTTP request of the session. */
   serve(request: Request, serving: Serving): Response {
     const version = request.headers.get('mcp-protocol-version');

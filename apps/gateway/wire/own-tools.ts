@@ -103,8 +103,8 @@ export const OWN_TOOL_DEFINITIONS = [
     name: OWN_TOOLS.requestStatus,
     title: 'Get request status',
     description:
-      'Waits for the end of a request for an approval, and returns the result of its call. If the request is still open after the ' +
-      'wait, the answer says so; then call it again. Without a reference, it lists your newest requests at once.',
+      'Returns the result of a call that needs an approval. It waits for that result as long as it can. If the request is still open ' +
+      'then, the answer says so, and when to call again. Without a reference, it lists your newest requests at once.',
     inputSchema: jsonSchema(statusArguments),
     annotations: { readOnlyHint: true, openWorldHint: false },
   },
@@ -137,7 +137,7 @@ function withoutTasks(
   const notYet = 'The tool has not run until an answer says so.';
   if (requestByItself) {
     const then = requestTools ? poll : 'repeat the same call, which joins the request';
-    return `Such a call requests its approval by itself and waits for its result. If the answer says that it still waits, ${then}. ${notYet}`;
+    return `Such a call requests its approval by itself, and waits for its result as long as it can. If the answer says that it still waits, ${then}. ${notYet}`;
   }
   return requestTools
     ? `Such a call is refused. To request its approval, call ${requestAccess} with it; to get its result, ${poll}. ${notYet}`

@@ -46,6 +46,8 @@ export interface SessionView {
   readonly logLevel: string;
   /** Fires when a request has had no listener for ten seconds. The client may still come back for its answer. */
   goneOf(request: RequestId): AbortSignal;
+  /** Whether the stream of a request has a connection now. */
+  isListening(request: RequestId): boolean;
   /** Counts a question that the client has not answered yet. Answers how to end that; `undefined` above the limit. */
   enterQuestion(): (() => void) | undefined;
   /** Fires when the gateway stops or the session ends: no question is answered any more. */

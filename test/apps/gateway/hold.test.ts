@@ -5,6 +5,7 @@ import { CountersignError } from '../../../workflows/domain/errors.ts';
 import { GatewayUnderTest } from '../../support/gateway.ts';
 import { aView, REQUEST_REF, requestable, TASK_ID } from '../../support/gateway-world.ts';
 import { AUTHORIZATION, metaOf, send, textOf, transfer } from '../../support/gateway-wire.ts';
+import { openWire } from '../../support/session-wire.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 /** Longer than any test: a waiting call ends only because it is woken. */
@@ -30,9 +31,9 @@ const EXECUTED = aView({ state: 'executed', result, outcomeRef: 'out_1' });
 const call = (gateway: GatewayUnderTest, options = {}) =>
   send(gateway, 'tools/call', transfer(), { capabilities: {}, ...options });
 /** From the official client of earlier revisions. */
-async function earlierCall({ mcpUrl }: GatewayUnderTest, headers: Record<string, string> = {}) {
+async function earlierCall({ mcpUrl }: GatewayUnderTest) {
   const client = new Client({ name: 'earlier', version: '0' });
-  const requestInit = { headers: { authorization: 'Bearer token-of-alice', ...headers } };
+  const requestInit = { headers: { authorization: 'Bearer token-of-alice' } };
   await client.connect(new StreamableHTTPClientTransport(new URL(mcpUrl), { requestInit }));
   try {
     return await client.callTool(transfer());
@@ -224,9 +225,12 @@ describe('a call waits as long as its host can', () => {
     expect(textOf((await late).body.result)).toMatch(/^booked/);
   });
 
-  it('by the User-Agent of an earlier revision, which names its client only once', async () => {
-    const { content } = await earlierCall(choosing, { 'user-agent': 'Host_A/2.1.204 (cli)' });
-    expect(JSON.stringify(content)).toMatch(/has not run.*no more often than every 60 seconds/);
+  it('by the User-Agent of a client of an earlier revision without a session', async () => {
+    const headers = { 'user-agent': 'Host_A/2.1.204 (cli)' };
+    const body = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: transfer() };
+    const answer = await openWire(choosing, { body, headers });
+    await answer.ended;
+    expect(textOf(answer.messages()[0]?.result)).toMatch(/has not run.*no more often than every 60 seconds/);
   });
 });
 

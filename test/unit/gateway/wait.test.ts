@@ -21,14 +21,14 @@ beforeEach(() => {
   client = new AbortController();
 });
 
-const waiting = (seconds: number, view = aView()) => {
+const waiting = (seconds: number, view = aView(), isListening?: () => boolean) => {
   world.view = view;
   const onWaiting = waitingProgress(
     (progress) => void said.push(progress),
     () => clock.now(),
   );
   const { gatedCalls, taskChanges } = world;
-  const waiter = { seconds, onWaiting, caller: ALICE, signal: client.signal };
+  const waiter = { seconds, onWaiting, isListening, caller: ALICE, signal: client.signal };
   return waitForEnd({ gatedCalls, taskChanges, clock, concurrency }, view, waiter);
 };
 /** Nothing waits, and no timer is left. */
@@ -74,6 +74,19 @@ describe('a wait', () => {
     concurrency.close();
     expect((await wait).view.state).toBe('pending');
     expect([clock.waiting, world.taskListeners.size]).toEqual([0, 0]);
+  });
+
+  it.each([
+    ['counts as told to a client that listens', true, 1],
+    ['does not count as told to a client that is away', false, 0],
+  ])('whose end %s', async (_how, isListening, told) => {
+    const wait = waiting(240, aView(), () => isListening);
+    await clock.advance(1);
+    world.told.length = 0;
+    world.view = aView({ state: 'denied', reason: 'resolution_denied' });
+    world.tell(TASK_ID);
+    expect((await wait).view.state).toBe('denied');
+    expect(world.told).toHaveLength(told);
   });
 
   it('of no length reads nothing and says nothing', async () => {
