@@ -12,6 +12,7 @@ import { policyCommand } from './commands/policy.ts';
 import { reconcileCommand } from './commands/reconcile.ts';
 import { requestsCommand } from './commands/requests.ts';
 import { signatureCommand } from './commands/signature.ts';
+import { stdioCommand } from './commands/stdio.ts';
 import { tokenCommand } from './commands/token.ts';
 import { upCommand } from './commands/up.ts';
 import { CliError, EXIT, type GlobalOptions, type Io, visible } from './context.ts';
@@ -60,6 +61,7 @@ function createProgram(io: Io): Command {
       addCommand,
       upCommand,
       connectCommand,
+      stdioCommand,
       demoCommand,
       doctorCommand,
       lintCommand,

@@ -114,6 +114,17 @@ const DEFAULTS = {
   /** The check whether the recorded stack answers. Without an answer, it counts as gone. */
   stackProbeMs: 2_000,
 
+  /** A request of a host that only launches programs waits so long for a person to sign in. Hosts give up after 30 to 60 seconds. */
+  hostSignInMs: 25_000,
+  /** A message of such a host waits so long for a gateway that is not there. */
+  gatewayAwayMs: 8_000,
+  /** An answer that has begun waits so long for a gateway that starts again. */
+  gatewayRestartMs: 30_000,
+  /** When such a host closes its side, answers under way still have this long, and so has the end of the session. */
+  hostEndMs: 1_000,
+  /** A person at the pages of an issuer, whom `countersign stdio` waits for. */
+  browserSignInMs: 300_000,
+
   /** The checks behind a probe. */
   healthMs: 3_000,
   /** A mapping whose cost grows with the message. The process serves no other request meanwhile. */
