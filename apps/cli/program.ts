@@ -1,20 +1,5 @@
 import { Command, CommanderError } from 'commander';
 import { startFailure } from '../shared/lifecycle.ts';
-import { addCommand } from './commands/add.ts';
-import { auditCommand } from './commands/audit.ts';
-import { connectCommand } from './commands/connect.ts';
-import { demoCommand } from './commands/demo.ts';
-import { doctorCommand } from './commands/doctor.ts';
-import { initCommand } from './commands/init.ts';
-import { lintCommand } from './commands/lint.ts';
-import { migrateCommand } from './commands/migrate.ts';
-import { policyCommand } from './commands/policy.ts';
-import { reconcileCommand } from './commands/reconcile.ts';
-import { requestsCommand } from './commands/requests.ts';
-import { signatureCommand } from './commands/signature.ts';
-import { stdioCommand } from './commands/stdio.ts';
-import { tokenCommand } from './commands/token.ts';
-import { upCommand } from './commands/up.ts';
 import { CliError, EXIT, type GlobalOptions, type Io, visible } from './context.ts';
 import { version } from './version.ts';
 
@@ -33,7 +18,7 @@ Exit codes:
 
 /** Runs one command line and returns the exit code. An error is one line; --debug adds its stack. */
 export async function runCli(args: readonly string[], io: Io): Promise<number> {
-  const program = createProgram(io);
+  const program = createProgram(io, await commandsFor(args));
   try {
     await program.parseAsync(args, { from: 'user' });
     return EXIT.ok;
@@ -48,29 +33,21 @@ export async function runCli(args: readonly string[], io: Io): Promise<number> {
   }
 }
 
-function createProgram(io: Io): Command {
+type MakeCommand = (io: Io) => Command;
+
+/** Hosts start `stdio` again and again, and keep it running. So it loads nothing of the other commands. */
+async function commandsFor([first]: readonly string[]): Promise<readonly MakeCommand[]> {
+  if (first === 'stdio') return [(await import('./commands/stdio.ts')).stdioCommand];
+  return (await import('./commands.ts')).COMMANDS;
+}
+
+function createProgram(io: Io, commands: readonly MakeCommand[]): Command {
   const program = new Command('countersign')
     .description('Durable approval of MCP tool calls: gateway, policy decision point, inbox and audit.')
     .option('-c, --config <file>', 'configuration file (default: ./countersign.yaml, else the example)')
     .option('--debug', 'show stack traces')
     .version(version(), '-V, --version', 'print the version')
     .addHelpText('after', AFTER_HELP);
-  const commands = [
-    ...[
-      initCommand,
-      addCommand,
-      upCommand,
-      connectCommand,
-      stdioCommand,
-      demoCommand,
-      doctorCommand,
-      lintCommand,
-      migrateCommand,
-      tokenCommand,
-      requestsCommand,
-    ],
-    ...[auditCommand, reconcileCommand, policyCommand, signatureCommand],
-  ];
   for (const command of commands) program.addCommand(command(io));
   return configured(program, io);
 }
