@@ -5,15 +5,16 @@ import { isDeepStrictEqual } from 'node:util';
 import { Command } from 'commander';
 import { objectOf, valueAt } from '../../../workflows/domain/canonical-json.ts';
 import { systemClock } from '../../shared/clock.ts';
-import { isExample } from '../../shared/config/load.ts';
+import { packagePath } from '../../shared/config/files.ts';
 import { replaceFile, textOf } from '../configuration/configuration-file.ts';
 import { CliError, confirm, EXIT, type Io, json, readConfig, table } from '../context.ts';
 import { contentOf, type Placed, snippet, withServer } from './connect/host-text.ts';
-import { type Address, type Host, HOSTS, type Places, SERVER_NAME } from './connect/hosts.ts';
+import { type Address, type Host, HOSTS, launched, type Places, SERVER_NAME } from './connect/hosts.ts';
 
 interface Options {
   readonly project?: boolean;
   readonly print?: boolean;
+  readonly stdio?: boolean;
   readonly url?: string;
   readonly yes?: boolean;
   readonly json?: boolean;
@@ -30,6 +31,7 @@ Examples:
   countersign connect vscode --project      writes .vscode/mcp.json of this folder
   countersign connect codex --print         prints the entry, and writes nothing
   countersign connect --print               prints an entry that most other hosts understand
+  countersign connect --print --stdio       prints one for hosts that only launch programs
 
 No token is written. The host opens a browser, and you sign in there.`;
 
@@ -40,6 +42,7 @@ export function connectCommand(io: Io): Command {
     .argument('[host]', `name of the host. Without it, the hosts are listed`)
     .option('--project', 'write the file of this folder, in place of the file of your user')
     .option('--print', 'print the entry, and write nothing')
+    .option('--stdio', 'with --print and no host: the entry of a host that only launches programs')
     .option('--url <address>', 'address of the MCP endpoint (default: as the configuration says)')
     .option('--yes', 'write without a question')
     .option('--json', 'print the result as JSON')
@@ -47,7 +50,7 @@ export function connectCommand(io: Io): Command {
     .action(async (name: string | undefined, options: Options, command: Command) => {
       const places = placesOf(io);
       if (name === undefined && options.print !== true) return list(io, options, places);
-      const host = name === undefined ? ANY_HOST : hostCalled(name);
+      const host = name === undefined ? anyHost(options) : hostCalled(name);
       const address = addressOf(io, options, command);
       const file = fileOf(host, { options, places, cwd: io.cwd });
       const before = textOf(file);
@@ -59,12 +62,12 @@ export function connectCommand(io: Io): Command {
 }
 
 /** What most hosts understand. */
-const ANY_HOST: Host = {
+const anyHost = ({ stdio }: Options): Host => ({
   ...{ name: 'any', label: 'Other hosts', format: 'json', check: 'Restart the host, and sign in when it asks.' },
   files: () => [''],
   path: () => ['mcpServers'],
-  entry: ({ url }) => ({ type: 'http', url }),
-};
+  entry: stdio === true ? launched : ({ url }) => ({ type: 'http', url }),
+});
 
 function hostCalled(name: string): Host {
   const host = HOSTS.find((one) => one.name === name);
@@ -79,15 +82,20 @@ const placesOf = ({ environment }: Io): Places => ({
   variables: environment.variables,
 });
 
-function addressOf(io: Io, { url }: Options, command: Command): Address {
-  if (url !== undefined && !URL.canParse(url))
+function addressOf(io: Io, { url: named }: Options, command: Command): Address {
+  if (named !== undefined && !URL.canParse(named))
     throw new CliError('--url takes an address, such as http://127.0.0.1:4100/mcp', { exitCode: EXIT.usage });
-  if (url !== undefined) return { url, variables: {} };
-  const { config, file } = readConfig(io, command);
-  // A host starts programs in a folder of its own.
-  const variables = isExample(file) ? {} : { COUNTERSIGN_CONFIG: file, COUNTERSIGN_STATE: config.stateDir };
-  return { url: config.urls.mcp, variables };
+  const url = named ?? readConfig(io, command).config.urls.mcp;
+  const { variables } = io.environment;
+  const passed = PASSED_ON.flatMap((name) => (variables[name] === undefined ? [] : [[name, variables[name]]]));
+  // By its path: hosts with a window often lack the PATH of a terminal, and a name may lead to the package of a stranger.
+  const args = [packagePath('apps', 'cli', 'countersign.mjs'), 'stdio', '--url', url];
+  const env = passed.length > 0 && { env: Object.fromEntries(passed) as Record<string, string> };
+  return { url, program: { command: process.execPath, args, ...env } };
 }
+
+/** Variables that change how `stdio` signs in, and hold no secret. Hosts start programs with few variables. */
+const PASSED_ON = ['COUNTERSIGN_HOME', 'COUNTERSIGN_CLIENT_ID', 'NODE_EXTRA_CA_CERTS'];
 
 function fileOf(host: Host, { options, places, cwd }: { options: Options; places: Places; cwd: string }): string {
   if (options.project !== true) return existing(host.files(places));

@@ -6,9 +6,11 @@ import { parse as parseToml } from 'smol-toml';
 import { parse as parseYaml } from 'yaml';
 import { withServer } from '../../../apps/cli/commands/connect/host-text.ts';
 import { type Host, HOSTS, type Places } from '../../../apps/cli/commands/connect/hosts.ts';
+import { packagePath } from '../../../apps/shared/config/files.ts';
 import { Desk } from './run.ts';
 
 const URL = 'http://127.0.0.1:4100/mcp';
+const PROGRAM = packagePath('apps', 'cli', 'countersign.mjs');
 const PARSERS = {
   json: (text: string) => parseJson(text) as unknown,
   toml: parseToml,
@@ -25,6 +27,10 @@ function write(file: string, text: string): void {
 /** Where each host has its file on Linux, and the entry that it needs. */
 const EXPECTED = {
   'claude-code': ['.claude.json', { mcpServers: { countersign: { type: 'http', url: URL } } }],
+  'claude-desktop': [
+    '.config/Claude/claude_desktop_config.json',
+    { mcpServers: { countersign: { command: process.execPath, args: [PROGRAM, 'stdio', '--url', URL] } } },
+  ],
   vscode: ['.config/Code/User/mcp.json', { servers: { countersign: { type: 'http', url: URL } } }],
   cursor: ['.cursor/mcp.json', { mcpServers: { countersign: { url: URL } } }],
   codex: ['.codex/config.toml', { mcp_servers: { countersign: { url: URL } } }],
@@ -129,6 +135,24 @@ describe('countersign connect', () => {
     expect(JSON.parse(any.out)).toEqual({ mcpServers: { countersign: { type: 'http', url: URL } } });
   });
 
+  it('prints the entry of a program, with the variables that its sign-in needs and no secret', async () => {
+    const env = {
+      ...{ COUNTERSIGN_CLIENT_ID: 'desktop', COUNTERSIGN_TOKEN: 'hidden-token' },
+      COUNTERSIGN_CLIENT_SECRET: 'hidden-secret',
+    };
+    const { out, err } = await desk().run(['connect', '--print', '--stdio'], { env });
+    expect(JSON.parse(out)).toEqual({
+      mcpServers: {
+        countersign: {
+          command: process.execPath,
+          args: [PROGRAM, 'stdio', '--url', URL],
+          env: { COUNTERSIGN_CLIENT_ID: 'desktop' },
+        },
+      },
+    });
+    expect(out + err).not.toContain('hidden');
+  });
+
   it('uses the older form of OpenCode where its file has it', async () => {
     const own = desk();
     write(
@@ -181,6 +205,8 @@ describe('the files of hosts', () => {
   const file = (name: string, of: Places) => HOSTS.find((host) => host.name === name)?.files(of)[0];
 
   it.each([
+    ['claude-desktop', places('darwin'), '/h/Library/Application Support/Claude/claude_desktop_config.json'],
+    ['claude-desktop', places('win32', { APPDATA: '/r' }), '/r/Claude/claude_desktop_config.json'],
     ['vscode', places('win32', { APPDATA: '/r' }), '/r/Code/User/mcp.json'],
     ['vscode', places('darwin'), '/h/Library/Application Support/Code/User/mcp.json'],
     ['goose', places('darwin'), '/h/.config/goose/config.yaml'],

@@ -11,8 +11,12 @@ export interface Places {
 export interface Address {
   /** The MCP endpoint. */
   readonly url: string;
-  /** For hosts that only start programs: variables by which the program finds this installation. */
-  readonly variables: Readonly<Record<string, string>>;
+  /** For hosts that only launch programs: the program of this installation that serves them, and variables that it needs. */
+  readonly program: {
+    readonly command: string;
+    readonly args: readonly string[];
+    readonly env?: Readonly<Record<string, string>>;
+  };
 }
 
 export interface Host {
@@ -52,6 +56,8 @@ const at =
     path;
 const streamable = ({ url }: Address) => ({ type: 'http', url });
 const plain = ({ url }: Address) => ({ url });
+/** The entry of a host that launches a program. */
+export const launched = ({ program }: Address) => ({ ...program });
 
 /** OpenCode 1 has its servers directly in `mcp`, each with its type. */
 const isOldOpenCode = (content: unknown): boolean => {
@@ -71,6 +77,17 @@ export const HOSTS: readonly Host[] = [
     path: at('mcpServers'),
     entry: streamable,
     check: 'Start `claude`, enter /mcp, choose countersign and sign in.',
+  },
+  {
+    name: 'claude-desktop',
+    label: 'Claude Desktop',
+    format: 'json',
+    files: (places) => [join(applicationHome(places), 'Claude', 'claude_desktop_config.json')],
+    path: at('mcpServers'),
+    // Its file takes programs only, and its connectors cannot reach this machine.
+    entry: launched,
+    check:
+      'Quit Claude Desktop and start it again. It opens the browser for the sign-in. Then look for countersign among the tools of a new chat.',
   },
   {
     name: 'vscode',
