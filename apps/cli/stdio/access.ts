@@ -9,7 +9,7 @@ import {
 } from '@modelcontextprotocol/client';
 import type { Clock } from '../../shared/clock.ts';
 import type { Limits } from '../../shared/limits.ts';
-import { CliError } from '../context.ts';
+import { CliError, visible } from '../context.ts';
 import type { SignedIn, TokenFile } from './token-file.ts';
 
 /** A sign-in that runs in a process of its own. */
@@ -78,7 +78,7 @@ export class Access {
   ): Promise<string | undefined> {
     if (answer.status === 401) return this.#afterRefusal(used, asking);
     if (answer.status !== 403) return undefined;
-    const { error, scope } = extractWWWAuthenticateParams(answer as Response);
+    const { error, scope = '' } = extractWWWAuthenticateParams(answer as Response);
     return error === String(OAuthErrorCode.InsufficientScope) ? this.#widen(used, scope, asking) : undefined;
   }
 
@@ -150,15 +150,18 @@ export class Access {
   /** Asks a person for more scopes, once. */
   async #widen(
     used: string,
-    needed: string | undefined,
-    asking: Asking & { tried: Tried },
-  ): Promise<string | undefined> {
+    needed: string,
+    { tried, ...asking }: Asking & { readonly tried: Tried },
+  ): Promise<string> {
     const { file, given } = this.#deps;
-    const kept = file.read();
-    const scope = computeScopeUnion(kept?.scope, needed);
-    if (given !== undefined || asking.tried.signIn === true || !isStrictScopeSuperset(scope, kept?.scope))
-      return undefined;
-    asking.tried.signIn = true;
+    const before = file.read()?.scope;
+    const scope = computeScopeUnion(before, needed);
+    if (given !== undefined || tried.signIn === true || !isStrictScopeSuperset(scope, before)) {
+      const advice =
+        given === undefined ? 'Ask the operator of the issuer for it.' : 'Set COUNTERSIGN_TOKEN to a token with it.';
+      throw new CliError(`The token lacks a scope that this request needs: ${visible(needed)}. ${advice}`);
+    }
+    tried.signIn = true;
     return this.#signIn(scope, used, asking);
   }
 

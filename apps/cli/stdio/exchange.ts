@@ -52,6 +52,7 @@ export class Exchange {
   async pass(request: Request): Promise<string | undefined> {
     const waiting = new Waiting(request.ids);
     try {
+      request.signal.throwIfAborted();
       await this.#untilAnswered(request, waiting);
       return undefined;
     } catch (error) {
@@ -75,8 +76,8 @@ export class Exchange {
 
   /** Sends the line, and passes on what comes back. Throws if the answer breaks where it cannot be taken up again. */
   async #attempt(request: Request, waiting: Waiting, place: Place, isQuiet = false): Promise<void> {
-    let answer = await this.#post(request, isQuiet);
     const { id } = this.#deps.session;
+    let answer = await this.#post(request, isQuiet);
     if (answer.status === 404 && request.revision === undefined && id !== undefined && !isInitialize(request)) {
       await answer.body?.cancel();
       await this.#deps.session.reopen(id);
@@ -91,12 +92,9 @@ export class Exchange {
   #post({ line, messages, revision, signal }: Request, isQuiet: boolean): Promise<Response> {
     const { upstream, session, tools } = this.#deps;
     const [message = {}] = messages;
-    const own =
-      revision === undefined
-        ? message['method'] === 'initialize'
-          ? {}
-          : session.headers()
-        : headersOf(message, revision, tools);
+    // Nothing is agreed before the first message.
+    const agreed = message['method'] === 'initialize' ? {} : session.headers();
+    const own = revision === undefined ? agreed : headersOf(message, revision, tools);
     return upstream.send({ method: 'POST', headers: { ...TYPES, ...own }, body: line, signal, isQuiet });
   }
 

@@ -29,20 +29,27 @@ export interface RelayDeps {
  * HTTP are added, which a host over stdio does not know. Every request gets an answer, or an error that says what to do.
  */
 export async function relay(deps: RelayDeps): Promise<void> {
-  const { input, clock, limits, signal } = deps;
+  const { input, log, clock, limits, signal } = deps;
   const running = new Relay(deps);
   const stop = () => input.destroy();
   signal.addEventListener('abort', stop, { once: true });
   try {
     for await (const line of linesOf(input)) running.take(line);
     // A person may pipe messages in, and wants to see the answers.
-    await Promise.race([running.idle(), clock.after(limits.hostEndMs, signal)]);
+    const isIdle = running.idle().then(() => true);
+    if ((await Promise.race([isIdle, clock.after(limits.hostEndMs, signal)])) !== true) {
+      log('The host closed its side before all answers had come.');
+    }
   } catch (error) {
     if (!signal.aborted) throw error;
   } finally {
     signal.removeEventListener('abort', stop);
     await running.end();
   }
+}
+
+interface Begun extends Request {
+  readonly end: () => void;
 }
 
 class Relay {
@@ -68,11 +75,12 @@ class Relay {
   /** Takes one line of the host. */
   take(line: Buffer): void {
     const messages = eachOf(jsonIn(line.toString('utf8')));
-    if (messages.length === 0) return this.#deps.log('A line of the host is no JSON, and was left out.');
+    if (messages.length === 0) return this.#deps.log('A line of the host is no message, and was left out.');
     if (messages.length === 1 && this.#cancels(objectOf(messages[0] ?? null))) return;
     const requests = messages.filter((message) => requestIdOf(message) !== undefined);
     const isOpening = messages.some(({ method }) => method === 'initialize');
-    const work = this.#turn.then(() => this.#pass(line, messages, requests));
+    const request = this.#begin(line, messages, requests);
+    const work = this.#turn.then(() => this.#pass(request));
     // Servers may demand this order, and requests over HTTP overtake each other.
     if (isOpening || requests.length === 0) this.#turn = work;
     this.#work.add(work);
@@ -88,21 +96,25 @@ class Relay {
     return true;
   }
 
-  async #pass(line: Buffer, messages: readonly JsonObject[], requests: readonly JsonObject[]): Promise<void> {
+  #begin(line: Buffer, messages: readonly JsonObject[], requests: readonly JsonObject[]): Begun {
     const abort = new AbortController();
-    const stop = () => abort.abort();
-    this.#over.signal.addEventListener('abort', stop, { once: true });
     const revision = messages.map(revisionIn).find((one) => one !== undefined);
     const ids = requests.map(requestIdOf).filter((id): id is Json => id !== undefined);
     for (const id of ids) this.#open.set(JSON.stringify(id), { isModern: revision !== undefined, abort });
-    const request: Request = { line, messages, ids, revision, signal: abort.signal };
+    return { line, messages, ids, revision, signal: abort.signal, end: () => abort.abort() };
+  }
+
+  async #pass({ end, ...request }: Begun): Promise<void> {
+    const { messages, ids } = request;
+    this.#over.signal.addEventListener('abort', end, { once: true });
+    if (this.#over.signal.aborted) end();
     try {
       const trouble = await this.#exchange.pass(request);
       if (trouble !== undefined) this.#deps.log(trouble);
       if (messages.some(({ method }) => method === INITIALIZED)) void this.#session.listen();
     } finally {
       for (const id of ids) this.#open.delete(JSON.stringify(id));
-      this.#over.signal.removeEventListener('abort', stop);
+      this.#over.signal.removeEventListener('abort', end);
     }
   }
 

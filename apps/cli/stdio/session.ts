@@ -73,7 +73,8 @@ export class Session {
   /** Opens the stream on which the gateway speaks first, if it offers one, for as long as the session lasts. */
   async listen(): Promise<void> {
     const { upstream, clock } = this.#deps;
-    const { over: { signal } = new AbortController() } = this.#agreed ?? {};
+    if (this.#agreed === undefined) return;
+    const { signal } = this.#agreed.over;
     const place: Place = { retryMs: FIRST_PAUSE_MS };
     while (!signal.aborted) {
       try {

@@ -179,7 +179,10 @@ describe('a call that needs more scopes', () => {
     const token = await access.after(challenge('mcp files:write'), used, asking());
     expect(token).toBe(tokenIn(file));
     expect(asked).toEqual(['mcp files:write']);
-    expect(await access.after(challenge('mcp files:write'), token ?? '', asking())).toBeUndefined();
+    const again = access.after(challenge('mcp files:write'), token ?? '', asking());
+    await expect(again).rejects.toThrow(
+      'The token lacks a scope that this request needs: mcp files:write. Ask the operator of the issuer for it.',
+    );
     expect(await access.after(new Response('', { status: 403 }), token ?? '', asking())).toBeUndefined();
     expect(asked).toHaveLength(1);
   });
