@@ -3,8 +3,8 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
-import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
-import { InMemoryEventStore } from '@modelcontextprotocol/sdk/examples/shared/inMemoryEventStore.js';
+import { type EventStore, StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
+import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js';
 import * as z from 'zod';
 import { serve } from './serve.ts';
 
@@ -15,13 +15,30 @@ export interface Came {
   readonly body: string;
 }
 
+/** All events of all streams, in their order. The package's example of a store finds no events of the stream that GET opens. */
+class Events implements EventStore {
+  readonly #events: { readonly stream: string; readonly message: JSONRPCMessage }[] = [];
+
+  storeEvent = async (stream: string, message: JSONRPCMessage) => `e${this.#events.push({ stream, message }) - 1}`;
+  getStreamIdForEventId = async (id: string) => this.#events[Number(id.slice(1))]?.stream;
+
+  async replayEventsAfter(id: string, { send }: Parameters<EventStore['replayEventsAfter']>[1]): Promise<string> {
+    const at = Number(id.slice(1));
+    const stream = this.#events[at]?.stream ?? '';
+    for (const [index, event] of this.#events.entries()) {
+      if (index > at && event.stream === stream) await send(`e${index}`, event.message);
+    }
+    return stream;
+  }
+}
+
 export class SessionServer {
   readonly came: Came[] = [];
   /** Answers in place of the server, if it gives `true`. */
   before: (came: Came, response: ServerResponse) => boolean = () => false;
   #server!: Awaited<ReturnType<typeof serve>>;
   readonly #sessions = new Map<string, { transport: StreamableHTTPServerTransport; server: McpServer }>();
-  readonly #events = new InMemoryEventStore();
+  readonly #events = new Events();
   readonly #held: (() => void)[] = [];
 
   async start(): Promise<this> {

@@ -19,6 +19,8 @@ export class SignInDesk {
   #gateway!: Awaited<ReturnType<typeof serve>>;
   /** Names an issuer in place of the embedded one. */
   namedIssuer: string | undefined;
+  /** Which tokens the endpoint accepts. */
+  accepts: (token: string) => boolean = () => true;
   /** Addresses to which this program has sent requests. */
   readonly asked: string[] = [];
   /** What it said. */
@@ -31,6 +33,12 @@ export class SignInDesk {
       const { config } = this.issuer;
       const urls = { ...config.urls, issuer: this.namedIssuer ?? config.urls.issuer };
       resourceRouter({ ...config, urls })(request, response, next);
+    });
+    app.post('/mcp', express.json(), (request, response) => {
+      const token = /^Bearer (.*)$/.exec(request.headers.authorization ?? '')?.[1] ?? '';
+      const { id } = request.body as { id?: unknown };
+      if (this.accepts(token)) response.json({ jsonrpc: '2.0', id, result: {} });
+      else response.status(401).set('WWW-Authenticate', 'Bearer error="invalid_token"').json({});
     });
     this.#gateway = await serve(app, this.issuer.config.gateway.port);
     return this;
@@ -56,10 +64,16 @@ export class SignInDesk {
   }
 
   async signIn(file: TokenFile, person: Person = this.press(), changes: Changes = {}): Promise<void> {
-    const open = async (address: string) =>
-      void person(address).catch((error: unknown) => this.said.push(String(error)));
+    let browsing: Promise<unknown> = Promise.resolve();
+    const open = async (address: string) => {
+      browsing = person(address).catch((error: unknown) => this.said.push(String(error)));
+    };
     const say = (line: string) => void this.said.push(line);
-    await signIn({ url: this.url, file, open, say, fetch: this.fetch, ...systemTime, ...changes });
+    try {
+      await signIn({ url: this.url, file, open, say, fetch: this.fetch, ...systemTime, ...changes });
+    } finally {
+      await browsing;
+    }
   }
 
   /** Follows the address that the browser got to the page of the issuer. */

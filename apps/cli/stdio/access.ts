@@ -170,15 +170,16 @@ export class Access {
     const { file, clock, limits, command } = this.#deps;
     const advice = `To sign in, run this in a terminal: ${command}`;
     if (isQuiet) throw new CliError(advice);
-    let isExpected = false;
+    let hasBegun = false;
     const until = clock.monotonicMs() + limits.hostSignInMs;
     for (;;) {
       const token = file.read()?.tokens?.access_token;
       if (token !== undefined && token !== used) return token;
-      if (this.#isUnderWay()) isExpected = true;
-      else if (isExpected)
-        throw new CliError(this.#helper?.problem ?? `The sign-in has ended without success. ${advice}`);
-      else this.#start(scope);
+      if (!this.#isUnderWay()) {
+        if (hasBegun) throw new CliError(this.#helper?.problem ?? `The sign-in has ended without success. ${advice}`);
+        this.#start(scope);
+      }
+      hasBegun = true;
       if (signal.aborted || clock.monotonicMs() >= until) {
         throw new CliError(`Sign in first: a browser window was opened for it. If there is none: ${advice}`);
       }

@@ -68,6 +68,8 @@ export class Exchange {
     const place: Place = { retryMs: RETRY_MS };
     await this.#attempt(request, waiting, place);
     while (!waiting.isOver && !request.signal.aborted) {
+      const isOver = request.revision !== undefined || place.lastId === undefined;
+      if (isOver && !isSubscription(request)) throw new Error('the answer is missing');
       await clock.after(place.retryMs, request.signal);
       if (isSubscription(request)) await this.#subscribeAgain(request, waiting, place);
       else await this.#resume(request, waiting, place);
@@ -101,8 +103,7 @@ export class Exchange {
   /** Takes up a stream that ended after an event with an id. @see MCP 2025-11-25, Streamable HTTP, Resumability and Redelivery */
   async #resume(request: Request, waiting: Waiting, place: Place): Promise<void> {
     const { upstream, session, limits } = this.#deps;
-    if (request.revision !== undefined || place.lastId === undefined) throw new Error('the answer is missing');
-    const headers = { ...EVENTS_ONLY, ...session.headers(), 'last-event-id': place.lastId };
+    const headers = { ...EVENTS_ONLY, ...session.headers(), 'last-event-id': place.lastId ?? '' };
     const { signal } = request;
     const answer = await upstream.send({ method: 'GET', headers, signal, awayMs: limits.gatewayRestartMs });
     if (!answer.ok) {

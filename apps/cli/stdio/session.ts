@@ -84,9 +84,10 @@ export class Session {
         if (answer.status === 404 && this.id !== undefined) return await this.reopen(this.id);
         if (!answer.ok) await answer.body?.cancel();
         if (HAS_NO_STREAM.has(answer.status) && place.lastId === undefined) return;
-        // After an error, the events after this one are no longer kept.
-        if (!answer.ok) place.lastId = undefined;
-        else for await (const { text } of messagesOf(answer, place)) await this.#deps.write(text);
+        // The events after this one are no longer kept.
+        if (answer.status === 400) place.lastId = undefined;
+        if (!answer.ok) throw new Error('the stream is not open');
+        for await (const { text } of messagesOf(answer, place)) await this.#deps.write(text);
       } catch {
         // The gateway is away, or wants a sign-in, which only a request of the host asks for.
         place.retryMs = Math.min(2 * place.retryMs, LONGEST_PAUSE_MS);

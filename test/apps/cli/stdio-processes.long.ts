@@ -1,0 +1,82 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { existsSync, readdirSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { TokenFile } from '../../../apps/cli/stdio/token-file.ts';
+import { SignInDesk } from '../../support/stdio-sign-in.ts';
+import { StdioProgram } from '../../support/stdio-program.ts';
+import { waitFor } from '../../support/wait-for.ts';
+
+const RELAYS = 20;
+const REQUEST = `${JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list' })}\n`;
+
+const desk = new SignInDesk();
+let program!: StdioProgram;
+let file!: TokenFile;
+beforeAll(async () => {
+  await desk.start();
+  program = new StdioProgram({});
+  file = new TokenFile(desk.url, program.server().env);
+});
+afterAll(() => desk.stop());
+
+/** Relays that start at the same moment, each with one request. */
+function startRelays(count: number): { child: ChildProcess; answer: Promise<string>; said: Promise<string> }[] {
+  const { command, args, env } = program.server('--url', desk.url);
+  return Array.from({ length: count }, () => {
+    const child = spawn(command, args, { env, stdio: 'pipe' });
+    let out = '';
+    child.stdout.on('data', (chunk) => (out += String(chunk)));
+    child.stdin.write(REQUEST);
+    return { child, said: text(child.stderr), answer: waitFor(() => (out.includes('\n') ? out : '')) };
+  });
+}
+
+/** The host closes its side, and the relay ends. */
+async function end(relays: ReturnType<typeof startRelays>): Promise<void> {
+  for (const { child } of relays) child.stdin?.end();
+  await waitFor(() => relays.every(({ child }) => child.exitCode === 0));
+}
+const refreshTokens = () => Object.keys(desk.issuer.kept.refreshTokens).length;
+
+it('twenty relays without a token open one window, and all go on after the press', async () => {
+  const relays = startRelays(RELAYS);
+  const address = await waitFor(() => program.opened[0]);
+  await desk.press()(address);
+  const answers = await Promise.all(relays.map(({ answer }) => answer));
+  expect(new Set(answers)).toEqual(new Set(['{"jsonrpc":"2.0","id":1,"result":{}}\n']));
+  await end(relays);
+  expect(program.opened).toHaveLength(1);
+  expect(Object.keys(desk.issuer.kept.clients)).toHaveLength(1);
+});
+
+it('twenty relays with an expired token refresh it once', async () => {
+  const old = file.read()?.tokens?.access_token;
+  const before = refreshTokens();
+  desk.accepts = (token) => token !== old;
+  const relays = startRelays(RELAYS);
+  const answers = await Promise.all(relays.map(({ answer }) => answer));
+  expect(new Set(answers)).toEqual(new Set(['{"jsonrpc":"2.0","id":1,"result":{}}\n']));
+  await end(relays);
+  // Used tokens stay on record, so each refresh adds one.
+  expect(refreshTokens() - before).toBe(1);
+  expect(program.opened).toHaveLength(1);
+  for (const said of await Promise.all(relays.map(({ said }) => said))) expect(said).toBe('');
+});
+
+it('a relay that is killed while it refreshes keeps no other from it', async () => {
+  const old = file.read()?.tokens?.access_token;
+  desk.accepts = (token) => token !== old;
+  await file.alone(async () => {
+    const [victim] = startRelays(1);
+    await waitFor(() => readdirSync(dirname(file.path)).some((name) => name.includes('.lock.')) || victim?.child.pid);
+    victim?.child.kill('SIGKILL');
+    await waitFor(() => victim?.child.signalCode === 'SIGKILL');
+  }, 1_000);
+  const relays = startRelays(3);
+  await Promise.all(relays.map(({ answer }) => answer));
+  await end(relays);
+  expect(existsSync(`${file.path}.lock`)).toBe(false);
+  expect(program.opened).toHaveLength(1);
+});
