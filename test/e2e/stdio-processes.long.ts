@@ -3,10 +3,10 @@ import { existsSync, readdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { TokenFile } from '../../../apps/cli/stdio/token-file.ts';
-import { SignInDesk } from '../../support/stdio-sign-in.ts';
-import { StdioProgram } from '../../support/stdio-program.ts';
-import { waitFor } from '../../support/wait-for.ts';
+import { TokenFile } from '../../apps/cli/stdio/token-file.ts';
+import { SignInDesk } from '../support/stdio-sign-in.ts';
+import { StdioProgram } from '../support/stdio-program.ts';
+import { waitFor } from '../support/wait-for.ts';
 
 const RELAYS = 20;
 const REQUEST = `${JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list' })}\n`;
@@ -29,9 +29,15 @@ function startRelays(count: number): { child: ChildProcess; answer: Promise<stri
     let out = '';
     child.stdout.on('data', (chunk) => (out += String(chunk)));
     child.stdin.write(REQUEST);
-    return { child, said: text(child.stderr), answer: waitFor(() => (out.includes('\n') ? out : '')) };
+    return {
+      child,
+      said: text(child.stderr),
+      answer: waitFor(() => (hasEnded(child) || out.includes('\n') ? `${out} ` : '')),
+    };
   });
 }
+
+const hasEnded = ({ exitCode, signalCode }: ChildProcess) => exitCode !== null || signalCode !== null;
 
 /** The host closes its side, and the relay ends. */
 async function end(relays: ReturnType<typeof startRelays>): Promise<void> {
@@ -45,7 +51,7 @@ it('twenty relays without a token open one window, and all go on after the press
   const address = await waitFor(() => program.opened[0]);
   await desk.press()(address);
   const answers = await Promise.all(relays.map(({ answer }) => answer));
-  expect(new Set(answers)).toEqual(new Set(['{"jsonrpc":"2.0","id":1,"result":{}}\n']));
+  expect(new Set(answers)).toEqual(new Set(['{"jsonrpc":"2.0","id":1,"result":{}}\n ']));
   await end(relays);
   expect(program.opened).toHaveLength(1);
   expect(Object.keys(desk.issuer.kept.clients)).toHaveLength(1);
@@ -57,7 +63,7 @@ it('twenty relays with an expired token refresh it once', async () => {
   desk.accepts = (token) => token !== old;
   const relays = startRelays(RELAYS);
   const answers = await Promise.all(relays.map(({ answer }) => answer));
-  expect(new Set(answers)).toEqual(new Set(['{"jsonrpc":"2.0","id":1,"result":{}}\n']));
+  expect(new Set(answers)).toEqual(new Set(['{"jsonrpc":"2.0","id":1,"result":{}}\n ']));
   await end(relays);
   // Used tokens stay on record, so each refresh adds one.
   expect(refreshTokens() - before).toBe(1);
@@ -72,7 +78,8 @@ it('a relay that is killed while it refreshes keeps no other from it', async () 
     const [victim] = startRelays(1);
     await waitFor(() => readdirSync(dirname(file.path)).some((name) => name.includes('.lock.')) || victim?.child.pid);
     victim?.child.kill('SIGKILL');
-    await waitFor(() => victim?.child.signalCode === 'SIGKILL');
+    await victim?.answer;
+    expect(victim?.child.signalCode).toBe('SIGKILL');
   }, 1_000);
   const relays = startRelays(3);
   await Promise.all(relays.map(({ answer }) => answer));
