@@ -141,7 +141,7 @@ describe('signed in once', () => {
     const first = await connectPresent();
     const path = newPath();
     const dispatch = (client: Client) => (method: string, params: object) =>
-      rawDispatchOver(client)({ method, params: { ...params, _meta: META } } as never) as Promise<{
+      rawDispatchOver(client)({ method, params: { ...params, _meta: META } }) as Promise<{
         result: Record<string, unknown>;
       }>;
     const { result } = await dispatch(first.client)('tools/call', write(path));

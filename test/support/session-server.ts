@@ -106,7 +106,7 @@ export class SessionServer {
       onsessioninitialized: (own) => void this.#sessions.set(own, { transport, server }),
     });
     const server = this.#newServer();
-    await server.connect(transport as never);
+    await server.connect(transport);
     return transport.handleRequest(request, response, body);
   }
 

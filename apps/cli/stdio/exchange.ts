@@ -100,7 +100,7 @@ export class Exchange {
     return upstream.send({ method: 'POST', headers: { ...TYPES, ...own }, body: line, signal, isQuiet });
   }
 
-  /** Takes up a stream that ended after an event with an id. @see MCP 2025-11-25, Streamable HTTP, Resumability and Redelivery */
+  /** Takes up a stream that ended after an event with an id. @see MCP 2025-11-25, Streamable HTTP, taking up a stream */
   async #resume(request: Request, waiting: Waiting, place: Place): Promise<void> {
     const { upstream, session, limits } = this.#deps;
     const headers = { ...EVENTS_ONLY, ...session.headers(), 'last-event-id': place.lastId ?? '' };
@@ -145,7 +145,7 @@ export class Exchange {
   /** Whether a call was refused for a header that its tool demands, and sent again with it. It did not run the first time. */
   async #isRepeated(request: Request, { value }: Message, waiting: Waiting, place: Place): Promise<boolean> {
     const [message = {}] = request.messages;
-    const error = objectOf(objectOf((value ?? null) as Json)['error'] ?? null);
+    const error = objectOf(objectOf(value)['error']);
     const isMismatch = error['code'] === HEADER_MISMATCH && message['method'] === 'tools/call';
     if (!isMismatch || request.revision === undefined || waiting.isRepeated) return false;
     waiting.isRepeated = true;
@@ -157,7 +157,7 @@ export class Exchange {
   /** Reads the list of tools, in the name of the request, for the headers that they demand. */
   async #readTools({ messages, revision = '', signal }: Request): Promise<void> {
     const { upstream, tools } = this.#deps;
-    const meta = objectOf(messages[0]?.['params'] ?? null)['_meta'] ?? {};
+    const meta = objectOf(messages[0]?.['params'])['_meta'] ?? {};
     const found: Json[] = [];
     let cursor: Json | undefined;
     for (let page = 0; page < MAX_PAGES; page += 1) {
@@ -167,7 +167,7 @@ export class Exchange {
       const answer = await upstream.send({ method: 'POST', headers, body: Buffer.from(JSON.stringify(asked)), signal });
       let result: JsonObject = {};
       for await (const { value } of messagesOf(answer, { retryMs: RETRY_MS }))
-        result = objectOf(objectOf(value as Json)['result'] ?? null);
+        result = objectOf(objectOf(value)['result']);
       if (Array.isArray(result['tools'])) found.push(...(result['tools'] as Json[]));
       cursor = result['nextCursor'];
       if (cursor === undefined) break;

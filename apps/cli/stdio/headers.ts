@@ -21,7 +21,7 @@ const PLAIN = /^(?! |\t)[\t\x20-\x7e]*(?<! |\t)$/;
 
 /** The revision in a message of 2026-07-28 or later. Messages of earlier revisions have none: it was agreed for their session. */
 export function revisionIn({ params }: JsonObject): string | undefined {
-  const revision = objectOf(objectOf(params ?? null)['_meta'] ?? null)[PROTOCOL_VERSION_META_KEY];
+  const revision = objectOf(objectOf(params)['_meta'])[PROTOCOL_VERSION_META_KEY];
   return typeof revision === 'string' ? revision : undefined;
 }
 
@@ -29,13 +29,13 @@ export function revisionIn({ params }: JsonObject): string | undefined {
 export function headersOf(message: JsonObject, revision: string, tools: MirroredTools): Record<string, string> {
   const { method } = message;
   if (typeof method !== 'string') return { 'mcp-protocol-version': revision };
-  const params = objectOf(message['params'] ?? null);
+  const params = objectOf(message['params']);
   const name = Object.hasOwn(NAMED_BY, method) ? params[NAMED_BY[method] ?? ''] : undefined;
   return {
     'mcp-protocol-version': revision,
     'mcp-method': encoded(method),
     ...(typeof name === 'string' && { 'mcp-name': encoded(name) }),
-    ...(method === 'tools/call' && tools.headersOf(String(name), objectOf(params['arguments'] ?? null))),
+    ...(method === 'tools/call' && tools.headersOf(name, objectOf(params['arguments']))),
   };
 }
 
@@ -48,17 +48,17 @@ function encoded(text: string): string {
 
 /** The arguments that calls repeat in headers, as lists of tools have declared them. */
 export class MirroredTools {
-  #tools: ReadonlyMap<string, readonly MirroredArgument[]> = new Map();
+  #tools: ReadonlyMap<unknown, readonly MirroredArgument[]> = new Map();
 
   /** Takes the tools of a whole list, in place of those of an earlier one. */
   learn(tools: readonly unknown[]): void {
     const known = tools.filter(isObject).map(({ name, inputSchema }) => {
-      return [String(name), mirroredArguments(inputSchema).mirrored] as const;
+      return [name, mirroredArguments(inputSchema).mirrored] as const;
     });
     this.#tools = new Map(known);
   }
 
-  headersOf(tool: string, args: JsonObject): Record<string, string> {
+  headersOf(tool: unknown, args: JsonObject): Record<string, string> {
     const headers: Record<string, string> = {};
     for (const argument of this.#tools.get(tool) ?? []) {
       const value = mirroredValue(args, argument);

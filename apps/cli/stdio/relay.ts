@@ -76,7 +76,7 @@ class Relay {
   take(line: Buffer): void {
     const messages = eachOf(jsonIn(line.toString('utf8')));
     if (messages.length === 0) return this.#deps.log('A line of the host is no message, and was left out.');
-    if (messages.length === 1 && this.#cancels(objectOf(messages[0] ?? null))) return;
+    if (messages.length === 1 && this.#cancels(objectOf(messages[0]))) return;
     const requests = messages.filter((message) => requestIdOf(message) !== undefined);
     const isOpening = messages.some(({ method }) => method === 'initialize');
     const request = this.#begin(line, messages, requests);
@@ -90,7 +90,7 @@ class Relay {
   /** Ends a request of the present revision, in which a client over HTTP closes the connection and sends nothing. */
   #cancels({ method, params }: JsonObject): boolean {
     if (method !== CANCELLED) return false;
-    const request = this.#open.get(JSON.stringify(objectOf(params ?? null)['requestId']));
+    const request = this.#open.get(JSON.stringify(objectOf(params)['requestId']));
     if (request?.isModern !== true) return false;
     request.abort.abort();
     return true;

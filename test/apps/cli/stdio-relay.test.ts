@@ -179,14 +179,14 @@ describe('a relayed message', () => {
 });
 
 describe('an answer that is no message', () => {
-  const answers: [string, number, Record<string, string>, string, RegExp][] = [
-    ['a page', 200, { 'content-type': 'text/html' }, '<html>Sign in</html>', /broke before the answer/],
-    ['a redirect', 302, { location: 'https://elsewhere.example/mcp' }, '', /another address \(302\).*--url/],
-    ['an unknown address', 404, {}, '', /no MCP endpoint at .*--url/],
-    ['an overload', 503, { 'retry-after': '5' }, '', /no time now \(503\).*in 5 seconds/],
-    ['a failure', 500, { 'content-type': 'text/html' }, '<h1>Oh</h1>', /refused the request \(500\)/],
+  const answers: [string, [number, Record<string, string>, string], RegExp][] = [
+    ['a page', [200, { 'content-type': 'text/html' }, '<html>Sign in</html>'], /broke before the answer/],
+    ['a redirect', [302, { location: 'https://elsewhere.example/mcp' }, ''], /another address \(302\).*--url/],
+    ['an unknown address', [404, {}, ''], /no MCP endpoint at .*--url/],
+    ['an overload', [503, { 'retry-after': '5' }, ''], /no time now \(503\).*in 5 seconds/],
+    ['a failure', [500, { 'content-type': 'text/html' }, '<h1>Oh</h1>'], /refused the request \(500\)/],
   ];
-  it.each(answers)('becomes an error for the request: %s', async (_case, status, headers, body, words) => {
+  it.each(answers)('becomes an error for the request: %s', async (_case, [status, headers, body], words) => {
     server.before = (_came, response) => {
       response.writeHead(status, headers).end(body);
       return true;
