@@ -65,10 +65,7 @@ function settingOf(io: Io, options: Options, command: Command) {
   const { url, limits } = endpointOf(io, options, command);
   const clientId = options.clientId ?? variables['COUNTERSIGN_CLIENT_ID'];
   const secret = variables['COUNTERSIGN_CLIENT_SECRET'];
-  const named = [
-    ...(options.url === undefined ? [] : ['--url', url]),
-    ...(options.clientId === undefined ? [] : ['--client-id', options.clientId]),
-  ];
+  const named = ['--url', url, ...(options.clientId === undefined ? [] : ['--client-id', options.clientId])];
   return {
     url,
     limits,
