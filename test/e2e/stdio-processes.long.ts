@@ -1,12 +1,18 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { Client } from '@modelcontextprotocol/client';
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { TokenFile } from '../../apps/cli/stdio/token-file.ts';
+import { launchBrowser } from '../support/chromium.ts';
+import { clientInfo } from '../support/foreign-clients.ts';
+import { REVISION } from '../support/gateway-wire.ts';
+import { startStack } from '../support/stack.ts';
 import { SignInDesk } from '../support/stdio-sign-in.ts';
 import { StdioProgram } from '../support/stdio-program.ts';
-import { waitFor } from '../support/wait-for.ts';
+import { patiently, waitFor } from '../support/wait-for.ts';
 
 const RELAYS = 20;
 const REQUEST = `${JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list' })}\n`;
@@ -86,4 +92,29 @@ it('a relay that is killed while it refreshes keeps no other from it', async () 
   await end(relays);
   expect(existsSync(`${file.path}.lock`)).toBe(false);
   expect(program.opened).toHaveLength(1);
+});
+
+it('a host goes on with a product that was killed and started again', async () => {
+  const stack = await startStack({ parts: 'together', servers: 'shared' });
+  const browser = await launchBrowser();
+  const config = join(stack.folder, 'countersign.yaml');
+  const own = new StdioProgram({ COUNTERSIGN_CONFIG: config, COUNTERSIGN_STATE: stack.stateDir });
+  const client = new Client(clientInfo, { versionNegotiation: { mode: { pin: REVISION } } });
+  try {
+    const connecting = client.connect(new StdioClientTransport(own.server()));
+    await own.signIn(browser, 'Bob Approver');
+    await connecting;
+    await stack.kill('up');
+    const look = { name: 'files__list_directory', arguments: { path: stack.files } };
+    // Its first answers may ask to repeat the call.
+    const answer = patiently(() => client.callTool(look, { timeout: 240_000 }));
+    answer.catch(() => undefined);
+    await stack.startPart('up');
+    expect(await answer).toMatchObject({ content: [{ type: 'text' }] });
+    expect(own.opened).toHaveLength(1);
+  } finally {
+    await client.close();
+    await browser.close();
+    await stack.stop();
+  }
 });

@@ -16,7 +16,7 @@ import { heldCalls } from '../support/held-calls.ts';
 import { ASKED, TASKS, WHY } from '../support/input-calls.ts';
 import { startStack, type Stack } from '../support/stack.ts';
 import { StdioProgram } from '../support/stdio-program.ts';
-import { patiently, waitFor } from '../support/wait-for.ts';
+import { waitFor } from '../support/wait-for.ts';
 
 const POLICIES = `
   @id("explained-directory") @requestable("explained_change") @title("Make a folder")
@@ -156,19 +156,6 @@ describe('signed in once', () => {
     });
     expect(ended).toMatchObject({ status: 'completed', result: { isError: false } });
     expect(writes(path)).toBe(1);
-  });
-
-  it('a gateway that is killed and started again is met by the same host', async () => {
-    const { client } = await connectPresent();
-    await stack.kill('up');
-    // Its first answers may ask to repeat the call.
-    const answer = patiently(() =>
-      client.callTool({ ...look, arguments: { path: stack.files } }, { timeout: 240_000 }),
-    );
-    answer.catch(() => undefined);
-    await stack.startPart('up');
-    expect(wordsOf(await answer)).toContain('by-stdio-');
-    expect(program.opened).toHaveLength(1);
   });
 
   it('the person can sign out, and is asked at the next start', async () => {

@@ -41,8 +41,8 @@ export class SessionServer {
   readonly #events = new Events();
   readonly #held: (() => void)[] = [];
 
-  async start(): Promise<this> {
-    this.#server = await serve((request, response) => void this.#serve(request, response));
+  async start(port = 0): Promise<this> {
+    this.#server = await serve((request, response) => void this.#serve(request, response), port);
     return this;
   }
 

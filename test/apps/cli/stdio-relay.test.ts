@@ -5,6 +5,7 @@ import { StdioHost } from '../../support/stdio-host.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 const REVISION = '2025-11-25';
+const PARAMS = { protocolVersion: REVISION, clientInfo: { name: 'a-host', version: '0' } };
 const CHANGED = 'notifications/tools/list_changed';
 const CALLED = { name: 'echo', arguments: { said: 'hello' } };
 
@@ -21,8 +22,7 @@ afterEach(async () => {
 
 /** What a host of an earlier revision does first. */
 async function initialize(capabilities: object = {}): Promise<Record<string, unknown>> {
-  const params = { protocolVersion: REVISION, capabilities, clientInfo: { name: 'a-host', version: '0' } };
-  const answer = await host.ask('first', 'initialize', params);
+  const answer = await host.ask('first', 'initialize', { ...PARAMS, capabilities });
   host.send({ jsonrpc: '2.0', method: 'notifications/initialized' });
   await waitFor(() => server.of('notifications/initialized').length > 0);
   return answer;
@@ -48,7 +48,7 @@ describe('a relayed session', () => {
   });
 
   it('sends nothing before the message that it rests on is accepted', async () => {
-    const params = { protocolVersion: REVISION, capabilities: {}, clientInfo: { name: 'a-host', version: '0' } };
+    const params = { ...PARAMS, capabilities: {} };
     host.send(
       { jsonrpc: '2.0', id: 0, method: 'initialize', params },
       { jsonrpc: '2.0', method: 'notifications/initialized' },
@@ -236,4 +236,16 @@ it('waits for a gateway that is away, and says how to start it', async () => {
     error: { message: `Countersign does not answer at ${url}. Start it with: npx countersign up` },
   });
   await waiting.stop();
+});
+
+it('reaches a gateway that comes back while the message waits', async () => {
+  const away = await new SessionServer().start();
+  const { url } = away;
+  await away.stop();
+  const waiting = new StdioHost(url);
+  waiting.send({ jsonrpc: '2.0', id: 1, method: 'initialize', params: { ...PARAMS, capabilities: {} } });
+  const back = await new SessionServer().start(Number(new URL(url).port));
+  expect(await waiting.answer(1)).toMatchObject({ result: { serverInfo: { name: 'sessions' } } });
+  await waiting.stop();
+  await back.stop();
 });
