@@ -37,7 +37,9 @@ export class SignInDesk {
     app.post('/mcp', express.json(), (request, response) => {
       const token = /^Bearer (.*)$/.exec(request.headers.authorization ?? '')?.[1] ?? '';
       const { id } = request.body as { id?: unknown };
-      if (this.accepts(token)) response.json({ jsonrpc: '2.0', id, result: {} });
+      const metadata = `resource_metadata="${this.url.replace('/mcp', '/.well-known/oauth-protected-resource/mcp')}"`;
+      if (token === '') response.status(401).set('WWW-Authenticate', `Bearer ${metadata}, scope="mcp"`).json({});
+      else if (this.accepts(token)) response.json({ jsonrpc: '2.0', id, result: {} });
       else response.status(401).set('WWW-Authenticate', 'Bearer error="invalid_token"').json({});
     });
     this.#gateway = await serve(app, this.issuer.config.gateway.port);

@@ -129,6 +129,7 @@ export class Exchange {
       const answers = eachOf(message.value).filter((one) => waiting.takes(answeredIdOf(one)));
       const [{ result = null } = {}] = answers;
       if (isInitialize(request) && isObject(result)) session.opened(request.line, answer.headers, result);
+      if (isToolList(request)) this.#learn(objectOf(result), objectOf(request.messages[0]?.['params'])['cursor']);
       if (answer.ok || answers.length > 0) await write(message.text);
       else await this.#refuse(message, waiting);
     }
@@ -158,7 +159,6 @@ export class Exchange {
   async #readTools({ messages, revision = '', signal }: Request): Promise<void> {
     const { upstream, tools } = this.#deps;
     const meta = objectOf(messages[0]?.['params'])['_meta'] ?? {};
-    const found: Json[] = [];
     let cursor: Json | undefined;
     for (let page = 0; page < MAX_PAGES; page += 1) {
       const params = { _meta: meta, ...(cursor !== undefined && { cursor }) };
@@ -168,11 +168,15 @@ export class Exchange {
       let result: JsonObject = {};
       for await (const { value } of messagesOf(answer, { retryMs: RETRY_MS }))
         result = objectOf(objectOf(value)['result']);
-      if (Array.isArray(result['tools'])) found.push(...(result['tools'] as Json[]));
+      this.#learn(result, cursor);
       cursor = result['nextCursor'];
       if (cursor === undefined) break;
     }
-    tools.learn(found);
+  }
+
+  /** Takes what a list of tools declares. `cursor`: of its page; the first one has none. */
+  #learn({ tools }: JsonObject, cursor: Json | undefined): void {
+    if (Array.isArray(tools)) this.#deps.tools.learn(tools, cursor === undefined);
   }
 
   #fail(id: Json, error: JsonObject): Promise<void> {
@@ -208,6 +212,7 @@ class Waiting {
 }
 
 const isSubscription = ({ messages }: Request): boolean => messages.some(({ method }) => method === LISTEN);
+const isToolList = ({ messages }: Request): boolean => messages[0]?.['method'] === 'tools/list';
 const isInitialize = ({ messages }: Request): boolean => messages.some(({ method }) => method === 'initialize');
 
 function brokenWords({ messages }: Request): string {

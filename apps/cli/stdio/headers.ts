@@ -48,14 +48,14 @@ function encoded(text: string): string {
 
 /** The arguments that calls repeat in headers, as lists of tools have declared them. */
 export class MirroredTools {
-  #tools: ReadonlyMap<unknown, readonly MirroredArgument[]> = new Map();
+  readonly #tools = new Map<unknown, readonly MirroredArgument[]>();
 
-  /** Takes the tools of a whole list, in place of those of an earlier one. */
-  learn(tools: readonly unknown[]): void {
-    const known = tools.filter(isObject).map(({ name, inputSchema }) => {
-      return [name, mirroredArguments(inputSchema).mirrored] as const;
-    });
-    this.#tools = new Map(known);
+  /** Takes the tools of a page of a list. The first page takes the place of an earlier list. */
+  learn(tools: readonly unknown[], isFirstPage: boolean): void {
+    if (isFirstPage) this.#tools.clear();
+    for (const { name, inputSchema } of tools.filter(isObject)) {
+      this.#tools.set(name, mirroredArguments(inputSchema).mirrored);
+    }
   }
 
   headersOf(tool: unknown, args: JsonObject): Record<string, string> {

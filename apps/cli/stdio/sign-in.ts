@@ -1,6 +1,8 @@
 import {
   auth,
   type AuthorizationServerMetadata,
+  computeScopeUnion,
+  extractWWWAuthenticateParams,
   InsecureTokenEndpointError,
   IssuerMismatchError,
   type OAuthClientProvider,
@@ -25,7 +27,7 @@ export interface SignInDeps {
   readonly file: TokenFile;
   /** A client that the issuer knows. Without it, this program registers itself. */
   readonly client?: { readonly client_id: string; readonly client_secret?: string | undefined } | undefined;
-  /** Scopes to ask for. Default: all that the endpoint names. */
+  /** Scopes to ask for, besides those that the endpoint demands. Default: all that it names. */
   readonly scope?: string | undefined;
   /** Port of this machine to which the issuer sends the browser back. Default: that of the last time, else a free one. */
   readonly port?: number | undefined;
@@ -57,9 +59,15 @@ export async function signIn(deps: SignInDeps): Promise<void> {
 }
 
 async function through(callback: Callback, kept: SignedIn | undefined, deps: SignInDeps): Promise<void> {
-  const { url: serverUrl, scope, fetch: fetchFn, file, say } = deps;
+  const { url: serverUrl, fetch: fetchFn, file, say } = deps;
+  const { resourceMetadataUrl, scope: demanded } = await challengeOf(deps);
+  const scope = computeScopeUnion(deps.scope, demanded);
   const provider = new Provider(callback, deps.client ?? (kept && { ...kept.client, issuer: kept.issuer }));
-  await auth(provider, { serverUrl, fetchFn, ...(scope !== undefined && { scope }), forceReauthorization: true });
+  await auth(provider, {
+    ...{ serverUrl, fetchFn, forceReauthorization: true },
+    ...(scope !== undefined && { scope }),
+    ...(resourceMetadataUrl && { resourceMetadataUrl }),
+  });
   const { location } = provider;
   // The issuer chooses this address, and a browser would start programs for others.
   if (location === undefined || !(location.protocol === 'https:' || isLoopbackHttp(location))) {
@@ -83,6 +91,16 @@ async function through(callback: Callback, kept: SignedIn | undefined, deps: Sig
   answer.reply(200, 'You are signed in. You can close this window.');
   say(`Signed in. The tokens are in ${file.path}`);
 }
+
+/** What the endpoint demands of a request without a token. @see MCP authorization, protected resource metadata discovery and scope selection */
+async function challengeOf({ url, fetch: ask }: SignInDeps): Promise<ReturnType<typeof extractWWWAuthenticateParams>> {
+  const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
+  const answer = await ask(url, { method: 'POST', headers, body: PING, redirect: 'manual' });
+  await answer.body?.cancel();
+  return answer.status === 401 ? extractWWWAuthenticateParams(answer) : {};
+}
+
+const PING = '{"jsonrpc":"2.0","id":0,"method":"ping"}';
 
 /** Has a person sign in, and waits for the answer of the issuer. */
 async function arrived(callback: Callback, location: URL, deps: SignInDeps): Promise<Answer> {

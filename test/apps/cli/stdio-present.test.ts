@@ -30,7 +30,7 @@ beforeEach(() => {
 });
 afterEach(() => host.stop());
 
-it('a call gets the headers that its tool demands, and runs once, also after the tool has changed', async () => {
+it('a call gets the headers that its tool demands, and runs once, without a list and after the tool has changed', async () => {
   const { world } = gateway;
   for (const [id, header] of [
     [1, 'Region'],

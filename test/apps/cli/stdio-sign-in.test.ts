@@ -63,9 +63,15 @@ describe('a sign-in', () => {
     const secrets = [searchParams.get('state'), searchParams.get('code_challenge'), file.read()?.tokens?.access_token];
     for (const secret of secrets) expect(`${opened}\n${desk.said.join('\n')}`).not.toContain(secret);
     expect(Object.fromEntries(searchParams)).toMatchObject({
-      ...{ code_challenge_method: 'S256', response_type: 'code', resource: desk.url },
+      ...{ code_challenge_method: 'S256', response_type: 'code', resource: desk.url, scope: 'mcp' },
       redirect_uri: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+\/callback$/),
     });
+  });
+
+  it('begins with what the endpoint demands: it names its metadata and the scopes', async () => {
+    await desk.signIn(desk.newFile());
+    const { pathname } = new URL(desk.asked[1] ?? '');
+    expect([desk.asked[0], pathname]).toEqual([desk.url, '/.well-known/oauth-protected-resource/mcp']);
   });
 
   it('keeps its client and its port, so that calls keep their owner', async () => {

@@ -43,14 +43,15 @@ describe('the headers of a message', () => {
       limits: { type: 'object', properties: { rows: { type: 'integer', 'x-mcp-header': 'Rows' } } },
       text: { type: 'string' },
     };
-    tools.learn([{ name: 'query', inputSchema: { type: 'object', properties } }, 'no tool', { name: 'plain' }]);
+    tools.learn([{ name: 'query', inputSchema: { type: 'object', properties } }, 'no tool'], true);
+    tools.learn([{ name: 'plain' }], false);
     const args = { region: 'eu west', limits: { rows: -7 }, text: 'x' };
     expect(of('tools/call', { name: 'query', arguments: args })).toMatchObject({
       'Mcp-Param-Region': 'eu west',
       'Mcp-Param-Rows': '-7',
     });
     expect(of('tools/call', { name: 'plain', arguments: args })).not.toHaveProperty('Mcp-Param-Region');
-    tools.learn([]);
+    tools.learn([], true);
     expect(of('tools/call', { name: 'query', arguments: args })).not.toHaveProperty('Mcp-Param-Region');
   });
 
