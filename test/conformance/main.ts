@@ -4,8 +4,8 @@ import { parse } from 'yaml';
 import * as z from 'zod';
 import { packagePath } from '../../apps/shared/config/files.ts';
 import { installForeign, type ForeignPrograms } from '../support/foreign.ts';
-import { runSet } from './run-set.ts';
-import { SETS, TARGETS, type ConformanceSet } from './sets.ts';
+import { runSet, type Subject } from './run-set.ts';
+import { SETS, TARGETS, type ConformanceSet, type Target } from './sets.ts';
 import { reasonsOf, scoreTable } from './table.ts';
 import { startTargets, type Targets } from './targets.ts';
 import { judge, readExpectations, type SetRun, type Verdict } from './verdict.ts';
@@ -40,6 +40,12 @@ function demandedIn({ name, runs: [args = []], ...set }: ConformanceSet, program
   return [[name, new Set(requirementSet.parse(parse(readFileSync(file, 'utf8'))).server)] as const];
 }
 
+/** The suite adds the address of its server to the command. */
+const STDIO_HOST = `${process.execPath} ${packagePath('test', 'conformance', 'stdio-host.mjs')}`;
+
+const subjectOf = (target: Target, urls: Targets['urls']): Subject =>
+  target === 'stdio' ? ['client', '--command', STDIO_HOST] : ['server', '--url', urls[target]];
+
 async function runAll(
   sets: readonly ConformanceSet[],
   programs: ForeignPrograms,
@@ -49,7 +55,7 @@ async function runAll(
   for (const set of sets) {
     for (const target of set.targets) {
       say(`running ${set.name} against ${target} …`);
-      runs.push({ target, set: set.name, findings: await runSet(set, programs, urls[target]) });
+      runs.push({ target, set: set.name, findings: await runSet(set, programs, subjectOf(target, urls)) });
     }
   }
   return runs;

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import * as z from 'zod';
 import type { ForeignPrograms } from '../support/foreign.ts';
 import type { ConformanceSet } from './sets.ts';
@@ -31,18 +31,17 @@ export interface Finding {
   readonly message: string;
 }
 
-/** Runs a set against an address, and reads the suite's report on each scenario. */
-export async function runSet(set: ConformanceSet, programs: ForeignPrograms, url: string): Promise<Finding[]> {
+/** What is tried, as the suite takes it: a server at an address, or a command that starts a client. */
+export type Subject = readonly ['server', '--url', string] | readonly ['client', '--command', string];
+
+/** Runs a set against an address or a client, and reads the suite's report on each scenario. */
+export async function runSet(set: ConformanceSet, programs: ForeignPrograms, subject: Subject): Promise<Finding[]> {
   const script = programs.path(set.package, 'dist', 'index.js');
   const findings: Finding[] = [];
   for (const args of set.runs) {
     const folder = mkdtempSync(join(tmpdir(), 'countersign-conformance-'));
     try {
-      const output = await run(
-        programs.node,
-        [script, 'server', '--url', url, ...args, '--output-dir', folder],
-        folder,
-      );
+      const output = await run(programs.node, [script, ...subject, ...args, '--output-dir', folder], folder);
       for (const scenario of scenariosIn(output)) findings.push(...findingsOf(scenario, folder));
     } finally {
       rmSync(folder, { recursive: true, force: true });
@@ -53,16 +52,22 @@ export async function runSet(set: ConformanceSet, programs: ForeignPrograms, url
 
 /** The suite's output names the scenarios it began: a scenario that broke off leaves nothing else. */
 function scenariosIn(output: string): string[] {
-  const names = [...output.matchAll(/^Running client scenario '([^']+)'/gm)].map(([, name = '']) => name);
+  const names = [...output.matchAll(/^(?:Running client scenario '|Starting scenario: )([^'\s]+)/gm)].map(
+    ([, name = '']) => name,
+  );
   if (names.length === 0) throw new Error(`the conformance suite ran nothing: ${output.slice(-2_000)}`);
   return [...new Set(names)];
 }
 
 function findingsOf(scenario: string, folder: string): Finding[] {
-  const ended = readdirSync(folder).find(
-    (name) => /^(.*)-\d{4}-\d\d-\d\dT[\d-]+Z$/.exec(name)?.[1] === `server-${scenario}`,
-  );
-  const file = join(folder, ended ?? '', 'checks.json');
+  // Those of clients are in folders by their kind.
+  const [parent, own] = [join(folder, dirname(scenario)), basename(scenario)];
+  const reports = existsSync(parent) ? readdirSync(parent) : [];
+  const ended = reports.find((name) => {
+    const [, about = ''] = /^(.*)-\d{4}-\d\d-\d\dT[\d-]+Z$/.exec(name) ?? [];
+    return about === own || about === `server-${own}`;
+  });
+  const file = join(parent, ended ?? '', 'checks.json');
   if (ended === undefined || !existsSync(file)) {
     return [{ scenario, check: NO_CHECKS, verdict: 'failed', message: 'it broke off' }];
   }

@@ -25,7 +25,7 @@ unless { context has approval && context.approval.verified && context.approval.t
 
 /** The address of each target. */
 export interface Targets {
-  readonly urls: Readonly<Record<Target, string>>;
+  readonly urls: Readonly<Record<Exclude<Target, 'stdio'>, string>>;
   stop(): Promise<void>;
 }
 
