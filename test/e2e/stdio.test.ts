@@ -10,7 +10,7 @@ import type { Browser } from 'playwright-core';
 import { rawDispatchOver } from '../../apps/cli/demo/agent.ts';
 import { isAlive } from '../../apps/shared/embedded/process-tools.ts';
 import { launchBrowser } from '../support/chromium.ts';
-import { approvedEnd, type CallTool, clientInfo, nextStepOf, wordsOf } from '../support/foreign-clients.ts';
+import { approvedEnd, type CallTool, clientInfo, nextStepOf, STEP_BY_STEP, wordsOf } from '../support/foreign-clients.ts';
 import { REVISION } from '../support/gateway-wire.ts';
 import { heldCalls } from '../support/held-calls.ts';
 import { ASKED, TASKS, WHY } from '../support/input-calls.ts';
@@ -32,10 +32,11 @@ const open: { close(): Promise<unknown> }[] = [];
 const { approve, writes } = heldCalls(() => stack);
 beforeAll(async () => {
   const policyFiles = { 'explained_change.request.json': JSON.stringify(ASKED) };
-  stack = await startStack({ parts: 'together', servers: 'shared', policies: POLICIES, policyFiles });
+  const config = { gateway: STEP_BY_STEP };
+  stack = await startStack({ parts: 'together', servers: 'shared', config, policies: POLICIES, policyFiles });
   browser = await launchBrowser();
-  const config = join(stack.folder, 'countersign.yaml');
-  program = new StdioProgram({ COUNTERSIGN_CONFIG: config, COUNTERSIGN_STATE: stack.stateDir });
+  const file = join(stack.folder, 'countersign.yaml');
+  program = new StdioProgram({ COUNTERSIGN_CONFIG: file, COUNTERSIGN_STATE: stack.stateDir });
 });
 afterEach(async () => {
   for (const one of open.splice(0).reverse()) await one.close();
