@@ -7,7 +7,7 @@ export type ClientDemand = (principal: Principal) => boolean;
 
 /** The answer to a token without a client, for the person who uses it. */
 export const NO_CLIENT =
-  'The access token names no client: it has neither client_id nor azp. Ask the operator of the issuer to add one of them';
+  'The access token names no client: it has none of client_id, azp and cid. Ask the operator of the issuer to add one of them';
 
 /**
  * Without a client, two programs of a person cannot be told apart: neither which of them owns a task, nor whether the one that approves
@@ -33,4 +33,4 @@ export function createClientDemand(
 
 const REFUSED = 'an access token is refused: it names no client';
 const NEXT_STEP =
-  'have the issuer write client_id (RFC 9068) or azp into access tokens, or set identity.allowTokensWithoutClient: true and read in SECURITY.md what that gives up';
+  'have the issuer write client_id (RFC 9068) or azp into access tokens (`countersign doctor --token-file` says where), or set identity.allowTokensWithoutClient: true and read in SECURITY.md what that gives up';

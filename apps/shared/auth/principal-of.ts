@@ -9,8 +9,15 @@ const hopNames = z
   .refine(({ sub, client_id: client, azp }) => (sub ?? client ?? azp) !== undefined);
 
 /**
- * The principal that verified claims name. The client is `client_id` (RFC 9068, section 2.2), or `azp` where an issuer writes no
- * `client_id`. Undefined without a subject, and when `act` cannot be read: a token with an unknown actor is not accepted.
+ * The client that claims name: `client_id` (RFC 9068, section 2.2), or else `azp` (Keycloak, Entra ID, Auth0), or else `cid` (Okta).
+ * Beside one of the first two, `cid` may mean anything.
+ */
+export const clientIn = (claims: object): string | undefined =>
+  textIn(claims, 'client_id') ?? textIn(claims, 'azp') ?? textIn(claims, 'cid');
+
+/**
+ * The principal that verified claims name. Undefined without a subject, and when `act` cannot be read: a token with an unknown actor is
+ * not accepted.
  *
  * @param identityClaim The claim by which policies identify people; its value is an alias of the subject.
  */
@@ -21,8 +28,8 @@ export function principalOf(
   const { data: names } = tokenNames.safeParse(claims);
   const actors = actorsOf(claims['act']);
   if (names === undefined || actors === undefined) return undefined;
-  const { sub: subject, client_id: client, azp } = names;
-  const clientId = client ?? azp;
+  const { sub: subject, azp } = names;
+  const clientId = clientIn(claims);
   const aliases = new Set([...aliasesOf(claims, identityClaim), ...(azp === undefined ? [] : [azp])]);
   for (const known of [subject, clientId]) if (known !== undefined) aliases.delete(known);
   return {
@@ -34,10 +41,29 @@ export function principalOf(
   };
 }
 
-/** Names of the subject besides `sub`. */
+/**
+ * Names of the subject besides `sub`: by the claim by which policies identify people, and by the claim that is the same in every token
+ * of a person where `sub` is not. Otherwise a person could decide at the inbox what they asked for through a program.
+ */
 export function aliasesOf(claims: object, identityClaim: string): string[] {
-  const alias: unknown = ownProperty(claims as Record<string, unknown>, identityClaim);
-  return typeof alias === 'string' && alias !== '' && identityClaim !== 'sub' ? [alias] : [];
+  const names = [
+    identityClaim,
+    ...ACROSS_TOKENS.filter(({ beside }) => textIn(claims, beside)).map(({ claim }) => claim),
+  ];
+  const aliases = names.flatMap((claim) => textIn(claims, claim) ?? []);
+  return [...new Set(aliases)].filter((alias) => alias !== textIn(claims, 'sub'));
+}
+
+/** Other issuers may give these names to something else, so a second claim of the same product has to be beside each. */
+const ACROSS_TOKENS = [
+  // Entra ID writes another `sub` for each application.
+  { claim: 'oid', beside: 'tid' },
+  // Okta's access tokens have a login name as `sub`, and its ID tokens have this id.
+  { claim: 'uid', beside: 'cid' },
+] as const;
+
+function textIn(claims: object, claim: string): string | undefined {
+  return name.safeParse(ownProperty(claims as Record<string, unknown>, claim)).data;
 }
 
 /** The chain from the outermost actor inwards; undefined when a hop of it has no name. */

@@ -95,7 +95,7 @@ export const identitySettings = section({
     .default(86_400)
     .describe('Longest lifetime of an access token, in seconds. Countersign refuses tokens with a longer one.'),
   allowTokensWithoutClient: off.describe(
-    'Accepts access tokens that name no client by `client_id` or `azp`. All programs of a person are then one caller. An agent ' +
+    'Accepts access tokens that name no client by `client_id`, `azp` or `cid`. All programs of a person are then one caller. An agent ' +
       'with the token of an approver can then approve its own call.',
   ),
   ...signInSettings,

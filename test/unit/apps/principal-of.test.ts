@@ -12,6 +12,11 @@ describe('the principal of a token', () => {
     ['azp names it where there is no client_id, as Keycloak has it', { azp: 'host' }, { clientId: 'host' }],
     ['both may be the same', { client_id: 'host', azp: 'host' }, { clientId: 'host' }],
     ['azp is an alias beside another client_id', { client_id: 'host', azp: 'b' }, { clientId: 'host', aliases: ['b'] }],
+    ['cid names it where there is neither, as Okta has it', { cid: 'host' }, { clientId: 'host' }],
+    ['cid means nothing beside client_id', { client_id: 'host', cid: 'b' }, { clientId: 'host' }],
+    ['cid means nothing beside azp', { azp: 'host', cid: ['b'] }, { clientId: 'host' }],
+    ['cid that is not text names no client', { cid: ['host'] }, {}],
+    ['cid that is empty names no client', { cid: '' }, {}],
     ['no claim names a client', {}, {}],
   ])('%s', (_case, claims, expected) => {
     expect(read({ sub: 'alice', ...claims })).toEqual({ ...ALICE, ...expected });
