@@ -17,6 +17,7 @@ import { createSeals } from '../../activities/stores/seals.ts';
 import { createDescriptionStore } from '../../activities/stores/accepted-descriptions.ts';
 import { createEnsureSubmitted } from '../../activities/submit-access-request.ts';
 import { createTokenVerifier, type TokenVerifier } from '../shared/auth/access-token.ts';
+import { mcpAudience } from '../shared/auth/client-credentials.ts';
 import { type Clock, systemClock } from '../shared/clock.ts';
 import type { Config } from '../shared/config/config.ts';
 import type { LiveConfig } from '../shared/config/live.ts';
@@ -156,7 +157,7 @@ export function connectGateway(config: Config, secrets: GatewaySecrets, deps: Ga
     requestForms: createRequestForms(own.log, own),
     sealedStates: createSealedStates(secrets.sealingKeys, own.clock, gateway.taskOwner),
     sessionSeals: createSealedStates(secrets.sealingKeys, own.clock),
-    verifier: createTokenVerifier(config, urls.mcp, own),
+    verifier: createTokenVerifier(config, mcpAudience(config), own),
     problems: () => databaseProblems(pool),
     ...own,
     async close() {

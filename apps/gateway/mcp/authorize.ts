@@ -4,6 +4,7 @@ import { type Json, type JsonObject, objectOf, ownProperty } from '../../../work
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import type { PolicyDecisionPoint } from '../../../workflows/domain/ports.ts';
 import { READ_METHODS, TASK_METHODS } from '../../../workflows/domain/upstream-ports.ts';
+import { mcpAudience } from '../../shared/auth/client-credentials.ts';
 import { MappingError } from '../../shared/coaz/json-of.ts';
 import { SUBJECT_TYPE } from '../../shared/coaz/resolve.ts';
 import type { Config } from '../../shared/config/config.ts';
@@ -41,10 +42,11 @@ export function createAuthorize({ pdp, config }: AuthorizeDeps): Authorize {
  * `MappingError` if the message or the token lacks something that the mapping needs.
  */
 export function evaluationRequestOf(
-  { gateway: { coaz }, urls }: AuthorizeDeps['config'],
+  config: AuthorizeDeps['config'],
   sender: Sender,
   { method, params }: { readonly method: string; readonly params: JsonObject },
 ): EvaluationRequest | undefined {
+  const { coaz } = config.gateway;
   // A method that is not in the table is denied (COAZ-DF-16).
   const mapping = ownProperty(TABLE, method);
   if (mapping === undefined) return undefined;
@@ -54,7 +56,7 @@ export function evaluationRequestOf(
     action: { name: method },
     resource:
       resource === 'server'
-        ? { type: 'mcp_server', id: coaz.serverId ?? audienceOf(sender, urls.mcp) }
+        ? { type: 'mcp_server', id: coaz.serverId ?? audienceOf(sender, mcpAudience(config)) }
         : resource(params),
     context: { ...withAgent(sender, context?.(params) ?? {}), ...(coaz.callDetails && details?.(params)) },
   };

@@ -36,7 +36,7 @@ export function resourceRouter(config: ResourceConfig): Router {
   return router;
 }
 
-function metadataOf(config: ResourceConfig, resource: URL) {
+export function metadataOf(config: ResourceConfig, resource: URL) {
   const { mode, urls } = config;
   return buildOAuthProtectedResourceMetadata({
     resourceServerUrl: resource,

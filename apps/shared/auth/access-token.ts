@@ -11,10 +11,11 @@ import type { Logger } from 'pino';
 import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import type { Principal } from '../../../workflows/domain/principal.ts';
+import { resourcesOf, type Service } from './client-credentials.ts';
 import type { Config } from '../config/config.ts';
 import { isLoopbackHttp } from '../http/known-hosts.ts';
 import type { Timing } from '../limits.ts';
-import { principalOf, rolesIn, scopesIn } from './principal-of.ts';
+import { clientIn, principalOf, rolesIn, scopesIn } from './principal-of.ts';
 
 /** Asymmetric algorithms only, because a verifier of an HMAC could also forge it. */
 export const ALGORITHMS = ['ES256', 'ES384', 'EdDSA', 'PS256', 'RS256'];
@@ -36,7 +37,7 @@ export interface AccessToken {
   readonly expiresAt: number;
 }
 
-interface AccessTokenOptions extends Timing {
+interface ReaderOptions extends Timing {
   readonly issuer: string;
   /** The service that the token has to be issued for. */
   readonly audience: string;
@@ -47,6 +48,9 @@ interface AccessTokenOptions extends Timing {
   readonly maxLifetimeSeconds: number;
   /** An older token is refused, even before it expires. Seconds. Default: no limit. */
   readonly maxAgeSeconds?: number | undefined;
+}
+
+interface AccessTokenOptions extends ReaderOptions {
   /** Receives the reason for a refusal, which the response to the client never contains. */
   readonly log: Logger;
 }
@@ -56,28 +60,42 @@ interface AccessTokenOptions extends Timing {
  * `ERR_IDENTITY_PROVIDER_UNAVAILABLE` when the issuer's keys cannot be read. @see RFC 9068
  */
 export function createAccessTokenVerifier(options: AccessTokenOptions) {
-  const { issuer, audience, rolesClaim, identityClaim = 'sub', clock, log } = options;
-  const keys = createKeys(issuer, options);
+  const { audience, clock, log } = options;
+  const readToken = createAccessTokenReader(options);
   const verified = new LRUCache<string, AccessToken>({ max: CACHED_TOKENS, ttl: CACHE_MS });
   return async (token: string): Promise<AccessToken | undefined> => {
     const cached = verified.get(token);
     if (cached !== undefined && cached.expiresAt > clock.now() / 1_000) return cached;
     const read = await readToken(token);
-    if (read !== undefined) verified.set(token, read);
+    if ('refused' in read) return refuse(read.refused);
+    verified.set(token, read);
     return read;
   };
 
-  async function readToken(token: string): Promise<AccessToken | undefined> {
+  /** Never logs the token itself, and logs its claims only after its signature was verified. */
+  function refuse({ reason, payload = {} }: Refused): undefined {
+    const { sub: subject } = payload;
+    const client = clientIn(payload);
+    log.info({ event: 'token_refused', reason, audience, subject, client }, `an access token is refused: ${reason}`);
+    return undefined;
+  }
+}
+
+/** As `createAccessTokenVerifier`, without a memory and a log: a refusal has its reason. */
+export function createAccessTokenReader(options: ReaderOptions) {
+  const { issuer, audience, rolesClaim, identityClaim = 'sub', clock } = options;
+  const keys = createKeys(issuer, options);
+  return async (token: string): Promise<AccessToken | { readonly refused: Refused }> => {
     const found = await verify(token, await keys(), { issuer, audience, clock });
-    if ('refused' in found) return refuse(found.refused);
+    if ('refused' in found) return found;
     const { payload } = found;
     const { sub, exp } = payload;
-    if (!sub || exp === undefined) return refuse({ reason: `it has no \`${sub ? 'exp' : 'sub'}\``, payload });
+    if (!sub || exp === undefined) return { refused: { reason: `it has no \`${sub ? 'exp' : 'sub'}\``, payload } };
     const reason = faultOf(found, options);
-    if (reason !== undefined) return refuse({ reason, payload });
+    if (reason !== undefined) return { refused: { reason, payload } };
     const principal = principalOf(payload as JsonObject, { issuer, identityClaim });
     if (principal === undefined)
-      return refuse({ reason: 'its client, or an actor in its `act` chain, cannot be read', payload });
+      return { refused: { reason: 'its client, or an actor in its `act` chain, cannot be read', payload } };
     return {
       principal,
       scopes: scopesIn(payload),
@@ -85,14 +103,7 @@ export function createAccessTokenVerifier(options: AccessTokenOptions) {
       claims: payload as JsonObject,
       expiresAt: exp,
     };
-  }
-
-  /** Never logs the token itself, and logs its claims only after its signature was verified. */
-  function refuse({ reason, payload }: Refused): undefined {
-    const { sub: subject, client_id: client } = payload ?? {};
-    log.info({ event: 'token_refused', reason, audience, subject, client }, `an access token is refused: ${reason}`);
-    return undefined;
-  }
+  };
 }
 
 interface Refused {
@@ -107,7 +118,7 @@ type Verified = Pick<JWTVerifyResult, 'payload' | 'protectedHeader'>;
 async function verify(
   token: string,
   keys: JWTVerifyGetKey,
-  { clock, ...expected }: Pick<AccessTokenOptions, 'issuer' | 'audience' | 'clock'>,
+  { clock, ...expected }: Pick<ReaderOptions, 'issuer' | 'audience' | 'clock'>,
 ): Promise<Verified | { refused: Refused }> {
   const options = {
     ...{ ...expected, algorithms: ALGORITHMS, clockTolerance: SKEW_SECONDS },
@@ -132,7 +143,7 @@ async function verify(
  */
 function faultOf(
   { payload, protectedHeader }: Verified,
-  { maxLifetimeSeconds, maxAgeSeconds = Infinity, clock }: AccessTokenOptions,
+  { maxLifetimeSeconds, maxAgeSeconds = Infinity, clock }: ReaderOptions,
 ): string | undefined {
   const { typ } = protectedHeader;
   if (typ !== undefined && !TYPES.has(typ.toLowerCase())) return `it is not an access token: its type is ${shown(typ)}`;
@@ -220,6 +231,13 @@ const settingsOf = ({ urls, identity, gateway }: Config) => ({
   identityClaim: gateway.coaz.identityClaim,
   maxLifetimeSeconds: identity.maxTokenLifetimeSeconds,
 });
+
+/** Reads tokens as the service does for which they have to be. */
+export function createServiceReader(config: Config, service: Service, time: Timing) {
+  const { audience } = resourcesOf(config)[service];
+  const maxAgeSeconds = service === 'mcp' ? undefined : config.identity.tokenMaxAgeSeconds;
+  return createAccessTokenReader({ ...settingsOf(config), audience, maxAgeSeconds, ...time });
+}
 
 /** For a service of people: as `createAccessTokenVerifier`, for the configured issuer. Tokens may be `identity.tokenMaxAgeSeconds` old. */
 export function createPeopleVerifier(config: Config, audience: string, own: Own) {

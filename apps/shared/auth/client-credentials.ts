@@ -10,7 +10,7 @@ export type IssuedToken = Awaited<ReturnType<typeof requestPersonToken>>;
 
 interface PersonToken {
   readonly name: string;
-  readonly audience: keyof ReturnType<typeof resourcesOf>;
+  readonly audience: Service;
   /** Separated by spaces. Default: all scopes of the service. */
   readonly scope?: string | undefined;
 }
@@ -59,11 +59,18 @@ export function allScopes({ gateway, tools }: Pick<Config, 'gateway' | 'tools'>)
   return [...new Set([...gateway.scopes, ...Object.values(tools).flatMap(({ scopes }) => scopes)])];
 }
 
+/** The audience of tokens for the MCP endpoint. */
+export const mcpAudience = ({ gateway, urls }: Pick<Config, 'gateway' | 'urls'>): string =>
+  gateway.audience ?? urls.mcp;
+
+/** A service that people and agents reach with an access token. */
+export type Service = keyof ReturnType<typeof resourcesOf>;
+
 /** The services that people and agents reach with an access token: its audience, and the scopes that let its holder use the service. */
 export function resourcesOf(config: Pick<Config, 'urls' | 'gateway' | 'tools' | 'approvals' | 'audit'>) {
   const { urls } = config;
   return {
-    mcp: { audience: urls.mcp, scope: allScopes(config).join(' ') },
+    mcp: { audience: mcpAudience(config), scope: allScopes(config).join(' ') },
     approvals: { audience: urls.approvals, scope: config.approvals.scopes.join(' ') },
     audit: { audience: urls.audit, scope: config.audit.scopes.join(' ') },
   };

@@ -8,6 +8,7 @@ import { accessRequestReach, authorityOf } from './authority-settings.ts';
 import { pdpSettings, withAbsoluteCertificate } from './engine-settings.ts';
 import { packagePath, withAbsoluteFiles } from './files.ts';
 import { clientId, identitySettings } from './identity-settings.ts';
+import type { SettingProblem } from './problems.ts';
 import { ruleProblems } from './rule-problems.ts';
 import { rules } from './rule-settings.ts';
 import { templatesOf } from '../rules/rules.ts';
@@ -93,13 +94,44 @@ export const configSchema = z
     }).describe('The Temporal cluster.'),
   })
   .superRefine((file, context) => {
-    for (const { path, message } of ruleProblems(file)) context.addIssue({ code: 'custom', path: [...path], message });
+    for (const { path, message } of [...ruleProblems(file), ...audienceProblems(file)])
+      context.addIssue({ code: 'custom', path: [...path], message });
   });
 
 export type Person = Config['identity']['people'][number];
 
 /** The validated configuration with every address resolved. Plain data, frozen, safe to log. */
 export type Config = ReturnType<typeof parseConfig>;
+
+interface Pages {
+  readonly clientId: string;
+  readonly url?: string | undefined;
+}
+
+interface Audiences {
+  readonly gateway: { readonly audience?: string | undefined };
+  readonly approvals: Pages;
+  readonly audit: Pages;
+  readonly identity: { readonly issuer?: string | undefined };
+}
+
+/**
+ * Tokens for other purposes must not open the gateway: those for the inbox and the auditors' pages, and the ID tokens of a sign-in there,
+ * whose audience is the client.
+ */
+function audienceProblems({ gateway, approvals, audit, identity }: Audiences): SettingProblem[] {
+  const { audience } = gateway;
+  if (audience === undefined) return [];
+  const path = ['gateway', 'audience'];
+  const isTaken = [approvals.clientId, audit.clientId, approvals.url, audit.url].includes(audience);
+  const taken =
+    "tokens for the inbox or the auditors' pages have this audience: register the gateway separately at the issuer";
+  const own = 'the embedded issuer writes the address of the endpoint: leave this out, or set identity.issuer';
+  return [
+    ...(isTaken ? [{ path, message: taken }] : []),
+    ...(identity.issuer === undefined ? [{ path, message: own }] : []),
+  ];
+}
 
 const trimSlash = (url: string) => url.replace(/\/+$/, '');
 
@@ -164,7 +196,7 @@ function urlsOf(file: z.infer<typeof configSchema>) {
   const [gateway, approvals] = [local(file.gateway), local(file.approvals)];
   return {
     gateway,
-    /** The MCP endpoint, which is also the audience of agents' tokens. */
+    /** The MCP endpoint. */
     mcp: `${gateway}/mcp`,
     // An identifier is compared byte by byte, so it stays unchanged.
     pdp: file.pdp.url ?? local(file.pdp),

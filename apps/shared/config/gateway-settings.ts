@@ -58,6 +58,12 @@ export const gatewaySettings = section({
     .url()
     .optional()
     .describe('Public address. The MCP endpoint is `/mcp` below it. Without it, `http://` with `host` and `port`.'),
+  audience: text
+    .optional()
+    .describe(
+      'Audience of access tokens for the MCP endpoint, exactly as `identity.issuer` writes it. Without it, the address of the ' +
+        'endpoint. Only for issuers that write another name, such as Entra ID.',
+    ),
   scopes: z.array(scope).default(['mcp']).describe('Scopes that an access token needs for every request.'),
   allowedOrigins: listOf(text).describe(
     'Host names of other sites whose pages may call the MCP endpoint from a browser, such as `inspector.example.com`.',

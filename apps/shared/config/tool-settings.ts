@@ -14,9 +14,7 @@ export const coazSettings = section({
     ),
   serverId: text
     .optional()
-    .describe(
-      'Id of this server in policies. Without it, the address of the MCP endpoint, which is the audience of its tokens.',
-    ),
+    .describe('Id of this server in policies. Without it, the audience of its tokens (`gateway.audience`).'),
   callDetails: on.describe(
     'Adds the arguments, the annotations and a digest of the call to evaluation requests. Approvals are then bound to that ' +
       'digest. The own PDP needs it.',

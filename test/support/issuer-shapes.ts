@@ -1,0 +1,225 @@
+/** Access tokens and metadata in the shapes of four identity products, signed here. Only Keycloak itself is tried: `test/issuers`. */
+import express from 'express';
+import { exportJWK, generateKeyPair, SignJWT, type JWTPayload } from 'jose';
+import type { Product } from '../../apps/cli/commands/doctor/products.ts';
+import { parseConfig, type Config } from '../../apps/shared/config/config.ts';
+import type { HttpServer } from '../../apps/shared/http/listen.ts';
+import { serve } from './serve.ts';
+import { PATIENT_FACTOR } from './time.ts';
+
+const GATEWAY = 'https://gateway.example.com';
+export const MCP = `${GATEWAY}/mcp`;
+
+export const TENANT = '8eaef023-2b34-4da1-9baa-8bc8c9d6a490';
+export const API = '6e74172b-be56-4843-9ff4-e66a39bb12e3';
+const HOST_APP = '9ada6f8a-6d83-41bc-b169-a306c21527a5';
+const AGENT_APP = '0b5f2ab2-29f1-4e64-8f0c-9d8a7a3df2ad';
+
+export interface Shape {
+  /** Of the issuer, below the server. */
+  readonly path: string;
+  /** Of the token endpoint, below the server. */
+  readonly tokenPath: string;
+  readonly settings: Readonly<Record<string, object>>;
+  readonly header: { readonly typ?: string };
+  /** A person with the role `approver`, through a host. */
+  readonly person: JWTPayload;
+  /** An agent by client credentials, with the role `agent`. */
+  readonly program: JWTPayload;
+  /** The ID token of the same person at the inbox. */
+  readonly signIn: JWTPayload;
+  readonly client: { readonly ofPerson: string; readonly ofProgram: string };
+}
+
+/** `${url}` in a claim stands for the address of the server. */
+export const SHAPES: Readonly<Record<Product, Shape>> = {
+  Keycloak: {
+    path: '/realms/countersign',
+    tokenPath: '/realms/countersign/protocol/openid-connect/token',
+    settings: { identity: { rolesClaim: 'realm_access.roles' } },
+    header: { typ: 'JWT' },
+    person: {
+      jti: 'onrtac:4d1c5d21-7d6c-4f3b-8f6a-3d9a1f1f9a11',
+      aud: [MCP, 'account'],
+      sub: 'f1f0c2b5-95a5-4d0a-8d3f-4ff25d3a5f2c',
+      typ: 'Bearer',
+      azp: 'countersign-host',
+      sid: 'c9c2a8a5-6d8e-4df5-8a56-6f1a0f7f6a39',
+      acr: '1',
+      realm_access: { roles: ['offline_access', 'approver', 'default-roles-countersign'] },
+      resource_access: { account: { roles: ['manage-account', 'view-profile'] } },
+      scope: 'profile mcp',
+      preferred_username: 'alice',
+    },
+    program: {
+      jti: 'trrtcc:0e3c5d21-7d6c-4f3b-8f6a-3d9a1f1f9a12',
+      aud: MCP,
+      sub: '0a7ac1bd-9cb5-4a3a-b0f4-2b3f4d1c0d55',
+      typ: 'Bearer',
+      azp: 'agent',
+      acr: '1',
+      realm_access: { roles: ['agent'] },
+      scope: 'mcp',
+      clientHost: '127.0.0.1',
+      preferred_username: 'service-account-agent',
+      client_id: 'agent',
+    },
+    signIn: { aud: 'countersign-web', azp: 'countersign-web', typ: 'ID', sub: 'f1f0c2b5-95a5-4d0a-8d3f-4ff25d3a5f2c' },
+    client: { ofPerson: 'countersign-host', ofProgram: 'agent' },
+  },
+  'Entra ID': {
+    path: `/${TENANT}/v2.0`,
+    tokenPath: `/${TENANT}/oauth2/v2.0/token`,
+    settings: { gateway: { audience: API } },
+    header: { typ: 'JWT' },
+    person: {
+      aud: API,
+      aio: 'AXQAi/8TAAAA',
+      azp: HOST_APP,
+      azpacr: '0',
+      name: 'Alice Approver',
+      oid: '690222be-ff1a-4d56-abd1-7e4f7d38e474',
+      preferred_username: 'alice@example.com',
+      rh: '0.ATEAI_CujjQrokubqovIydakkA',
+      roles: ['approver'],
+      scp: 'mcp',
+      sub: 'HKZpfaHyWadeOouYlitjrI-KffTm222X5rrV3xDqfKQ',
+      tid: TENANT,
+      uti: 'fqiBqXLPj0eQa82S-IYFAA',
+      ver: '2.0',
+    },
+    program: {
+      aud: API,
+      azp: AGENT_APP,
+      azpacr: '1',
+      idtyp: 'app',
+      oid: '2f1b9f3e-7a3c-4b5c-9d55-21f2a0f6f6f6',
+      roles: ['agent'],
+      sub: '2f1b9f3e-7a3c-4b5c-9d55-21f2a0f6f6f6',
+      tid: TENANT,
+      ver: '2.0',
+    },
+    signIn: {
+      aud: 'f5a1ee11-2d4e-4f0a-9f55-1b2c3d4e5f60',
+      oid: '690222be-ff1a-4d56-abd1-7e4f7d38e474',
+      sub: 'AAAAAAAAAAAAAAAAAAAAAIkzqFVrSaSaFHy782bbtaQ',
+      tid: TENANT,
+      roles: ['approver'],
+      ver: '2.0',
+    },
+    client: { ofPerson: HOST_APP, ofProgram: AGENT_APP },
+  },
+  Okta: {
+    path: '/oauth2/aus9o8wzkhckw9TLa0h7',
+    tokenPath: '/oauth2/aus9o8wzkhckw9TLa0h7/v1/token',
+    settings: {},
+    header: {},
+    person: {
+      ver: 1,
+      jti: 'AT.0mP4JKAZX1iACIT4vbEDF7LpvDVjxypPMf0D7uX39RE',
+      aud: MCP,
+      sub: 'alice@example.com',
+      cid: '0oahostf1nmdP1fcyvd0',
+      uid: '00ujmkLgagxeRrAg20g3',
+      scp: ['mcp', 'offline_access'],
+      auth_time: 1_467_142_021,
+      roles: ['approver'],
+    },
+    program: {
+      ver: 1,
+      jti: 'AT.1nP4JKAZX1iACIT4vbEDF7LpvDVjxypPMf0D7uX39RE',
+      aud: MCP,
+      sub: '0oaagentnmdP1fcyvd00',
+      cid: '0oaagentnmdP1fcyvd00',
+      scp: ['mcp'],
+      roles: ['agent'],
+    },
+    signIn: {
+      ver: 1,
+      aud: '0oawebclientP1fcyvd0',
+      sub: '00ujmkLgagxeRrAg20g3',
+      preferred_username: 'alice@example.com',
+    },
+    client: { ofPerson: '0oahostf1nmdP1fcyvd0', ofProgram: '0oaagentnmdP1fcyvd00' },
+  },
+  Auth0: {
+    path: '/',
+    tokenPath: '/oauth/token',
+    settings: { identity: { rolesClaim: 'https://countersign.example.com/roles' } },
+    header: { typ: 'JWT' },
+    person: {
+      aud: [MCP, '${url}/userinfo'],
+      sub: 'auth0|6553da60a54af58e29493993',
+      azp: 'K1AUPhZq8mRi0Q0pjhkfu1D7y6KjDQja',
+      scope: 'openid profile mcp offline_access',
+      'https://countersign.example.com/roles': ['approver'],
+    },
+    program: {
+      aud: MCP,
+      sub: 'awZfdIir8YFdGZWkvCejDoUb7SjTDicx@clients',
+      azp: 'awZfdIir8YFdGZWkvCejDoUb7SjTDicx',
+      gty: 'client-credentials',
+      scope: 'mcp',
+      'https://countersign.example.com/roles': ['agent'],
+    },
+    signIn: { aud: 'webClientRi0Q0pjhkfu1D7y6KjDQja', sub: 'auth0|6553da60a54af58e29493993' },
+    client: { ofPerson: 'K1AUPhZq8mRi0Q0pjhkfu1D7y6KjDQja', ofProgram: 'awZfdIir8YFdGZWkvCejDoUb7SjTDicx' },
+  },
+};
+
+export const PRODUCTS = Object.keys(SHAPES) as Product[];
+
+/** Serves the metadata and the key of all four, as different issuers on one port. */
+export class ShapedIssuers {
+  #server!: HttpServer;
+  #signing!: Awaited<ReturnType<typeof generateKeyPair>>;
+  /** Members that the metadata have besides the usual ones; `undefined` leaves one out. */
+  metadata: Record<string, unknown> = {};
+
+  async start(): Promise<void> {
+    this.#signing = await generateKeyPair('ES256');
+    const jwk = { ...(await exportJWK(this.#signing.publicKey)), kid: 'one', alg: 'ES256', use: 'sig' };
+    const app = express().get('/jwks', (_request, response) => void response.json({ keys: [jwk] }));
+    for (const product of PRODUCTS) {
+      const below = SHAPES[product].path.replace(/\/$/, '');
+      app.get(`${below}/.well-known/openid-configuration`, (_request, response) => {
+        response.json({
+          issuer: this.issuerOf(product),
+          jwks_uri: `${this.#server.url}/jwks`,
+          token_endpoint: `${this.#server.url}${SHAPES[product].tokenPath}`,
+          ...this.metadata,
+        });
+      });
+    }
+    this.#server = await serve(app);
+  }
+
+  stop(): Promise<void> {
+    return this.#server.close();
+  }
+
+  issuerOf(product: Product): string {
+    return `${this.#server.url}${SHAPES[product].path}`;
+  }
+
+  /** As an operator configures the product, with these settings on top. */
+  configFor(product: Product, more: Record<string, object> = {}): Config {
+    const { settings } = SHAPES[product];
+    const section = (name: string, own: object) => ({ ...own, ...settings[name], ...more[name] });
+    const raw = {
+      ...{ timeLimitFactor: PATIENT_FACTOR, ...more },
+      gateway: section('gateway', { url: GATEWAY }),
+      identity: section('identity', { issuer: this.issuerOf(product) }),
+    };
+    return parseConfig(raw, { baseDir: '/', stateDir: '/' });
+  }
+
+  /** A token of the product with these claims, valid for an hour. A claim that is `undefined` is left out. */
+  sign(product: Product, claims: JWTPayload, typ = SHAPES[product].header.typ): Promise<string> {
+    const iat = Math.floor(Date.now() / 1_000);
+    const payload = { iss: this.issuerOf(product), iat, exp: iat + 3_600, ...claims };
+    const filled = JSON.parse(JSON.stringify(payload).replaceAll('${url}', this.#server.url)) as JWTPayload;
+    const header = { alg: 'ES256', kid: 'one', ...(typ !== undefined && { typ }) };
+    return new SignJWT(filled).setProtectedHeader(header).sign(this.#signing.privateKey);
+  }
+}
