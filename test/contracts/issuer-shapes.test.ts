@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import express from 'express';
-import type { JWTPayload } from 'jose';
 import { pino } from 'pino';
 import { authenticate } from '../../apps/gateway/mcp/authentication.ts';
 import { metadataOf as resourceMetadataOf } from '../../apps/gateway/mcp/resource.ts';
@@ -9,7 +8,7 @@ import { mcpAudience } from '../../apps/shared/auth/client-credentials.ts';
 import { aliasesOf } from '../../apps/shared/auth/principal-of.ts';
 import type { Config } from '../../apps/shared/config/config.ts';
 import { behind, partIn, partiesOf } from '../../workflows/domain/access-request/parties.ts';
-import { API, MCP, PRODUCTS, ShapedIssuers, SHAPES, TENANT } from '../support/issuer-shapes.ts';
+import { API, type Claims, MCP, PRODUCTS, ShapedIssuers, SHAPES, TENANT } from '../support/issuer-shapes.ts';
 import { serve } from '../support/serve.ts';
 import { systemTime } from '../support/time.ts';
 
@@ -31,7 +30,7 @@ async function knock(config: Config, token: string): Promise<number> {
 
 describe.each(PRODUCTS)('a token of %s', (product) => {
   const { person, program, client, signIn } = SHAPES[product];
-  const sign = (claims: JWTPayload) => issuers.sign(product, claims);
+  const sign = (claims: Claims) => issuers.sign(product, claims);
   const config = (more?: Record<string, object>) => issuers.configFor(product, more);
 
   it('of a person through a host names subject, client, scope and role', async () => {
@@ -62,7 +61,7 @@ describe.each(PRODUCTS)('a token of %s', (product) => {
     ['with a longer scope', { scope: 'mcp2 xmcp', scp: undefined }, 403],
     ['with a scope inside another value', { scope: undefined, scp: [['mcp'], { mcp: true }, 'mcp mcp'] }, 403],
   ] as const)('is refused %s', async (_what, changes, status) => {
-    expect(await knock(config(), await sign({ ...person, ...(changes as JWTPayload) }))).toBe(status);
+    expect(await knock(config(), await sign({ ...person, ...changes }))).toBe(status);
   });
 
   it('of a sign-in at the pages is no access token', async () => {
@@ -97,7 +96,7 @@ describe.each(PRODUCTS)('a token of %s', (product) => {
       [/^approver.$/, /^approver auditor$/, /^ /],
     ],
   ] as const)('has by the path %s of %j only the roles that are there', async (rolesClaim, claims, roles) => {
-    const token = await sign({ ...person, roles: undefined, realm_access: undefined, ...(claims as JWTPayload) });
+    const token = await sign({ ...person, roles: undefined, realm_access: undefined, ...claims });
     const found = await verifierOf(config({ identity: { rolesClaim } })).verify(token);
     expect(found.roles).toEqual(roles.map((one) => (typeof one === 'string' ? one : expect.stringMatching(one))));
   });

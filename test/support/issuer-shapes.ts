@@ -15,7 +15,10 @@ export const API = '6e74172b-be56-4843-9ff4-e66a39bb12e3';
 const HOST_APP = '9ada6f8a-6d83-41bc-b169-a306c21527a5';
 const AGENT_APP = '0b5f2ab2-29f1-4e64-8f0c-9d8a7a3df2ad';
 
-export interface Shape {
+/** A claim that is `undefined` is left out. */
+export type Claims = Readonly<Record<string, unknown>>;
+
+interface Shape {
   /** Of the issuer, below the server. */
   readonly path: string;
   /** Of the token endpoint, below the server. */
@@ -23,11 +26,11 @@ export interface Shape {
   readonly settings: Readonly<Record<string, object>>;
   readonly header: { readonly typ?: string };
   /** A person with the role `approver`, through a host. */
-  readonly person: JWTPayload;
+  readonly person: Claims;
   /** An agent by client credentials, with the role `agent`. */
-  readonly program: JWTPayload;
+  readonly program: Claims;
   /** The ID token of the same person at the inbox. */
-  readonly signIn: JWTPayload;
+  readonly signIn: Claims;
   readonly client: { readonly ofPerson: string; readonly ofProgram: string };
 }
 
@@ -175,11 +178,13 @@ export class ShapedIssuers {
   #signing!: Awaited<ReturnType<typeof generateKeyPair>>;
   /** Members that the metadata have besides the usual ones; `undefined` leaves one out. */
   metadata: Record<string, unknown> = {};
+  /** Replaces the key set. */
+  keys: readonly object[] | undefined;
 
   async start(): Promise<void> {
     this.#signing = await generateKeyPair('ES256');
     const jwk = { ...(await exportJWK(this.#signing.publicKey)), kid: 'one', alg: 'ES256', use: 'sig' };
-    const app = express().get('/jwks', (_request, response) => void response.json({ keys: [jwk] }));
+    const app = express().get('/jwks', (_request, response) => void response.json({ keys: this.keys ?? [jwk] }));
     for (const product of PRODUCTS) {
       const below = SHAPES[product].path.replace(/\/$/, '');
       app.get(`${below}/.well-known/openid-configuration`, (_request, response) => {
@@ -214,8 +219,8 @@ export class ShapedIssuers {
     return parseConfig(raw, { baseDir: '/', stateDir: '/' });
   }
 
-  /** A token of the product with these claims, valid for an hour. A claim that is `undefined` is left out. */
-  sign(product: Product, claims: JWTPayload, typ = SHAPES[product].header.typ): Promise<string> {
+  /** A token of the product with these claims, valid for an hour. */
+  sign(product: Product, claims: Claims, typ = SHAPES[product].header.typ): Promise<string> {
     const iat = Math.floor(Date.now() / 1_000);
     const payload = { iss: this.issuerOf(product), iat, exp: iat + 3_600, ...claims };
     const filled = JSON.parse(JSON.stringify(payload).replaceAll('${url}', this.#server.url)) as JWTPayload;

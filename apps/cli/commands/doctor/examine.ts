@@ -1,11 +1,9 @@
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
-import { decodeJwt, errors } from 'jose';
 import { pino } from 'pino';
-import type { JsonObject } from '../../../../workflows/domain/canonical-json.ts';
 import { gatedCallWorkflowId } from '../../../../workflows/messages.ts';
 import { examineUpstreams } from '../../../gateway/main.ts';
-import { principalOf } from '../../../shared/auth/principal-of.ts';
+import type { Service } from '../../../shared/auth/client-credentials.ts';
 import { systemClock } from '../../../shared/clock.ts';
 import { authorityOf } from '../../../shared/config/authority-settings.ts';
 import type { Config } from '../../../shared/config/config.ts';
@@ -21,11 +19,20 @@ import { createGatedCallWorkflows, stuckWorkflows, WHEN_STUCK } from '../../../s
 import { type Io, moment, readConfig } from '../../context.ts';
 import { awaitsFirstStart, exampleFiles, findStack, type Stack } from '../../stack.ts';
 import { attempt, fail, type Finding, ok, reason, warn } from './check.ts';
+import { checkIdentity } from './identity.ts';
 import { checkNode, checkPorts, checkPostgresPrograms, checkStateFolder, checkTemporalPrograms } from './machine.ts';
-import { checkAccessRequests, checkDatabase, checkHealth, checkIssuer, checkPdp, checkTemporal } from './services.ts';
+import { checkAccessRequests, checkDatabase, checkHealth, checkPdp, checkTemporal } from './services.ts';
+import { examineToken } from './token.ts';
+
+/** An access token that its holder wants to know more of. */
+export interface GivenToken {
+  readonly text: string;
+  /** The service for which it has to be. */
+  readonly service?: Service | undefined;
+}
 
 /** Every check. A part comes after the parts that it needs. */
-export async function examine(io: Io, command: Command): Promise<Finding[]> {
+export async function examine(io: Io, command: Command, given?: GivenToken): Promise<Finding[]> {
   const node = checkNode(process.version);
   let read: ReturnType<typeof readConfig>;
   try {
@@ -39,12 +46,15 @@ export async function examine(io: Io, command: Command): Promise<Finding[]> {
   const running = stack ? { ...config, urls: stack.urls, authority: authorityOf(config, stack) } : config;
   const ignored = notes.map((note) => warn('configuration', formatProblem(note), 'you can remove it'));
   const found = [node, ok('configuration', file), ...ignored, ...inUse(stack), checkStateFolder(config.stateDir)];
-  found.push(...checkToken(config, io.environment.variables['COUNTERSIGN_TOKEN']));
   found.push(...(await checkPorts(config, stack)));
   found.push(...(await checkInfrastructure(io, config, stack)));
   found.push(...(await checkUpstreams(config, pino({ level: 'silent' }))));
   if (stack || config.mode === 'production') found.push(...(await checkServices(io, running)));
-  else found.push(warn('services', 'not running', 'start them with `npx countersign up`'));
+  else {
+    found.push(warn('services', 'not running', 'start them with `npx countersign up`'));
+    if (config.identity.issuer !== undefined) found.push(...(await checkIdentity(config)));
+  }
+  if (given !== undefined) found.push(...(await examineToken(running, given.text, given.service)));
   return found;
 }
 
@@ -101,7 +111,7 @@ async function checkInfrastructure(io: Io, config: Config, stack: Stack | undefi
 async function checkServices(io: Io, config: Config): Promise<Finding[]> {
   const { urls } = config;
   const found = await Promise.all([
-    checkIssuer(config),
+    checkIdentity(config),
     checkPdp(config, await pdpToken(io, config)),
     checkAccessRequests(config),
     checkHealth('gateway', urls.gateway, config),
@@ -113,33 +123,6 @@ async function checkServices(io: Io, config: Config): Promise<Finding[]> {
 async function pdpToken(io: Io, config: Config): Promise<string | undefined> {
   if (config.mode === 'production') return io.environment.variables['COUNTERSIGN_PDP_TOKEN'];
   return (await loadDevelopmentSecrets(config.stateDir)).secrets.pdpToken;
-}
-
-/** Whether the token of `COUNTERSIGN_TOKEN` names its client. The signature is not checked. */
-function checkToken({ urls, gateway, identity }: Config, token: string | undefined): Finding[] {
-  if (token === undefined) return [];
-  const name = 'token';
-  const another = 'set COUNTERSIGN_TOKEN to an access token of the issuer';
-  const claims = claimsIn(token);
-  if (claims === undefined) return [fail(name, 'the token in COUNTERSIGN_TOKEN is not a JWT', another)];
-  const principal = principalOf(claims, { issuer: urls.issuer, identityClaim: gateway.coaz.identityClaim });
-  if (principal === undefined) {
-    return [fail(name, 'the token in COUNTERSIGN_TOKEN names no subject, or has an invalid act chain', another)];
-  }
-  if (principal.clientId !== undefined) return [ok(name, `client ${principal.clientId}`)];
-  const advice =
-    'configure the issuer to add client_id or azp to access tokens, or set identity.allowTokensWithoutClient: true';
-  const found = 'the token in COUNTERSIGN_TOKEN names no client';
-  return [identity.allowTokensWithoutClient ? warn(name, found, advice) : fail(name, found, advice)];
-}
-
-function claimsIn(token: string): JsonObject | undefined {
-  try {
-    return decodeJwt<JsonObject>(token);
-  } catch (error) {
-    if (error instanceof errors.JWTInvalid) return undefined;
-    throw error;
-  }
 }
 
 /** Whether this machine can connect to each upstream, and the upstream lists its tools. */

@@ -1,10 +1,8 @@
 import { Connection } from '@temporalio/client';
 import type { Client } from 'pg';
 import { pino } from 'pino';
-import * as z from 'zod';
 import { AFTER_A_RESTORE, type FenceState, FINDINGS } from '../../../../workflows/domain/gated-call/fence.ts';
 import { examineAuthority } from '../../../gateway/main.ts';
-import { metadataOf } from '../../../shared/auth/access-token.ts';
 import {
   type Clock,
   clockOffset,
@@ -17,7 +15,7 @@ import { withClient } from '../../../shared/database/client.ts';
 import { unfitness } from '../../../shared/database/pool.ts';
 import { inBrief } from '../../../shared/database/functions.ts';
 import { migrationStatus } from '../../../shared/database/migrate.ts';
-import { type Limits, limitsOf } from '../../../shared/limits.ts';
+import { limitsOf } from '../../../shared/limits.ts';
 import { missingNamespace } from '../../../shared/temporal/connection.ts';
 import { isHealthy } from '../../stack.ts';
 import { attempt, fail, type Finding, ok, warn } from './check.ts';
@@ -115,29 +113,6 @@ export function checkTemporal(
   });
 }
 
-const issuerSchema = z.looseObject({ issuer: z.string(), jwks_uri: z.string() });
-const keysSchema = z.looseObject({ keys: z.array(z.looseObject({})) });
-
-/** Whether the issuer publishes its metadata and its keys. */
-export function checkIssuer(config: Config): Promise<Finding> {
-  const { urls } = config;
-  const limits = limitsOf(config);
-  const name = 'identity';
-  return attempt(name, 'start the identity provider, or correct identity.issuer', async () => {
-    const metadata = issuerSchema.parse(await getJson(metadataOf(urls.issuer), limits));
-    if (metadata.issuer !== urls.issuer) {
-      return fail(name, `the issuer calls itself ${metadata.issuer}`, `set identity.issuer to ${metadata.issuer}`);
-    }
-    const { keys } = keysSchema.parse(await getJson(metadata.jwks_uri, limits));
-    if (keys.length > 0) return ok(name, `${urls.issuer}, ${keys.length} keys`);
-    return fail(
-      name,
-      'the issuer publishes no keys, so no token is valid',
-      'add a signing key at the identity provider',
-    );
-  });
-}
-
 /** Whether one of our own services is healthy. */
 export async function checkHealth(
   name: string,
@@ -146,12 +121,6 @@ export async function checkHealth(
 ): Promise<Finding> {
   if (await isHealthy(url, config)) return ok(name, url);
   return fail(name, `no healthy service answers at ${url}`, 'start it, or read its log');
-}
-
-async function getJson(url: string, { examinationMs }: Limits): Promise<unknown> {
-  const response = await fetch(url, { redirect: 'error', signal: systemClock.signalAfter(examinationMs) });
-  if (!response.ok) throw new Error(`${url} answered with status ${response.status}`);
-  return response.json();
 }
 
 /** Whether the PDP proves its identity, may receive confidential data, and denies nonsense (PRJ-40). */

@@ -5,7 +5,7 @@ import { Pool } from 'pg';
 import { pino } from 'pino';
 import { createAccessTokenVerifier } from '../../../../apps/shared/auth/access-token.ts';
 import { createSignIn } from '../../../../apps/shared/auth/sign-in.ts';
-import { checkIssuer } from '../../../../apps/cli/commands/doctor/services.ts';
+import { checkIdentity } from '../../../../apps/cli/commands/doctor/identity.ts';
 import { parseConfig } from '../../../../apps/shared/config/config.ts';
 import type { HttpServer } from '../../../../apps/shared/http/listen.ts';
 import { serve } from '../../../support/serve.ts';
@@ -84,7 +84,12 @@ describe.each(Object.entries(ISSUERS))('an issuer %s', (_how, path) => {
 
   it("passes the doctor's check", async () => {
     const config = parseConfig({ identity: { issuer: issuer() } }, { baseDir: '/', stateDir: '/' });
-    expect(await checkIssuer(config)).toMatchObject({ status: 'ok' });
+    expect(await checkIdentity(config)).toMatchObject([
+      { status: 'ok', message: expect.stringContaining(issuer()) },
+      {},
+      {},
+      {},
+    ]);
   });
 
   it('can be used for sign-in', async () => {
@@ -109,10 +114,12 @@ describe.each(Object.entries(ISSUERS))('an issuer %s', (_how, path) => {
 
 it('names the issuer to configure when only the slash differs', async () => {
   const config = parseConfig({ identity: { issuer: server.url } }, { baseDir: '/', stateDir: '/' });
-  expect(await checkIssuer(config)).toMatchObject({
-    status: 'fail',
-    advice: `set identity.issuer to ${issuerAt('/')}`,
-  });
+  expect(await checkIdentity(config)).toMatchObject([
+    {
+      status: 'fail',
+      advice: `set identity.issuer to ${issuerAt('/')}`,
+    },
+  ]);
   await expect(verifierFor({ issuer: server.url }).verify(await signed())).rejects.toMatchObject({
     code: 'ERR_IDENTITY_PROVIDER_UNAVAILABLE',
     cause: { message: expect.stringContaining('set identity.issuer to exactly that') },
