@@ -15,7 +15,7 @@ import {
   wordsOf,
 } from '../support/foreign-clients.ts';
 import { heldCalls } from '../support/held-calls.ts';
-import { SigningInHost } from '../support/signing-in-client.ts';
+import { allowAs, SigningInHost } from '../support/signing-in-client.ts';
 import { startStack, type Stack } from '../support/stack.ts';
 
 let stack: Stack;
@@ -80,7 +80,7 @@ afterAll(() => Promise.all([...hosts.values()].map((host) => host.stop())));
 
 describe.each(CLIENTS)('the official %s client', (which, connect, name) => {
   it(`signs a person in at ${name}, and has a call approved by a colleague`, async () => {
-    const host = await new SigningInHost(browser, 'Bob Approver').start();
+    const host = await new SigningInHost(browser, allowAs('Bob Approver')).start();
     hosts.set(which, host);
     const { call, close } = await connect(host, urlAt(name));
     expect(host.pages).toBe(1);

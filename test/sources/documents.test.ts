@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { ANNOTATIONS } from '../../apps/pdp/engine/cedar/policies.ts';
 import { packagePath } from '../../apps/shared/config/files.ts';
 
-const documents = ['.', 'docs', 'policies', 'test'].flatMap((folder) =>
+const documents = ['.', 'docs', 'docs/issuers', 'policies', 'test'].flatMap((folder) =>
   readdirSync(packagePath(folder))
     .filter((name) => name.endsWith('.md'))
     .map((name) => [folder, name] as const),
@@ -41,7 +41,10 @@ it.each(documents)('each link of %s/%s to a heading leads to an existing one', (
   expect(dead).toEqual([]);
 });
 
-const pages = documents.filter(([folder]) => folder === 'docs').map(([, name]) => name);
+const pages = documents.flatMap(([folder, name]) => {
+  if (folder === 'docs') return [name];
+  return folder === 'docs/issuers' ? [`issuers/${name}`] : [];
+});
 
 it('the list of pages in docs/README.md names each page once', () => {
   const listed = linksOf('docs', 'README.md').filter((path = '') => !path.startsWith('..'));

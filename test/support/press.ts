@@ -107,7 +107,7 @@ async function reveal(element: Locator): Promise<void> {
 }
 
 /** A button can be pressed after a moment in sight, or names a required action, and can be pressed after it. */
-async function isReady(button: Locator, form: Locator): Promise<void> {
+export async function isReady(button: Locator, form: Locator): Promise<void> {
   await button.scrollIntoViewIfNeeded();
   const hint = form.locator('[data-unread]:visible');
   await waitFor(async () => (await button.isEnabled()) || (await hint.count()) > 0);

@@ -1,7 +1,7 @@
 /** The part of a stock MCP host that the official clients leave to it: what it keeps, its callback, and the browser. */
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { Browser } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 
 interface Kept {
   client?: Record<string, unknown>;
@@ -10,21 +10,29 @@ interface Kept {
   discovery?: unknown;
 }
 
+/** What a person does on the page of the issuer. */
+type Act = (page: Page) => Promise<void>;
+
+/** At the embedded issuer, the person with this display name allows the host to act for them. */
+export const allowAs =
+  (person: string): Act =>
+  (page) =>
+    page.getByRole('button', { name: `Allow as ${person}` }).click();
+
 /** A host that signs its person in through a browser, as the providers of both official clients expect it. */
 export class SigningInHost {
   readonly kept: Kept = {};
   /** How often the person was asked. */
   pages = 0;
   readonly #browser: Browser;
-  readonly #person: string;
+  readonly #act: Act;
   #server!: Server;
   #answer: Promise<URLSearchParams> | undefined;
   #arrive: (answer: URLSearchParams) => void = () => undefined;
 
-  /** @param person Display name of the person who presses. */
-  constructor(browser: Browser, person: string) {
+  constructor(browser: Browser, act: Act) {
     this.#browser = browser;
-    this.#person = person;
+    this.#act = act;
   }
 
   async start(): Promise<this> {
@@ -78,7 +86,7 @@ export class SigningInHost {
     const context = await this.#browser.newContext();
     const page = await context.newPage();
     await page.goto(address.href);
-    await page.getByRole('button', { name: `Allow as ${this.#person}` }).click();
+    await this.#act(page);
     await this.#answer;
     await context.close();
   };
