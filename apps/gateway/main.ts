@@ -125,7 +125,7 @@ export function startGateway(config: Config, secrets: GatewaySecrets, deps: Gate
 /** The real ports of the gateway. They contact other services only when they are used. The caller closes them. */
 export function connectGateway(config: Config, secrets: GatewaySecrets, deps: GatewayDeps) {
   const own = { log: deps.log, clock: deps.clock, limits: limitsOf(config) };
-  const { urls, gateway, authority, obligations } = config;
+  const { gateway, authority, obligations } = config;
   const pool = createPool(deps.databaseUrl, {
     applicationName: 'countersign gateway',
     role: ROLES.gateway,

@@ -1,7 +1,8 @@
 import { parseArgs } from 'node:util';
 import { KEYCLOAK_VERSION, NoKeycloak, obtainKeycloak } from './obtain-keycloak.ts';
 import { openScene, type Scene } from './scene.ts';
-import { STEPS, type Step, type Story } from './steps.ts';
+import type { Step, Story } from './step.ts';
+import { STEPS } from './steps.ts';
 
 const HELP = `Runs the whole product with Keycloak ${KEYCLOAK_VERSION} as its issuer: agents, an MCP host, people in a browser, and \`doctor\`. Keycloak
 gets the realm of docs/issuers/keycloak-realm.json. Prints each step with its time, and a score; exit code 1 when a step failed. Needs

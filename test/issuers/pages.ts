@@ -7,7 +7,7 @@ import { isReady } from '../support/press.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { type HeldCall, hold, ranOnce, statusOf } from './calls.ts';
 import { openAs, type Scene } from './scene.ts';
-import type { Step } from './steps.ts';
+import type { Step } from './step.ts';
 
 const LIST = '/requests?status=pending';
 

@@ -8,7 +8,7 @@ import { SigningInHost } from '../support/signing-in-client.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { hold, statusOf } from './calls.ts';
 import { logIn, type Scene } from './scene.ts';
-import type { Step } from './steps.ts';
+import type { Step } from './step.ts';
 
 const HOST_CLIENT = 'countersign-host';
 

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { packagePath } from '../../apps/shared/config/files.ts';
 import { waitFor } from '../support/wait-for.ts';
 import type { Scene } from './scene.ts';
-import type { Step } from './steps.ts';
+import type { Step } from './step.ts';
 
 const SECRET = 'the secret of a client of this test';
 

@@ -10,9 +10,9 @@ import { PATIENT_FACTOR } from './time.ts';
 const GATEWAY = 'https://gateway.example.com';
 export const MCP = `${GATEWAY}/mcp`;
 
-export const TENANT = '8eaef023-2b34-4da1-9baa-8bc8c9d6a490';
-export const API = '6e74172b-be56-4843-9ff4-e66a39bb12e3';
-const HOST_APP = '9ada6f8a-6d83-41bc-b169-a306c21527a5';
+export const TENANT = '10000000-0000-4000-8000-000000000001';
+export const API = '20000000-0000-4000-8000-000000000002';
+const HOST_APP = '20000000-0000-4000-8000-000000000003';
 const AGENT_APP = '0b5f2ab2-29f1-4e64-8f0c-9d8a7a3df2ad';
 
 /** A claim that is `undefined` is left out. */
@@ -42,7 +42,7 @@ export const SHAPES: Readonly<Record<Product, Shape>> = {
     settings: { identity: { rolesClaim: 'realm_access.roles' } },
     header: { typ: 'JWT' },
     person: {
-      jti: 'onrtac:4d1c5d21-7d6c-4f3b-8f6a-3d9a1f1f9a11',
+      jti: 'jti:4d1c5d21-7d6c-4f3b-8f6a-3d9a1f1f9a11',
       aud: [MCP, 'account'],
       sub: 'f1f0c2b5-95a5-4d0a-8d3f-4ff25d3a5f2c',
       typ: 'Bearer',
@@ -55,7 +55,7 @@ export const SHAPES: Readonly<Record<Product, Shape>> = {
       preferred_username: 'alice',
     },
     program: {
-      jti: 'trrtcc:0e3c5d21-7d6c-4f3b-8f6a-3d9a1f1f9a12',
+      jti: 'jti:0e3c5d21-7d6c-4f3b-8f6a-3d9a1f1f9a12',
       aud: MCP,
       sub: '0a7ac1bd-9cb5-4a3a-b0f4-2b3f4d1c0d55',
       typ: 'Bearer',
@@ -77,18 +77,16 @@ export const SHAPES: Readonly<Record<Product, Shape>> = {
     header: { typ: 'JWT' },
     person: {
       aud: API,
-      aio: 'AXQAi/8TAAAA',
       azp: HOST_APP,
       azpacr: '0',
       name: 'Alice Approver',
-      oid: '690222be-ff1a-4d56-abd1-7e4f7d38e474',
+      oid: '30000000-0000-4000-8000-000000000004',
       preferred_username: 'alice@example.com',
-      rh: '0.ATEAI_CujjQrokubqovIydakkA',
       roles: ['approver'],
       scp: 'mcp',
-      sub: 'HKZpfaHyWadeOouYlitjrI-KffTm222X5rrV3xDqfKQ',
+      sub: 'pairwise-for-the-api-0000000000000000000000',
       tid: TENANT,
-      uti: 'fqiBqXLPj0eQa82S-IYFAA',
+      uti: '0000000000000000000000',
       ver: '2.0',
     },
     program: {
@@ -104,8 +102,8 @@ export const SHAPES: Readonly<Record<Product, Shape>> = {
     },
     signIn: {
       aud: 'f5a1ee11-2d4e-4f0a-9f55-1b2c3d4e5f60',
-      oid: '690222be-ff1a-4d56-abd1-7e4f7d38e474',
-      sub: 'AAAAAAAAAAAAAAAAAAAAAIkzqFVrSaSaFHy782bbtaQ',
+      oid: '30000000-0000-4000-8000-000000000004',
+      sub: 'pairwise-for-the-pages-00000000000000000000',
       tid: TENANT,
       roles: ['approver'],
       ver: '2.0',
@@ -113,37 +111,37 @@ export const SHAPES: Readonly<Record<Product, Shape>> = {
     client: { ofPerson: HOST_APP, ofProgram: AGENT_APP },
   },
   Okta: {
-    path: '/oauth2/aus9o8wzkhckw9TLa0h7',
-    tokenPath: '/oauth2/aus9o8wzkhckw9TLa0h7/v1/token',
+    path: '/oauth2/aus0000000000000000',
+    tokenPath: '/oauth2/aus0000000000000000/v1/token',
     settings: {},
     header: {},
     person: {
       ver: 1,
-      jti: 'AT.0mP4JKAZX1iACIT4vbEDF7LpvDVjxypPMf0D7uX39RE',
+      jti: 'AT.0000000000000000000000000000000000000000001',
       aud: MCP,
       sub: 'alice@example.com',
-      cid: '0oahostf1nmdP1fcyvd0',
-      uid: '00ujmkLgagxeRrAg20g3',
+      cid: '0oa00000000000host00',
+      uid: '00u00000000000alice0',
       scp: ['mcp', 'offline_access'],
       auth_time: 1_467_142_021,
       roles: ['approver'],
     },
     program: {
       ver: 1,
-      jti: 'AT.1nP4JKAZX1iACIT4vbEDF7LpvDVjxypPMf0D7uX39RE',
+      jti: 'AT.0000000000000000000000000000000000000000002',
       aud: MCP,
-      sub: '0oaagentnmdP1fcyvd00',
-      cid: '0oaagentnmdP1fcyvd00',
+      sub: '0oa0000000000agent00',
+      cid: '0oa0000000000agent00',
       scp: ['mcp'],
       roles: ['agent'],
     },
     signIn: {
       ver: 1,
-      aud: '0oawebclientP1fcyvd0',
-      sub: '00ujmkLgagxeRrAg20g3',
+      aud: '0oa0000000000pages00',
+      sub: '00u00000000000alice0',
       preferred_username: 'alice@example.com',
     },
-    client: { ofPerson: '0oahostf1nmdP1fcyvd0', ofProgram: '0oaagentnmdP1fcyvd00' },
+    client: { ofPerson: '0oa00000000000host00', ofProgram: '0oa0000000000agent00' },
   },
   Auth0: {
     path: '/',
@@ -152,21 +150,21 @@ export const SHAPES: Readonly<Record<Product, Shape>> = {
     header: { typ: 'JWT' },
     person: {
       aud: [MCP, '${url}/userinfo'],
-      sub: 'auth0|6553da60a54af58e29493993',
-      azp: 'K1AUPhZq8mRi0Q0pjhkfu1D7y6KjDQja',
+      sub: 'auth0|650000000000000000000001',
+      azp: 'host0000000000000000000000000000',
       scope: 'openid profile mcp offline_access',
       'https://countersign.example.com/roles': ['approver'],
     },
     program: {
       aud: MCP,
-      sub: 'awZfdIir8YFdGZWkvCejDoUb7SjTDicx@clients',
-      azp: 'awZfdIir8YFdGZWkvCejDoUb7SjTDicx',
+      sub: 'agent000000000000000000000000000@clients',
+      azp: 'agent000000000000000000000000000',
       gty: 'client-credentials',
       scope: 'mcp',
       'https://countersign.example.com/roles': ['agent'],
     },
-    signIn: { aud: 'webClientRi0Q0pjhkfu1D7y6KjDQja', sub: 'auth0|6553da60a54af58e29493993' },
-    client: { ofPerson: 'K1AUPhZq8mRi0Q0pjhkfu1D7y6KjDQja', ofProgram: 'awZfdIir8YFdGZWkvCejDoUb7SjTDicx' },
+    signIn: { aud: 'pages000000000000000000000000000', sub: 'auth0|650000000000000000000001' },
+    client: { ofPerson: 'host0000000000000000000000000000', ofProgram: 'agent000000000000000000000000000' },
   },
 };
 

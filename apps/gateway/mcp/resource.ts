@@ -38,10 +38,12 @@ export function resourceRouter(config: ResourceConfig): Router {
 
 export function metadataOf(config: ResourceConfig, resource: URL) {
   const { mode, urls } = config;
+  const scopes = allScopes(config);
   return buildOAuthProtectedResourceMetadata({
     resourceServerUrl: resource,
     resourceName: 'Countersign',
-    scopesSupported: [...allScopes(config)],
+    // An empty list has to be left out. @see RFC 9728, section 3.2
+    ...(scopes.length > 0 && { scopesSupported: [...scopes] }),
     // Only the issuer is published; clients read its endpoints from the issuer itself.
     oauthMetadata: {
       issuer: urls.issuer,

@@ -7,7 +7,7 @@ export type ClientDemand = (principal: Principal) => boolean;
 
 /** The answer to a token without a client, for the person who uses it. */
 export const NO_CLIENT =
-  'The access token names no client: it has none of client_id, azp and cid. Ask the operator of the issuer to add one of them';
+  'The access token names no client: client_id, azp and cid are missing. Ask the operator of the issuer to add one of them';
 
 /**
  * Without a client, two programs of a person cannot be told apart: neither which of them owns a task, nor whether the one that approves
