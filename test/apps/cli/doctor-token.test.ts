@@ -2,8 +2,6 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Finding } from '../../../apps/cli/commands/doctor/check.ts';
-import { checkIdentity } from '../../../apps/cli/commands/doctor/identity.ts';
-import { productOf } from '../../../apps/cli/commands/doctor/products.ts';
 import { examineToken } from '../../../apps/cli/commands/doctor/token.ts';
 import { onFreePorts } from '../../support/config.ts';
 import { API, type Claims, MCP, PRODUCTS, ShapedIssuers, SHAPES } from '../../support/issuer-shapes.ts';
@@ -14,7 +12,6 @@ beforeAll(() => issuers.start());
 afterAll(() => issuers.stop());
 afterEach(() => {
   issuers.metadata = {};
-  issuers.keys = undefined;
 });
 
 const named = (findings: readonly Finding[]) => Object.fromEntries(findings.map((one) => [one.name, one]));
@@ -204,71 +201,4 @@ describe('doctor --token-file', () => {
     expect(err).toContain('name a file with the token, or - for standard input');
     expect(err).not.toContain(good.slice(0, 20));
   });
-});
-
-describe('the issuer, without a token', () => {
-  const whole = {
-    scopes_supported: ['openid', 'mcp', 'approvals', 'audit'],
-    code_challenge_methods_supported: ['S256'],
-    end_session_endpoint: 'https://idp.example.com/logout',
-  };
-  const check = async (metadata: Record<string, unknown>, product: (typeof PRODUCTS)[number] = 'Keycloak') => {
-    issuers.metadata = metadata;
-    return named(await checkIdentity(issuers.configFor(product)));
-  };
-
-  it('has all that can be known', async () => {
-    const found = await check(whole);
-    expect(Object.values(found).map(({ status }) => status)).toEqual(['ok', 'ok', 'ok', 'ok']);
-    expect(found['identity']?.message).toMatch(/[(]Keycloak[)], keys for signatures: 1$/);
-  });
-
-  it.each([
-    ['identity scopes', { scopes_supported: ['openid', 'mcp'] }, /does not list approvals, audit$/],
-    ['identity hosts', { code_challenge_methods_supported: ['plain'] }, /PKCE/],
-    ['identity sign-out', { end_session_endpoint: undefined }, /no sign-out endpoint/],
-  ])('is warned of in %s', async (name, changes, message) => {
-    const { [name]: finding, ...others } = await check({ ...whole, ...changes });
-    expect(finding).toMatchObject({ status: 'warn', message: expect.stringMatching(message) });
-    expect(Object.values(others).map(({ status }) => status)).toEqual(['ok', 'ok', 'ok']);
-  });
-
-  it('is not warned of where a product never lists the scopes of APIs', async () => {
-    const found = await check({ ...whole, scopes_supported: ['openid'] }, 'Auth0');
-    expect(found['identity scopes']).toMatchObject({ status: 'ok', message: expect.stringContaining('--token-file') });
-  });
-
-  it.each([
-    ['with keys for encryption only', { kty: 'RSA', use: 'enc', alg: 'RSA-OAEP' }],
-    ['with a shared key', { kty: 'oct', use: 'sig' }],
-    ['with a key of an algorithm that is not accepted', { kty: 'RSA', use: 'sig', alg: 'RS1' }],
-  ])('fails %s', async (_what, key) => {
-    issuers.keys = [key];
-    expect(await check(whole)).toEqual({ identity: expect.objectContaining({ status: 'fail' }) });
-  });
-
-  it('fails with keys that others can replace on their way', async () => {
-    const { identity } = await check({ ...whole, jwks_uri: 'http://idp.example.com/jwks' });
-    expect(identity).toMatchObject({ status: 'fail', message: expect.stringContaining('not served over https') });
-  });
-
-  it('is the one with the tenant and version 2 at Entra ID', async () => {
-    issuers.metadata = { issuer: 'https://sts.windows.net/t/', token_endpoint: 'https://x.test/t/oauth2/v2.0/token' };
-    const { identity } = named(await checkIdentity(issuers.configFor('Entra ID')));
-    expect(identity?.advice).toContain('https://login.microsoftonline.com/<tenant id>/v2.0');
-  });
-});
-
-it.each([
-  ['https://idp.example.com/realms/main', '', 'Keycloak'],
-  ['https://login.microsoftonline.com/t/v2.0', '', 'Entra ID'],
-  ['https://sts.windows.net/t/', '', 'Entra ID'],
-  ['https://acme.okta.com/oauth2/default', '', 'Okta'],
-  ['https://login.acme.com/oauth2/default', 'https://login.acme.com/oauth2/default/v1/token', 'Okta'],
-  ['https://acme.eu.auth0.com/', '', 'Auth0'],
-  ['https://login.acme.com/', 'https://login.acme.com/oauth/token', 'Auth0'],
-  ['https://login.acme.com/', 'https://login.acme.com/token', undefined],
-  ['https://okta.com.evil.example/x', '', undefined],
-])('recognizes the product behind %s %s', (issuer, endpoint, product) => {
-  expect(productOf(issuer, endpoint)).toBe(product);
 });

@@ -26,14 +26,19 @@ const keysSchema = z.looseObject({
 /** Products that list no scopes of APIs in their metadata. */
 const SILENT_ON_SCOPES: readonly (Product | undefined)[] = ['Entra ID', 'Okta', 'Auth0'];
 
+const OWN_AUTHORITY =
+  'if your own authority signed it, start each process with NODE_EXTRA_CA_CERTS=/path/to/ca.pem; else renew the certificate';
+
 /** What can be known of the issuer without a token. Of the embedded issuer, only whether it answers. */
 export async function checkIdentity(config: Config): Promise<Finding[]> {
   let metadata: Metadata | undefined;
   const name = 'identity';
-  const issuer = await attempt(name, 'start the identity provider, or correct identity.issuer', async () => {
+  const examined = await attempt(name, 'start the identity provider, or correct identity.issuer', async () => {
     metadata = metadataSchema.parse(await getJson(metadataOf(config.urls.issuer), limitsOf(config)));
     return checkKeys(config, metadata);
   });
+  const isUntrusted = examined.status === 'fail' && metadata === undefined && /certificate/.test(examined.message);
+  const issuer = isUntrusted ? fail(name, examined.message, OWN_AUTHORITY) : examined;
   if (metadata === undefined || issuer.status === 'fail' || config.identity.issuer === undefined) return [issuer];
   return [issuer, checkScopes(config, metadata), checkHosts(metadata), checkSignOut(metadata)];
 }
