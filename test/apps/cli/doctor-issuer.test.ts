@@ -4,11 +4,11 @@ import type { ServerResponse } from 'node:http';
 import { promisify } from 'node:util';
 import type { Finding } from '../../../apps/cli/commands/doctor/check.ts';
 import { checkIdentity } from '../../../apps/cli/commands/doctor/identity.ts';
-import { productOf } from '../../../apps/cli/commands/doctor/products.ts';
+import { type Product, productOf } from '../../../apps/cli/commands/doctor/products.ts';
 import { packagePath } from '../../../apps/shared/config/files.ts';
 import { onFreePorts } from '../../support/config.ts';
 import { DocumentServer } from '../../support/document-server.ts';
-import { PRODUCTS, ShapedIssuers } from '../../support/issuer-shapes.ts';
+import { ShapedIssuers } from '../../support/issuer-shapes.ts';
 import { Desk } from './run.ts';
 
 const issuers = new ShapedIssuers();
@@ -27,7 +27,7 @@ describe('the issuer, without a token', () => {
     code_challenge_methods_supported: ['S256'],
     end_session_endpoint: 'https://idp.example.com/logout',
   };
-  const check = async (metadata: Record<string, unknown>, product: (typeof PRODUCTS)[number] = 'Keycloak') => {
+  const check = async (metadata: Record<string, unknown>, product: Product = 'Keycloak') => {
     issuers.metadata = metadata;
     return named(await checkIdentity(issuers.configFor(product)));
   };
