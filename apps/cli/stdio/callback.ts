@@ -98,7 +98,10 @@ export class Callback {
     const reply = (status: number, text: string) => {
       response.writeHead(status, { ...HEADERS, connection: 'close' }).end(`${text}\n`);
     };
-    const { pathname, searchParams } = new URL(request.url ?? '/', this.#server.url);
+    // Any program of this machine can send any address, also one that no URL can be made of.
+    const target = `${this.#server.url}${request.url ?? '/'}`;
+    if (!URL.canParse(target)) return reply(400, 'There is no such page.');
+    const { pathname, searchParams } = new URL(target);
     if (request.method !== 'GET') return reply(405, 'This page can only be read.');
     if (pathname === START_PATH) return this.#start(searchParams, response, reply);
     if (pathname !== CALLBACK_PATH) return reply(404, 'There is no such page.');

@@ -179,12 +179,12 @@ describe('another program on this machine', () => {
     const statuses: number[] = [];
     await desk.signIn(file, async (address) => {
       const { origin } = new URL(address);
-      for (const path of ['/start', '/start?once=x', '/', '/callback'])
+      for (const path of ['/start', '/start?once=x', '/', '/callback', '//'])
         statuses.push((await fetch(origin + path)).status);
       statuses.push((await fetch(address, { method: 'POST' })).status);
       await desk.press()(address);
     });
-    expect(statuses).toEqual([400, 400, 404, 400, 405]);
+    expect(statuses).toEqual([400, 400, 404, 400, 404, 405]);
   });
 });
 
