@@ -9,6 +9,7 @@ import { isLoopbackHttp } from '../../shared/http/known-hosts.ts';
 import { type Limits, limitsOf } from '../../shared/limits.ts';
 import { CliError, EXIT, type Io, readConfig } from '../context.ts';
 import { Access, type Helper } from '../stdio/access.ts';
+import { issuerFetch } from '../stdio/issuer-fetch.ts';
 import { relay } from '../stdio/relay.ts';
 import { signIn } from '../stdio/sign-in.ts';
 import { signOut } from '../stdio/sign-out.ts';
@@ -73,7 +74,7 @@ function settingOf(io: Io, options: Options, command: Command) {
     file: new TokenFile(url, variables, clientId),
     /** For a person to run. */
     command: ['npx countersign stdio --sign-in', ...named].join(' '),
-    fetch: limitedFetch(limits),
+    fetch: issuerFetch(limits, systemClock),
   };
 }
 
@@ -87,12 +88,6 @@ function endpointOf(io: Io, { url: named }: Options, command: Command): { url: s
   if (protocol === 'https:' || isLoopbackHttp(new URL(url))) return { url, limits: limitsOf({ timeLimitFactor }) };
   throw usage(`${url} is not protected by TLS, so others could read the token; give an address that begins with https`);
 }
-
-/** For requests to an issuer, which answers soon or never. */
-const limitedFetch =
-  ({ tokenMs }: Limits): typeof fetch =>
-  (input, init) =>
-    fetch(input, { ...init, signal: systemClock.signalAfter(tokenMs) });
 
 function portIn(text: string): number {
   const port = Number(text);

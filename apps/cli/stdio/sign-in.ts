@@ -80,6 +80,9 @@ async function through(callback: Callback, kept: SignedIn | undefined, deps: Sig
   });
   try {
     await redeem(provider, answer, deps);
+    const signedIn = provider.signedIn(serverUrl, location.searchParams.get('scope') ?? undefined);
+    // A refresh under way would write its tokens over these.
+    await file.alone(async () => file.write(signedIn), 2 * deps.limits.tokenMs);
   } catch (error) {
     answer.reply(
       400,
@@ -87,7 +90,6 @@ async function through(callback: Callback, kept: SignedIn | undefined, deps: Sig
     );
     throw error;
   }
-  file.write(provider.signedIn(serverUrl, location.searchParams.get('scope') ?? undefined));
   answer.reply(200, 'You are signed in. You can close this window.');
   say(`Signed in. The tokens are in ${file.path}`);
 }

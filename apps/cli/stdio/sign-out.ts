@@ -17,9 +17,10 @@ export async function signOut(
   file: TokenFile,
   { fetch, limits }: { fetch: typeof globalThis.fetch; limits: Limits },
 ): Promise<string> {
-  const kept = file.read();
-  if (kept === undefined) return 'You are not signed in.';
   return file.alone(async () => {
+    // Under the lock: a refresh may just have replaced the tokens.
+    const kept = file.read();
+    if (kept === undefined) return 'You are not signed in.';
     try {
       return await revoked(kept, fetch);
     } catch (cause) {
