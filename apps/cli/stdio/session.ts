@@ -36,6 +36,8 @@ interface Agreed {
 export class Session {
   readonly #deps: SessionDeps;
   #agreed: Agreed | undefined;
+  /** The one whose stream is open. Two streams of one session would end each other. */
+  #listening: Agreed | undefined;
   #initialize: Uint8Array | undefined;
   #reopening: Promise<void> | undefined;
 
@@ -73,7 +75,8 @@ export class Session {
   /** Opens the stream on which the gateway speaks first, if it offers one, for as long as the session lasts. */
   async listen(): Promise<void> {
     const { upstream, clock } = this.#deps;
-    if (this.#agreed === undefined) return;
+    if (this.#agreed === undefined || this.#listening === this.#agreed) return;
+    this.#listening = this.#agreed;
     const { signal } = this.#agreed.over;
     const place: Place = { retryMs: FIRST_PAUSE_MS };
     while (!signal.aborted) {
@@ -81,8 +84,8 @@ export class Session {
         const resumed: Record<string, string> = place.lastId === undefined ? {} : { 'last-event-id': place.lastId };
         const headers = { accept: EVENT_STREAM, ...this.headers(), ...resumed };
         const answer = await upstream.send({ method: 'GET', headers, signal, isQuiet: true });
-        if (answer.status === 404 && this.id !== undefined) return await this.reopen(this.id);
         if (!answer.ok) await answer.body?.cancel();
+        if (answer.status === 404 && this.id !== undefined) return await this.reopen(this.id);
         if (HAS_NO_STREAM.has(answer.status) && place.lastId === undefined) return;
         // The events after this one are no longer kept.
         if (answer.status === 400) place.lastId = undefined;
