@@ -2,6 +2,7 @@ import type { Pool } from 'pg';
 import { query } from '../../apps/shared/database/query.ts';
 import { CountersignError } from '../../workflows/domain/errors.ts';
 import type { EndReason, GatedCallState } from '../../workflows/domain/gated-call/gated-call.ts';
+import { decidingVotes } from '../../workflows/domain/gated-call/who-decided.ts';
 import type { RecordedStatement } from '../../workflows/domain/access-request/statement.ts';
 import type { CallSeals, Seals } from '../../workflows/domain/gated-call/sealing.ts';
 import type { AccessRequestHandle } from '../../workflows/domain/gated-call/submission.ts';
@@ -138,18 +139,16 @@ function approvalPageOf({ sealed_handle: sealed, generation }: TaskRow, keys: Ca
 /** More than this many people seldom write to an agent at the same time. */
 const MAX_MESSAGES = 5;
 
-/** The messages that came with the verdicts which decided the call. A statement that cannot be opened hides them alone. */
-function messagesOf(
-  { state, reason, sealed_statement: sealed, generation }: TaskRow,
-  keys: CallSeals,
-): readonly string[] {
-  if (sealed === null || state === 'cancelled' || state === 'failed') return [];
+/** The messages that came with the votes which decided the call. A statement that cannot be opened hides them alone. */
+function messagesOf(row: TaskRow, keys: CallSeals): readonly string[] {
+  const { sealed_statement: sealed, generation } = row;
+  if (sealed === null) return [];
   try {
     const statement = JSON.parse(keys.open('submission.sealed_statement', sealed, generation)) as RecordedStatement;
     if (statement.kind !== 'stated') return [];
-    const verdict = reason === 'resolution_denied' ? 'deny' : 'approve';
-    const counted = statement.votes.filter((vote) => vote.verdict === verdict && vote.hasLapsed !== true);
-    return counted.flatMap(({ agentMessage }) => agentMessage ?? []).slice(0, MAX_MESSAGES);
+    return decidingVotes(row, statement)
+      .flatMap(({ agentMessage }) => agentMessage ?? [])
+      .slice(0, MAX_MESSAGES);
   } catch {
     return [];
   }

@@ -1,5 +1,5 @@
 import type { ResolutionStatement, StatedPerson, StatedVote } from '../access-request/statement.ts';
-import { ENDED_BY } from './gated-call.ts';
+import { ENDED_BY, type EndReason, type GatedCallState } from './gated-call.ts';
 import type { OutcomeRecord, RecordedAccessRequest } from './outcome-record.ts';
 
 /**
@@ -68,7 +68,8 @@ function approvedBy(approved: readonly RecordedAccessRequest[]): WhoDecided {
   const statements = approved.flatMap((one) => statedBy(one) ?? []);
   if (statements.length < approved.length) return NOT_STATED;
   const alone = statements.flatMap(({ breakGlass }) => breakGlass?.by ?? []);
-  const voters = statements.filter(({ breakGlass }) => breakGlass === undefined).flatMap(approversIn);
+  const inStages = statements.filter(({ breakGlass }) => breakGlass === undefined);
+  const voters = inStages.flatMap(approvalsIn).map(voterOf);
   const people = distinct([...alone, ...voters]);
   if (alone.length > 0) {
     const why =
@@ -92,8 +93,8 @@ function resolvedBy(request: RecordedAccessRequest | undefined): WhoDecided {
   if (status === 'failed') {
     return { by: 'checks', people: [], why: 'The access request service could not decide the request, and states so.' };
   }
-  const people = distinct(stated.votes.filter(({ verdict }) => verdict === 'deny').map(voterOf));
-  if (status === 'denied' && people.length > 0) {
+  const people = distinct(denialsIn(stated).map(voterOf));
+  if (people.length > 0) {
     return { by: 'approvers', people, why: 'They denied it. The access request service states so.' };
   }
   const why =
@@ -101,13 +102,27 @@ function resolvedBy(request: RecordedAccessRequest | undefined): WhoDecided {
   return { by: 'time', people: [], why };
 }
 
-/** The people whose approvals settled a stage. A stage that ran out of time has none, though people may have approved in it. */
-function approversIn({ votes, stages = [] }: ResolutionStatement): DecidingPerson[] {
+/** The approvals that settled a stage. A stage that ran out of time has none, though people may have approved in it. */
+function approvalsIn({ votes, stages = [] }: ResolutionStatement): readonly StatedVote[] {
   const counted = votes.filter((vote) => vote.verdict === 'approve' && vote.hasLapsed === undefined);
   const isSettled = (stage: number) =>
     counted.filter((vote) => vote.stage === stage).length >= (stages[stage - 1]?.quorum ?? 1);
   // A service without stages counts every approval.
-  return counted.filter(({ stage }) => stage === undefined || isSettled(stage)).map(voterOf);
+  return counted.filter(({ stage }) => stage === undefined || isSettled(stage));
+}
+
+/** The denials that ended a request. A request that ended otherwise has none, though people may have denied it. */
+const denialsIn = ({ status, votes }: ResolutionStatement): readonly StatedVote[] =>
+  status === 'denied' ? votes.filter(({ verdict }) => verdict === 'deny') : [];
+
+/** The votes on the last access request of an ended call that decided the call. None if policy, a deadline or a single person did. */
+export function decidingVotes(
+  { state, reason }: { readonly state: GatedCallState; readonly reason: EndReason | null },
+  stated: ResolutionStatement,
+): readonly StatedVote[] {
+  if (reason === 'resolution_denied') return denialsIn(stated);
+  const hasNotRun = state === 'denied' || state === 'cancelled' || state === 'failed';
+  return hasNotRun || stated.breakGlass !== undefined ? [] : approvalsIn(stated);
 }
 
 const voterOf = ({ approver, castBy }: StatedVote): DecidingPerson =>
