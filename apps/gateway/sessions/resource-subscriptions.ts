@@ -34,9 +34,11 @@ export class ResourceSubscribers {
     const key = keyOf(upstream, uri);
     const others = this.#subscribers.get(key) ?? new Set();
     this.#subscribers.set(key, others.add(subscriber));
-    if (await this.#items.subscribe(upstream, uri)) return true;
-    this.#forget(subscriber, key);
-    return false;
+    const isTaken = await this.#items.subscribe(upstream, uri);
+    if (!isTaken) this.#forget(subscriber, key);
+    // All who wanted it left before the upstream took it, so it was not told then.
+    else if (!this.#subscribers.has(key)) this.#items.unsubscribe(upstream, uri);
+    return isTaken;
   }
 
   remove(subscriber: Subscriber, upstream: string, uri: string): void {
