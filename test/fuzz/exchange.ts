@@ -39,29 +39,34 @@ export function exchange(
       else reject(error);
     };
     outgoing.once('error', onError);
-    outgoing.once('response', (answer) => void read(answer).then(resolve, reject));
+    outgoing.once('response', (answer) => void read(answer, method).then(resolve, reject));
     if (leaves === 'half way') outgoing.write(to.body.subarray(0, to.body.length / 2), leave);
     else if (leaves === 'at once') outgoing.end(to.body, leave);
     else outgoing.end(to.body);
   });
 }
 
-/** Reads to the end; of a subscription, which has none, to its acknowledgement. */
-async function read(answer: IncomingMessage): Promise<Answer> {
+/** Reads to the end; of streams that have none, to the acknowledgement of a subscription, or to the first bytes for a session. */
+async function read(answer: IncomingMessage, method: string): Promise<Answer> {
+  const isEndless = method === 'GET' && answer.headers['content-type'] === 'text/event-stream';
   let text = '';
   for await (const chunk of answer.setEncoding('utf8') as AsyncIterable<string>) {
     if (text.length < MAX_CHARACTERS) text += chunk;
-    if (text.includes('"notifications/subscriptions/acknowledged"')) break;
+    if (isEndless || text.includes('"notifications/subscriptions/acknowledged"')) break;
   }
   return { status: answer.statusCode ?? 0, contentType: answer.headers['content-type'] ?? '', text };
 }
 
 /** The fault of an answer to any request; `undefined` when a gateway may give this answer. */
-export function faultOf(answer: Answer, { isAuthorized }: { isAuthorized: boolean }): string | undefined {
+export function faultOf(
+  answer: Answer,
+  { isAuthorized, isForeign }: { readonly isAuthorized: boolean; readonly isForeign: boolean },
+): string | undefined {
   const { status, contentType, text } = answer;
   if (status >= 500) return 'a fault of the server';
   if (INSIDE.test(text)) return 'an answer with internal details';
   if (status < 400 && !isAuthorized) return 'served without a good token';
+  if (status < 400 && isForeign) return 'served in a session that its caller does not have';
   if (/"message":"Internal error"/.test(text)) return 'an unexpected error';
   if (text !== '' && /json/.test(contentType) && !isJson(text)) return 'an answer that is not the JSON it says it is';
   return undefined;
@@ -81,5 +86,6 @@ export function kindOf(answer: Answer | undefined): string {
   const code = /"error":\{"code":(-?\d+)/.exec(answer.text)?.[1];
   if (code !== undefined) return `${answer.status} ${code}`;
   const type = /"resultType":"(\w+)"/.exec(answer.text)?.[1];
-  return [answer.status, type].filter((part) => part !== undefined).join(' ');
+  const isStream = answer.contentType === 'text/event-stream';
+  return [answer.status, type ?? (isStream ? 'stream' : undefined)].filter((part) => part !== undefined).join(' ');
 }

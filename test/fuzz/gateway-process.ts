@@ -5,6 +5,7 @@ import { preloading } from '../support/preload.ts';
 import { startStack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 import type { FuzzTarget } from './run-fuzz.ts';
+import { openSessions } from './sessions.ts';
 
 /** How long the event loop of a process let timers wait, in milliseconds. */
 export interface EventLoopDelay {
@@ -34,9 +35,11 @@ export async function startGatewayProcess(): Promise<GatewayProcess> {
   const lines = () => (existsSync(delays) ? readFileSync(delays, 'utf8').trim().split('\n') : []);
   const stack = await startStack({
     parts: 'apart',
+    config: { gateway: { waitSeconds: 0 } },
     environments: { gateway: { ...preloading('event-loop-delay.mjs'), COUNTERSIGN_TEST_DELAYS: delays } },
   });
   const token = await stack.token('agent');
+  const good = [`Bearer ${token}`, `bearer ${await stack.token('bob')}`];
   const write = (name: string) => ({
     name: 'files__write_file',
     arguments: { path: join(stack.files, name), content: 'x' },
@@ -60,7 +63,8 @@ export async function startGatewayProcess(): Promise<GatewayProcess> {
         { name: 'files__none', arguments: {} },
       ],
       taskIds,
-      good: [`Bearer ${token}`, `bearer ${await stack.token('bob')}`],
+      good,
+      sessions: await openSessions(stack.config.urls.mcp, good),
       bad: [
         '',
         'Bearer',

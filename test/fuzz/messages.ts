@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { REVISION } from '../support/gateway-wire.ts';
+import type { KnownSessions } from './sessions.ts';
 import { HARD_TEXTS, oddValue } from './values.ts';
 
 /** The tools and tasks behind a fuzzed gateway. */
@@ -10,14 +11,16 @@ export interface Known {
   /** Values of the header `Authorization`: the gateway accepts the caller with each of `good`, and refuses each of `bad`. */
   readonly good: readonly string[];
   readonly bad: readonly string[];
+  readonly sessions: KnownSessions;
 }
 
-/** A JSON-RPC message as its method requires it. */
+/** A JSON-RPC message as its method requires it, or an answer to a question that was perhaps never asked. */
 export interface Message {
   readonly jsonrpc: '2.0';
   readonly id?: string | number;
-  readonly method: string;
+  readonly method?: string;
   readonly params?: Readonly<Record<string, unknown>>;
+  readonly result?: unknown;
 }
 
 const EARLIER_REVISIONS = ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05'];
@@ -96,6 +99,7 @@ function paramsByMethod({ calls, taskIds }: Known): Readonly<Record<string, fc.A
     'resources/templates/list': noParams,
     'resources/read': fc.record({ uri: text }),
     'resources/subscribe': fc.record({ uri: text }),
+    'resources/unsubscribe': fc.record({ uri: text }),
     'completion/complete': fc.record({
       ref: fc.record({ type: fc.constant('ref/prompt'), name: text }),
       argument: fc.record({ name: text, value: text }),
@@ -128,5 +132,6 @@ export function messages(known: Known): fc.Arbitrary<Message> {
         params: _meta === null ? fitting : { ...fitting, _meta },
       })),
   }));
-  return fc.oneof(...ofMethod);
+  const answer = fc.record({ jsonrpc: fc.constant('2.0' as const), id: text, result: oddValue });
+  return fc.oneof(...ofMethod, answer);
 }

@@ -2,6 +2,7 @@ import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { ACCEPTS, REVISION } from '../support/gateway-wire.ts';
 import { messages, type Known, type Message } from './messages.ts';
+import { sessionIdFor, sessionOf, type SessionOf } from './sessions.ts';
 import { change, changed, HARD_TEXTS, jsonOf, type Change } from './values.ts';
 
 /** One request, described by the valid message that it started from and every change made to it. */
@@ -14,6 +15,7 @@ export interface Plan {
   readonly encoding: keyof typeof ENCODINGS;
   readonly headers: readonly HeaderChange[];
   readonly authorization: string;
+  readonly session: SessionOf;
   readonly method: string;
   readonly query: string;
   /** Whether the client waits for the answer, or leaves after it has sent half of the body or all of it. */
@@ -110,6 +112,7 @@ export function plans(known: Known): fc.Arbitrary<Plan> {
       { weight: 19, arbitrary: fc.constantFrom(...known.good) },
       { weight: 1, arbitrary: fc.constantFrom(...known.bad) },
     ),
+    session: sessionOf,
     method: mostly(40, 'POST', 'GET', 'DELETE', 'PUT', 'PATCH', 'HEAD', 'OPTIONS', 'PROPFIND'),
     query: mostly(60, '', '?', '?access_token=x', '?a[__proto__]=1&a[]=2', '/', '/%2e%2e/mcp', '/%ff'),
     leaves: mostly<Plan['leaves']>(60, 'never', 'half way', 'at once'),
@@ -117,17 +120,21 @@ export function plans(known: Known): fc.Arbitrary<Plan> {
 }
 
 /** The request that a plan makes. */
-export function requestOf(plan: Plan, mcpUrl: string): HttpRequest {
+export function requestOf(plan: Plan, mcpUrl: string, known: Known): HttpRequest {
   const { host, pathname } = new URL(mcpUrl);
-  const message = changed(padded(plan), plan.changes);
+  const message = changed(inRevisionOf(plan, padded(plan)), plan.changes);
   const { method, params } = (message ?? {}) as { method?: unknown; params?: { name?: unknown; taskId?: unknown } };
   const name = params?.name ?? params?.taskId;
   const headers = [
     ['host', host],
     ...Object.entries(ACCEPTS),
-    ['mcp-protocol-version', REVISION],
-    ['mcp-method', headerText(method)],
-    ['mcp-name', headerText(name)],
+    ...(plan.session === 'none'
+      ? [
+          ['mcp-protocol-version', REVISION],
+          ['mcp-method', headerText(method)],
+          ['mcp-name', headerText(name)],
+        ]
+      : [['mcp-session-id', sessionIdOf(plan, known) ?? '']]),
     ['authorization', plan.authorization],
     ['content-encoding', plan.encoding.replace('cut ', '')],
   ] as [string, string][];
@@ -141,8 +148,31 @@ export function requestOf(plan: Plan, mcpUrl: string): HttpRequest {
   };
 }
 
-const padded = ({ message, padding: bytes }: Plan): unknown =>
+const padded = ({ message, padding: bytes }: Plan): Message =>
   bytes === 0 ? message : { ...message, params: { ...message.params, padding: 'x'.repeat(bytes) } };
+
+/** Messages of a session are of an earlier revision, without the `_meta` of the present one. */
+function inRevisionOf({ session }: Plan, message: Message): Message {
+  if (session === 'none' || message.params === undefined) return message;
+  const { _meta, ...params } = message.params;
+  return { ...message, params };
+}
+
+const sessionIdOf = ({ session, authorization, method }: Plan, { sessions, good }: Known): string | undefined =>
+  sessionIdFor(session, { sessions, place: Math.max(0, good.indexOf(authorization)), ends: method === 'DELETE' });
+
+const OF_SESSIONS: ReadonlySet<string> = new Set(['GET', 'POST', 'DELETE']);
+
+/** Whether the request names a session that its caller does not have, so that the gateway must not serve it. */
+export const namesForeignSession = (plan: Plan, { headers, method }: HttpRequest, known: Known): boolean =>
+  plan.session !== 'none' &&
+  plan.session !== 'own' &&
+  plan.message.method !== 'initialize' &&
+  OF_SESSIONS.has(method) &&
+  headers
+    .filter(([name]) => name === 'mcp-session-id')
+    .map(([, id]) => id)
+    .join() === sessionIdOf(plan, known);
 
 /** The value that a client would repeat in a header; undefined when no header can hold it. */
 const headerText = (value: unknown): string => (typeof value === 'string' && /^[!-~]{1,200}$/.test(value) ? value : '');

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { createAgent, exchange, faultOf, kindOf } from './exchange.ts';
 import type { Known } from './messages.ts';
-import { plans, requestOf, type Plan } from './requests.ts';
+import { namesForeignSession, plans, requestOf, type Plan } from './requests.ts';
 
 /** Requests under way at once. */
 const AT_ONCE = 16;
@@ -41,13 +41,14 @@ export async function runFuzz(target: FuzzTarget, options: FuzzOptions): Promise
   let sent = 0;
 
   const faultsOf = async (plan: Plan): Promise<string[]> => {
-    const request = requestOf(plan, target.mcpUrl);
+    const request = requestOf(plan, target.mcpUrl, target.known);
     try {
       const answer = await exchange(request, plan.leaves, { mcpUrl: target.mcpUrl, agent });
       const kind = kindOf(answer);
       answers.set(kind, (answers.get(kind) ?? 0) + 1);
       const isAuthorized = target.known.good.includes(plan.authorization);
-      const fault = answer && faultOf(answer, { isAuthorized });
+      const isForeign = namesForeignSession(plan, request, target.known);
+      const fault = answer && faultOf(answer, { isAuthorized, isForeign });
       return fault === undefined
         ? []
         : [`${fault}: ${answer?.status} ${answer?.text.slice(0, 500)}\n${describe(plan)}`];
