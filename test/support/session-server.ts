@@ -114,7 +114,9 @@ export class SessionServer {
     const server = new McpServer({ name: 'sessions', version: '0' });
     const textOf = (said: string) => ({ content: [{ type: 'text' as const, text: said }] });
     server.registerTool('echo', { inputSchema: { said: z.string() } }, ({ said }) => textOf(said));
-    server.registerTool('slow', {}, async () => {
+    // Its first word shows that the stream of the answer has arrived.
+    server.registerTool('slow', {}, async ({ sendNotification }) => {
+      await sendNotification({ method: 'notifications/progress', params: { progressToken: 'slow', progress: 1 } });
       await new Promise<void>((resolve) => this.#held.push(resolve));
       return textOf('done');
     });

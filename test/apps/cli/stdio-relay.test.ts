@@ -105,7 +105,8 @@ describe('a relayed session', () => {
   it('takes up the stream of an answer that broke', async () => {
     await initialize();
     host.send({ jsonrpc: '2.0', id: 9, method: 'tools/call', params: { name: 'slow', arguments: {} } });
-    await waitFor(() => server.of('tools/call').length > 0);
+    await host.told('notifications/progress');
+    await waitFor(() => streams().length > 0);
     const before = streams().length;
     server.cut();
     await waitFor(() => streams().length >= before + 2);
