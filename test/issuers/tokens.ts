@@ -76,9 +76,11 @@ export const missingAudience: Step = {
     const { id, protocolMappers = [] } = scopes.find(({ name }) => name === 'mcp') ?? { id: '' };
     const models = `/client-scopes/${id}/protocol-mappers`;
     for (const mapper of protocolMappers) await keycloak.admin('DELETE', `${models}/models/${mapper.id}`);
-    await isForAnother(scene).finally(() =>
-      keycloak.admin('POST', `${models}/add-models`, [audienceMapper(stack.config.urls.mcp)]),
-    );
+    try {
+      await isForAnother(scene);
+    } finally {
+      await keycloak.admin('POST', `${models}/add-models`, [audienceMapper(stack.config.urls.mcp)]);
+    }
     assert.equal((await stack.rpcOnce(await scene.agentToken(), 'tools/list', {})).status, 200);
   },
 };
