@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import express from 'express';
 import { pino } from 'pino';
 import { authenticate } from '../../apps/gateway/mcp/authentication.ts';
-import { metadataOf as resourceMetadataOf } from '../../apps/gateway/mcp/resource.ts';
+import { resourceMetadata } from '../../apps/gateway/mcp/resource.ts';
 import { createTokenVerifier } from '../../apps/shared/auth/access-token.ts';
 import { mcpAudience } from '../../apps/shared/auth/client-credentials.ts';
 import { aliasesOf } from '../../apps/shared/auth/principal-of.ts';
@@ -184,7 +184,7 @@ describe('the audience of the gateway', () => {
 
   it('leaves the address in the metadata, by which clients know the resource', () => {
     const config = issuers.configFor('Entra ID', { gateway: { scopes: [] } });
-    const metadata = resourceMetadataOf(config, new URL(MCP));
+    const metadata = resourceMetadata(config, new URL(MCP));
     expect(metadata).toMatchObject({ resource: MCP, authorization_servers: [issuers.issuerOf('Entra ID')] });
     expect(JSON.stringify(metadata)).not.toContain('scopes_supported');
   });

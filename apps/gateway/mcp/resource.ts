@@ -31,12 +31,12 @@ export function resourceRouter(config: ResourceConfig): Router {
   router.get([own, ROOT_PATH], (request, response) => {
     // The answer depends on the name by which the client knows this server.
     response.set({ 'Access-Control-Allow-Origin': '*', 'Cache-Control': 'no-store' });
-    response.json(metadataOf(config, resourceFor(request, config)));
+    response.json(resourceMetadata(config, resourceFor(request, config)));
   });
   return router;
 }
 
-export function metadataOf(config: ResourceConfig, resource: URL) {
+export function resourceMetadata(config: ResourceConfig, resource: URL) {
   const { mode, urls } = config;
   const scopes = allScopes(config);
   return buildOAuthProtectedResourceMetadata({
