@@ -10,7 +10,14 @@ import type { Browser } from 'playwright-core';
 import { rawDispatchOver } from '../../apps/cli/demo/agent.ts';
 import { isAlive } from '../../apps/shared/embedded/process-tools.ts';
 import { launchBrowser } from '../support/chromium.ts';
-import { approvedEnd, type CallTool, clientInfo, nextStepOf, STEP_BY_STEP, wordsOf } from '../support/foreign-clients.ts';
+import {
+  approvedEnd,
+  type CallTool,
+  clientInfo,
+  nextStepOf,
+  STEP_BY_STEP,
+  wordsOf,
+} from '../support/foreign-clients.ts';
 import { REVISION } from '../support/gateway-wire.ts';
 import { heldCalls } from '../support/held-calls.ts';
 import { ASKED, TASKS, WHY } from '../support/input-calls.ts';
