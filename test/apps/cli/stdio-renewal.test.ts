@@ -47,7 +47,7 @@ describe('the tokens of a refresh', () => {
     const { file, kept } = await signedIn();
     const bodies: string[] = [];
     const noted: typeof fetch = (input, init) => {
-      if (init?.body) bodies.push(String(init.body));
+      if (typeof init?.body === 'string' || init?.body instanceof URLSearchParams) bodies.push(init.body.toString());
       return desk.fetch(input, init);
     };
     let ended: Promise<string> | undefined;
