@@ -174,6 +174,7 @@ describe('the audience of the gateway', () => {
     ['the client of the inbox', { gateway: { audience: 'countersign-web' } }],
     ["the client of the auditors' pages", { gateway: { audience: 'app' }, audit: { clientId: 'app' } }],
     ['the address of the inbox', { gateway: { audience: 'http://a.test' }, approvals: { url: 'http://a.test' } }],
+    ['its address without a slash', { gateway: { audience: 'http://a.test' }, approvals: { url: 'http://a.test/' } }],
   ])('cannot be %s, whose tokens are for other purposes', (_what, more) => {
     expect(read(more)).toThrow(/register the gateway separately/);
   });

@@ -123,7 +123,8 @@ function audienceProblems({ gateway, approvals, audit, identity }: Audiences): S
   const { audience } = gateway;
   if (audience === undefined) return [];
   const path = ['gateway', 'audience'];
-  const isTaken = [approvals.clientId, audit.clientId, approvals.url, audit.url].includes(audience);
+  const pages = [approvals, audit];
+  const isTaken = pages.some(({ clientId, url = '' }) => [clientId, url, trimSlash(url)].includes(audience));
   const taken =
     "tokens for the inbox or the auditors' pages have this audience: register the gateway separately at the issuer";
   const own = 'the embedded issuer writes the address of the endpoint: leave this out, or set identity.issuer';
