@@ -66,7 +66,9 @@ export function faultOf(
   if (status >= 500) return 'a fault of the server';
   if (INSIDE.test(text)) return 'an answer with internal details';
   if (status < 400 && !isAuthorized) return 'served without a good token';
-  if (status < 400 && isForeign) return 'served in a session that its caller does not have';
+  // A body that cannot be kept exactly is refused with the status 200, before its session is looked for.
+  const isRefused = /json/.test(contentType) && errorCodeIn(text) !== undefined;
+  if (status < 400 && isForeign && !isRefused) return 'served in a session that its caller does not have';
   if (/"message":"Internal error"/.test(text)) return 'an unexpected error';
   if (text !== '' && /json/.test(contentType) && !isJson(text)) return 'an answer that is not the JSON it says it is';
   return undefined;
@@ -80,10 +82,12 @@ function isJson(text: string): boolean {
   }
 }
 
+const errorCodeIn = (text: string): string | undefined => /"error":\{"code":(-?\d+)/.exec(text)?.[1];
+
 /** The kind of an answer in one word, for counting. */
 export function kindOf(answer: Answer | undefined): string {
   if (answer === undefined) return 'left';
-  const code = /"error":\{"code":(-?\d+)/.exec(answer.text)?.[1];
+  const code = errorCodeIn(answer.text);
   if (code !== undefined) return `${answer.status} ${code}`;
   const type = /"resultType":"(\w+)"/.exec(answer.text)?.[1];
   const isStream = answer.contentType === 'text/event-stream';
