@@ -1,5 +1,6 @@
 import {
   isInitializeRequest,
+  isJSONRPCRequest,
   isLegacyRequest,
   SUPPORTED_PROTOCOL_VERSIONS,
   type AuthInfo,
@@ -81,7 +82,9 @@ export class Sessions {
   async serve(request: Request, serving: Serving = {}): Promise<Response | undefined> {
     const { parsedBody, authInfo } = serving;
     const id = request.headers.get('mcp-session-id') ?? undefined;
-    const begins = request.method === 'POST' && (parsedBody as { method?: unknown } | null)?.method === 'initialize';
+    // A notification of this name has no answer, so its stream would never end.
+    const begins =
+      request.method === 'POST' && isJSONRPCRequest(parsedBody) && (parsedBody.method as string) === 'initialize';
     if (id === undefined && !begins) return undefined;
     // A request of the present revision has no session, even if its header names one.
     if (!METHODS.has(request.method) || !(await isLegacyRequest(request, parsedBody))) return undefined;

@@ -66,6 +66,16 @@ describe('a session', () => {
     expect([refused.status, refused.headers['mcp-session-id']]).toEqual([406, undefined]);
   });
 
+  it('does not begin by a notification, which has no answer', async () => {
+    const session = await beginSession(gateway);
+    const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'x', version: '0' } };
+    const body = { jsonrpc: '2.0', method: 'initialize', params };
+    for (const answer of [await openWire(gateway, { body }), await session.post(body)]) {
+      await answer.ended;
+      expect([answer.status, answer.headers['mcp-session-id']]).toEqual([202, undefined]);
+    }
+  });
+
   it('is not needed for a request of an earlier revision', async () => {
     const answer = await openWire(gateway, { body: { jsonrpc: '2.0', id: 7, method: 'ping' } });
     await answer.ended;
