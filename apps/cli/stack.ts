@@ -1,17 +1,20 @@
 import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import * as z from 'zod';
 import { systemClock } from '../shared/clock.ts';
 import type { Config } from '../shared/config/config.ts';
 import { limitsOf } from '../shared/limits.ts';
-import { isAlive } from '../shared/embedded/process-tools.ts';
+import { isAlive, until } from '../shared/embedded/process-tools.ts';
 
 const stackSchema = z.object({
   /** The process that runs everything. */
   pid: z.number().int().positive(),
   startedAt: z.string(),
   configFile: z.string(),
+  /** The file that takes the place of the example once there is one. */
+  ownFile: z.string().optional(),
   urls: z.object({
     gateway: z.string(),
     mcp: z.string(),
@@ -35,6 +38,9 @@ const stackSchema = z.object({
 /** A running `countersign up`, as its state folder records it. Holds no secret. */
 export type Stack = z.infer<typeof stackSchema>;
 
+/** A running stack looks at its file every second, and reads it when it has come to rest. */
+const TAKEN_WITHIN_MS = 10_000;
+
 const fileOf = (stateDir: string) => join(stateDir, 'run.json');
 
 /** Records the running stack for other commands. The rename keeps readers from partial files. */
@@ -57,6 +63,21 @@ export async function findStack(place: StackPlace): Promise<Stack | undefined> {
   const stack = readStack(place.stateDir);
   if (!stack || !isAlive(stack.pid)) return undefined;
   return (await isHealthy(stack.urls.gateway, place)) ? stack : undefined;
+}
+
+/** What becomes of a change of the configuration file. `unknown`: there is no answer yet. */
+export type Taken = 'in force' | 'refused' | 'unknown';
+
+/** Waits until the running stack has read a change of its file. `before`: the stack as it was before the change. */
+export async function untilTaken(place: StackPlace, before: Stack): Promise<Taken> {
+  const { inForceSince, rejected } = before.configuration ?? {};
+  const look = (): Taken | undefined => {
+    const now = readStack(place.stateDir)?.configuration;
+    if (now === undefined) return undefined;
+    if (now.rejected !== undefined && !isDeepStrictEqual(now.rejected, rejected)) return 'refused';
+    return now.inForceSince === inForceSince ? undefined : 'in force';
+  };
+  return (await until(look, { withinMs: TAKEN_WITHIN_MS * place.timeLimitFactor, everyMs: 50 })) ?? 'unknown';
 }
 
 function readStack(stateDir: string): Stack | undefined {

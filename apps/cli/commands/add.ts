@@ -3,13 +3,13 @@ import { existsSync } from 'node:fs';
 import { Command } from 'commander';
 import { pino } from 'pino';
 import type { Config } from '../../shared/config/config.ts';
-import { isExample, type LoadedConfig } from '../../shared/config/load.ts';
+import type { LoadedConfig } from '../../shared/config/load.ts';
 import { type Addition, withAdditions } from '../configuration/additions.ts';
 import { changedLines } from '../configuration/changed-lines.ts';
 import { checkedText, ownFile, replaceFile, textOf } from '../configuration/configuration-file.ts';
 import { newConfiguration, USUAL_CHOICES } from '../configuration/new-configuration.ts';
 import { CliError, confirm, EXIT, type Io, json, table, visible } from '../context.ts';
-import { findStack } from '../stack.ts';
+import { findStack, type Stack, type Taken, untilTaken } from '../stack.ts';
 import { acceptShown, type Acceptance } from './add/acceptance.ts';
 import { type Listing, listServers } from './add/listing.ts';
 import { proposalFor, type ToolProposal } from './add/proposal.ts';
@@ -127,8 +127,9 @@ async function addServers(io: Io, options: Options, { draft, requested }: Work):
     }
     // First: if this fails, the file must not name the tools.
     const acceptance = await acceptShown(io, { config: next, listing });
+    const stack = await findStack(next);
     replaceFile(file, after, draft.before);
-    await report(io, options, { ...result, acceptance });
+    await report(io, options, { ...result, acceptance, stack });
   } finally {
     await listing.upstreams.close();
   }
@@ -144,6 +145,8 @@ interface Result extends Work {
   readonly config: Config;
   /** Undefined if nothing was written. */
   readonly acceptance?: Acceptance;
+  /** The running Countersign, as it was before the file was written. */
+  readonly stack?: Stack | undefined;
 }
 
 function completed(bare: Addition, proposals: readonly Proposal[], hasRules: boolean): Addition {
@@ -242,15 +245,20 @@ function variableLines({ environment }: Io, requested: Requested): string[] {
   ];
 }
 
-/** True whether or not a running Countersign follows changes of its file. */
-async function nextStep({ draft, config, requested }: Result): Promise<string> {
-  const stack = await findStack(config);
-  if (stack === undefined)
-    return 'Next: `npx countersign up` starts it, and `npx countersign connect <host>` connects your MCP host.';
-  const isOwn = stack.configFile === draft.file && !isExample(draft.file);
-  if (isOwn && Object.keys(requested.variables).length === 0)
-    return 'Countersign runs with this file. If its console does not report the change within seconds, restart it.';
-  return isOwn
-    ? 'Countersign runs with this file, without the variables above. Restart it with them.'
-    : `Countersign runs with ${stack.configFile}. Restart it in this folder, so that it uses ${basename(draft.file)}.`;
+const CONNECT = '`npx countersign connect <host>` connects your MCP host';
+
+async function nextStep({ draft, config, requested, stack }: Result): Promise<string> {
+  if (stack === undefined) return `Next: \`npx countersign up\` starts it, and ${CONNECT}.`;
+  const isOwn = [stack.configFile, stack.ownFile].includes(draft.file);
+  if (!isOwn)
+    return `Countersign runs with ${stack.configFile}. Restart it in this folder, so that it uses ${basename(draft.file)}.`;
+  if (Object.keys(requested.variables).length > 0)
+    return 'Countersign runs with this file, without the variables above. Restart it with them.';
+  return AFTER[await untilTaken(config, stack)];
 }
+
+const AFTER: Readonly<Record<Taken, string>> = {
+  'in force': `The running Countersign uses it now. Next: ${CONNECT}.`,
+  refused: 'The running Countersign refuses the file, and goes on as before. `npx countersign doctor` says why.',
+  unknown: 'Countersign runs with this file. If its console does not report the change within seconds, restart it.',
+};

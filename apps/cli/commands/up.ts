@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { Command } from 'commander';
 import { systemClock } from '../../shared/clock.ts';
@@ -54,7 +55,7 @@ export async function runStack(io: Io, loaded: LoadedConfig, use: () => Promise<
 async function runAlone(io: Io, loaded: LoadedConfig, use: () => Promise<void>): Promise<void> {
   const began = systemClock.monotonicMs();
   const signal = nextSignal();
-  const { config, file } = loaded;
+  const { config, file, ownFile } = loaded;
   const deps = await prepare(io, loaded);
   io.err(`Starting Countersign with ${file}`);
   // Loaded on demand, because it brings the whole product.
@@ -63,7 +64,7 @@ async function runAlone(io: Io, loaded: LoadedConfig, use: () => Promise<void>):
   const first = await Promise.race([starting.ready.catch((cause: unknown) => ({ cause })), signal]);
   if (typeof first === 'string') return abandon(starting, () => stop(io, config, deps.parts));
   if ('cause' in first) return abandon(starting, () => giveUp(io, deps, first.cause));
-  deps.record({ configFile: file, temporalAddress: first.temporalAddress });
+  deps.record({ configFile: file, ownFile, temporalAddress: first.temporalAddress });
   deps.live.start();
   io.err(`Ready after ${((systemClock.monotonicMs() - began) / 1_000).toFixed(1)} s. Logs: ${config.stateDir}/logs`);
   try {
@@ -77,7 +78,7 @@ async function runAlone(io: Io, loaded: LoadedConfig, use: () => Promise<void>):
 interface Prepared extends UpDeps {
   readonly live: WatchedConfig;
   /** Records the running stack, and from then on the state of its configuration. */
-  record(stack: Pick<Stack, 'configFile' | 'temporalAddress'>): void;
+  record(stack: Pick<Stack, 'configFile' | 'ownFile' | 'temporalAddress'>): void;
 }
 
 async function prepare(io: Io, loaded: LoadedConfig): Promise<Prepared> {
@@ -86,10 +87,12 @@ async function prepare(io: Io, loaded: LoadedConfig): Promise<Prepared> {
   const log = createLogger('countersign', { mode, stateDir, level: environment.logLevel });
   const say = (line: string) => io.err(line);
   let stack: Stack | undefined;
+  const fileNow = fileToFollow(loaded);
   const live = watchConfig(loaded, {
-    load: () => loadConfig({ environment, configFile: loaded.file, cwd }),
-    onState(configuration) {
-      if (stack !== undefined) writeStack(stateDir, { ...stack, configuration });
+    load: () => loadConfig({ environment, configFile: fileNow(), cwd }),
+    fileNow,
+    onState({ file: configFile, ...configuration }) {
+      if (stack !== undefined) writeStack(stateDir, { ...stack, configFile, configuration });
     },
     ...{ clock: systemClock, log: log.child({ part: 'configuration' }), say },
   });
@@ -102,6 +105,15 @@ async function prepare(io: Io, loaded: LoadedConfig): Promise<Prepared> {
       writeStack(stateDir, stack);
     },
     ...{ live, environment, log, say },
+  };
+}
+
+/** The example gives way to a configuration of this folder as soon as there is one, and does not come back. */
+function fileToFollow({ file, ownFile }: LoadedConfig): () => string {
+  let now = file;
+  return () => {
+    if (ownFile !== undefined && existsSync(ownFile)) now = ownFile;
+    return now;
   };
 }
 

@@ -25,6 +25,8 @@ interface ConfigSource {
 export interface LoadedConfig {
   readonly config: Config;
   readonly file: string;
+  /** Where the folder of the process would have a configuration, if it has none and the example counts. */
+  readonly ownFile?: string;
   readonly lineOf: LineOf;
   /** Settings of MCP hosts that are ignored: each deserves a warning, and none stops the start. */
   readonly notes: readonly SettingProblem[];
@@ -50,9 +52,9 @@ export const isExample = (file: string): boolean => file === packagePath(FILE_NA
  * the example that comes with the package. Throws `ERR_CONFIG_INVALID` with one line per problem.
  */
 export function loadConfig({ environment, configFile, cwd, text }: ConfigSource): LoadedConfig {
-  const file =
+  const { file, ownFile } =
     text !== undefined && configFile !== undefined
-      ? resolve(cwd, configFile)
+      ? { file: resolve(cwd, configFile) }
       : findFile({ environment, configFile, cwd });
   const stateDir = resolve(cwd, environment.stateDir ?? DEFAULT_STATE);
   const { content, lineOf, id } = readYaml(file, text);
@@ -66,22 +68,22 @@ export function loadConfig({ environment, configFile, cwd, text }: ConfigSource)
     const config = parseConfig(raw, { baseDir: dirname(file), stateDir });
     const missing = config.mode === 'production' ? missingInProduction(config, environment) : [];
     if (missing.length > 0) throw invalid(missing);
-    return { config, file, lineOf, notes: written.notes, raw, id };
+    return { config, file, ...(ownFile !== undefined && { ownFile }), lineOf, notes: written.notes, raw, id };
   } catch (error) {
     throw error instanceof ZodError ? invalid(withRuleProblems(problemsOf(error), raw)) : error;
   }
 }
 
-function findFile({ environment, configFile, cwd }: ConfigSource): string {
+function findFile({ environment, configFile, cwd }: ConfigSource): Pick<LoadedConfig, 'file' | 'ownFile'> {
   const named = configFile ?? environment.configFile;
   if (named !== undefined) {
     const file = resolve(cwd, named);
-    if (existsSync(file)) return file;
+    if (existsSync(file)) return { file };
     const origin = configFile === undefined ? 'COUNTERSIGN_CONFIG' : '--config';
     throw new CountersignError('ERR_CONFIG_INVALID', `${origin}: there is no file ${file}; correct the path`);
   }
   const here = join(cwd, FILE_NAME);
-  return existsSync(here) ? here : packagePath(FILE_NAME);
+  return existsSync(here) ? { file: here } : { file: packagePath(FILE_NAME), ownFile: here };
 }
 
 function readYaml(

@@ -26,6 +26,8 @@ const READ_EVERY_LOOKS = 10;
 
 /** What operators see of the configuration of a process. Instants are ISO 8601. */
 export interface ConfigState {
+  /** The file whose settings are in force. */
+  readonly file: string;
   readonly inForceSince: string;
   /** Absent if what the file says is in force, or will be at the next start. */
   readonly rejected?: { readonly since: string; readonly problems: string[] };
@@ -45,6 +47,8 @@ export interface WatchedConfig extends LiveConfig {
 interface WatchDeps {
   /** Reads and checks the file, as at the start. Throws `ERR_CONFIG_INVALID` with one line for each problem. */
   readonly load: () => LoadedConfig;
+  /** The file to follow, where another one takes the place of the example. Default: the one of the start. */
+  readonly fileNow?: () => string;
   readonly clock: Clock;
   readonly log: Logger;
   /** Gets a line when a change is in force that corrects nothing. The console shows the others from the log. */
@@ -71,6 +75,8 @@ class ConfigWatch implements WatchedConfig {
   readonly #files: WatchedFiles<Read>;
   #current: Config;
   #currentId: string;
+  /** The file of what is in force. */
+  #file: string;
   #since: string;
   #rejected: { readonly id: string; readonly since: string; readonly problems: string[] } | undefined;
   #pending: string[] = [];
@@ -80,6 +86,7 @@ class ConfigWatch implements WatchedConfig {
     this.#deps = deps;
     this.#current = loaded.config;
     this.#currentId = loaded.id;
+    this.#file = loaded.file;
     this.#since = this.#now();
     this.config = followed(() => this.#current);
     const { clock, log } = deps;
@@ -88,7 +95,7 @@ class ConfigWatch implements WatchedConfig {
         { err, alarm: 'configuration_unread' },
         'a change of the configuration failed; if this comes again, restart the process',
       );
-    const fingerprint = () => stateOfFile(loaded.file);
+    const fingerprint = () => stateOfFile(this.#fileNow());
     const read = () => Promise.resolve(this.#read());
     const use = (found: Read) => this.#use(found);
     this.#files = new WatchedFiles({ fingerprint, read, use, onFault, clock, readEveryLooks: READ_EVERY_LOOKS }, '');
@@ -115,6 +122,7 @@ class ConfigWatch implements WatchedConfig {
   state(): ConfigState {
     const { since, problems } = this.#rejected ?? {};
     return {
+      file: this.#file,
       inForceSince: this.#since,
       ...(since !== undefined && problems !== undefined && { rejected: { since, problems } }),
       pending: this.#pending,
@@ -129,8 +137,12 @@ class ConfigWatch implements WatchedConfig {
     return new Date(this.#deps.clock.now()).toISOString();
   }
 
+  #fileNow(): string {
+    return this.#deps.fileNow?.() ?? this.#start.file;
+  }
+
   #read(): Read {
-    const { file } = this.#start;
+    const file = this.#fileNow();
     try {
       if (!existsSync(file)) throw new CountersignError('ERR_CONFIG_INVALID', `there is no file ${file}; put it back`);
       return this.#deps.load();
@@ -148,19 +160,24 @@ class ConfigWatch implements WatchedConfig {
       const changed = changedSettings(this.#current, next);
       if (!isDeepStrictEqual(next, this.#current)) await this.#apply(next);
       this.#currentId = id;
-      this.#accepted(changed);
+      const news = found.file === this.#file ? undefined : `${found.file} takes the place of the example`;
+      this.#file = found.file;
+      this.#accepted(changed, news);
       this.#warnOfPending(differences(next, found.config));
     } catch (error) {
       this.#reject(id, error);
     }
   }
 
-  /** The settings of the start with the live ones of the file. They are checked together, since they may not fit each other. */
+  /**
+   * The settings of the start with the live ones of the file. They are checked together, since they may not fit each other. Relative paths
+   * start at the folder of the file: the example, in whose place another file may be, has none among its other settings.
+   */
   #applicable(found: LoadedConfig): Config {
     const raw = withLiveSettings(this.#start.raw, found.raw);
-    const { baseDir, stateDir } = this.#start.config;
+    const { stateDir } = this.#start.config;
     try {
-      return parseConfig(raw, { baseDir, stateDir });
+      return parseConfig(raw, { baseDir: found.config.baseDir, stateDir });
     } catch (error) {
       if (!(error instanceof ZodError)) throw error;
       const problems = problemsOf(error).map(({ path, message }) => ({
@@ -203,15 +220,16 @@ class ConfigWatch implements WatchedConfig {
     if (this.#rejected) this.#accepted([]);
   }
 
-  #accepted(changed: readonly string[]): void {
+  #accepted(changed: readonly string[], news?: string): void {
     const { log, say, onState } = this.#deps;
-    const name = basename(this.#start.file);
+    const name = basename(this.#file);
     const what = changed.length === 0 ? 'no live setting differs' : `now in force: ${changed.join(', ')}`;
     // At the level of the alarm that it ends, since operators wait for it.
     if (this.#rejected) log.warn({ settings: changed }, `${name} can be used again; ${what}`);
     else {
-      log.info({ settings: changed }, `${name} has changed; ${what}`);
-      say?.(`${name} has changed; ${what}`);
+      const line = `${news ?? `${name} has changed`}; ${what}`;
+      log.info({ settings: changed }, line);
+      say?.(line);
     }
     this.#rejected = undefined;
     onState?.(this.state());
@@ -237,7 +255,7 @@ class ConfigWatch implements WatchedConfig {
     const found = error instanceof CountersignError ? { problems } : { err: error };
     log.error(
       { alarm: 'configuration_rejected', ...found },
-      `${basename(this.#start.file)} cannot be used, and nothing of it is applied: correct it, it is read again when it changes`,
+      `${basename(this.#fileNow())} cannot be used, and nothing of it is applied: correct it, it is read again when it changes`,
     );
     for (const problem of problems) log.error(problem);
     onState?.(this.state());

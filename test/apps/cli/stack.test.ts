@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { findStack, removeStack, writeStack, type Stack } from '../../../apps/cli/stack.ts';
+import { findStack, removeStack, writeStack, type Stack, untilTaken } from '../../../apps/cli/stack.ts';
 import type { HttpServer } from '../../../apps/shared/http/listen.ts';
 import { serve } from '../../support/serve.ts';
 
@@ -65,5 +65,32 @@ describe('the running stack', () => {
     expect(await findStack({ stateDir, timeLimitFactor: 1 })).toBeDefined();
     removeStack(stateDir, process.pid);
     expect(await findStack({ stateDir, timeLimitFactor: 1 })).toBeUndefined();
+  });
+});
+
+describe('a change of the file of the running stack', () => {
+  const place = () => ({ stateDir, timeLimitFactor: 0.001 });
+  const before = { inForceSince: '2026-11-21T10:00:00.000Z', pending: [] };
+  const rejected = { since: '2026-11-21T11:00:00.000Z', problems: ['a'] };
+
+  it.each([
+    ['in force', { ...before, inForceSince: '2026-11-21T11:00:00.000Z' }],
+    ['refused', { ...before, rejected }],
+    ['unknown', before],
+  ])('is %s', async (taken, configuration) => {
+    writeStack(stateDir, aStack({ configuration }));
+    expect(await untilTaken(place(), aStack({ configuration: before }))).toBe(taken);
+  });
+
+  it('is refused for other problems than before', async () => {
+    const other = { ...rejected, problems: ['b'] };
+    writeStack(stateDir, aStack({ configuration: { ...before, rejected: other } }));
+    expect(await untilTaken(place(), aStack({ configuration: { ...before, rejected } }))).toBe('refused');
+    expect(await untilTaken(place(), aStack({ configuration: { ...before, rejected: other } }))).toBe('unknown');
+  });
+
+  it('is in force if the stack had not read a change before', async () => {
+    writeStack(stateDir, aStack({ configuration: before }));
+    expect(await untilTaken(place(), aStack())).toBe('in force');
   });
 });

@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
@@ -99,6 +99,23 @@ describe('a change of the file', () => {
     watch.start();
     point(server('new'));
     await looking(() => watch !== undefined && prefixIn(watch.config) === 'new');
+  });
+
+  it('goes over to the file that takes the place of the example, and reads paths from the folder of that file', async () => {
+    const own = join(folder, 'own', 'countersign.yaml');
+    const fileNow = () => (existsSync(own) ? own : file);
+    const load = () => loadConfig({ environment: readEnvironment({}), configFile: fileNow(), cwd: folder });
+    writeFileSync(file, server('old'));
+    watch = watchConfig(load(), { load, fileNow, clock, log, say: (line) => said.push(line) });
+    watch.start();
+    await looks(3);
+    expect([said, watch.state().file]).toEqual([[], file]);
+    mkdirSync(join(folder, 'own'));
+    writeFileSync(own, `${server('new')}pdp: { policies: mine }\n`);
+    await looking(() => said.length > 0);
+    expect(said).toEqual([`${own} takes the place of the example; now in force: mcpServers, pdp.policies`]);
+    expect(watch.config.pdp.policies).toBe(join(folder, 'own', 'mine'));
+    expect(watch.state()).toMatchObject({ file: own, pending: [] });
   });
 
   it('comes into force in all parts without a wait in between', async () => {

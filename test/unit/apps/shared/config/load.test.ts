@@ -37,9 +37,12 @@ function problems(variables: NodeJS.ProcessEnv = {}, configFile?: string): strin
 
 describe('loadConfig, finding the file', () => {
   it('takes --config, then COUNTERSIGN_CONFIG, then the file here, then the example of the package', () => {
-    expect(load().file).toBe(packagePath('countersign.yaml'));
+    const example = packagePath('countersign.yaml');
+    expect(load()).toMatchObject({ file: example, ownFile: join(cwd, 'countersign.yaml') });
+    expect(load({}, example).ownFile).toBeUndefined();
     const here = write('host: 127.0.0.2');
     expect(load().file).toBe(here);
+    expect(load().ownFile).toBeUndefined();
     const named = write('host: 127.0.0.3', 'other/named.yaml');
     expect(load({ COUNTERSIGN_CONFIG: named })).toMatchObject({ file: named, config: { host: '127.0.0.3' } });
     const option = write('host: 127.0.0.4', 'option.yaml');
