@@ -31,6 +31,7 @@ const SECTIONS = [
   { name: 'conformance', what: 'the official conformance suite of MCP', run: program('conformance') },
   { name: 'inspector', what: 'the MCP Inspector against the whole product', run: program('inspector') },
   { name: 'issuers', what: 'the whole product with Keycloak as its issuer', run: program('issuers') },
+  { name: 'first-minute', what: 'a stranger with the packed package in an empty folder', run: program('first-minute') },
   { name: 'principals', what: 'attempts on tasks of others', run: program('principals') },
   { name: 'workflows', what: 'long lives of workflows', run: files('test/workflows') },
   {
