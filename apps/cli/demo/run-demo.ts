@@ -62,7 +62,7 @@ async function requireTools(agent: Agent): Promise<void> {
 
 const notTheExample = (what: string) =>
   new CliError(
-    `${what}; the demonstration needs the file server and the policies of the example (countersign.yaml, policies/)`,
+    `${what}; the demonstration needs the file server and the rules of the example. Run it in an empty folder`,
   );
 
 async function readFile({ files, say }: Demo, agent: Agent): Promise<void> {

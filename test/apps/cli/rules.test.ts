@@ -63,6 +63,26 @@ describe('countersign policy explain, about rules', () => {
   });
 });
 
+describe('the rules of the example', () => {
+  const example = () => new Desk(readFileSync(packagePath('countersign.yaml'), 'utf8'));
+
+  it.each([
+    ['read_text_file', '{"path": "a"}', 'permitted'],
+    ['list_directory', '{}', 'permitted'],
+    ['get_file_info', '{}', 'permitted'],
+    ['write_file', '{"path": "a", "content": "b"}', 'denied, until an approver approves'],
+    ['create_directory', '{"path": "a"}', 'denied, until an approver approves'],
+    ['move_file', '{"source": "a", "destination": "b"}', 'denied, and no approval'],
+    ['write_file', '{"path": "a/.env.local", "content": "b"}', 'denied, and no approval'],
+    ['write_file', '{"path": "a/../.env", "content": "b"}', 'denied, and no approval'],
+    ['edit_file', '{}', 'denied, and no approval'],
+    ['delete_file', '{"path": "a"}', 'denied, and no approval'],
+  ])('decide about %s with %s', async (tool, args, decision) => {
+    const out = await explain(example(), '--tool', `files__${tool}`, '--arguments', args, '--client', 'x');
+    expect(out).toContain(`decision  ${decision}`);
+  });
+});
+
 describe('countersign policy eject', () => {
   it('writes policies that decide as the rules do', async () => {
     const desk = new Desk(CONFIG);
