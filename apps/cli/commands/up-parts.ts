@@ -84,11 +84,13 @@ async function startDatabase(deps: UpDeps): Promise<string> {
   const server = await timed(deps, 'PostgreSQL', () => findOrStartPostgres({ databaseUrl, stateDir, searchPath }));
   parts.infrastructure.push({ name: 'PostgreSQL', stop: () => server.stop() });
   const { applied, functions, unknown } = await migrate(server.url, limitsOf(config));
-  if (applied.length > 0) deps.say(`  migrated   migrations applied: ${applied.length}`);
-  if (functions.length > 0) deps.say(`  migrated   functions replaced: ${functions.length}`);
+  const counts = [...counted(applied, 'migrations'), ...counted(functions, 'functions')].join(', ');
+  if (counts !== '') deps.say(`  migrated   ${counts}`);
   if (unknown.length > 0) deps.say(`  migrated   by a newer version: ${unknown.join(', ')}`);
   return server.url;
 }
+
+const counted = (all: readonly unknown[], what: string) => (all.length === 0 ? [] : [`${what}: ${all.length}`]);
 
 async function startTemporal(deps: UpDeps): Promise<string> {
   const { config, environment, parts, say } = deps;
@@ -157,9 +159,10 @@ export async function reportForgottenTools({ config, upstreams, log }: Survey): 
   try {
     const { forgotten } = await surveyTools(configuredPlaces(config), unmapped(await upstreams.tools()));
     if (forgotten.length === 0) return;
+    const place = config.pdp.rules === undefined ? config.pdp.policies : 'a rule of the configuration';
     const message =
-      `no policy permits ${forgotten.length === 1 ? 'this tool' : 'these tools'} in any case, so every call is refused: ` +
-      `${forgotten.join(', ')}. Name them in ${config.pdp.policies} to permit calls`;
+      `nothing permits ${forgotten.length === 1 ? 'this tool' : 'these tools'} in any case, so every call is refused: ` +
+      `${forgotten.join(', ')}. Name ${forgotten.length === 1 ? 'it' : 'them'} in ${place} to permit calls`;
     log.warn({ tools: forgotten }, message);
   } catch (error) {
     log.info({ err: error }, 'the tools could not be compared with the policies');

@@ -17,20 +17,21 @@ export type ToolSurvey = Awaited<ReturnType<typeof surveyTools>>;
 
 /**
  * Compares tools with the policies of a folder, for any caller and with any approval. `forgotten` are the tools that no policy
- * could ever permit, and that no policy names. `named` are all tools that a policy names, with one such policy. `idle` are the
+ * could ever permit, and that no policy names and no rule refuses. `named` are all tools that a policy names, with one such policy. `idle` are the
  * rules that could not match any tool. Throws `ERR_CONFIG_INVALID` if the policies cannot be used.
  */
 export async function surveyTools(places: PolicyPlaces, tools: readonly string[]) {
   const { evaluator } = await loadCurrent(places);
-  const named = namedBy(evaluator.policiesFor({ name: CALL }));
-  const couldBe = (tool: string) => named.has(tool) || permitsFor(evaluator, CALL, { type: TOOL, id: tool }).length > 0;
-  const forgotten = tools.filter((tool) => !couldBe(tool));
-  const idle = evaluator
-    .policiesFor({ name: CALL })
-    .filter(
-      ({ file, effect, template }) => ruleIndex(file) !== undefined && (effect === 'forbid' || template === undefined),
-    )
-    .filter((policy) => !tools.some((tool) => isFor(policy, { type: TOOL, id: tool })));
+  const policies = evaluator.policiesFor({ name: CALL });
+  const named = namedBy(policies);
+  const isKnown = (tool: string) =>
+    named.has(tool) ||
+    permitsFor(evaluator, CALL, { type: TOOL, id: tool }).length > 0 ||
+    policies.some((policy) => refusesAmongOthers(policy, tool));
+  const forgotten = tools.filter((tool) => !isKnown(tool));
+  const idle = policies
+    .filter(({ effect, template }) => effect === 'forbid' || template === undefined)
+    .filter((policy) => isRule(policy) && !tools.some((tool) => isFor(policy, { type: TOOL, id: tool })));
   evaluator.release();
   return {
     forgotten,
@@ -38,6 +39,16 @@ export async function surveyTools(places: PolicyPlaces, tools: readonly string[]
     named: [...named].map(([tool, policy]) => ({ tool, policy })),
   };
 }
+
+const isRule = ({ file }: Policy): boolean => ruleIndex(file) !== undefined;
+
+/** Whether a `deny` rule has a pattern that fits this tool, and not every tool. So its author knew of the tool. */
+const refusesAmongOthers = (policy: Policy, tool: string): boolean =>
+  isRule(policy) &&
+  policy.effect === 'forbid' &&
+  policy.template === undefined &&
+  isFor(policy, { type: TOOL, id: tool }) &&
+  !isFor(policy, { type: TOOL, id: '' });
 
 /** The policies that would permit such a request in some case: for some caller, with some context, with some approval. */
 export const permitsFor = (

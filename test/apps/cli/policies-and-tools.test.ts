@@ -18,6 +18,7 @@ function configOf(policies: string, more: object = {}) {
   const settings = { pdp: { policies: `${desk.folder}/policies` }, mcpServers: { bank: { command: 'x' } }, ...more };
   return parseConfig(settings, { baseDir: desk.folder, stateDir: desk.stateDir });
 }
+const AT = { baseDir: '/', stateDir: '/' };
 const bank = (...names: string[]) => names.map((name) => aTool({ name }));
 const lint = async (policies: string, tools = bank('pay'), more: object = {}) =>
   (await lintPolicies(configOf(policies, more), { tools, refused: [] }, (problem) => problem))
@@ -127,13 +128,19 @@ describe('a tool that no policy permits in any case', () => {
       {
         level: 40,
         tools: ['bank__pay', 'bank__move'],
-        msg: expect.stringMatching(/every call is refused: bank__pay, bank__move\. Name them in/),
+        msg: expect.stringMatching(/every call is refused: bank__pay, bank__move\. Name them in \//),
       },
     ]);
     await reportForgottenTools({
       config: { ...config, pdp: { ...config.pdp, url: 'http://pdp.test' } },
       upstreams,
       log,
+    });
+    const ruled = parseConfig({ mcpServers: { bank: { command: 'x' } }, rules: [{ deny: 'bank__p*' }] }, AT);
+    await reportForgottenTools({ config: ruled, upstreams, log });
+    expect(lines.pop()).toMatchObject({
+      tools: ['bank__move', 'bank__known'],
+      msg: expect.stringMatching(/Name them in a rule of the configuration/),
     });
     const away = { tools: () => Promise.reject(new Error('away')) };
     await reportForgottenTools({ config, upstreams: away, log: pino({ enabled: false }) });

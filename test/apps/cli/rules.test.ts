@@ -180,6 +180,13 @@ describe('lint, about rules', () => {
     ]);
   });
 
+  it('takes a tool for known that a rule refuses among others', async () => {
+    const rules = [{ allow: 'bank__pay' }, { deny: { server: 'bank', tool: 'steal_*' } }, { deny: { tool: '*', caller: { subject: 'eve' } } }];
+    expect(await lint(rules, 'pay', 'steal_all', 'move')).toEqual([
+      ['warning', 'no-policy', 'bank__move', expect.any(String)],
+    ]);
+  });
+
   it('names a rule that matches no tool', async () => {
     expect(await lint([{ allow: { server: 'bank' } }, { deny: 'bank__pya', name: 'typo' }], 'pay')).toEqual([
       ['warning', 'policy', 'rules[1]', expect.stringContaining('the rule "typo" matches no tool')],
