@@ -103,7 +103,7 @@ export async function isHealthy(url: string, place: Pick<StackPlace, 'timeLimitF
 type OwnPort = ReturnType<typeof portsOf>[number];
 
 /** The ports of `countersign up`, with their settings. The embedded identity provider has one, another provider does not. */
-export function portsOf({ gateway, pdp, approvals, audit, identity, urls }: Config) {
+function portsOf({ gateway, pdp, approvals, audit, identity, urls }: Config) {
   return [
     { setting: 'gateway.port', port: gateway.port, url: urls.gateway },
     { setting: 'pdp.port', port: pdp.port, url: urls.pdp },
@@ -113,8 +113,7 @@ export function portsOf({ gateway, pdp, approvals, audit, identity, urls }: Conf
   ];
 }
 
-/** Returns `EADDRINUSE`, `EACCES` or another code for a port that cannot be used. */
-export function portTrouble(host: string, port: number): Promise<string | undefined> {
+function portTrouble(host: string, port: number): Promise<string | undefined> {
   return new Promise((resolve) => {
     const server = createServer();
     server.once('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message));
@@ -122,9 +121,32 @@ export function portTrouble(host: string, port: number): Promise<string | undefi
   });
 }
 
-/** The problem of a port that cannot be used, and after a semicolon the next step. */
-export function portAdvice({ setting, port }: OwnPort, trouble: string | undefined): string | undefined {
-  if (trouble === undefined) return undefined;
+/** A port that cannot be used, and why: `EADDRINUSE`, `EACCES` or another code. */
+export type TroubledPort = OwnPort & { readonly trouble: string };
+
+/** The ports of `countersign up` that cannot be used, without those that the running stack uses itself. */
+export async function troubledPorts(config: Config, ours: readonly string[] = []): Promise<readonly TroubledPort[]> {
+  const others = portsOf(config).filter(({ url }) => !ours.includes(url));
+  const found = await Promise.all(
+    others.map(async (own) => ({ ...own, trouble: await portTrouble(config.host, own.port) })),
+  );
+  return found.flatMap(({ trouble, ...own }) => (trouble === undefined ? [] : [{ ...own, trouble }]));
+}
+
+/** The problems of ports that cannot be used, each with the next step after a semicolon. */
+export function portProblems(troubled: readonly TroubledPort[]): readonly string[] {
+  const taken = troubled.filter(({ trouble }) => trouble === 'EADDRINUSE');
+  if (taken.length < 2) return troubled.map(portAdvice);
+  const list = (of: (one: TroubledPort) => string | number) => taken.map(of).join(', ');
+  const ports = `ports ${list(({ port }) => port)} are in use, as by a Countersign of another folder`;
+  const others = troubled.filter((one) => !taken.includes(one));
+  return [
+    `${ports}; stop it, or set ${list(({ setting }) => setting)} in countersign.yaml`,
+    ...others.map(portAdvice),
+  ];
+}
+
+function portAdvice({ setting, port, trouble }: TroubledPort): string {
   if (trouble === 'EADDRINUSE') {
     return `port ${port} (${setting}) is in use by another program; stop that program, or set ${setting} in countersign.yaml`;
   }

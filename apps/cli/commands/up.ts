@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { Command } from 'commander';
 import { systemClock } from '../../shared/clock.ts';
 import type { Config } from '../../shared/config/config.ts';
-import { isExample, loadConfig, type LoadedConfig } from '../../shared/config/load.ts';
+import { loadConfig, type LoadedConfig } from '../../shared/config/load.ts';
 import { formatProblem } from '../../shared/config/problems.ts';
 import { type WatchedConfig, watchConfig } from '../../shared/config/watch.ts';
 import { loadDevelopmentSecrets } from '../../shared/config/development-secrets.ts';
@@ -11,7 +11,8 @@ import { withStartLock } from '../../shared/embedded/process-tools.ts';
 import { limitsOf, type Timing } from '../../shared/limits.ts';
 import { createLogger } from '../../shared/logger.ts';
 import { CliError, type Io, json, readConfig, visible } from '../context.ts';
-import { findStack, portAdvice, portsOf, portTrouble, removeStack, type Stack, writeStack } from '../stack.ts';
+import { findStack, portProblems, removeStack, type Stack, troubledPorts, writeStack } from '../stack.ts';
+import { welcome } from './up-welcome.ts';
 import { type Parts, type Starting, stopEverything, type UpDeps } from './up-parts.ts';
 
 /** How long a cancelled start waits for parts that are still starting. */
@@ -57,7 +58,7 @@ async function runAlone(io: Io, loaded: LoadedConfig, use: () => Promise<void>):
   const signal = nextSignal();
   const { config, file, ownFile } = loaded;
   const deps = await prepare(io, loaded);
-  io.err(`Starting Countersign with ${file}`);
+  io.err(`Starting Countersign with ${ownFile === undefined ? file : `the example: there is no ${ownFile}`}`);
   // Loaded on demand, because it brings the whole product.
   const { startEverything } = await import('./up-parts.ts');
   const starting = startEverything(deps);
@@ -130,10 +131,8 @@ async function refuseIfImpossible(config: Config): Promise<void> {
       `Countersign already runs on ${config.stateDir} (pid ${running.pid}, MCP at ${running.urls.mcp}); use it, or stop it first`,
     );
   }
-  for (const own of portsOf(config)) {
-    const problem = portAdvice(own, await portTrouble(config.host, own.port));
-    if (problem !== undefined) throw new CliError(problem);
-  }
+  const problems = portProblems(await troubledPorts(config));
+  if (problems.length > 0) throw new CliError(problems.join('\n'));
 }
 
 /** Waits a moment for parts that are still starting. A part that is not registered yet could not be stopped. */
@@ -176,32 +175,3 @@ function nextSignal(): Promise<NodeJS.Signals> {
     for (const signal of signals) process.on(signal, onSignal);
   });
 }
-
-function welcome({ config, file }: LoadedConfig): string {
-  const { urls, identity } = config;
-  const signInAs = (role: string) =>
-    identity.issuer === undefined
-      ? `sign in as ${identity.people.flatMap(({ name, roles }) => (roles.includes(role) ? [name] : [])).join(' or ')}`
-      : `sign in at ${identity.issuer} with the role ${role}`;
-  return [
-    '',
-    'Countersign is ready.',
-    '',
-    `  MCP    ${urls.mcp}`,
-    `  Inbox  ${urls.approvals}  ${signInAs('approver')}`,
-    `  Audit  ${urls.audit}  ${signInAs('auditor')}`,
-    '',
-    ...(isExample(file) ? NEXT_TO_THE_EXAMPLE : []),
-    'Ctrl-C stops everything; nothing is lost.',
-  ].join('\n');
-}
-
-const NEXT_TO_THE_EXAMPLE = [
-  'This is the example: a file server, from which agents may read. In another terminal, in this folder:',
-  '',
-  '  npx countersign demo                    shows three calls of an agent, and you decide one of them',
-  '  npx countersign init                    writes a configuration of your own',
-  '  npx countersign add <name> -- <command> puts your MCP server into it',
-  '  npx countersign connect <host>          connects your MCP host, for example claude-code',
-  '',
-];

@@ -80,6 +80,22 @@ describe('up', () => {
     }
   });
 
+  it('names all ports that are taken, as by a Countersign of another folder', async () => {
+    const servers = [await serve(() => undefined), await serve(() => undefined)];
+    const [pdp = 0, audit = 0] = servers.map(({ url }) => Number(new URL(url).port));
+    try {
+      const config = { ...(await onFreePorts()), pdp: { port: pdp }, audit: { port: audit } };
+      const { code, err } = await at(config).run(['up']);
+      expect([code, err]).toEqual([
+        1,
+        `countersign: ports ${pdp}, ${audit} are in use, as by a Countersign of another folder; stop it, or set pdp.port, ` +
+          'audit.port in countersign.yaml',
+      ]);
+    } finally {
+      await Promise.all(servers.map((server) => server.close()));
+    }
+  });
+
   it('refuses to run in production', async () => {
     const config = {
       mode: 'production',

@@ -4,7 +4,7 @@ import type { Config } from '../../../shared/config/config.ts';
 import type { Environment } from '../../../shared/config/env.ts';
 import { findPostgresBinaries } from '../../../shared/embedded/postgres-binaries.ts';
 import { onPath } from '../../../shared/embedded/temporal-program.ts';
-import { portAdvice, portsOf, portTrouble, type Stack } from '../../stack.ts';
+import { portProblems, type Stack, troubledPorts } from '../../stack.ts';
 import { fail, ok, warn, type Finding } from './check.ts';
 
 const OLDEST_NODE = [20, 19] as const;
@@ -33,12 +33,10 @@ export function checkStateFolder(stateDir: string): Finding {
 /** Whether every port is free, or in use by the running Countersign. */
 export async function checkPorts(config: Config, stack: Stack | undefined): Promise<Finding[]> {
   if (config.mode === 'production') return [];
-  const ours = new Set(stack ? Object.values(stack.urls) : []);
-  const others = portsOf(config).filter(({ url }) => !ours.has(url));
-  const troubles = await Promise.all(others.map(({ port }) => portTrouble(config.host, port)));
-  const taken = others.flatMap((own, index) => {
-    const [message, advice = ''] = portAdvice(own, troubles[index])?.split('; ') ?? [];
-    return message === undefined ? [] : [fail('ports', message, advice)];
+  const problems = portProblems(await troubledPorts(config, stack && Object.values(stack.urls)));
+  const taken = problems.map((problem) => {
+    const [message = '', advice = ''] = problem.split('; ');
+    return fail('ports', message, advice);
   });
   return taken.length > 0 ? taken : [ok('ports', stack ? 'in use by the running Countersign' : 'all free')];
 }
