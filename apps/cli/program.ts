@@ -4,6 +4,11 @@ import { CliError, EXIT, type GlobalOptions, type Io, visible } from './context.
 import { version } from './version.ts';
 
 const AFTER_HELP = `
+First steps, in an empty folder:
+  countersign up                                                              starts everything, with an example
+  countersign add files -- npx -y @modelcontextprotocol/server-filesystem .   puts an MCP server in place of the example
+  countersign connect claude-code                                             connects your MCP host
+
 Environment:
   COUNTERSIGN_CONFIG  configuration file, without --config
   COUNTERSIGN_STATE   state folder of the embedded parts (default: .countersign)

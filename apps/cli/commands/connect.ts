@@ -63,7 +63,7 @@ export function connectCommand(io: Io): Command {
 
 /** What most hosts understand. */
 const anyHost = ({ stdio }: Options): Host => ({
-  ...{ name: 'any', label: 'Other hosts', format: 'json', check: 'Restart the host, and sign in when it asks.' },
+  ...{ name: 'any', label: 'Other hosts', format: 'json', check: 'Restart the host. It opens a browser, and you sign in there.' },
   files: () => [''],
   path: () => ['mcpServers'],
   entry: stdio === true ? launched : ({ url }) => ({ type: 'http', url }),
@@ -132,7 +132,7 @@ async function connect(io: Io, options: Options, connection: Connection): Promis
   if (options.print) {
     if (options.json) return io.out(json({ ...told, written: false }));
     io.out(text);
-    return io.err(file === '' ? 'Put this into the file of your host.' : `This goes into ${file}. ${host.check}`);
+    return io.err(`This goes into ${file === '' ? 'the file of your host' : file}. ${host.check}`);
   }
   const known = valueAt(objectOf(content), placed.path);
   if (isDeepStrictEqual(known, placed.entry)) {
