@@ -64,6 +64,7 @@ export function addCommand(io: Io): Command {
       const requested = requestedServers({
         ...{ name, command: program, options, cwd: io.cwd },
         ownUrl: draft.loaded.config.urls.mcp,
+        stateDir: draft.loaded.config.stateDir,
       });
       refuseKnown(draft, requested);
       await addServers(io, options, { draft, requested });

@@ -48,6 +48,18 @@ describe('countersign add, with a command', () => {
     expect({ code: lint.code, findings: JSON.parse(lint.out).findings }).toEqual({ code: 0, findings: [] });
   });
 
+  it('says so if a server gets a folder with the keys of Countersign', async () => {
+    const desk = emptyDesk();
+    const [command = '', script = ''] = FILES;
+    const added = async (folder: string) =>
+      (await desk.run(['add', 'files', '--print', '--', command, script, folder])).err;
+    expect(await added(desk.folder)).toContain(
+      `note: files gets the folder ${desk.folder}, which contains ${desk.stateDir}`,
+    );
+    expect(await added('/tmp/..')).toContain('name another one');
+    expect(await added(packagePath('docs'))).not.toContain('note:');
+  });
+
   it('adds a second server, and leaves every line of the file as it was', async () => {
     const desk = new Desk(
       '# mine\nmcpServers:\n    old: { command: "x", disabled: true }   # off\nhost:   127.0.0.1\n',

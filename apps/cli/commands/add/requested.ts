@@ -1,4 +1,4 @@
-import { resolve } from 'node:path';
+import { isAbsolute, relative, resolve, sep } from 'node:path';
 import { CliError, EXIT } from '../../context.ts';
 import { serversOfHost } from './host-file.ts';
 import { type ServerEntry, withoutSecrets } from './secrets.ts';
@@ -29,12 +29,34 @@ interface Asked {
   readonly cwd: string;
   /** Address of our own MCP endpoint. A host's connection to it is no server to add. */
   readonly ownUrl: string;
+  /** The state folder, which no server should reach. */
+  readonly stateDir: string;
 }
 
 const usage = (message: string) => new CliError(message, { exitCode: EXIT.usage });
 
 /** The servers that a command line names, without secrets. Throws a `CliError` if it does not name exactly one source. */
-export function requestedServers({ name, command, options, cwd, ownUrl }: Asked): Requested {
+export function requestedServers(asked: Asked): Requested {
+  const { servers, notes, ...requested } = serversAsked(asked);
+  return { ...requested, servers, notes: [...notes, ...servers.flatMap((one) => withinReach(one, asked))] };
+}
+
+/** A server of files that gets a folder around the state folder: an agent could read the keys of Countersign there. */
+function withinReach({ name, server }: Requested['servers'][number], { cwd, stateDir }: Asked): string[] {
+  const { args, cwd: workDir } = server;
+  const base = resolve(cwd, typeof workDir === 'string' ? workDir : '.');
+  const given = Array.isArray(args) ? args.filter((one) => typeof one === 'string' && one !== '') : [];
+  const around = given.find((one: string) => {
+    const way = relative(resolve(base, one), stateDir);
+    return way.split(sep)[0] !== '..' && !isAbsolute(way);
+  }) as string | undefined;
+  if (around === undefined) return [];
+  return [
+    `${name} gets the folder ${around}, which contains ${stateDir} with the keys of Countersign; name another one`,
+  ];
+}
+
+function serversAsked({ name, command, options, cwd, ownUrl }: Asked): Requested {
   const sources = [options.url, options.from, command[0]].filter((one) => one !== undefined);
   if (sources.length !== 1)
     throw usage('name one source: --url <address>, --from <file of an MCP host>, or a command after --');
