@@ -56,7 +56,7 @@ async function take(step: Step, story: Story): Promise<number> {
   const began = performance.now();
   const said = await step.run(story);
   const seconds = (performance.now() - began) / 1_000;
-  print(said.trim().replaceAll(/^/gm, '  '));
+  print(said.replace(/^\n+/, '').trimEnd().replaceAll(/^/gm, '  '));
   print(`  ${seconds.toFixed(1)} s${step.counts ? '' : ', not counted'}\n`);
   return seconds;
 }

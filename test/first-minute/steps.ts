@@ -74,7 +74,8 @@ function servers(scene: Scene): Step[] {
       ...{ does: everything, counts: true },
       run: async () => both((await terminal.start(everything, 'listening on port')).said),
     },
-    followed(scene, countersign(scene, 'add', 'files', '--yes', '--', 'npx', '-y', FILES, '.')),
+    command(scene, 'mkdir files && echo hello > files/hello.txt', true),
+    followed(scene, countersign(scene, 'add', 'files', '--yes', '--', 'npx', '-y', FILES, './files')),
     followed(scene, countersign(scene, 'add', 'everything', '--yes', '--url', `http://127.0.0.1:${port}/mcp`)),
   ];
 }
@@ -139,12 +140,14 @@ function calls(scene: Scene): Step[] {
       },
     },
     {
-      does: 'the host lists the folder, which is allowed',
+      does: 'the host reads a file, which is allowed',
       counts: true,
       async run({ host }) {
         assert.ok(host);
-        const said = await resultOf(host, 'files__list_directory', { path: terminal.folder });
-        assert.match(said, /countersign[.]yaml/);
+        const said = await resultOf(host, 'files__read_text_file', {
+          path: join(terminal.folder, 'files', 'hello.txt'),
+        });
+        assert.match(said, /hello/);
         return said;
       },
     },

@@ -6,8 +6,8 @@ import { homedir, tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { waitFor } from '../support/wait-for.ts';
 
-/** What comes with Node, and the shell by which npm starts programs. */
-const PROGRAMS = ['node', 'npm', 'npx', 'sh'];
+/** What comes with Node, and what every system has: the shell by which npm starts programs, and `mkdir`. */
+const PROGRAMS = ['node', 'npm', 'npx', 'sh', 'mkdir'];
 /** For root, the embedded PostgreSQL starts by one of these. */
 const PROGRAMS_OF_ROOT = ['unshare', 'id'];
 /** How a machine reaches the registry. All other variables are absent. */
