@@ -5,9 +5,9 @@ import { version } from './version.ts';
 
 const AFTER_HELP = `
 First steps, in an empty folder:
-  countersign up                                                              starts everything, with an example
-  countersign add files -- npx -y @modelcontextprotocol/server-filesystem .   puts an MCP server in place of the example
-  countersign connect claude-code                                             connects your MCP host
+  countersign up                                                    starts everything, with an example
+  countersign add <name> -- npx -y <package of an MCP server>       puts the server in place of the example
+  countersign connect claude-code                                   connects your MCP host
 
 Environment:
   COUNTERSIGN_CONFIG  configuration file, without --config

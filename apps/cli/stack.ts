@@ -140,10 +140,7 @@ export function portProblems(troubled: readonly TroubledPort[]): readonly string
   const list = (of: (one: TroubledPort) => string | number) => taken.map(of).join(', ');
   const ports = `ports ${list(({ port }) => port)} are in use, as by a Countersign of another folder`;
   const others = troubled.filter((one) => !taken.includes(one));
-  return [
-    `${ports}; stop it, or set ${list(({ setting }) => setting)} in countersign.yaml`,
-    ...others.map(portAdvice),
-  ];
+  return [`${ports}; stop it, or set ${list(({ setting }) => setting)} in countersign.yaml`, ...others.map(portAdvice)];
 }
 
 function portAdvice({ setting, port, trouble }: TroubledPort): string {

@@ -63,7 +63,12 @@ export function connectCommand(io: Io): Command {
 
 /** What most hosts understand. */
 const anyHost = ({ stdio }: Options): Host => ({
-  ...{ name: 'any', label: 'Other hosts', format: 'json', check: 'Restart the host. It opens a browser, and you sign in there.' },
+  ...{
+    name: 'any',
+    label: 'Other hosts',
+    format: 'json',
+    check: 'Restart the host. It opens a browser, and you sign in there.',
+  },
   files: () => [''],
   path: () => ['mcpServers'],
   entry: stdio === true ? launched : ({ url }) => ({ type: 'http', url }),

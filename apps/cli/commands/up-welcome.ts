@@ -12,7 +12,11 @@ export function welcome({ config, file }: LoadedConfig): string {
   const lines = places.map(([name, url, role]) =>
     `  ${name.padEnd(5)}  ${url.padEnd(width)}  ${signInAs(role, config)}`.trimEnd(),
   );
-  const next = isExample(file) ? BESIDE_THE_EXAMPLE : Object.keys(mcpServers).length === 0 ? WITHOUT_SERVERS : WITH_SERVERS;
+  const next = isExample(file)
+    ? BESIDE_THE_EXAMPLE
+    : Object.keys(mcpServers).length === 0
+      ? WITHOUT_SERVERS
+      : WITH_SERVERS;
   return ['', 'Countersign is ready.', '', ...lines, '', ...next, '', 'Ctrl-C stops everything; nothing is lost.'].join(
     '\n',
   );

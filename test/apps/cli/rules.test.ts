@@ -181,7 +181,11 @@ describe('lint, about rules', () => {
   });
 
   it('takes a tool for known that a rule refuses among others', async () => {
-    const rules = [{ allow: 'bank__pay' }, { deny: { server: 'bank', tool: 'steal_*' } }, { deny: { tool: '*', caller: { subject: 'eve' } } }];
+    const rules = [
+      { allow: 'bank__pay' },
+      { deny: { server: 'bank', tool: 'steal_*' } },
+      { deny: { tool: '*', caller: { subject: 'eve' } } },
+    ];
     expect(await lint(rules, 'pay', 'steal_all', 'move')).toEqual([
       ['warning', 'no-policy', 'bank__move', expect.any(String)],
     ]);

@@ -41,6 +41,8 @@ describe('what `up` says once everything is ready', () => {
     expect(saidOf('identity: { issuer: "https://id.example" }')).toContain(
       '4102      sign in at https://id.example with the role approver',
     );
-    expect(saidOf('identity: { people: [{ name: ann, roles: [approver] }] }')).toContain('no person has the role auditor');
+    expect(saidOf('identity: { people: [{ name: ann, roles: [approver] }] }')).toContain(
+      'no person has the role auditor',
+    );
   });
 });

@@ -45,7 +45,13 @@ export async function examine(io: Io, command: Command, given?: GivenToken): Pro
   // A running stack keeps its addresses, even if the file has changed.
   const running = stack ? { ...config, urls: stack.urls, authority: authorityOf(config, stack) } : config;
   const ignored = notes.map((note) => warn('configuration', formatProblem(note), 'you can remove it'));
-  const found = [node, ok('configuration', ownFile === undefined ? file : `the example: there is no ${ownFile}`), ...ignored, ...inUse(stack), checkStateFolder(config.stateDir)];
+  const found = [
+    node,
+    ok('configuration', ownFile === undefined ? file : `the example: there is no ${ownFile}`),
+    ...ignored,
+    ...inUse(stack),
+    checkStateFolder(config.stateDir),
+  ];
   found.push(...(await checkPorts(config, stack)));
   found.push(...(await checkInfrastructure(io, config, stack)));
   found.push(...(await checkUpstreams(config, pino({ level: 'silent' }))));
