@@ -4,8 +4,8 @@ import { parse } from 'yaml';
 import * as z from 'zod';
 import { packagePath } from '../../apps/shared/config/files.ts';
 import { installForeign, type ForeignPrograms } from '../support/foreign.ts';
-import { runSet, type Subject } from './run-set.ts';
-import { SETS, TARGETS, type ConformanceSet, type Target } from './sets.ts';
+import { runSet } from './run-set.ts';
+import { SETS, TARGETS, type ConformanceSet } from './sets.ts';
 import { reasonsOf, scoreTable } from './table.ts';
 import { startTargets, type Targets } from './targets.ts';
 import { judge, readExpectations, type SetRun, type Verdict } from './verdict.ts';
@@ -14,7 +14,7 @@ const EXPECTED_FAILURES = packagePath('test', 'conformance', 'expected-failures.
 const HELP = `Runs the official conformance suite (@modelcontextprotocol/conformance) against the gateway and a fixture behind it.
 Exit code 1 when a check fails that test/conformance/expected-failures.yaml does not name, or when a named one passes.
 
-  npm run test:conformance                       every set, about five minutes
+  npm run test:conformance                       every set, about six minutes
   npm run test:conformance -- --set tasks        only these sets (may be repeated): ${SETS.map(({ name }) => name).join(' ')}
 
 Profiles:
@@ -40,22 +40,16 @@ function demandedIn({ name, runs: [args = []], ...set }: ConformanceSet, program
   return [[name, new Set(requirementSet.parse(parse(readFileSync(file, 'utf8'))).server)] as const];
 }
 
-/** The suite adds the address of its server to the command. */
-const STDIO_HOST = `${process.execPath} ${packagePath('test', 'conformance', 'stdio-host.mjs')}`;
-
-const subjectOf = (target: Target, urls: Targets['urls']): Subject =>
-  target === 'stdio' ? ['client', '--command', STDIO_HOST] : ['server', '--url', urls[target]];
-
 async function runAll(
   sets: readonly ConformanceSet[],
   programs: ForeignPrograms,
-  { urls }: Targets,
+  { subjects }: Targets,
 ): Promise<SetRun[]> {
   const runs: SetRun[] = [];
   for (const set of sets) {
     for (const target of set.targets) {
       say(`running ${set.name} against ${target} …`);
-      runs.push({ target, set: set.name, findings: await runSet(set, programs, subjectOf(target, urls)) });
+      runs.push({ target, set: set.name, findings: await runSet(set, programs, subjects[target]) });
     }
   }
   return runs;

@@ -1,7 +1,10 @@
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
+import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
 import * as z from 'zod';
 import type { ForeignPrograms } from '../support/foreign.ts';
 import type { ConformanceSet } from './sets.ts';
@@ -31,17 +34,23 @@ export interface Finding {
   readonly message: string;
 }
 
-/** What is tried, as the suite takes it: a server at an address, or a command that starts a client. */
-export type Subject = readonly ['server', '--url', string] | readonly ['client', '--command', string];
+/** What is tried. */
+export interface Subject {
+  /** As the suite takes it: the kind, then an address or a command, and what else the suite has to know. */
+  readonly args: readonly string[];
+  /** Does what a line of the suite's output asks of a person. A failure ends the run. */
+  readonly onLine?: (line: string) => Promise<void>;
+}
 
-/** Runs a set against an address or a client, and reads the suite's report on each scenario. */
+/** Runs a set against a subject, and reads the suite's report on each scenario. */
 export async function runSet(set: ConformanceSet, programs: ForeignPrograms, subject: Subject): Promise<Finding[]> {
   const script = programs.path(set.package, 'dist', 'index.js');
   const findings: Finding[] = [];
   for (const args of set.runs) {
     const folder = mkdtempSync(join(tmpdir(), 'countersign-conformance-'));
     try {
-      const output = await run(programs.node, [script, ...subject, ...args, '--output-dir', folder], folder);
+      const command = [programs.node, script, ...subject.args, ...args, '--output-dir', folder];
+      const output = await run(command, folder, subject.onLine);
       for (const scenario of scenariosIn(output)) findings.push(...findingsOf(scenario, folder));
     } finally {
       rmSync(folder, { recursive: true, force: true });
@@ -52,9 +61,9 @@ export async function runSet(set: ConformanceSet, programs: ForeignPrograms, sub
 
 /** The suite's output names the scenarios it began: a scenario that broke off leaves nothing else. */
 function scenariosIn(output: string): string[] {
-  const names = [...output.matchAll(/^(?:Running client scenario '|Starting scenario: )([^'\s]+)/gm)].map(
-    ([, name = '']) => name,
-  );
+  const names = [
+    ...output.matchAll(/^(?:Running client scenario (?:for authorization server )?'|Starting scenario: )([^'\s]+)/gm),
+  ].map(([, name = '']) => name);
   if (names.length === 0) throw new Error(`the conformance suite ran nothing: ${output.slice(-2_000)}`);
   return [...new Set(names)];
 }
@@ -65,7 +74,7 @@ function findingsOf(scenario: string, folder: string): Finding[] {
   const reports = existsSync(parent) ? readdirSync(parent) : [];
   const ended = reports.find((name) => {
     const [, about = ''] = /^(.*)-\d{4}-\d\d-\d\dT[\d-]+Z$/.exec(name) ?? [];
-    return about === own || about === `server-${own}`;
+    return [own, `server-${own}`, `authorization-server-${own}`].includes(about);
   });
   const file = join(parent, ended ?? '', 'checks.json');
   if (ended === undefined || !existsSync(file)) {
@@ -83,17 +92,21 @@ function findingsOf(scenario: string, folder: string): Finding[] {
 }
 
 /** Answers the suite's output. Its exit code says less than its report files. */
-function run(node: string, args: readonly string[], cwd: string): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const child = spawn(node, args, { cwd, stdio: ['ignore', 'pipe', 'pipe'], timeout: RUN_LIMIT_MS });
-    let output = '';
-    for (const stream of [child.stdout, child.stderr]) {
-      stream.setEncoding('utf8').on('data', (part: string) => (output += part));
+async function run([node = '', ...args]: readonly string[], cwd: string, onLine: Subject['onLine']): Promise<string> {
+  const child = spawn(node, args, { cwd, stdio: ['ignore', 'pipe', 'pipe'], timeout: RUN_LIMIT_MS });
+  let output = '';
+  const failures: unknown[] = [];
+  const read = async (stream: Readable) => {
+    for await (const line of createInterface({ input: stream })) {
+      output += `${line}\n`;
+      await onLine?.(line).catch((error: unknown) => {
+        failures.push(error);
+        child.kill();
+      });
     }
-    child.once('error', reject);
-    child.once('close', (_code, signal) => {
-      if (signal === null) resolve(output);
-      else reject(new Error(`the conformance suite did not end by itself: ${args.join(' ')}`));
-    });
-  });
+  };
+  const [[, signal]] = await Promise.all([once(child, 'close'), read(child.stdout), read(child.stderr)]);
+  if (failures.length > 0) throw failures[0];
+  if (signal !== null) throw new Error(`the conformance suite did not end by itself: ${args.join(' ')}`);
+  return output;
 }

@@ -4,6 +4,7 @@ export const TARGETS = {
   relayed: 'the gateway, for an agent whose every call is allowed',
   gated: 'the gateway, for an agent whose calls of task tools wait for an approval, which a program gives',
   stdio: 'countersign stdio, whose host is the official client, against the servers of the suite',
+  issuer: 'the identity provider of development, as an authorization server',
 } as const;
 export type Target = keyof typeof TARGETS;
 
@@ -66,5 +67,7 @@ export const SETS: readonly ConformanceSet[] = [
     runs: [['--suite', 'auth'], ...['tools_call', 'sse-retry'].map((one) => ['--scenario', one])],
     targets: ofClients,
   },
+  // The suite has no scenario that tries a server as a protected resource.
+  { name: 'authorization', package: PRESENT, runs: [[]], targets: ['issuer'] },
   { name: '0.1.16', package: 'conformance-0.1', runs: [['--suite', 'all']], targets: both },
 ];

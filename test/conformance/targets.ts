@@ -1,8 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { packagePath } from '../../apps/shared/config/files.ts';
 import { listOpenRequests } from '../support/decisions.ts';
 import { startStack, type Stack } from '../support/stack.ts';
+import { patiently } from '../support/wait-for.ts';
 import { startFixtureUpstream } from './fixture/upstream.ts';
 import { taskTools } from './fixture/task-tools.ts';
+import { issuerSubject } from './program-at-issuer.ts';
+import type { Subject } from './run-set.ts';
 import type { Target } from './sets.ts';
 import { startTokenProxy } from './token-proxy.ts';
 
@@ -23,9 +27,12 @@ when { principal.id == "gated" && ${JSON.stringify(Object.keys(taskTools))}.cont
 unless { context has approval && context.approval.verified && context.approval.template == "operator_approval" };
 `;
 
-/** The address of each target. */
+/** The suite adds the address of its server to the command. */
+const STDIO_HOST = `${process.execPath} ${packagePath('test', 'conformance', 'stdio-host.mjs')}`;
+
+/** What the suite is told of each target. */
 export interface Targets {
-  readonly urls: Readonly<Record<Exclude<Target, 'stdio'>, string>>;
+  readonly subjects: Readonly<Record<Target, Subject>>;
   stop(): Promise<void>;
 }
 
@@ -57,7 +64,13 @@ export async function startTargets(): Promise<Targets> {
   const over = new AbortController();
   const resolving = resolveEverything(stack, over.signal);
   return {
-    urls: { fixture: fixture.url, relayed: relayed.url, gated: gated.url },
+    subjects: {
+      fixture: serverAt(fixture.url),
+      relayed: serverAt(relayed.url),
+      gated: serverAt(gated.url),
+      stdio: { args: ['client', '--command', STDIO_HOST] },
+      issuer: await issuerSubject(stack, 'relayed'),
+    },
     async stop() {
       over.abort();
       await resolving;
@@ -69,6 +82,8 @@ export async function startTargets(): Promise<Targets> {
   };
 }
 
+const serverAt = (url: string): Subject => ({ args: ['server', '--url', url] });
+
 /**
  * Approves every request, soon. A task that waits for an approval can fail only before its tool is called, so for the
  * tool that has to break, the request breaks.
@@ -77,7 +92,8 @@ async function resolveEverything(stack: Stack, over: AbortSignal): Promise<void>
   const database = await stack.database();
   while (!over.aborted) {
     const token = await stack.token('alice', 'approvals');
-    for (const request of await listOpenRequests(stack.config.urls.approvals, token)) {
+    // A connection that was kept open over a standstill of the machine is closed at its first use.
+    for (const request of await patiently(() => listOpenRequests(stack.config.urls.approvals, token))) {
       if (request.tool === FAILING_TOOL)
         await database.query(`SELECT approvals.end_request($1, 'failed')`, [request.id]);
       else await stack.decide(request, { verdict: 'approve' });

@@ -188,7 +188,7 @@ export class HostIssuer {
 }
 
 /** The form of the page, without the script. */
-function formOf(html: string) {
+export function formOf(html: string) {
   return {
     action: /action="([^"]+)"/.exec(html)?.[1] ?? '',
     agreement: /name="agreement" value="([^"]+)"/.exec(html)?.[1] ?? '',
