@@ -3,7 +3,7 @@ import { CountersignError } from '../../workflows/domain/errors.ts';
 import { ownProperty } from '../../workflows/domain/canonical-json.ts';
 import { DEFAULT_STAGE, stageFor, templateProblems } from '../shared/approvers/stages.ts';
 import type { Config } from '../shared/config/config.ts';
-import { TEMPLATE_JOINT } from '../shared/rules/rules.ts';
+import { templatesIn } from '../shared/rules/rules.ts';
 import { formatPath } from '../shared/config/problems.ts';
 import type { Directory } from '../shared/directory/directory.ts';
 
@@ -17,8 +17,19 @@ export interface Terms {
   readonly isNotified: boolean;
 }
 
-/** The current terms for a resource and the template in the signed denial, if it names one. */
-export type TermsOf = (template: string | undefined, resource: string) => Terms;
+/** What the signed denial says about templates. */
+export interface DeniedTemplate {
+  /** Undefined: it names none. */
+  readonly template?: string | undefined;
+  /** Those that the configuration of the decision point listed. */
+  readonly listedTemplates?: readonly string[] | undefined;
+}
+
+/**
+ * The current terms for a denial and a resource. Undefined if a template that the decision point found in its configuration is not listed
+ * here: it was removed since, or has not arrived yet. One approver would then stand in for those that the denial demands.
+ */
+export type TermsOf = (denial: DeniedTemplate, resource: string) => Terms | undefined;
 
 /** Throws `ERR_CONFIG_INVALID` when a template names approvers that the directory rules out. */
 export function refuseUnfitTemplates({ approvals }: Pick<Config, 'approvals'>, directory: Directory): void {
@@ -41,8 +52,9 @@ export function configuredTerms({ approvals }: Pick<Config, 'approvals'>, direct
       isNotified: approvals.notifications !== undefined,
     };
   };
-  return (name, resource) => {
-    const names = name?.split(TEMPLATE_JOINT) ?? [];
+  return ({ template: name, listedTemplates = [] }, resource) => {
+    if (!listedTemplates.every((one) => Object.hasOwn(approvals.templates, one))) return undefined;
+    const names = name === undefined ? [] : templatesIn(name);
     if (names.length < 2) return termsOf(name, resource);
     return together(names.map((one) => ({ name: one, terms: termsOf(one, resource) })));
   };
@@ -53,7 +65,7 @@ export type PresetReasonsOf = (template: string | undefined) => readonly string[
 
 export function configuredReasons({ approvals }: Pick<Config, 'approvals'>): PresetReasonsOf {
   return (template) => {
-    const names = template?.split(TEMPLATE_JOINT) ?? [];
+    const names = template === undefined ? [] : templatesIn(template);
     const reasons = [template ?? '', ...names].flatMap(
       (name) => ownProperty(approvals.templates, name)?.presetReasons ?? [],
     );

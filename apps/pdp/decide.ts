@@ -7,6 +7,7 @@ import {
 } from '../../workflows/domain/authzen/evaluation.ts';
 import { SUPPORTED_MEMBER } from '../../workflows/domain/authzen/obligation.ts';
 import type { Clock } from '../shared/clock.ts';
+import { templatesIn } from '../shared/rules/rules.ts';
 import type { ApprovalVerdict, VerifyApproval } from './approval/verify-approval.ts';
 import type { DecisionLog } from './decision-log.ts';
 import { shortVersion, type PolicyAnswer, type PolicyVersion, type Requestable } from './engine/policy-engine.ts';
@@ -162,7 +163,8 @@ async function makeOffer(
 ): Promise<Record<string, unknown> | undefined> {
   try {
     const { policies, request, requester } = asked;
-    const denied = { request, requester, offer: answer, policyVersion: policies.id };
+    const listedTemplates = templatesIn(answer.template).filter((one) => policies.isListed?.(one));
+    const denied = { request, requester, offer: answer, listedTemplates, policyVersion: policies.id };
     const denial = bindDenial(denied, { ttlSeconds: deps.denialTtlSeconds, now: deps.clock.now() });
     const [bindingToken] = await Promise.all([deps.signBindingToken(denial), deps.evaluations.record(denial)]);
     const schemaPath = policies.requestSchemaPath(answer.template);

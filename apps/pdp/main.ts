@@ -131,6 +131,7 @@ const placesOf = ({ pdp, directory, approvals }: Config): PolicyPlaces => ({
   rules: pdp.rules,
   directory,
   catalogs: approvals.catalogs,
+  templates: Object.keys(approvals.templates),
 });
 
 /** The embedded Cedar, or another PDP if one is configured. Throws `ERR_CONFIG_INVALID` if the policies cannot be used. */
@@ -146,7 +147,8 @@ async function openEngine(
   }
   const { authzen } = pdp.engine;
   own.log.info({ url: authzen.url }, 'another policy decision point decides');
-  const engine = foreignEngine({ ...authzen, ask: connectForeignPdp(authzen, own) });
+  const isListed = (template: string) => Object.hasOwn(config.approvals.templates, template);
+  const engine = foreignEngine({ ...authzen, isListed, ask: connectForeignPdp(authzen, own) });
   return { engine, leave: () => undefined };
 }
 

@@ -28,7 +28,7 @@ function aDenial(of: Partial<BoundDenial> = {}): BoundDenial {
   const request = aTransfer({ arguments: { secret: 'hunter2' } });
   return {
     ...bindDenial(
-      { request, requester: 'mcp-gateway', offer, policyVersion: 'sha-256:00' },
+      { request, requester: 'mcp-gateway', offer, listedTemplates: ['treasury_approval'], policyVersion: 'sha-256:00' },
       { ttlSeconds: 600, now: Date.now() },
     ),
     ...of,
@@ -50,6 +50,7 @@ describe('the record of requestable denials', () => {
       bindingContextMembers: ['agent', 'amount', 'arguments'],
       bindingHash: denial.bindingHash,
       template: 'treasury_approval',
+      listedTemplates: ['treasury_approval'],
       reason: 'approval_required',
       policies: ['transfer-large'],
       policyVersion: 'sha-256:00',

@@ -63,6 +63,7 @@ function denialOf(submission: Submission, { claims, evaluationId }: { claims: Cl
     requester: claims.requester,
     // The unsigned echo in the submission must not choose the template (ARAP-SUB-26).
     template: claims.template,
+    listedTemplates: claims.listed_templates,
     reason: claims.reason ?? submission.denial.reason,
     title: claims.display?.title,
     description: claims.display?.description,

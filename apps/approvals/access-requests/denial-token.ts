@@ -15,6 +15,7 @@ const claimsSchema = z.looseObject({
   denial_expires_at: z.iso.datetime({ offset: true }).optional(),
   requester: z.string().optional(),
   template: z.string().optional(),
+  listed_templates: z.array(z.string()).default([]),
   reason: z.string().optional(),
   policies: z.array(z.string()).default([]),
   display: z.looseObject({ title: z.string().optional(), description: z.string().optional() }).optional(),

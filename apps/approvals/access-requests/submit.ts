@@ -8,7 +8,7 @@ import { randomText, sha256 } from '../../shared/crypto.ts';
 import type { AccessRequestStore } from '../stores/access-request.store.ts';
 import type { NewAccessRequest } from '../stores/new-rows.ts';
 import type { Catalogs } from '../catalogs/catalogs.ts';
-import type { TermsOf } from '../templates.ts';
+import type { Terms, TermsOf } from '../templates.ts';
 import { type ShapedSubmission, toolOf, verifiedAgent } from './submission.ts';
 import type { AccessRequestClient } from './clients.ts';
 import { type DeniedItem, verifyDenials } from './denial-binding.ts';
@@ -80,6 +80,7 @@ const justOpened = ({ id, stages }: NewAccessRequest, expiresAt: Date): JustOpen
 interface Verified extends DeniedItem {
   /** The proven agent that it comes from, if any. */
   readonly agent: string | undefined;
+  readonly terms: Terms;
 }
 
 /**
@@ -88,15 +89,18 @@ interface Verified extends DeniedItem {
  */
 async function verify(
   submitted: AuthenticSubmission,
-  { store, trust, catalogs }: Pick<SubmitOptions, 'store' | 'trust' | 'catalogs'>,
+  { store, trust, termsOf, catalogs }: Pick<SubmitOptions, 'store' | 'trust' | 'termsOf' | 'catalogs'>,
 ): Promise<Verified[]> {
   const denied = await verifyDenials(submitted, trust);
   try {
     return denied.map((one) => {
       const agent = authorized(one, submitted.client);
+      const terms = termsOf(one.denial, one.submission.resource.id);
+      // Its approvers would be others than those that the denial was made for.
+      if (terms === undefined) throw new ApiProblem('expired_denial', UNLISTED);
       const asked = { ...(one.submission as unknown as EvaluationRequest), template: one.denial.template };
       catalogs?.check(one.submission, asked);
-      return { ...one, agent };
+      return { ...one, agent, terms };
     });
   } catch (refused) {
     for (const { denial } of denied) if (await store.isUsed(denial)) throw usedBefore();
@@ -114,6 +118,10 @@ function authorized({ submission, denial }: DeniedItem, client: AccessRequestCli
   }
   return verifiedAgent(submission, { members: denial.bindingContextMembers, issuers: client.issuers });
 }
+
+/** A denial is submitted right after its decision, so this happens when a rule or a template is removed in between. */
+const UNLISTED =
+  'the configuration does not list the approval template of the denial any more: evaluate again for a fresh denial';
 
 const usedBefore = () => new ApiProblem('invalid_denial_binding', 'the denial was used before');
 
@@ -148,14 +156,15 @@ function digestOf(body: JsonObject): string {
 
 function newRequest(
   { client: submitter, idempotencyKey, bodyDigest }: AuthenticSubmission & { bodyDigest: string },
-  { submission, denial, agent }: Verified,
-  { termsOf, keepMs }: Pick<SubmitOptions, 'termsOf' | 'keepMs'>,
+  { submission, denial, agent, terms }: Verified,
+  { keepMs }: Pick<SubmitOptions, 'keepMs'>,
 ): NewAccessRequest {
   const { subject, action, resource, context, client, callback, requested_access: wanted } = submission;
   const { binding_token: _token, ...echo } = submission.denial;
+  const { listedTemplates: _listed, ...proved } = denial;
   return {
-    ...denial,
-    ...termsOf(denial.template, resource.id),
+    ...proved,
+    ...terms,
     // 128 random bits: the handle cannot be guessed.
     id: `arq_${randomText(16)}`,
     clientId: submitter.actsFor,

@@ -6,7 +6,7 @@ import type { Terms } from '../templates.ts';
 import { snakeCased } from './query.ts';
 
 /** A verified submission: everything that is fixed when a request is opened. JSON is RFC 8785 text. */
-export interface NewAccessRequest extends Terms, Omit<VerifiedDenial, 'requester'> {
+export interface NewAccessRequest extends Terms, Omit<VerifiedDenial, 'requester' | 'listedTemplates'> {
   readonly id: string;
   readonly clientId: string;
   /** Name of the submitting credential. */

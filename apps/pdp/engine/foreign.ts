@@ -13,6 +13,8 @@ type Settings = NonNullable<Config['pdp']['engine']>['authzen'];
 export interface ForeignPdp extends Pick<Settings, 'url' | 'dialect' | 'requestable'> {
   /** Sends an evaluation request to the PDP and returns the body of the response. Throws `ERR_PDP_UNAVAILABLE`. */
   readonly ask: (request: object) => Promise<unknown>;
+  /** Whether `approvals.templates` lists a template now. */
+  readonly isListed: (template: string) => boolean;
 }
 
 /**
@@ -20,7 +22,7 @@ export interface ForeignPdp extends Pick<Settings, 'url' | 'dialect' | 'requesta
  * known here.
  */
 export function foreignEngine(pdp: ForeignPdp): PolicyEngine {
-  const { url, dialect, requestable } = pdp;
+  const { url, dialect, requestable, isListed } = pdp;
   const agreed = JSON.parse(JSON.stringify({ url, dialect, requestable })) as Json;
   const id = `sha-256:${sha256(canonicalJson(agreed))}`;
   const version: PolicyVersion = {
@@ -29,6 +31,7 @@ export function foreignEngine(pdp: ForeignPdp): PolicyEngine {
     // The members that its policies look at are not known here.
     contextOf: () => ({ has: () => true }),
     requestSchemaPath: () => undefined,
+    isListed,
   };
   return {
     canSearch: false,

@@ -67,6 +67,8 @@ export interface PolicyVersion {
   contextOf(action: string): Pick<ReadonlySet<string>, 'has'>;
   /** Path below the PDP's address of what access requests of this template need beside the call. Undefined if they need nothing. */
   requestSchemaPath(template: string): string | undefined;
+  /** Whether the configuration of this version lists a template in `approvals.templates`. Absent if it lists none. */
+  isListed?(template: string): boolean;
   /** What a search asks. Absent where the engine cannot be searched. */
   readonly searchable?: {
     readonly candidates: Candidates;

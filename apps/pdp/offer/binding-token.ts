@@ -46,6 +46,8 @@ export interface BoundDenial {
   readonly bindingHash: string;
   readonly inline: JsonObject | undefined;
   readonly offer: Requestable;
+  /** Those templates of the offer that the configuration listed. An access request service that does not list one opens no request. */
+  readonly listedTemplates: readonly string[];
   /** Id of the policies that made it. */
   readonly policyVersion: string;
   readonly evaluatedAt: Date;
@@ -61,7 +63,7 @@ export type SignedDenial = Omit<BoundDenial, 'request' | 'policyVersion'>;
  * has no canonical form.
  */
 export function bindDenial(
-  denial: Pick<BoundDenial, 'request' | 'requester' | 'offer' | 'policyVersion'>,
+  denial: Pick<BoundDenial, 'request' | 'requester' | 'offer' | 'listedTemplates' | 'policyVersion'>,
   { ttlSeconds, now }: { readonly ttlSeconds: number; readonly now: number },
 ): BoundDenial {
   const members = bindingMembers(denial.request);
@@ -97,6 +99,7 @@ export async function createBindingTokenSigner(of: {
       requester: denial.requester,
       // The enforcement point could change the copy of these in the denial. It cannot change this one.
       template: denial.offer.template,
+      listed_templates: denial.listedTemplates,
       reason: denial.offer.reason,
       policies: denial.offer.policies,
       ...displayOf(denial.offer),

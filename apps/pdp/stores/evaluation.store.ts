@@ -13,13 +13,14 @@ type EvaluationRow = Omit<SignedDenial, 'inline' | 'offer'> &
 
 const SELECT = `
   SELECT evaluation_id AS "evaluationId", token_id AS "tokenId", requester, subject, action, resource, binding_context_members AS members,
-    binding_hash AS "bindingHash", template, reason, policies, evaluated_at AS "evaluatedAt", expires_at AS "expiresAt"
+    binding_hash AS "bindingHash", template, listed_templates AS "listedTemplates", reason, policies, evaluated_at AS "evaluatedAt",
+    expires_at AS "expiresAt"
   FROM pdp.evaluation WHERE evaluation_id = $1`;
 
 const INSERT = `
   INSERT INTO pdp.evaluation (evaluation_id, token_id, requester, subject, action, resource,
-    binding_context_members, binding_hash, template, reason, policies, policy_version, evaluated_at, expires_at)
-  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`;
+    binding_context_members, binding_hash, template, listed_templates, reason, policies, policy_version, evaluated_at, expires_at)
+  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`;
 
 export function createEvaluationStore(pool: Pool) {
   return {
@@ -60,6 +61,7 @@ const valuesOf = ({ request: { subject, action, resource }, offer, ...denial }: 
   denial.members,
   denial.bindingHash,
   offer.template,
+  denial.listedTemplates,
   offer.reason,
   offer.policies,
   denial.policyVersion,

@@ -59,6 +59,9 @@ export interface Rule {
  */
 export const TEMPLATE_JOINT = ' + ';
 
+/** The templates that one name of a denial stands for: one, or those that are joined in it. */
+export const templatesIn = (name: string): readonly string[] => name.split(TEMPLATE_JOINT);
+
 /** The template of rules that do not say who approves. If no template has this name, one person with the role `approver` decides. */
 const USUAL_TEMPLATE = 'approver';
 

@@ -631,6 +631,7 @@ CREATE TABLE pdp.evaluation (
   binding_context_members text[] NOT NULL,
   binding_hash            text NOT NULL,
   template                text NOT NULL,
+  listed_templates        text[] NOT NULL,
   reason                  text NOT NULL,
   policies                text[] NOT NULL,
   policy_version          text NOT NULL,

@@ -19,10 +19,14 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-/** Changes the stage of the template `t`, and the people of the development issuer. */
-async function change(stage: object, people: readonly object[] = approvals.config.identity.people): Promise<void> {
+/** Changes the stage of the template `t` or removes it, and the people of the development issuer. */
+async function change(
+  stage: object | undefined,
+  people: readonly object[] = approvals.config.identity.people,
+): Promise<void> {
   const before = approvals.live.inForce();
-  const raw = { approvals: { templates: { t: { stages: [{ name: 's', ...stage }] } } }, identity: { people } };
+  const templates = stage && { t: { stages: [{ name: 's', ...stage }] } };
+  const raw = { approvals: { templates }, identity: { people } };
   const next = parseConfig(raw, before);
   await approvals.live.change({
     ...before,
@@ -42,6 +46,32 @@ it('a request has the stages of the template when it was opened, and later ones 
   expect((await approvals.vote('alice', second, 'approve')).status).not.toBe(200);
   expect((await approvals.vote('bob', second, 'approve')).status).toBe(200);
   expect([await statusOf(first.id), await statusOf(second.id)]).toEqual(['pending', 'approved']);
+});
+
+it('a request keeps the approvers of a template that was removed, and no other one opens with fewer', async () => {
+  await change({ approvers: { people: ['alice', 'bob'] }, quorum: 2 });
+  const submit = (listed: readonly string[]) => {
+    const claims = { template: 't', listed_templates: listed };
+    return approvals.submission({ claims });
+  };
+  const [body, late] = [await submit(['t']), await submit(['t'])];
+  const key = { 'idempotency-key': crypto.randomUUID() };
+  const opened = await approvals.submit(body, key);
+  await change(undefined);
+  const refused = await approvals.submit(late);
+  expect([refused.status, refused.body.type, refused.body.detail]).toEqual([
+    410,
+    'urn:openid:authzen:access-request:error:expired_denial',
+    expect.stringMatching(/does not list the approval template .* evaluate again/),
+  ]);
+  // A repetition asks for what is open, and a denial of a policy without a listed template has one approver.
+  expect((await approvals.submit(body, key)).body.task.id).toBe(opened.body.task.id);
+  expect((await approvals.submit(await submit([]))).status).toBe(202);
+  const request = { id: opened.body.task.id as string, callDigest: body.context.call_digest };
+  expect((await approvals.vote('alice', request, 'approve')).status).toBe(200);
+  expect(await statusOf(request.id)).toBe('pending');
+  await change({ approvers: { people: ['bob'] } });
+  expect((await approvals.submit(late)).status).toBe(202);
 });
 
 it('a template with approvers that the directory does not know is refused, and the one of before stays', async () => {

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { parseConfig } from '../../../apps/shared/config/config.ts';
 import type { CedarEngine } from '../../../apps/pdp/engine/cedar/cedar-engine.ts';
 import type { PolicyPlaces } from '../../../apps/pdp/engine/cedar/policy-folder.ts';
+import type { BoundDenial } from '../../../apps/pdp/offer/binding-token.ts';
 import { aCall, decidingBy, permitting, FollowedFolder } from '../../support/policy-folder.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
@@ -33,6 +34,32 @@ describe('changed rules', () => {
     expect(await permitted(opened, 'abc')).toBe('ab');
     prepared.commit();
     expect(await permitted(opened, 'abc')).toBe('ac');
+  });
+
+  it('come with the templates that their configuration lists, also where only these changed', async () => {
+    const opened = await open(placesWith('b'), 3_600_000);
+    const isListed = () => opened.use((version) => Promise.resolve(version.isListed?.('payment')));
+    expect(await isListed()).toBe(false);
+    const prepared = await opened.prepare({ ...placesWith('b'), templates: ['payment'] });
+    const before = opened.use(async (version) => {
+      prepared.commit();
+      return version.isListed?.('payment');
+    });
+    expect([await before, await isListed(), await permitted(opened, 'ab')]).toEqual([false, true, 'ab']);
+  });
+
+  it('sign and record which templates of a denial their configuration lists', async () => {
+    const rules = [
+      { approve: 'b', name: 'payments', by: { people: 'alice' } },
+      { approve: 'b', name: 'usual' },
+    ];
+    const { pdp, approvals } = parseConfig({ rules, pdp: { policies: folder.path } }, { baseDir: '/', stateDir: '/' });
+    const templates = Object.keys(approvals.templates);
+    const opened = await open({ ...placesWith(), rules: pdp.rules, templates });
+    const denials: BoundDenial[] = [];
+    const evaluations = { record: async (denial: BoundDenial) => void denials.push(denial) };
+    await decidingBy(opened, { evaluations })((decide) => decide(aCall('b'), 'pep'));
+    expect(denials).toMatchObject([{ offer: { template: 'approver + payments' }, listedTemplates: ['payments'] }]);
   });
 
   it('leave nothing behind when they are given up', async () => {

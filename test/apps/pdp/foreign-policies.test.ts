@@ -28,6 +28,7 @@ const engine = (of: Partial<ForeignPdp> = {}) =>
     },
     dialect: 'authzen',
     requestable: HINTS,
+    isListed: () => false,
     ...of,
   });
 const answerOf = (by: PolicyEngine, request: EvaluationRequest, approval?: VerifiedApproval) =>

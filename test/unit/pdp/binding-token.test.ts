@@ -65,14 +65,17 @@ describe('the bound context members', () => {
 describe('the binding token', () => {
   const issuer = 'https://gate.example.test';
   const audience = 'https://gate.example.test/access/v1/requests';
+  const DENIED = {
+    requester: 'mcp-gateway',
+    offer: OFFER,
+    listedTemplates: ['treasury_approval'],
+    policyVersion: 'sha-256:00',
+  };
 
   it('verifies with the public key and contains the binding of the denial [ARAP-BND-08, PRJ-03]', async () => {
     const key = await anEs256Key('pdp-1');
     const sign = await createBindingTokenSigner({ key, issuer, audience });
-    const denial = bindDenial(
-      { request: aTransfer(), requester: 'mcp-gateway', offer: OFFER, policyVersion: 'sha-256:00' },
-      { ttlSeconds: 600, now: Date.now() },
-    );
+    const denial = bindDenial({ ...DENIED, request: aTransfer() }, { ttlSeconds: 600, now: Date.now() });
     const { payload, protectedHeader } = await jwtVerify(
       await sign(denial),
       createLocalJWKSet({ keys: [publicKey(key)] }),
@@ -84,6 +87,7 @@ describe('the binding token', () => {
       evaluation_id: denial.evaluationId,
       requester: 'mcp-gateway',
       template: 'treasury_approval',
+      listed_templates: ['treasury_approval'],
       reason: 'approval_required',
       policies: ['transfer-large'],
       display: { title: 'Treasury approval' },
@@ -99,12 +103,7 @@ describe('the binding token', () => {
   it('binds only by hash when the copies would be large', async () => {
     const sign = await createBindingTokenSigner({ key: await anEs256Key('pdp-1'), issuer, audience });
     const request = aTransfer({ arguments: { content: 'x'.repeat(100_000) } });
-    const token = await sign(
-      bindDenial(
-        { request, requester: 'mcp-gateway', offer: OFFER, policyVersion: 'sha-256:00' },
-        { ttlSeconds: 600, now: Date.now() },
-      ),
-    );
+    const token = await sign(bindDenial({ ...DENIED, request }, { ttlSeconds: 600, now: Date.now() }));
     expect(token.length).toBeLessThan(2_000);
     expect(decodeJwt(token)).toMatchObject({ binding_hash: bindingHash(request, bindingMembers(request)) });
     expect(decodeJwt(token)).not.toHaveProperty('context');
@@ -112,10 +111,7 @@ describe('the binding token', () => {
 
   it('never repeats an identifier [ARAP-EID-03]', () => {
     const denials = Array.from({ length: 50 }, () =>
-      bindDenial(
-        { request: aTransfer(), requester: 'mcp-gateway', offer: OFFER, policyVersion: 'sha-256:00' },
-        { ttlSeconds: 600, now: Date.now() },
-      ),
+      bindDenial({ ...DENIED, request: aTransfer() }, { ttlSeconds: 600, now: Date.now() }),
     );
     expect(new Set(denials.map((denial) => denial.evaluationId)).size).toBe(50);
     expect(new Set(denials.map((denial) => denial.tokenId)).size).toBe(50);

@@ -118,7 +118,8 @@ export class CedarEngine implements PolicyEngine {
         this.#places = places;
         // The files may have changed since they were read here.
         this.#files.forget();
-        if (version.id !== this.#current.version.id) return this.#swap(version);
+        const { id, templates } = this.#current.version;
+        if (version.id !== id || !isDeepStrictEqual(version.templates, templates)) return this.#swap(version);
         version.evaluator.release();
         this.#keep();
       },

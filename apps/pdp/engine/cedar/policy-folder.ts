@@ -27,6 +27,8 @@ export interface PolicyPlaces {
   readonly directory: DirectorySettings;
   /** From which values of access requests are chosen. Default: none. */
   readonly catalogs?: CatalogSettings;
+  /** Names of the approval templates that the configuration lists. Default: none. */
+  readonly templates?: readonly string[];
 }
 
 /** A policy folder as text: what an author wrote, not parsed yet. */

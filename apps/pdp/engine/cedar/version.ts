@@ -13,7 +13,7 @@ export type CedarVersion = Awaited<ReturnType<typeof loadVersion>>;
 /** Checks and loads these texts, in steps between which the process can answer requests. Throws `InvalidPolicies`. */
 export async function loadVersion(
   { id, files, directory: people }: PolicyTexts,
-  { directory: { subjectAttribute }, catalogs = {} }: PolicyPlaces,
+  { directory: { subjectAttribute }, catalogs = {}, templates = [] }: PolicyPlaces,
 ) {
   const directory = people && parseDirectory(people, subjectAttribute);
   const evaluator = await createEvaluator({ ...files, directory });
@@ -22,6 +22,8 @@ export async function loadVersion(
     checkRequestCatalogs(catalogs, requestSchemas);
     return {
       ...policyVersion(id, evaluator, requestSchemas),
+      isListed: (template: string) => templates.includes(template),
+      templates,
       evaluator,
       requestSchemas,
       /** How many people the directory knows. */
@@ -43,7 +45,7 @@ export function policyVersion(
   id: string,
   evaluator: Evaluator,
   requestSchemas: Pick<RequestSchemas, 'pathFor'>,
-): Required<PolicyVersion> {
+): Required<Omit<PolicyVersion, 'isListed'>> {
   return {
     id,
     answer: (request, approval) => answerByPolicy(evaluator, request, approval?.facts),

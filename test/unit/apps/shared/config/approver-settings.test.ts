@@ -41,20 +41,32 @@ describe('a template', () => {
       }),
       directory,
     );
-    expect(termsOf(undefined, 'x')).toMatchObject({
+    expect(termsOf({}, 'x')).toMatchObject({
       stages: [{ approvers: { roles: ['approver'] }, quorum: 1, veto: true }],
       separateStages: true,
       requestTtlMs: 100_000,
       approvalTtlMs: 3_600_000,
     });
     for (const unlisted of ['other', '__proto__', 'constructor'])
-      expect(termsOf(unlisted, 'x')).toEqual(termsOf(undefined, 'x'));
-    expect(termsOf('payment', 'x')).toMatchObject({
+      expect(termsOf({ template: unlisted }, 'x')).toEqual(termsOf({}, 'x'));
+    expect(termsOf({ template: 'payment' }, 'x')).toMatchObject({
       stages: [{ name: 'ops', approvers: { groups: ['ops'], roles: [] }, quorum: 2, then: 'deny' }],
       separateStages: false,
       requestTtlMs: 100_000,
       approvalTtlMs: 60_000,
     });
+  });
+
+  it('has no terms for a denial whose decision point listed a template that is not listed here', () => {
+    const templates = { payment: { stages: [{ ...ops, quorum: 2 }] } };
+    const termsOf = configuredTerms(config({ templates }), directory);
+    const listed = (...listedTemplates: string[]) => termsOf({ template: 'payment + gone', listedTemplates }, 'x');
+    expect(listed('payment')?.stages).toHaveLength(2);
+    expect([listed('gone'), listed('payment', 'gone'), listed('constructor')]).toEqual([
+      undefined,
+      undefined,
+      undefined,
+    ]);
   });
 
   it('is met together with others where several rules ask for an approval', () => {
@@ -69,13 +81,13 @@ describe('a template', () => {
       },
     };
     const termsOf = configuredTerms(config({ requestTtlSeconds: 100, templates }), directory);
-    expect(termsOf('board + ops', 'x')).toMatchObject({
+    expect(termsOf({ template: 'board + ops' }, 'x')).toMatchObject({
       stages: [{ name: 'board: one' }, { name: 'board: two' }, { name: 'ops: ops', quorum: 2 }],
       separateStages: true,
       approvalTtlMs: 60_000,
     });
-    expect(termsOf('ops + same', 'x').stages).toHaveLength(1);
-    expect(termsOf('approver + ops', 'x')).toMatchObject({
+    expect(termsOf({ template: 'ops + same' }, 'x')?.stages).toHaveLength(1);
+    expect(termsOf({ template: 'approver + ops' }, 'x')).toMatchObject({
       stages: [{ name: 'approver: approval', approvers: { roles: ['approver'] } }, { name: 'ops: ops' }],
       separateStages: false,
     });
@@ -93,7 +105,7 @@ describe('a template', () => {
       }),
       EMPTY_DIRECTORY_WITH_OPS,
     );
-    const ownersOf = (resource: string) => termsOf('owned', resource).stages[0]?.approvers.owners;
+    const ownersOf = (resource: string) => termsOf({ template: 'owned' }, resource)?.stages[0]?.approvers.owners;
     expect(ownersOf('files__write_file')).toEqual({ people: ['alice', 'bob'], groups: ['ops'] });
     expect(ownersOf('files__read_file')).toEqual({ people: ['alice'], groups: [] });
     expect(ownersOf('mail__send')).toEqual({ people: [], groups: [] });
@@ -131,7 +143,7 @@ describe('a template', () => {
 
     it('captures only its name, which counts as one more approver', () => {
       const settings = parsed([{ ...asks, quorum: 2 }]);
-      const [stage] = configuredTerms(settings, EMPTY_DIRECTORY)('payment', 'x').stages;
+      const stage = configuredTerms(settings, EMPTY_DIRECTORY)({ template: 'payment' }, 'x')?.stages[0];
       expect(stage).toMatchObject({ automatic: 'risk', quorum: 2 });
       expect(JSON.stringify(stage)).not.toMatch(/risk\.test|whsec|withoutPeople/);
       expect(() => configuredTerms(parsed([{ ...asks, quorum: 3 }]), EMPTY_DIRECTORY)).toThrow('only 2 people');
@@ -140,7 +152,9 @@ describe('a template', () => {
 
     it('has no person beside it only where the template says so', () => {
       const alone = { name: 'a', automatic: 'risk', withoutPeople: true };
-      expect(configuredTerms(parsed([alone]), EMPTY_DIRECTORY)('payment', 'x').stages[0]?.quorum).toBe(1);
+      expect(configuredTerms(parsed([alone]), EMPTY_DIRECTORY)({ template: 'payment' }, 'x')?.stages[0]?.quorum).toBe(
+        1,
+      );
     });
 
     it.each<[string, object[], RegExp]>([
