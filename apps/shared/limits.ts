@@ -96,6 +96,8 @@ const DEFAULTS = {
   upstreamWaitMs: 15_000,
   /** A subscription to the changes of an upstream. */
   upstreamListenMs: 10_000,
+  /** The wait for the stream on which an upstream of an earlier revision asks. It may not have one, or not say that it has. */
+  upstreamStreamMs: 2_000,
   /** An outcome probe. Without an answer, the outcome stays unknown. */
   outcomeProbeMs: 5_000,
   /**

@@ -11,6 +11,8 @@ import type { UpstreamPool } from '../../activities/clients/upstream/pool.ts';
 import type { HttpUpstream, UpstreamAuth } from '../../activities/clients/upstream/credentials.ts';
 import type { HttpServer } from '../../apps/shared/http/listen.ts';
 import type { Principal } from '../../workflows/domain/principal.ts';
+import type { AskableClient } from '../../workflows/domain/upstream-ports.ts';
+import { AskingServer } from '../support/asking-server.ts';
 import { serve } from '../support/serve.ts';
 import { openUpstreams } from '../support/upstreams.ts';
 import { BY_KEY, BY_SECRET, keyPair, startTokenServer, TOKEN_EXCHANGE, UNKNOWN } from '../support/token-server.ts';
@@ -50,6 +52,7 @@ afterEach(async () => {
   pool = undefined;
 });
 
+const NEVER = new AbortController().signal;
 const url = () => `${upstream.url}/mcp`;
 /** A server on the official package that identifies its callers and refuses some. */
 function protectedServer() {
@@ -153,6 +156,28 @@ describe('a token on behalf of the caller', () => {
     const request = { upstream: 'bank', method: 'resources/read', params: { uri: 'x://1' }, caller: ALICE } as const;
     await connect({ auth: byKey(true) }).items.ask(request, { signal: AbortSignal.timeout(20_000) });
     expect(asked.find(({ method }) => method === 'resources/read')?.claims?.sub).toBe('alice');
+  });
+
+  it('also goes with what belongs to no call on the connection of a session of the caller', async () => {
+    const server = await new AskingServer().start();
+    pool = openUpstreams({ bank: { url: server.url, auth: { ...byKey(true), resource: url() } } });
+    const askable: AskableClient = {
+      ...{ key: 'session', caller: ALICE, capabilities: { elicitation: { form: {} } } },
+      closing: new AbortController().signal,
+      ask: async () => ({ kind: 'result', result: { action: 'decline' } }),
+      told: () => undefined,
+    };
+    const args = { method: 'elicitation/create' };
+    const call = { upstream: 'bank', upstreamTool: 'ask_aside', arguments: args, caller: ALICE };
+    const answer = await pool.relay({ ...call, conversation: { capabilities: {} } }, { signal: NEVER, askable });
+    expect(JSON.stringify(answer)).toContain('decline');
+    const subjectOf = async ({ authorization = '' }: { authorization: string | undefined }) =>
+      (await jwtVerify(authorization.replace('Bearer ', ''), tokens.publicKey)).payload.sub;
+    const subjects = await Promise.all(server.came.map(async (one) => `${one.method} ${await subjectOf(one)}`));
+    const own = subjects.slice(subjects.lastIndexOf('initialize alice'));
+    expect(own).toEqual(expect.arrayContaining(['tools/call alice', 'answer alice']));
+    expect(own.filter((one) => !one.endsWith(' alice'))).toEqual([]);
+    await server.close();
   });
 
   it('is requested with the caller, the issuer and the client, for a minute', async () => {

@@ -36,6 +36,8 @@ export type Unanswered =
       readonly message: string;
       readonly data?: Json;
       readonly isOurs?: true;
+      /** The client has to open addresses first, which the data names. It declared that it can. */
+      readonly namesAddresses?: true;
     }
   /** Provably nothing left this process. */
   | { readonly kind: 'not_sent'; readonly cause: string }
@@ -101,7 +103,7 @@ export interface UpstreamItems {
       /** As in a call. */
       connection?: number;
     },
-    options: { signal: AbortSignal; timeoutMs?: number },
+    options: Pick<UpstreamCallOptions, 'signal' | 'timeoutMs' | 'askable'>,
   ): Promise<UpstreamAnswer>;
 }
 
@@ -153,8 +155,36 @@ export interface UpstreamCall {
   readonly connection?: number;
 }
 
+/** What an upstream may ask of a client, by the names of the capabilities that clients declare for it. */
+export const ASK_KINDS = ['elicitation', 'sampling', 'roots'] as const;
+export type AskKind = (typeof ASK_KINDS)[number];
+
+/** What a client said to a question, unchanged. `none`: nothing, for this reason. */
+export type ClientAnswer =
+  | { readonly kind: 'result'; readonly result: JsonObject }
+  | { readonly kind: 'error'; readonly code: number; readonly message: string; readonly data?: Json }
+  | { readonly kind: 'none'; readonly why: string };
+
+/** The client of a session. An upstream of an earlier revision may ask it while a request of that client is under way. */
+export interface AskableClient {
+  /** Of its session: each has connections of its own to the upstreams that may ask. */
+  readonly key: string;
+  /** To whom the session belongs. */
+  readonly caller: Principal;
+  /** The relayed capabilities that the client declared. */
+  readonly capabilities: JsonObject;
+  /** Fires when the session ends or leaves memory, or the gateway stops. */
+  readonly closing: AbortSignal;
+  /** Asks on the stream of the request. The signal takes the question back. Never rejects. */
+  ask(question: InputRequest, signal: AbortSignal): Promise<ClientAnswer>;
+  /** Tells the client that what it was asked to do at an address is done. */
+  told(elicitationId: string): void;
+}
+
 export interface UpstreamCallOptions {
   readonly signal: AbortSignal;
+  /** Whom an upstream of an earlier revision may ask, as far as the operator allows it. Default: no one. */
+  readonly askable?: AskableClient | undefined;
   readonly timeoutMs?: number;
   readonly sendBy?: number;
   readonly onProgress?: (progress: Progress) => void;
@@ -163,7 +193,7 @@ export interface UpstreamCallOptions {
   readonly logLevel?: string;
 }
 
-/** The additions to a request whose client can be asked. An upstream of an earlier revision gets none. */
+/** The additions to a request whose client can be asked. An upstream of an earlier revision gets none: it asks while it works. */
 export interface Conversation {
   /** The client's capabilities for requests of an upstream that can be handed on to it. */
   readonly capabilities: JsonObject;

@@ -18,7 +18,7 @@ import {
 import { HEADER_MISMATCH, ENCODED_VALUE, MIRROR_HEADER_PREFIX } from '../../../workflows/domain/tools/wire-names.ts';
 import type { PrefixedUpstream } from './offered-tools.ts';
 import { readToolResult, readRelayed, readTaskAnswer } from './answer.ts';
-import { askOnce } from './request.ts';
+import type { AskingConnections } from './asking-connections.ts';
 import type { Json, JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import { mirroredValue, type MirroredArgument } from '../../../workflows/domain/tools/mirrored-arguments.ts';
 
@@ -29,6 +29,7 @@ interface CallDeps {
   /** The tools by their public names, as they were listed last. */
   readonly known: () => ReadonlyMap<string, UpstreamTool>;
   readonly fitsOutput: ResultCheck;
+  readonly asking: Pick<AskingConnections, 'send'>;
   readonly log: Logger;
   readonly clock: Clock;
 }
@@ -40,7 +41,7 @@ export function createCalls(
   upstreams: ReadonlyMap<string, PrefixedUpstream>,
   deps: CallDeps,
 ): Pick<Upstreams, 'call'> & UpstreamRelay {
-  const { known, fitsOutput, log, clock } = deps;
+  const { known, fitsOutput, asking, log, clock } = deps;
   const sendOver = createSending(upstreams, deps);
 
   /** Nothing is sent on a connection that was replaced meanwhile, so the call can be taken to the present one. */
@@ -64,10 +65,10 @@ export function createCalls(
     call: (call, options) => send(call, options, readToolResult),
     relay: (call, options) => send(call, options, readRelayed),
     async task({ upstream, method, upstreamTaskId: taskId, tool, caller, conversation }, options) {
-      const { connection } = upstreams.get(upstream) ?? {};
+      const of = { upstream, connection: upstreams.get(upstream)?.connection };
       const request = { method, params: { taskId }, conversation };
       const read = (raw: unknown) => readTaskAnswer(method, raw);
-      const answer = await askOnce(connection, request, { ...options, clock, caller }, read);
+      const answer = await asking.send(of, request, { ...options, clock, caller }, read);
       if (answer.kind !== 'task' || answer.task.result === undefined) return answer;
       const ended = {
         kind: 'result',
@@ -81,7 +82,10 @@ export function createCalls(
 }
 
 /** Sends a call over the connection of this upstream, unless the connection was replaced meanwhile. */
-function createSending(upstreams: ReadonlyMap<string, PrefixedUpstream>, { known, fitsOutput, log, clock }: CallDeps) {
+function createSending(
+  upstreams: ReadonlyMap<string, PrefixedUpstream>,
+  { known, fitsOutput, asking, log, clock }: CallDeps,
+) {
   return async <T extends RelayedAnswer>(
     { connection }: PrefixedUpstream,
     call: Sending,
@@ -106,7 +110,8 @@ function createSending(upstreams: ReadonlyMap<string, PrefixedUpstream>, { known
       };
     };
     const request = { method: 'tools/call', params, conversation };
-    const answer: T | Unanswered = await askOnce(connection, request, { ...options, clock, caller, headers }, read);
+    const sending = { ...options, clock, caller, headers };
+    const answer: T | Unanswered = await asking.send({ upstream, connection }, request, sending, read);
     // The upstream declares other headers by now. The call is not repeated; the next one is bound to the new list.
     if (answer.kind === 'error' && answer.code === HEADER_MISMATCH) connection.listLater();
     return answer.kind === 'result' ? fitting(answer, tool, { fitsOutput, log }) : answer;

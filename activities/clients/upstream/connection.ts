@@ -86,6 +86,16 @@ export class UpstreamConnection {
     return this.#capabilities;
   }
 
+  /** The server as it is configured. */
+  get server(): UpstreamServer {
+    return this.#server;
+  }
+
+  /** Whether another connection has its place. */
+  get isRetired(): boolean {
+    return this.#isRetired;
+  }
+
   get isConnected(): boolean {
     return this.#live !== undefined;
   }
@@ -270,6 +280,6 @@ export class UpstreamConnection {
   }
 }
 
-function unavailable(why: string, cause?: unknown): CountersignError {
+export function unavailable(why: string, cause?: unknown): CountersignError {
   return new CountersignError('ERR_UPSTREAM_UNAVAILABLE', `the upstream server is unavailable: ${why}`, { cause });
 }

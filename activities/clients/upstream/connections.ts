@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { namePrefixOf } from '../../../workflows/domain/tools/wire-names.ts';
+import { AskingConnections } from './asking-connections.ts';
 import type { Hearing, Changed } from './notices.ts';
 import { UpstreamConnection } from './connection.ts';
 import type { PrefixedUpstream } from './offered-tools.ts';
@@ -28,10 +29,13 @@ export class Connections {
   readonly #surroundings: Omit<Hearing, 'onChanged'>;
   readonly #heard: Heard;
   readonly #subscriptions = new Map<string, ResourceSubscriptions>();
+  /** Over which upstreams of earlier revisions ask the clients of sessions. */
+  readonly asking: AskingConnections;
 
   constructor(surroundings: Omit<Hearing, 'onChanged'>, heard: Heard) {
     this.#surroundings = surroundings;
     this.#heard = heard;
+    this.asking = new AskingConnections(surroundings);
   }
 
   /** Always the same object, with the servers of now. */
@@ -64,6 +68,7 @@ export class Connections {
 
   async close(): Promise<void> {
     const present = [...this.#upstreams.values()].map(({ connection }) => connection);
+    await this.asking.close();
     await Promise.all([...present, ...this.#retiring.keys()].map((connection) => connection.close()));
     await Promise.all(this.#retiring.values());
   }
@@ -104,7 +109,7 @@ export class Connections {
     const { log } = this.#surroundings;
     connection.subscriptions.leave();
     const failed = (err: unknown) => log.warn({ upstream, err }, 'an upstream that is not used any more did not close');
-    const closing = connection.retire().catch(failed);
+    const closing = Promise.all([connection.retire(), this.asking.retire(connection)]).then(() => undefined, failed);
     this.#retiring.set(
       connection,
       closing.finally(() => this.#retiring.delete(connection)),

@@ -11,24 +11,25 @@ import {
   type UpstreamItem,
   type UpstreamItems,
 } from '../../../workflows/domain/upstream-ports.ts';
+import type { AskingConnections } from './asking-connections.ts';
 import { isRound, readAnswer, readRound } from './answer.ts';
 import type { UpstreamConnection } from './connection.ts';
 import { createList } from './list.ts';
 import type { Changed } from './notices.ts';
 import { candidatesFor, type PrefixedUpstream } from './offered-tools.ts';
 import { atMost } from './reconnection.ts';
-import { askOnce } from './request.ts';
 
 /** After an upstream failed to list its items, it is not asked again for so long. */
 const RETRY_MS = 5_000;
 
 interface Surroundings {
+  readonly asking: Pick<AskingConnections, 'send'>;
   readonly log: Logger;
   readonly clock: Clock;
 }
 
 /** The list of one kind of one upstream: read when it is asked for, and again after it may have changed. */
-function createListing(connection: UpstreamConnection, kind: ItemKind, { log, clock }: Surroundings) {
+function createListing(connection: UpstreamConnection, kind: ItemKind, { log, clock }: Omit<Surroundings, 'asking'>) {
   const list = createList(ITEM_LISTS[kind], clock);
   const { capability } = ITEM_LISTS[kind];
   let failedAt: number | undefined;
@@ -80,7 +81,7 @@ interface Items extends Omit<UpstreamItems, 'subscribe' | 'unsubscribe' | 'onUpd
 
 /** `upstreams` may change, as `reconfigured` is told. */
 export function createItems(upstreams: ReadonlyMap<string, PrefixedUpstream>, surroundings: Surroundings): Items {
-  const { log, clock } = surroundings;
+  const { log } = surroundings;
   const { listings, reconfigured } = createListings(upstreams, surroundings);
   const { gather, gatherGood } = createGathering(upstreams, listings, log);
   const soleOwner = createSoleOwner(log);
@@ -88,7 +89,7 @@ export function createItems(upstreams: ReadonlyMap<string, PrefixedUpstream>, su
   return {
     ...changesOf(listings),
     reconfigured,
-    ask: createAsk(upstreams, clock),
+    ask: createAsk(upstreams, surroundings),
     mayHave: (capability) =>
       [...upstreams.values()].some(
         ({ connection: { capabilities } }) => capabilities === undefined || capabilities[capability] !== undefined,
@@ -123,7 +124,10 @@ export function createItems(upstreams: ReadonlyMap<string, PrefixedUpstream>, su
 }
 
 /** The listings of each upstream. One that keeps its connection keeps its listings. */
-function createListings(upstreams: ReadonlyMap<string, PrefixedUpstream>, { log, clock }: Surroundings) {
+function createListings(
+  upstreams: ReadonlyMap<string, PrefixedUpstream>,
+  { log, clock }: Omit<Surroundings, 'asking'>,
+) {
   const listings = new Map<string, Readonly<Record<ItemKind, Listing>>>();
   const owners = new Map<string, UpstreamConnection>();
   const reconfigured = () => {
@@ -141,7 +145,7 @@ function createListings(upstreams: ReadonlyMap<string, PrefixedUpstream>, { log,
 }
 
 const createAsk =
-  (upstreams: ReadonlyMap<string, PrefixedUpstream>, clock: Clock): UpstreamItems['ask'] =>
+  (upstreams: ReadonlyMap<string, PrefixedUpstream>, { asking, clock }: Surroundings): UpstreamItems['ask'] =>
   ({ upstream, method, params, caller, conversation, connection: only }, options) => {
     const connection = upstreams.get(upstream)?.connection;
     if (only !== undefined && connection?.id !== only)
@@ -149,7 +153,8 @@ const createAsk =
     // Without a conversation, no capability was declared for which the upstream could ask.
     const read = (raw: unknown) =>
       conversation !== undefined && isRound(raw) ? readRound(raw) : readAnswer(method, raw);
-    return askOnce(connection, { method, params, conversation }, { ...options, clock, caller }, read);
+    const request = { method, params, conversation };
+    return asking.send({ upstream, connection }, request, { ...options, clock, caller }, read);
   };
 
 /** Gathers the items of a kind that these upstreams list and that fit, under their public names. */

@@ -67,11 +67,11 @@ export function createUpstreams(
   };
   const all = new Connections({ log, ...time }, { onChanged, onUpdated: updates.tell });
   all.replace(servers);
-  const { upstreams } = all;
-  const items = createItems(upstreams, { log, clock: time.clock });
+  const { upstreams, asking } = all;
+  const items = createItems(upstreams, { asking, log, clock: time.clock });
 
   return {
-    ...createCalls(upstreams, { known: () => offered.known, fitsOutput, log, clock: time.clock }),
+    ...createCalls(upstreams, { known: () => offered.known, fitsOutput, asking, log, clock: time.clock }),
     items: { ...items, ...createSubscribing(upstreams, all.subscriptions), onUpdated: updates.hear },
 
     ...createLookUp(upstreams, () => offered.known, time),

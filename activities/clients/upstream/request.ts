@@ -4,14 +4,20 @@ import type { Readable } from 'node:stream';
 import type { Clock } from '../../../apps/shared/clock.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import { type JsonObject, objectOf } from '../../../workflows/domain/canonical-json.ts';
-import type { Conversation, LogMessage, Progress, Unanswered } from '../../../workflows/domain/upstream-ports.ts';
+import type {
+  AskableClient,
+  Conversation,
+  LogMessage,
+  Progress,
+  Unanswered,
+} from '../../../workflows/domain/upstream-ports.ts';
 import type { Principal } from '../../../workflows/domain/principal.ts';
 import { orAborted } from './reconnection.ts';
 import { readFailure } from './answer.ts';
 import type { Credentials } from './credentials.ts';
 import { asItIs } from './sdk-client.ts';
 
-interface Connection {
+export interface Connection {
   readonly credentials: Credentials;
   connect(): Promise<Client>;
   request(client: Client, method: string, params: JsonObject, limits: SendingLimits): Promise<unknown>;
@@ -20,7 +26,7 @@ interface Connection {
   use<T>(work: () => Promise<T>): Promise<T>;
 }
 
-interface AskOptions extends Omit<SendingLimits, 'headers'> {
+export interface AskOptions extends Omit<SendingLimits, 'headers'> {
   /** Of this request, over HTTP, beside the credential. Nothing is sent if it throws. */
   readonly headers?: (client: Client) => Promise<Readonly<Record<string, string>>>;
   /** The upstream may want a credential that names the caller. */
@@ -31,7 +37,7 @@ interface AskOptions extends Omit<SendingLimits, 'headers'> {
   readonly sendBy?: number;
 }
 
-interface UpstreamRequest {
+export interface UpstreamRequest {
   readonly method: string;
   readonly params: JsonObject;
   readonly conversation?: Conversation | undefined;
@@ -42,12 +48,11 @@ interface UpstreamRequest {
  * replaced meanwhile stays open until then.
  */
 export async function askOnce<T>(
-  connection: Connection | undefined,
+  connection: Connection,
   request: UpstreamRequest,
   options: AskOptions,
   read: (raw: unknown) => T,
 ): Promise<T | Unanswered> {
-  if (connection === undefined) return { kind: 'not_sent', cause: 'no such upstream' };
   return connection.use(() => askOver(connection, request, options, read));
 }
 
@@ -183,6 +188,10 @@ export interface SendingLimits {
   /** Gets the log messages that come on the answer. */
   readonly onLog?: (message: LogMessage) => void;
   readonly onProgress?: (progress: Progress) => void;
+  /** Whom the upstream may ask. Of no meaning over a connection that all clients share. */
+  readonly askable?: AskableClient | undefined;
+  /** The lowest severity of log messages. Of no meaning over a shared connection, either. */
+  readonly logLevel?: string;
 }
 
 /** Sends one request and hands back the result as it came. A failed request leaves nothing open. Never repeats. */

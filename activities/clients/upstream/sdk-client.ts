@@ -1,18 +1,19 @@
 import { Client, type PriorDiscovery, type Transport, type JSONRPCResponse } from '@modelcontextprotocol/client';
 import type { Logger } from 'pino';
 import type { Limits } from '../../../apps/shared/limits.ts';
-import type { Json } from '../../../workflows/domain/canonical-json.ts';
+import type { Json, JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import type { LogMessage } from '../../../workflows/domain/upstream-ports.ts';
 
 const CLIENT_INFO = { name: 'countersign', version: '0.1.0' };
 
-/** A client that is not connected and declares no capability. `onLog` gets the log messages of its upstream. */
+/** A client that is not connected. It declares no capability by default. `onLog` gets the log messages of its upstream. */
 export function createClient(
   { log, limits }: { readonly log: Logger; readonly limits: Limits },
   onLog: (message: LogMessage) => void,
+  capabilities: JsonObject = {},
 ): Client {
   const client = new TaskTakingClient(CLIENT_INFO, {
-    capabilities: {},
+    capabilities,
     versionNegotiation: { mode: 'auto', probe: { timeoutMs: limits.upstreamProbeMs } },
   });
   // Only its name: the texts of these errors may quote whole messages, with arguments and results.

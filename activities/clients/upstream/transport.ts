@@ -15,18 +15,27 @@ import {
   type UnreadableMessage,
   type UpstreamLimits,
 } from './reading.ts';
+import type { AskSettings } from './asks.ts';
 import type { Credentials, HttpUpstream } from './credentials.ts';
 import { Exchange } from './request.ts';
 import { createProgramTransport, type ProgramStart, type UpstreamProgram } from './program.ts';
 
 /** An upstream MCP server as the configuration names it: a program to start, or an address. */
-export type UpstreamServer = { readonly limits: UpstreamLimits } & (UpstreamProgram | HttpUpstream);
+export type UpstreamServer = AskSettings & { readonly limits: UpstreamLimits } & (UpstreamProgram | HttpUpstream);
+
+interface TransportDeps {
+  readonly log: Logger;
+  readonly program: ProgramStart;
+  readonly clock: Clock;
+  /** Called when the stream of messages that belong to no request is open, or was refused. A program has no such stream. */
+  readonly onListening?: (() => void) | undefined;
+}
 
 /** A fresh, unconnected transport. A program inherits only harmless variables, never our own environment. */
 export function createTransport(
   server: UpstreamServer,
   credentials: Credentials,
-  { log, program, clock }: { log: Logger; program: ProgramStart; clock: Clock },
+  { log, program, clock, onListening }: TransportDeps,
 ): Transport {
   const { maxMessageBytes, maxMessageMembers, maxMessagesPerSecond } = server.limits;
   const onTooFast = () =>
@@ -41,7 +50,7 @@ export function createTransport(
   if (!('url' in server)) return createProgramTransport(server, { reading, start: program }, log);
   const enterAside = createAsides();
   return new StreamableHTTPClientTransport(new URL(server.url), {
-    fetch: (url, init) => fetchOnce({ reading, credentials, enterAside }, url, init),
+    fetch: (url, init) => fetchOnce({ reading, credentials, enterAside, onListening }, url, init),
   });
 }
 
@@ -68,6 +77,7 @@ interface Sending {
   readonly reading: Reading;
   readonly credentials: Credentials;
   readonly enterAside: () => () => void;
+  readonly onListening: TransportDeps['onListening'];
 }
 
 /**
@@ -75,7 +85,7 @@ interface Sending {
  * place that is not configured, or send the call twice.
  */
 async function fetchOnce(
-  { reading, credentials, enterAside }: Sending,
+  { reading, credentials, enterAside, onListening }: Sending,
   url: string | URL,
   init: RequestInit = {},
 ): Promise<Response> {
@@ -92,7 +102,10 @@ async function fetchOnce(
       signal,
       dispatcher: agent,
     }),
-  );
+  ).finally(() => {
+    // Here and not at the first message, which may be the question that was waited for.
+    if (init.method === 'GET') onListening?.();
+  });
   if (answer.statusCode === 401) credentials.refused();
   if (answer.statusCode >= 300 && answer.statusCode < 400) {
     answer.body.destroy();

@@ -61,7 +61,7 @@ function send(
   const { upstream, upstreamTool, toolDigest, caller } = binding;
   const { arguments: args, meta, capabilities } = call;
   const isWithheld = redaction.withholds(tool.facts);
-  const { onProgress, onLog, logLevel } = isWithheld ? {} : call;
+  const { onProgress, onLog, logLevel, askable } = isWithheld ? {} : call;
   // Tasks stay: the result of a task is withheld when it is read.
   const { extensions } = capabilities ?? {};
   const tasksAlone = extensions === undefined ? {} : { extensions };
@@ -76,6 +76,7 @@ function send(
     {
       signal: call.cancelled ?? call.signal,
       timeoutMs: settings.executionTimeoutMs,
+      askable,
       ...(onProgress !== undefined && { onProgress }),
       ...(onLog !== undefined && { onLog }),
       ...(logLevel !== undefined && { logLevel }),

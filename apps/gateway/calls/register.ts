@@ -32,6 +32,7 @@ import { waitingProgress } from '../wire/waiting-progress.ts';
 import type { Enforce } from './enforce.ts';
 import { type HoldSettings, onHoldFor } from './hold.ts';
 import { waitSecondsFor } from './host-waits.ts';
+import type { AskableOf } from '../sessions/askable.ts';
 import type { Converse } from '../sessions/converse.ts';
 import type { ToolCall, ToolCallAnswer } from './tool-call.ts';
 import { waitForEnd, type WaitDeps } from './wait.ts';
@@ -40,6 +41,7 @@ export interface ToolCallDeps extends WaitDeps {
   readonly rendering: Rendering;
   readonly enforce: Enforce;
   readonly converse: Converse;
+  readonly askableOf: AskableOf;
   readonly gatedCalls: Pick<GatedCalls, 'taskIdOf' | 'recent'> & WaitDeps['gatedCalls'];
   readonly holding: HoldSettings & Pick<Config['gateway'], 'waitSeconds'>;
 }
@@ -90,7 +92,7 @@ async function oneRound(
 }
 
 /** Who calls, how the client can be asked, the input that it brings, and how it waits. */
-function commonOf(context: RequestContext, ctx: ServerContext, { clock, holding }: ToolCallDeps) {
+function commonOf(context: RequestContext, ctx: ServerContext, { clock, holding, askableOf }: ToolCallDeps) {
   const { caller, claims, scopes, session } = context;
   const { signal: cancelled, id } = ctx.mcpReq;
   const signal = session === undefined ? cancelled : eitherOf(cancelled, session.goneOf(id));
@@ -101,7 +103,7 @@ function commonOf(context: RequestContext, ctx: ServerContext, { clock, holding 
     onWaiting: waitingProgress(onProgress, () => clock.now()),
     isListening: session && (() => session.isListening(id)),
   };
-  const who = { caller, claims, scopes };
+  const who = { caller, claims, scopes, askable: askableOf({ context, ctx }) };
   return { ...askedBy(context, ctx), ...who, signal, cancelled, acceptsForm, cameAt: clock.monotonicMs(), wait };
 }
 

@@ -4,6 +4,7 @@ import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import type { CallBinding, RequesterInput } from '../../../workflows/domain/gated-call/call-binding.ts';
 import type { GatedCallView, PolicyDecisionPoint } from '../../../workflows/domain/ports.ts';
 import type {
+  AskableClient,
   InvocationResult,
   LogMessage,
   Progress,
@@ -65,6 +66,8 @@ export interface ToolCall extends Asked, Sender {
   readonly onLog?: ((message: LogMessage) => void) | undefined;
   /** The lowest severity of these messages. */
   readonly logLevel?: string | undefined;
+  /** Whom an upstream of an earlier revision may ask while it works. Absent for a client without a session. */
+  readonly askable?: AskableClient | undefined;
 }
 
 /** The call was allowed and went to its upstream. */

@@ -43,6 +43,7 @@ import { SERVER_INFO, SIGNATURE } from '../wire/identifiers.ts';
 import { instructionsFor } from '../wire/own-tools.ts';
 import { VerbatimServer } from '../wire/sdk-overlay.ts';
 import type { ContextOf, RequestContext } from '../wire/request-context.ts';
+import { createAskableOf } from '../sessions/askable.ts';
 import { createConverse } from '../sessions/converse.ts';
 import {
   registerSubscriptions,
@@ -81,13 +82,15 @@ export function createProtocol(
   const concurrency = createConcurrencyLimit({ perSubject: gateway.maxStreamsPerCaller, overall: gateway.maxStreams });
   const authorize = createAuthorize({ pdp: ports.pdp, config });
   const { everyMethod, initialize, denials } = gateway.coaz;
+  const asking = { clock, answerMs: gateway.sessions.answerSeconds * 1_000 };
   const served = {
     ...ports,
     ...(everyMethod && { authorize }),
     ...createEnforcements(config, ports, { settings, concurrency, authorize }),
     subscribers: new ResourceSubscribers(ports.upstreams.items),
     authorizeRead: authorize,
-    converse: createConverse({ clock, answerMs: gateway.sessions.answerSeconds * 1_000 }),
+    converse: createConverse(asking),
+    askableOf: createAskableOf(asking),
     ...{ concurrency, rendering: gateway, settings, holding: gateway },
   };
   const handler = createMcpHandler((context) => createServer(served, context), {

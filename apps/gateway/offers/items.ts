@@ -3,6 +3,7 @@ import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import type { Accepted } from '../../../workflows/domain/tools/accepted-descriptions.ts';
 import {
+  type AskableClient,
   ITEM_LISTS,
   type ItemKind,
   type ReadMethod,
@@ -18,6 +19,7 @@ import type { Authorize } from '../mcp/authorize.ts';
 import { unknownResource } from '../wire/errors.ts';
 import { pageOf, publishedItem, publishedTools } from '../wire/published.ts';
 import type { Rendering } from '../wire/rendering.ts';
+import type { AskableOf } from '../sessions/askable.ts';
 import type { Converse } from '../sessions/converse.ts';
 import { type Asked, type ContextOf, conversationOf, forwardedMeta, type Sender } from '../wire/request-context.ts';
 import { type ReadAnswer, renderRead } from '../wire/upstream-result.ts';
@@ -44,6 +46,8 @@ interface UpstreamRead {
   readonly meta: Readonly<Record<string, unknown>> | undefined;
   /** Present for a method whose upstream may ask for input. */
   readonly asked?: Asked;
+  /** Whom an upstream of an earlier revision may ask meanwhile. */
+  readonly askable?: AskableClient | undefined;
   /** Fires when the caller has gone. */
   readonly signal: AbortSignal;
 }
@@ -58,7 +62,7 @@ export const createReadEnforcement = (deps: ReadEnforcementDeps) => async (read:
 
 async function answerTo(
   { authorize, upstreams, accepted, sealedStates, settings }: ReadEnforcementDeps,
-  { sender, of, method, asks, params, meta, asked, signal }: UpstreamRead,
+  { sender, of, method, asks, params, meta, asked, askable, signal }: UpstreamRead,
 ): Promise<ReadAnswer> {
   const { caller } = sender;
   // Every one of them: the upstream picks the template that the address belongs to, and it may pick one that changed.
@@ -79,7 +83,7 @@ async function answerTo(
       ...(conversation !== undefined && { conversation }),
       ...(connection !== undefined && { connection }),
     },
-    { signal, timeoutMs: settings.executionTimeoutMs },
+    { signal, timeoutMs: settings.executionTimeoutMs, askable },
   );
   if (answer.kind === 'error' && asked !== undefined) return orUndeclared(answer, asked);
   if (answer.kind !== 'input_required') return answer;
@@ -109,6 +113,7 @@ export function registerToolList(server: Server, deps: ToolListDeps, contextOf: 
 
 export interface ItemMethodDeps {
   readonly converse: Converse;
+  readonly askableOf: AskableOf;
   readonly enforceRead: (read: UpstreamRead) => Promise<Result>;
   readonly upstreams: { readonly items: Pick<UpstreamItems, 'list' | 'find' | 'findResource'> };
   readonly accepted: Accepted;
@@ -148,6 +153,7 @@ export function registerPromptMethods(server: Server, deps: ItemMethodDeps, cont
         asks: { name, ...given },
         params: { name: prompt.upstreamName, ...given },
         meta,
+        askable: deps.askableOf({ context, ctx }),
         signal: ctx.mcpReq.signal,
       };
       return (await deps.converse({ context, ctx, of: 'read' }, (asked) =>
@@ -173,6 +179,7 @@ export function registerResourceMethods(server: Server, deps: ItemMethodDeps, co
         asks: { uri },
         params: { uri },
         meta,
+        askable: deps.askableOf({ context, ctx }),
         signal: ctx.mcpReq.signal,
       };
       return (await deps.converse({ context, ctx, of: 'read' }, (asked) =>

@@ -1,4 +1,5 @@
 import type { AuthInfo, InitializeRequest, JSONRPCRequest, Server } from '@modelcontextprotocol/server';
+import { randomUUID } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
 import type { Clock } from '../../shared/clock.ts';
 import { DEFAULT_LOG_LEVEL, type SessionView } from '../wire/request-context.ts';
@@ -101,11 +102,14 @@ export class Session {
     const logLevel = () => this.#logLevel;
     return {
       ...this.#declared,
+      // A session that is made again has other connections to upstreams.
+      key: randomUUID(),
       closing: this.#closing.signal,
       get logLevel() {
         return logLevel();
       },
       goneOf: (request) => this.transport.goneOf(request),
+      announce: (method, params) => this.transport.announce(method, params),
       isListening: (request) => this.transport.isListening(request),
       enterQuestion: () => {
         if (this.#questions >= MAX_QUESTIONS) return undefined;

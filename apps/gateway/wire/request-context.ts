@@ -36,6 +36,8 @@ export type ContextOf = (ctx: ServerContext) => RequestContext;
 
 /** What handlers know of a session. It never says who the caller is: the token of each request does. */
 export interface SessionView {
+  /** No other session of this process has it. */
+  readonly key: string;
   /** The agreed revision. */
   readonly revision: string;
   /** How the client called itself. It is not proved, so no right may depend on it. */
@@ -52,6 +54,8 @@ export interface SessionView {
   enterQuestion(): (() => void) | undefined;
   /** Fires when the gateway stops or the session ends: no question is answered any more. */
   readonly closing: AbortSignal;
+  /** Sends a notification that belongs to no request to a client that listens. */
+  announce(method: string, params: Readonly<Record<string, unknown>>): void;
 }
 
 /** How the client of a request can be asked, and the input that it brings. */

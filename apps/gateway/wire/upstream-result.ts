@@ -55,8 +55,8 @@ type UpstreamError = Extract<UpstreamAnswer, { kind: 'error' }>;
  * An upstream's JSON-RPC error without reserved keys in its data. A code that has a meaning for the gateway is replaced, and its data is
  * dropped: the gateway's own transport would act on it, or a client would take it for the gateway's word.
  */
-export function forwardedError({ code, message, data }: UpstreamError): ProtocolError {
-  if (isOurs(code, data)) return new ProtocolError(INTERNAL_ERROR, message);
+export function forwardedError({ code, message, data, namesAddresses }: UpstreamError): ProtocolError {
+  if (namesAddresses !== true && isOurs(code, data)) return new ProtocolError(INTERNAL_ERROR, message);
   return new ProtocolError(code, message, forwardedData(data));
 }
 

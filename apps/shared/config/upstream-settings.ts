@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { ASK_KINDS } from '../../../workflows/domain/upstream-ports.ts';
 import { withAbsoluteFiles } from './files.ts';
 import { count, listOf, off, recordOf, scope, secret, section, text, trustworthyUrl } from './units.ts';
 import { requirementSettings, toolFactSettings } from './tool-settings.ts';
@@ -14,6 +15,14 @@ const naming = {
     .describe(
       'Prefix of the public names of its tools and prompts, before two underscores. Without it, the key of the upstream. If it ' +
         'is empty, names stay as they are, and a name that two upstreams share is offered by neither.',
+    ),
+  asks: z
+    .array(z.enum(ASK_KINDS))
+    .optional()
+    .describe(
+      'What the server may ask the client of an allowed call: `elicitation`, `sampling`, `roots`. Without a list, a server of the ' +
+        'present revision may ask everything. One of an earlier revision may ask for `elicitation` and `sampling` if it has a `url`, ' +
+        'and for nothing if it is a program. Some servers take `roots` in place of the folders that they were started with.',
     ),
   mappingsMayNameSubject: off.describe(
     "Lets mappings of its tools ask about another subject than the subject of the caller's token.",
