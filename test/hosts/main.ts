@@ -5,7 +5,7 @@ import { HOSTS } from './hosts.ts';
 import { WAYS_IN, type Host, type Row, type WayIn } from './row.ts';
 import { runRow } from './run-row.ts';
 import { openScene, type Scene } from './scene.ts';
-import { tableOf, withTable } from './table.ts';
+import { documented, tableOf } from './table.ts';
 
 const HELP = `Drives the whole product with real clients of MCP at pinned versions: each connects, signs in through Chromium where it can, lists
 the tools, makes an allowed call, a call that is approved while it waits, and a call that is approved after its wait. Prints the table
@@ -74,7 +74,7 @@ function record(rows: readonly Row[]): void {
   const before = JSON.parse(readFileSync(RESULTS, 'utf8')) as Row[];
   const all = HOSTS.flatMap(({ name }) => [rows, before].flatMap((list) => list.filter((row) => row.name === name)).slice(0, 1));
   writeFileSync(RESULTS, `${JSON.stringify(all, null, 2)}\n`);
-  writeFileSync(DOCUMENT, withTable(readFileSync(DOCUMENT, 'utf8'), tableOf(HOSTS, all)));
+  writeFileSync(DOCUMENT, documented(readFileSync(DOCUMENT, 'utf8'), HOSTS, all));
 }
 
 async function main(): Promise<boolean> {

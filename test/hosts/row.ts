@@ -29,6 +29,8 @@ export interface Host {
   readonly waysIn: readonly [WayIn, ...WayIn[]];
   /** `wait`: a held call is open until the wait of the gateway ends. `task`: the client holds a task. */
   readonly holds: 'wait' | 'task';
+  /** How long the client waits for a call by itself, as Markdown, such as `60 s`. */
+  readonly ownLimit: string;
   /** What a reader has to set in this client, as Markdown. Empty: nothing. */
   readonly toSet: string;
   /** Only with `--large`: its package has hundreds of megabytes. */

@@ -1,8 +1,5 @@
 import type { Host, Row, WayIn } from './row.ts';
 
-const BEGIN = '<!-- Written by `npm run test:hosts -- --write`. -->';
-const END = '<!-- The end of the table. -->';
-
 const SIGN_INS: Readonly<Record<WayIn, string>> = {
   document: 'by document',
   registration: 'by registration',
@@ -10,6 +7,13 @@ const SIGN_INS: Readonly<Record<WayIn, string>> = {
 };
 const HOLDS: Readonly<Record<Host['holds'], string>> = { wait: 'waits', task: 'task' };
 const HEADINGS = ['Client', 'Version', 'Language', 'Revision', 'Name', 'Sign-in', 'A held call', 'Progress', 'Tried'];
+
+/** What a reader has to know of each client before using it, as a table in Markdown. */
+const settingsOf = (hosts: readonly Host[]): string =>
+  aligned([
+    ['Client', 'Its own limit', 'Set'],
+    ...hosts.map(({ title, ownLimit, toSet }) => [title, ownLimit, toSet]),
+  ]).join('\n');
 
 /** The results as a table in Markdown, in the order of the hosts. What failed or did not run stands below it, with the reason. */
 export function tableOf(hosts: readonly Host[], rows: readonly Row[]): string {
@@ -28,18 +32,27 @@ function cellsOf({ title, version, language, holds }: Host, row: Row | undefined
 
 /** Cells of one column have one width, as the formatter of this repository writes tables. */
 function aligned(rows: readonly (readonly string[])[]): string[] {
-  const widths = HEADINGS.map((_, column) => Math.max(3, ...rows.map((cells) => cells[column]?.length ?? 0)));
-  const line = (cells: readonly string[]) => `| ${cells.map((cell, at) => cell.padEnd(widths[at] ?? 0)).join(' | ')} |`;
   const [headings = [], ...others] = rows;
+  const widths = headings.map((_, column) => Math.max(3, ...rows.map((cells) => cells[column]?.length ?? 0)));
+  const line = (cells: readonly string[]) => `| ${cells.map((cell, at) => cell.padEnd(widths[at] ?? 0)).join(' | ')} |`;
   return [line(headings), line(widths.map((width) => '-'.repeat(width))), ...others.map(line)];
 }
 
 const firstLine = (text: string) => text.split('\n')[0] ?? '';
 
-/** The document with this table in its place. */
-export function withTable(document: string, table: string): string {
-  const [before, rest] = document.split(BEGIN);
-  const after = rest?.split(END)[1];
-  if (before === undefined || after === undefined) throw new Error(`the document has no place for the table: ${BEGIN}`);
-  return `${before}${BEGIN}\n\n${table}\n\n${END}${after}`;
+const begin = (name: string) => `<!-- ${name}: written by \`npm run test:hosts -- --write\` -->`;
+const END = '<!-- the end -->';
+
+/** The document with these texts in the places of their names. */
+function withTables(document: string, tables: Readonly<Record<string, string>>): string {
+  return Object.entries(tables).reduce((text, [name, table]) => {
+    const [before, rest = ''] = text.split(begin(name));
+    const at = rest.indexOf(END);
+    if (before === undefined || at === -1) throw new Error(`the document has no place for a table: ${begin(name)}`);
+    return `${before}${begin(name)}\n\n${table}\n\n${rest.slice(at)}`;
+  }, document);
 }
+
+/** The document with both tables. */
+export const documented = (document: string, hosts: readonly Host[], rows: readonly Row[]): string =>
+  withTables(document, { results: tableOf(hosts, rows), settings: settingsOf(hosts) });

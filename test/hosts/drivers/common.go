@@ -28,9 +28,9 @@ func must[T any](value T, err error) T {
 }
 
 // takeSteps prints what `call` answers. Its answers are the text of the whole result.
-func takeSteps(names []string, call func(name string, arguments object) string) {
+func takeSteps(tools any, call func(name string, arguments object) string) {
 	write := func(path string) string { return call("files__write_file", object{"path": path, "content": path}) }
-	say("tools", names)
+	say("tools", tools)
 	say("allowed", call("files__read_text_file", object{"path": env("HOST_READ")}))
 	say("in-time", write(env("HOST_WRITE_IN_TIME")))
 	said := write(env("HOST_WRITE_LATE"))

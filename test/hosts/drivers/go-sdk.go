@@ -31,7 +31,7 @@ func askPerson(_ context.Context, args *auth.AuthorizationArgs) (*auth.Authoriza
 
 func signIn() auth.OAuthHandler {
 	redirect := env("HOST_REDIRECT")
-	config := &auth.AuthorizationCodeHandlerConfig{RedirectURL: redirect, AuthorizationCodeFetcher: askPerson, RequestRefreshToken: true}
+	config := &auth.AuthorizationCodeHandlerConfig{RedirectURL: redirect, AuthorizationCodeFetcher: askPerson}
 	if document := env("HOST_DOCUMENT"); document != "" {
 		config.ClientIDMetadataDocumentConfig = &auth.ClientIDMetadataDocumentConfig{URL: document}
 	} else {
@@ -50,11 +50,7 @@ func main() {
 	}
 	options := &mcp.ClientOptions{ProgressNotificationHandler: func(context.Context, *mcp.ProgressNotificationClientRequest) {}}
 	session := must(mcp.NewClient(&mcp.Implementation{Name: "host-go", Version: "0"}, options).Connect(ctx, transport, nil))
-	names := []string{}
-	for _, tool := range must(session.ListTools(ctx, nil)).Tools {
-		names = append(names, tool.Name)
-	}
-	takeSteps(names, func(name string, arguments object) string {
+	takeSteps(must(session.ListTools(ctx, nil)).Tools, func(name string, arguments object) string {
 		params := &mcp.CallToolParams{Name: name, Arguments: arguments}
 		params.SetProgressToken(name)
 		return string(must(json.Marshal(must(session.CallTool(ctx, params)))))
