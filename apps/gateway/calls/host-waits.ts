@@ -2,14 +2,16 @@ import type { Config } from '../../shared/config/config.ts';
 
 /**
  * How long a call waits for each host, in seconds: a little less than the host waits for an answer. Claude Code gives up after five
- * minutes without a word, Claude Desktop after four, Codex after one (`tool_timeout_sec`). The names are those of their clients:
- * `claude-code`, `claude-ai` for Claude Desktop, and `codex-mcp-client`.
+ * minutes without a word, Claude Desktop after four, Codex after one (`tool_timeout_sec`), and the official Java SDK after 20 seconds
+ * (`requestTimeout`). The names are those of their clients: `claude-code`, `claude-ai` for Claude Desktop, `codex-mcp-client`, and the name
+ * that the Java SDK sends if its program sets none.
  */
 const HOST_WAITS: Readonly<Record<string, number>> = {
   'claude-code': 240,
   'claude-ai': 200,
   'claude-desktop': 200,
   codex: 50,
+  'java-sdk-mcp-client': 15,
 };
 /** For all others: clients of the official TypeScript SDK give up after 60 seconds. */
 const OTHER_HOSTS = 45;

@@ -156,7 +156,7 @@ export const gatewaySettings = section({
       'How long a call that needs an approval waits for its end when the client declares no tasks, in seconds. ' +
         '`get_request_status` waits as long. A number is for all clients, and `0` means that they do not wait. An object has a ' +
         'number for each name of a client, and `default` for the others. Names that it leaves out wait as their hosts allow: ' +
-        '`claude-code` 240, `claude-ai` and `claude-desktop` 200, `codex` 50, others 45. A name is also that of every client whose ' +
+        '`claude-code` 240, `claude-ai` and `claude-desktop` 200, `codex` 50, `java-sdk-mcp-client` 15, others 45. A name is also that of every client whose ' +
         'name begins with it. Case does not matter, and blanks and signs count as dashes.',
     ),
   demandTasks: z

@@ -9,6 +9,7 @@ describe('the wait of a client', () => {
     ['claude_desktop', 200],
     ['codex-mcp-client', 50],
     ['codex', 50],
+    ['Java SDK MCP Client', 15],
     // It begins with the letters of a name, and is another word.
     ['codex2', 45],
     ['my-claude-code', 45],
