@@ -29,6 +29,11 @@ const onNode = (name: string, named: Named) =>
 const inPython = (name: string, folder: string, named: Named) =>
   host(name, 'Python', (installing) => installPython(name, installing, folder), named);
 
+const installAgentsAsTheyAre: Host['install'] = async (installing) => ({
+  ...(await installPython('openai-agents-python', installing, 'hosts-py-mcp2')),
+  env: { HOST_AS_IT_IS: '1' },
+});
+
 /** The rows of the matrix, in the order of the table. */
 export const HOSTS: readonly Host[] = [
   onNode('sdk-1', {
@@ -73,6 +78,13 @@ export const HOSTS: readonly Host[] = [
     version: '0.24.0',
     ownLimit: '**5 s**',
     toSet: '`client_session_timeout_seconds=60`',
+  }),
+  host('openai-agents-python-as-it-is', 'Python', installAgentsAsTheyAre, {
+    title: 'OpenAI Agents (Python), nothing set',
+    version: '0.24.0',
+    holds: 'give up',
+    ownLimit: '**5 s**',
+    toSet: 'nothing, to show what happens',
   }),
   inPython('langchain-python', 'hosts-py-mcp1', { title: 'LangChain MCP adapters (Python)', version: '0.3.2' }),
   inPython('mcp-use', 'hosts-py-mcp1', { title: 'mcp-use (Python)', version: '1.7.1' }),

@@ -27,8 +27,11 @@ export interface Host {
   readonly language: 'TypeScript' | 'Python' | 'Go' | 'Java' | 'Rust' | 'program';
   /** The ways in that the client has, the best one first. The first one is tried; `--sign-in` chooses another one. */
   readonly waysIn: readonly [WayIn, ...WayIn[]];
-  /** `wait`: a held call is open until the wait of the gateway ends. `task`: the client holds a task. */
-  readonly holds: 'wait' | 'task';
+  /**
+   * `wait`: a held call is open until the wait of the gateway ends. `give up`: the client ends it before that, and its program repeats the
+   * call. `task`: the client holds a task.
+   */
+  readonly holds: 'wait' | 'give up' | 'task';
   /** How long the client waits for a call by itself, as Markdown, such as `60 s`. */
   readonly ownLimit: string;
   /** What a reader has to set in this client, as Markdown. Empty: nothing. */

@@ -72,15 +72,19 @@ async function takeSteps({ stack }: Scene, { holds }: Host, { running, paths }: 
   assertRan(stack, await running.next('in-time'), paths.inTime);
 
   const open = await running.while(stack.openRequests(1));
-  if (holds === 'wait') {
-    const late = words(await running.next('late'));
-    assert.match(late, /has not run/);
-    assert.match(late, /get_request_status/);
-    assert.ok(late.includes(`${stack.config.urls.approvals}/requests/${open[0]?.id}`), `no address of the page: ${late}`);
-  }
+  const late = holds === 'task' ? undefined : words(await running.next('late'));
+  if (holds === 'give up') assert.match(late ?? '', /tim(ed|e) ?out/i);
+  if (holds === 'wait') assertTold(late ?? '', `${stack.config.urls.approvals}/requests/${open[0]?.id}`);
   await approve(stack, running, paths.late);
   assertRan(stack, await running.next('ended'), paths.late);
   await running.ended();
+}
+
+/** The words after the wait: nothing ran, where a person approves the call, and how the client learns of its end. */
+function assertTold(late: string, page: string): void {
+  assert.match(late, /has not run/);
+  assert.match(late, /get_request_status/);
+  assert.ok(late.includes(page), `the answer does not name ${page}: ${late}`);
 }
 
 /** Approves the open request, before which the tool has not run. */

@@ -5,7 +5,11 @@ const SIGN_INS: Readonly<Record<WayIn, string>> = {
   registration: 'by registration',
   token: 'pasted token',
 };
-const HOLDS: Readonly<Record<Host['holds'], string>> = { wait: 'waits', task: 'task' };
+const HOLDS: Readonly<Record<Host['holds'], string>> = {
+  wait: 'waits',
+  'give up': 'gives up; the repeated call has the result',
+  task: 'task',
+};
 const HEADINGS = ['Client', 'Version', 'Language', 'Revision', 'Name', 'Sign-in', 'A held call', 'Progress', 'Tried'];
 
 /** What a reader has to know of each client before using it, as a table in Markdown. */

@@ -13,6 +13,8 @@ way_in = env["HOST_WAY_IN"]
 token = env.get("HOST_TOKEN")
 document = env.get("HOST_DOCUMENT")
 callback_port = int(env["HOST_CALLBACK_PORT"])
+# Whether the client runs without the option that the documents name.
+as_it_is = "HOST_AS_IT_IS" in env
 limit_seconds = int(env["HOST_LIMIT_MS"]) / 1000
 # Headers with the pasted token, if there is one.
 headers = {"Authorization": f"Bearer {token}"} if token else {}
@@ -82,8 +84,11 @@ def reference_in(said):
     return found and found.group()
 
 
-async def take_steps(names, call):
-    """All steps after the sign-in. `call` answers what a program gets from the client; an error counts as an answer."""
+async def take_steps(names, call, repeats=False):
+    """All steps after the sign-in. `call` answers what a program gets from the client; an error counts as an answer.
+
+    With `repeats`, the client gives up early, and its program makes the same call again.
+    """
 
     async def answer_to(name, arguments):
         try:
@@ -91,12 +96,19 @@ async def take_steps(names, call):
         except Exception as error:
             return f"{type(error).__name__}: {error}"
 
+    async def end_of(said, name, arguments):
+        while repeats and isinstance(said, str):
+            said = await answer_to(name, arguments)
+        while reference := reference_in(said):
+            said = await answer_to("get_request_status", {"reference": reference})
+        return said
+
     say("tools", await names())
     say("allowed", await answer_to("files__read_text_file", {"path": env["HOST_READ"]}))
-    say("in-time", await answer_to(*writing(env["HOST_WRITE_IN_TIME"])))
-    said = await answer_to(*writing(env["HOST_WRITE_LATE"]))
-    if reference_in(said):
+    first, second = writing(env["HOST_WRITE_IN_TIME"]), writing(env["HOST_WRITE_LATE"])
+    said = await answer_to(*first)
+    say("in-time", await end_of(said, *first) if repeats else said)
+    said = await answer_to(*second)
+    if repeats or reference_in(said):
         say("late", said)
-    while reference := reference_in(said):
-        said = await answer_to("get_request_status", {"reference": reference})
-    say("ended", said)
+    say("ended", await end_of(said, *second))
