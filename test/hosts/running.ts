@@ -2,8 +2,8 @@ import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import type { Driver } from './row.ts';
 
-/** No step of a client takes this long. A client that hangs fails its row, and the next row runs. */
-const STEP_MS = 180_000;
+/** No step of a client takes this long, in seconds. A client that hangs fails its row, and the next row runs. */
+const STEP_SECONDS = 180;
 const SHOWN_CHARACTERS = 1_500;
 
 export interface Line {
@@ -115,9 +115,14 @@ export class RunningDriver {
 
   #until<T>(look: () => T | undefined): Promise<T> {
     return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => done(() => reject(new Error(`nothing for ${STEP_MS / 1_000} s\n${this.#tail()}`))), STEP_MS);
+      // Seconds in which the machine stood still do not count.
+      let seconds = 0;
+      const timer = setInterval(() => {
+        seconds += 1;
+        if (seconds === STEP_SECONDS) done(() => reject(new Error(`nothing for ${STEP_SECONDS} s\n${this.#tail()}`)));
+      }, 1_000);
       const done = (settle: () => void) => {
-        clearTimeout(timer);
+        clearInterval(timer);
         this.#waiting.delete(wake);
         settle();
       };
