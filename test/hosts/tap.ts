@@ -53,7 +53,8 @@ export class Tap {
 
   #relay(incoming: IncomingMessage, outgoing: ServerResponse): void {
     const { method, url, headers } = incoming;
-    const onward = ask({ host: '127.0.0.1', port: this.target, method, path: url, headers });
+    // A connection of its own: the gateway may close a kept one at the moment at which it is used again.
+    const onward = ask({ host: '127.0.0.1', port: this.target, method, path: url, headers, agent: false });
     onward.on('response', (answer) => {
       outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
       answer.pipe(outgoing);
