@@ -31,7 +31,13 @@ function cellsOf({ title, version, language, holds }: Host, row: Row | undefined
   const known = [title, row?.version ?? version, language];
   if (row?.outcome !== 'passed') return [...known, '', '', '', row?.outcome ?? 'not run', '', row?.date ?? ''];
   const { revision = '', clientName = '', wayIn, asksForProgress, date } = row;
-  return [...known, revision, `\`${clientName}\``, SIGN_INS[wayIn], HOLDS[holds], asksForProgress ? 'yes' : 'no', date];
+  return [...known, revision, nameIn(clientName), SIGN_INS[wayIn], HOLDS[holds], asksForProgress ? 'yes' : 'no', date];
+}
+
+/** Drivers name themselves `host-…` where a program has to give its name. */
+function nameIn(clientName: string): string {
+  const own = clientName.replace(/^host-[a-z0-9-]+/, '…');
+  return own === '…' ? "the program's" : `\`${own}\``;
 }
 
 /** Cells of one column have one width, as the formatter of this repository writes tables. */

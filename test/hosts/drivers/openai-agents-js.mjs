@@ -7,7 +7,7 @@ if (authProvider !== undefined && (await auth(authProvider, { serverUrl: url }))
   const answer = await authProvider.answer();
   await auth(authProvider, { serverUrl: url, authorizationCode: answer.get('code'), iss: answer.get('iss') });
 }
-const server = new MCPServerStreamableHttp({ url, name: 'countersign', authProvider, requestInit: { headers } });
+const server = new MCPServerStreamableHttp({ url, name: 'host-agents', authProvider, requestInit: { headers } });
 await server.connect();
 await takeSteps({
   names: async () => (await server.listTools()).map(({ name }) => name),
