@@ -49,7 +49,7 @@ export class RunningDriver {
 
   /** The next line, which has to be this one. */
   async next(at: string): Promise<unknown> {
-    const line = await this.#until(() => this.#lines.shift());
+    const line = await this.#until(`"${at}"`, () => this.#lines.shift());
     if (line.at !== at) throw new Error(`expected "${at}": ${this.#describe(line)}`);
     return line.said;
   }
@@ -57,7 +57,7 @@ export class RunningDriver {
   /** Waits for something outside the driver, but only while the driver has said nothing and runs. */
   async while<T>(what: Promise<T>): Promise<T> {
     let isOver = false;
-    const early = this.#until(() => (isOver ? ({ at: '' } as Line) : this.#lines[0])).then((line) => {
+    const early = this.#until('a decision', () => (isOver ? ({ at: '' } as Line) : this.#lines[0])).then((line) => {
       if (isOver) return undefined as T;
       throw new Error(`the driver did not wait: ${this.#describe(line)}`);
     });
@@ -77,7 +77,7 @@ export class RunningDriver {
 
   /** Waits for its end, which has to be a good one. */
   async ended(): Promise<void> {
-    const exit = await this.#until(() => this.#lines[0] ?? this.#exit);
+    const exit = await this.#until('its end', () => this.#lines[0] ?? this.#exit);
     if ('code' in exit && exit.code === 0) return;
     throw new Error('code' in exit ? this.#endedBadly() : `expected its end: ${this.#describe(exit)}`);
   }
@@ -113,13 +113,13 @@ export class RunningDriver {
     for (const wake of this.#waiting) wake();
   }
 
-  #until<T>(look: () => T | undefined): Promise<T> {
+  #until<T>(what: string, look: () => T | undefined): Promise<T> {
     return new Promise((resolve, reject) => {
       // Seconds in which the machine stood still do not count.
       let seconds = 0;
       const timer = setInterval(() => {
         seconds += 1;
-        if (seconds === STEP_SECONDS) done(() => reject(new Error(`nothing for ${STEP_SECONDS} s\n${this.#tail()}`)));
+        if (seconds === STEP_SECONDS) done(() => reject(new Error(`waited ${STEP_SECONDS} s for ${what}\n${this.#tail()}`)));
       }, 1_000);
       const done = (settle: () => void) => {
         clearInterval(timer);
