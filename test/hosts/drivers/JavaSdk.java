@@ -25,8 +25,9 @@ public class JavaSdk {
 	}
 
 	static String referenceIn(Object said) {
-		var found = REFERENCE.matcher(String.valueOf(said));
-		return found.find() ? found.group() : null;
+		var text = String.valueOf(said);
+		var found = REFERENCE.matcher(text);
+		return text.contains("has not run") && found.find() ? found.group() : null;
 	}
 
 	public static void main(String[] args) throws Exception {

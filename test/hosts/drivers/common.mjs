@@ -39,7 +39,11 @@ export function provider() {
 /** The provider, unless the token was pasted. */
 export const authProvider = env.HOST_WAY_IN === 'token' ? undefined : provider();
 
-const reference = (said) => /req_[0-9a-f]{32}/.exec(JSON.stringify(said))?.[0];
+/** The reference in an answer that says that the tool has not run. */
+function reference(said) {
+  const text = JSON.stringify(said);
+  return text.includes('has not run') ? /req_[0-9a-f]{32}/.exec(text)?.[0] : undefined;
+}
 
 /** Takes all steps after the sign-in. `call` answers what a program gets from the client; an error counts as an answer. */
 export async function takeSteps({ names, call }) {

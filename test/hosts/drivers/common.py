@@ -80,7 +80,9 @@ def writing(path):
 
 
 def reference_in(said):
-    found = re.search("req_[0-9a-f]{32}", json.dumps(said, default=plain))
+    """The reference in an answer that says that the tool has not run."""
+    text = json.dumps(said, default=plain)
+    found = "has not run" in text and re.search("req_[0-9a-f]{32}", text)
     return found and found.group()
 
 

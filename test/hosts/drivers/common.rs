@@ -14,9 +14,11 @@ fn say(at: &str, said: &Value) {
     println!("{}", json!({ "at": at, "said": said }));
 }
 
+/// The reference in an answer that says that the tool has not run.
 fn reference(said: &Value) -> Option<String> {
     let text = said.to_string();
-    text.find("req_").map(|at| text[at..at + 36].to_string())
+    let found = text.find("req_").filter(|_| text.contains("has not run"));
+    found.map(|at| text[at..at + 36].to_string())
 }
 
 /// Prints what `call` answers for each step.
