@@ -70,6 +70,7 @@ export const HOSTS: readonly Host[] = [
     title: 'MCP Inspector',
     version: '2.12.0',
     ownLimit: '60 s after each progress',
+    toSet: '`MCP_INSPECTOR_SECRET_STORE=file` without a keyring, or each run signs in',
   }),
   inPython('mcp-python', 'hosts-py-mcp2', { title: 'MCP SDK for Python', version: '2.3.0' }),
   inPython('fastmcp-client', 'hosts-py-mcp2', { title: 'FastMCP', version: '4.2.3' }),

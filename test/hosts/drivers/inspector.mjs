@@ -13,7 +13,8 @@ const form = ['--format', 'json', '--quiet', '--protocol-era', 'legacy'];
 async function ask(method, ...args) {
   const server = ['--server-url', url, '--transport', 'http', ...token, ...document, ...callback];
   const { stdout, stderr } = await run(process.execPath, [env.HOST_PROGRAM, ...server, ...form, '--method', method, ...args], {
-    env: { ...env, MCP_AUTO_OPEN_ENABLED: 'true' },
+    // Tokens outlive a run only with a keyring of the system, or in a file.
+    env: { ...env, MCP_AUTO_OPEN_ENABLED: 'true', MCP_INSPECTOR_SECRET_STORE: 'file' },
   }).catch((error) => error);
   const line = `${stdout}\n${stderr}`.split('\n').find((one) => /^[{]"(result|error)":/.test(one));
   if (line === undefined) throw new Error(`${stdout}${stderr}`);
