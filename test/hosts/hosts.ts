@@ -60,7 +60,12 @@ export const HOSTS: readonly Host[] = [
     ownLimit: OF_THE_SDK,
     toSet: 'sign in with `auth` of the SDK first',
   }),
-  onNode('ai-sdk', { title: 'AI SDK', version: '2.0.99', waysIn: WITHOUT_DOCUMENTS, toSet: 'sign in with its `auth` first' }),
+  onNode('ai-sdk', {
+    title: 'AI SDK',
+    version: '2.0.99',
+    waysIn: WITHOUT_DOCUMENTS,
+    toSet: 'sign in with its `auth` first',
+  }),
   onNode('mcp-remote', {
     title: 'mcp-remote',
     version: '0.15.1',

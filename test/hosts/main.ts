@@ -72,7 +72,9 @@ async function runAll(scene: Scene, all: readonly Chosen[]): Promise<Row[]> {
 /** The recorded results, with the new ones in the place of earlier ones of the same clients. */
 function record(rows: readonly Row[]): void {
   const before = JSON.parse(readFileSync(RESULTS, 'utf8')) as Row[];
-  const all = HOSTS.flatMap(({ name }) => [rows, before].flatMap((list) => list.filter((row) => row.name === name)).slice(0, 1));
+  const all = HOSTS.flatMap(({ name }) =>
+    [rows, before].flatMap((list) => list.filter((row) => row.name === name)).slice(0, 1),
+  );
   writeFileSync(RESULTS, `${JSON.stringify(all, null, 2)}\n`);
   writeFileSync(DOCUMENT, documented(readFileSync(DOCUMENT, 'utf8'), HOSTS, all));
 }

@@ -22,7 +22,11 @@ interface Paths {
 }
 
 /** Runs a client through all steps, and answers what came out. Leaves no open request and no process behind. */
-export async function runRow(scene: Scene, host: Host, { wayIn, say }: { wayIn: WayIn; say: (line: string) => void }): Promise<Row> {
+export async function runRow(
+  scene: Scene,
+  host: Host,
+  { wayIn, say }: { wayIn: WayIn; say: (line: string) => void },
+): Promise<Row> {
   const date = new Date().toISOString().slice(0, 10);
   const known = { name: host.name, version: host.version, date, wayIn };
   scene.tap.forget();
@@ -30,7 +34,13 @@ export async function runRow(scene: Scene, host: Host, { wayIn, say }: { wayIn: 
   try {
     await drive(scene, host, { wayIn, driver: await host.install({ say }) });
     const { clientName, revision, asksForProgress = false } = scene.tap.seen;
-    return { ...known, outcome: 'passed', asksForProgress, ...(clientName && { clientName }), ...(revision && { revision }) };
+    return {
+      ...known,
+      outcome: 'passed',
+      asksForProgress,
+      ...(clientName && { clientName }),
+      ...(revision && { revision }),
+    };
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     return { ...known, outcome: error instanceof NotHere ? 'not run' : 'failed', reason };
@@ -62,7 +72,11 @@ async function drive(scene: Scene, host: Host, { wayIn, driver }: { wayIn: WayIn
   }
 }
 
-async function takeSteps({ stack }: Scene, { holds }: Host, { running, paths }: { running: RunningDriver; paths: Paths }): Promise<void> {
+async function takeSteps(
+  { stack }: Scene,
+  { holds }: Host,
+  { running, paths }: { running: RunningDriver; paths: Paths },
+): Promise<void> {
   const tools = await running.next('tools');
   for (const tool of ['files__write_file', 'get_request_status'])
     assert.ok(words(tools).includes(tool), `${tool} is not listed: ${words(tools)}`);
@@ -100,7 +114,8 @@ function assertRan(stack: Stack, said: unknown, path: string): void {
   assert.equal(writes(stack, path), 1, `the tool ran ${writes(stack, path)} times`);
 }
 
-const writes = (stack: Stack, path: string) => stack.upstreamCalls().filter((call) => call.arguments['path'] === path).length;
+const writes = (stack: Stack, path: string) =>
+  stack.upstreamCalls().filter((call) => call.arguments['path'] === path).length;
 const words = (said: unknown) => (typeof said === 'string' ? said : (JSON.stringify(said) ?? ''));
 
 /** The folder and the variables of a driver: nothing of this machine's user, and no proxy. */
@@ -114,8 +129,18 @@ async function surroundings(
   mkdirSync(programs, { recursive: true });
   const { PATH = '', LANG = 'C.UTF-8' } = process.env;
   const env = {
-    ...{ HOME: home, LANG, PATH: `${programs}:${PATH}`, PYTHONDONTWRITEBYTECODE: '1', BROWSER: person.writeBrowser(programs) },
-    ...{ XDG_CONFIG_HOME: join(home, 'config'), XDG_DATA_HOME: join(home, 'data'), XDG_CACHE_HOME: join(home, 'cache') },
+    ...{
+      HOME: home,
+      LANG,
+      PATH: `${programs}:${PATH}`,
+      PYTHONDONTWRITEBYTECODE: '1',
+      BROWSER: person.writeBrowser(programs),
+    },
+    ...{
+      XDG_CONFIG_HOME: join(home, 'config'),
+      XDG_DATA_HOME: join(home, 'data'),
+      XDG_CACHE_HOME: join(home, 'cache'),
+    },
     HOST_URL: stack.config.urls.mcp,
     HOST_WAY_IN: wayIn,
     ...(wayIn === 'token' && { HOST_TOKEN: await stack.token(PERSON) }),

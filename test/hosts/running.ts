@@ -119,7 +119,8 @@ export class RunningDriver {
       let seconds = 0;
       const timer = setInterval(() => {
         seconds += 1;
-        if (seconds === STEP_SECONDS) done(() => reject(new Error(`waited ${STEP_SECONDS} s for ${what}\n${this.#tail()}`)));
+        if (seconds === STEP_SECONDS)
+          done(() => reject(new Error(`waited ${STEP_SECONDS} s for ${what}\n${this.#tail()}`)));
       }, 1_000);
       const done = (settle: () => void) => {
         clearInterval(timer);

@@ -23,7 +23,9 @@ const settingsOf = (hosts: readonly Host[]): string =>
 export function tableOf(hosts: readonly Host[], rows: readonly Row[]): string {
   const found = hosts.map((host) => ({ host, row: rows.find(({ name }) => name === host.name) }));
   const lines = aligned([HEADINGS, ...found.map(({ host, row }) => cellsOf(host, row))]);
-  const faults = found.flatMap(({ host, row }) => (row?.reason === undefined ? [] : [`- ${host.title}: ${firstLine(row.reason)}`]));
+  const faults = found.flatMap(({ host, row }) =>
+    row?.reason === undefined ? [] : [`- ${host.title}: ${firstLine(row.reason)}`],
+  );
   return [...lines, ...(faults.length > 0 ? ['', ...faults] : [])].join('\n');
 }
 

@@ -30,7 +30,11 @@ interface Foreign {
  */
 export async function installOnce({ name, lock, also = '', say, install }: Foreign): Promise<string> {
   const source = packagePath('test', 'foreign', name);
-  const digest = createHash('sha256').update(readFileSync(join(source, lock))).update(also).digest('hex').slice(0, 16);
+  const digest = createHash('sha256')
+    .update(readFileSync(join(source, lock)))
+    .update(also)
+    .digest('hex')
+    .slice(0, 16);
   const cache = join(readEnvironment().cacheDir, 'foreign');
   const folder = join(cache, `${name}-${digest}`);
   if (existsSync(folder)) return folder;

@@ -12,10 +12,14 @@ const form = ['--format', 'json', '--quiet', '--protocol-era', 'legacy'];
 /** Its command line runs for one method; the sign-in is kept in the home folder. An error of a tool has an exit code. */
 async function ask(method, ...args) {
   const server = ['--server-url', url, '--transport', 'http', ...token, ...document, ...callback];
-  const { stdout, stderr } = await run(process.execPath, [env.HOST_PROGRAM, ...server, ...form, '--method', method, ...args], {
-    // Tokens outlive a run only with a keyring of the system, or in a file.
-    env: { ...env, MCP_AUTO_OPEN_ENABLED: 'true', MCP_INSPECTOR_SECRET_STORE: 'file' },
-  }).catch((error) => error);
+  const { stdout, stderr } = await run(
+    process.execPath,
+    [env.HOST_PROGRAM, ...server, ...form, '--method', method, ...args],
+    {
+      // Tokens outlive a run only with a keyring of the system, or in a file.
+      env: { ...env, MCP_AUTO_OPEN_ENABLED: 'true', MCP_INSPECTOR_SECRET_STORE: 'file' },
+    },
+  ).catch((error) => error);
   const line = `${stdout}\n${stderr}`.split('\n').find((one) => /^[{]"(result|error)":/.test(one));
   if (line === undefined) throw new Error(`${stdout}${stderr}`);
   return JSON.parse(line);

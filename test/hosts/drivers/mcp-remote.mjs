@@ -17,7 +17,8 @@ await client.connect(transport);
 const onprogress = () => undefined;
 await takeSteps({
   names: async () => (await client.listTools()).tools.map(({ name }) => name),
-  call: (name, args) => client.callTool({ name, arguments: args }, undefined, { onprogress, resetTimeoutOnProgress: true }),
+  call: (name, args) =>
+    client.callTool({ name, arguments: args }, undefined, { onprogress, resetTimeoutOnProgress: true }),
 });
 await client.close();
 process.exit();

@@ -11,7 +11,8 @@ const HOW = 'install Python 3.11 or newer (Debian: apt-get install python3 pytho
 export async function installPython(name: string, { say }: Installing, folder: string): Promise<Driver> {
   const version = await demand('python3', ['--version'], HOW);
   const [, major = 0, minor = 0] = /(\d+)[.](\d+)/.exec(version)?.map(Number) ?? [];
-  if (major < OLDEST.major || (major === OLDEST.major && minor < OLDEST.minor)) throw new NotHere(`${version} is too old: ${HOW}`);
+  if (major < OLDEST.major || (major === OLDEST.major && minor < OLDEST.minor))
+    throw new NotHere(`${version} is too old: ${HOW}`);
   const installed = await installOnce({
     name: folder,
     lock: 'requirements.txt',
