@@ -11,10 +11,10 @@ import { Person } from './person.ts';
 import { Tap } from './tap.ts';
 
 /**
- * How long a held call waits here, in seconds, for each client. Long enough for a machine of any speed to approve a call, and short enough
- * that every client can see the end of a wait.
+ * How long a held call waits here, in seconds, for each client: longer than a busy machine needs to approve and run a call, and shorter
+ * than any client but one waits by itself.
  */
-export const WAIT_SECONDS = 10;
+export const WAIT_SECONDS = 15;
 
 /** What all rows share. */
 export interface Scene {
