@@ -65,6 +65,7 @@ async function runAll(scene: Scene, all: readonly Chosen[]): Promise<Row[]> {
     say(`${row.outcome.padEnd(8)} ${since(began).padStart(7)}  ${host.title} (${wayIn})`);
     if (row.reason !== undefined) say(row.reason.replaceAll(/^/gm, '         '));
     rows.push(row);
+    if (values.write) record([row]);
   }
   return rows;
 }
@@ -89,7 +90,6 @@ async function main(): Promise<boolean> {
     const rows = await runAll(scene, all);
     const hosts = all.map(({ host }) => host);
     print(tableOf(hosts, rows));
-    if (values.write) record(rows);
     const passed = rows.filter(({ outcome }) => outcome === 'passed').length;
     const languages = new Set(hosts.map(({ language }) => language));
     print(`\n${passed} of ${rows.length} clients passed, in ${languages.size} languages, ${since(began)}`);
