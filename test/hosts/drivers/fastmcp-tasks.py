@@ -1,8 +1,9 @@
-# With this import a client of FastMCP holds tasks.
-import fastmcp_tasks  # noqa: F401
+"""The driver of FastMCP, as a client that holds tasks."""
 
-import fastmcp  # noqa: F401
 import runpy
 from pathlib import Path
 
-runpy.run_path(str(Path(__file__).with_name("fastmcp.py")), run_name="__main__")
+# With this import a client of FastMCP holds tasks.
+import fastmcp_tasks  # noqa: F401
+
+runpy.run_path(str(Path(__file__).with_name("fastmcp-client.py")), run_name="__main__")
