@@ -3,6 +3,7 @@ import { installInspector } from './install/inspector.ts';
 import { installNode } from './install/node.ts';
 import { installPython } from './install/python.ts';
 import type { Host, WayIn } from './row.ts';
+import { HOSTS_WITH_A_MODEL } from './with-a-model.ts';
 
 const NONE = 'none';
 const OF_THE_SDK = '60 s';
@@ -116,4 +117,5 @@ export const HOSTS: readonly Host[] = [
     holds: 'task',
     toSet: '`import fastmcp_tasks`',
   }),
+  ...HOSTS_WITH_A_MODEL,
 ];

@@ -47,14 +47,14 @@ export class Person {
   async open(url: string): Promise<void> {
     this.asked += 1;
     const context = await this.#browser.newContext();
+    const page = await context.newPage();
     try {
-      const page = await context.newPage();
       await page.goto(url);
       await page.getByRole('button', { name: `Allow as ${PERSON}` }).click();
       // The client answers the browser, or the server above does.
       await page.waitForURL(/[?&]code=/, { waitUntil: 'commit' });
     } catch (error) {
-      this.fault = String(error);
+      this.fault = `${String(error)}\non ${page.url()}: ${await page.innerText('body').catch(String)}`;
     } finally {
       await context.close();
     }

@@ -36,6 +36,8 @@ export interface Host {
   readonly ownLimit: string;
   /** What a reader has to set in this client, as Markdown. Empty: nothing. */
   readonly toSet: string;
+  /** It knows itself by a document of its vendor, which tests cannot reach. It registers where the issuer reads no documents. */
+  readonly hasOwnDocument?: boolean;
   /** Only with `--large`: its package has hundreds of megabytes. */
   readonly isLarge?: boolean;
   /** Installs its packages by their ordinary client, once. Throws a `NotHere` if this machine lacks a program for that. */

@@ -27,8 +27,12 @@ export interface Scene {
   readonly stop: () => Promise<void>;
 }
 
-/** Starts the whole product behind a reverse proxy, the server of the clients' documents, and a browser. */
-export async function openScene(): Promise<Scene> {
+/**
+ * Starts the whole product behind a reverse proxy, the server of the clients' documents, and a browser.
+ *
+ * @param metadataDocuments Whether the issuer reads documents about clients.
+ */
+export async function openScene(metadataDocuments: boolean): Promise<Scene> {
   const closing: (() => unknown)[] = [];
   const stop = async () => {
     for (const close of closing.splice(0).reverse()) await close();
@@ -50,7 +54,7 @@ export async function openScene(): Promise<Scene> {
         config: {
           ...ports,
           gateway: { ...ports.gateway, url: tap.url, waitSeconds: WAIT_SECONDS },
-          identity: { ...ports.identity, hosts: { documentNetworks: ['127.0.0.0/8'] } },
+          identity: { ...ports.identity, hosts: { metadataDocuments, documentNetworks: ['127.0.0.0/8'] } },
         },
         environments: { up: { NODE_EXTRA_CA_CERTS: packagePath('test', 'fixtures', 'tls', 'ca.pem') } },
       }),

@@ -37,3 +37,24 @@ it.each(readdirSync(DRIVERS).filter((name) => !name.startsWith('common')))(
     expect(lines.length).toBeLessThanOrEqual(LONGEST_DRIVER);
   },
 );
+
+const EXAMPLES = packagePath('examples', 'agents');
+const LONGEST_EXAMPLE = 59;
+const examples = readdirSync(EXAMPLES);
+const exampleText = (name: string) => readFileSync(`${EXAMPLES}/${name}`, 'utf8');
+
+it.each(examples)('the example %s has fewer than 60 lines', (name) => {
+  expect(exampleText(name).trimEnd().split('\n').length).toBeLessThanOrEqual(LONGEST_EXAMPLE);
+});
+
+it.each(examples)('the example %s begins with what to install and how to run it', (name) => {
+  const beginning = exampleText(name).split('\n').slice(0, 8).join('\n');
+  expect(beginning).toMatch(/(pip|npm) install .*\d/);
+  expect(beginning).toMatch(new RegExp(`(python|node) ${name} `));
+});
+
+it.each(examples)('the example %s is a client of the matrix, and stands in docs/examples.md', (name) => {
+  const [base = ''] = name.split('.');
+  expect(HOSTS.map((host) => host.name)).toContain(`example-${base.replaceAll('_', '-')}`);
+  expect(readFileSync(packagePath('docs', 'examples.md'), 'utf8')).toContain(`../examples/agents/${name}`);
+});

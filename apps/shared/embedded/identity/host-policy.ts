@@ -82,5 +82,6 @@ export function problemOf(error: unknown, clientId: unknown): string | undefined
   if (typeof clientId !== 'string' || kindOfHost(clientId) !== 'document' || !URL.canParse(clientId)) {
     return 'This program is not known here. Remove its sign-in for this server, and connect it again.';
   }
-  return `This program could not be identified: its document at ${new URL(clientId).host} could not be read.`;
+  const problem = `This program could not be identified: its document at ${new URL(clientId).host} could not be read.`;
+  return `${problem} If this machine cannot reach that address, set identity.hosts.metadataDocuments to false. The program then registers.`;
 }
