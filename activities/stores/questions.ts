@@ -89,10 +89,7 @@ export async function answerQuestions(
   const keys = await sealsOf(context, gatedCallId);
   // Of several answers to one question the last counts.
   const sealed = new Map(
-    answers.map(({ key, content }) => [
-      key,
-      content === 'declined' ? null : sealFor(keys, 'question.sealed_answer', { key, content }),
-    ]),
+    answers.map(({ key, content }) => [key, sealFor(keys, 'question.sealed_answer', { key, content })]),
   );
   return callFunction(pool, 'answer-input', {
     call: gatedCallId,

@@ -44,19 +44,6 @@ describe('an answer against', () => {
     }
   });
 
-  it('a refusal to answer: the first one stands', async () => {
-    for (let turn = 0; turn < TURNS; turn += 1) {
-      const question = aQuestion();
-      const call = await calls.asked([question]);
-      const say = (said: string) => () => calls.answer(call, { [question.key]: said });
-      await atOnce(turn, say('CHG-1'), say('declined'));
-      const [state] = await calls.endOf(call);
-      expect([state, await calls.given(call)]).toEqual(
-        state === 'granted' ? ['granted', { ticket: 'CHG-1' }] : ['denied', {}],
-      );
-    }
-  });
-
   it('a second question of another worker: the owner is asked once', async () => {
     for (let turn = 0; turn < TURNS; turn += 1) {
       const call = await calls.granted();

@@ -94,9 +94,8 @@ describe('a question within a task', () => {
   });
 
   it('is forgotten with the content of its call', async () => {
-    const question = aQuestion();
-    const call = await calls.asked([question]);
-    await calls.answer(call, { [question.key]: 'declined' });
+    const call = await calls.asked();
+    await own.fixture.calls.cancel(call.gatedCallId);
     await own.db.pool.query('UPDATE gateway.gated_call SET retain_until = now() WHERE id = $1', [call.gatedCallId]);
     await createDueCalls(own.db.pool).forget(10);
     const { rowCount } = await own.db.pool.query('SELECT FROM gateway.question WHERE gated_call_id = $1', [
@@ -124,7 +123,6 @@ describe('answers', () => {
     const before = await calls.given(call);
     const strange = { [mine.key]: 'CHG-2', [theirs.key]: 'CHG-3', unknown: 'CHG-4' };
     expect(await calls.answer(call, strange)).toBe('input_required');
-    expect(await calls.answer(call, { [mine.key]: 'declined', [theirs.key]: 'declined' })).toBe('input_required');
     expect([await calls.given(call), await calls.openKeys(other)]).toEqual([before, [theirs.key]]);
   });
 
@@ -137,15 +135,17 @@ describe('answers', () => {
     expect(await own.fixture.lifecycle.givenInput({ ...call, generation: 2 }, 'digest')).toEqual({});
   });
 
-  it('that decline end the call, and leave no request to take back', async () => {
+  it('that are null leave their questions open, beside others that count', async () => {
     const [one, other] = [aQuestion(), aQuestion()];
     const call = await calls.asked([one, other]);
-    expect(await calls.answer(call, { [one.key]: 'CHG-1', [other.key]: 'declined' })).toBe('denied');
-    expect(await calls.endOf(call)).toEqual(['denied', 'input_declined']);
-    expect(await calls.given(call)).toEqual({});
-    const text = `SELECT FROM gateway.outbox WHERE subject_id = $1 AND kind = 'cancel_access_request'`;
-    expect((await own.db.pool.query(text, [call.gatedCallId])).rowCount).toBe(0);
-    expect(await calls.answer(call, { [other.key]: 'CHG-2' })).toBe('denied');
+    const text = 'SELECT gateway.answer_input($1, $2, $3, 0) AS state';
+    const answer = async (...sealed: (string | null)[]) =>
+      (await own.db.pool.query<{ state: string }>(text, [call.gatedCallId, [one.key, other.key], sealed])).rows[0]
+        ?.state;
+    const before = await calls.causesOf(call);
+    expect([await answer(null, null), await calls.causesOf(call)]).toEqual(['input_required', before]);
+    expect([await answer('sealed', null), await calls.openKeys(call)]).toEqual(['input_required', [other.key]]);
+    expect(await calls.answer(call, { [other.key]: 'CHG-2' })).toBe('granted');
   });
 });
 

@@ -42,10 +42,7 @@ export function askedCalls(own: OwnCalls) {
     answer: (call: { gatedCallId: string }, answers: Readonly<Record<string, string>>) =>
       own.fixture.calls.answer(
         call.gatedCallId,
-        Object.entries(answers).map(([key, said]) => ({
-          key,
-          content: said === 'declined' ? 'declined' : { ticket: said },
-        })),
+        Object.entries(answers).map(([key, said]) => ({ key, content: { ticket: said } })),
       ),
     given: (call: { gatedCallId: string }, digest = LIMITS.formDigest) =>
       own.fixture.lifecycle.givenInput({ ...call, generation: 1 }, digest),

@@ -147,10 +147,10 @@ export interface TaskQuestion {
   readonly form: RequestForm;
 }
 
-/** A requester's answer to a question; `declined` when the requester will not answer it. */
+/** A requester's answer to a question. */
 export interface TaskAnswer {
   readonly key: string;
-  readonly content: JsonObject | 'declined';
+  readonly content: JsonObject;
 }
 
 /** One of an owner's own requests, as a list shows it: without its outcome. */
@@ -191,8 +191,7 @@ export interface GatedCalls {
   /** Ends the call as cancelled unless it is claimed or over. Answers the state afterwards. */
   cancel(gatedCallId: string): Promise<GatedCallState>;
   /**
-   * Takes answers that fit their questions. Answers to questions that are not open are ignored; a declined one ends the call.
-   * Answers the state afterwards.
+   * Takes answers that fit their questions. Answers to questions that are not open are ignored. Answers the state afterwards.
    */
   answer(gatedCallId: string, answers: readonly TaskAnswer[]): Promise<GatedCallState>;
   /** Accepts a signed callback once. */

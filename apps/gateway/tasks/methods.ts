@@ -89,7 +89,7 @@ async function getTask({ gatedCalls, rendering }: TaskMethodDeps, { caller, para
 
 /**
  * `tasks/update`: accepts the owner's answers. Answers to questions that are not open are ignored, so a repeated or late update is
- * acknowledged like the first. If one answer does not fit its question, all are refused.
+ * acknowledged like the first. A refusal to answer leaves its question open. If one answer does not fit its question, all are refused.
  * @see SEP-2663, Task update (TASK-044 to TASK-050)
  */
 async function updateTask({ gatedCalls }: TaskMethodDeps, { caller, params, inputResponses }: TaskRequest) {
@@ -105,7 +105,8 @@ function answersTo(questions: readonly TaskQuestion[], responses: TaskRequest['i
     const response = inputResponse.safeParse(responses.get(key));
     if (!response.success) throw misfit();
     const { action, content = {} } = response.data;
-    if (action !== 'accept') return [{ key, content: 'declined' }];
+    // Many hosts decline in a person's place. Its owner gives a call up with tasks/cancel.
+    if (action !== 'accept') return [];
     const fitting = answerTo(form, content as JsonObject);
     if (fitting === undefined) throw misfit();
     return [{ key, content: fitting }];

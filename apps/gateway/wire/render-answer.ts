@@ -67,7 +67,7 @@ function renderRefusal(refusal: Refusal, rendering: Rendering): Result {
     case 'demands_tasks':
       throw missingTasksCapability();
     case 'not_requested':
-      return toolError(NOT_REQUESTED[refusal.why], authorizationMeta('final', rendering));
+      return notRequested(refusal.why, rendering);
     case 'not_accepted':
       return toolError(
         'The tool did not run. Its server does not describe it as the operator of this gateway accepted it. Next step, for the ' +
@@ -92,13 +92,18 @@ function renderRefusal(refusal: Refusal, rendering: Rendering): Result {
 }
 
 const NOT_REQUESTED = {
+  // Many hosts decline a form in a person's place, so it is shown again. The text keeps an agent from repeating the call by itself.
   not_given:
-    'The tool did not run. It needs an approval, but the input for the request was not given. Nothing was requested.',
+    'The tool did not run. It needs an approval, but the input for the request was not given. Nothing was requested. Next step: ask ' +
+    'the person whether they want to give it. Only then repeat the call, which shows the form again.',
   // The log names the catalog, for the operator who can fix it (ARAP-FRM-05).
   nothing_to_choose:
     'The tool did not run. It needs an approval, but the input for the request cannot be chosen at the moment. Nothing was ' +
     'requested. Next step, for the operator of this gateway: look for `catalog_unusable` in its log.',
 };
+
+const notRequested = (why: keyof typeof NOT_REQUESTED, rendering: Rendering) =>
+  toolError(NOT_REQUESTED[why], authorizationMeta(why === 'not_given' ? 'requestable' : 'final', rendering));
 
 const textOfFault = (fault: CallFault) =>
   'problem' in fault

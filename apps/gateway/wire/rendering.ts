@@ -33,7 +33,7 @@ const REMEDIATION = {
   final: 'unavailable',
   /** Too many requests: `unavailable` would say that waiting does not help, `available` would invite a retry (APPR-197). */
   limit: 'undisclosed',
-  /** An approval can be requested, but not with the capabilities that this client declared. The answer's text says how (DENIAL-027). */
+  /** An approval can be requested, but not by repeating the call as it is. The answer's text says how (DENIAL-027). */
   requestable: 'undisclosed',
   /** Policy requires a stronger sign-in. Its decision after that is not known. */
   stepUp: 'undisclosed',

@@ -1,6 +1,5 @@
--- Takes the owner's sealed answers, by the keys of their questions. A null says that the owner declines to answer, and ends the
--- call. Answers to questions that are not open are ignored. With the last answer the call goes on. Returns the state of the call
--- afterwards.
+-- Takes the owner's sealed answers, by the keys of their questions. A null is no answer: its question stays open. Answers to
+-- questions that are not open are ignored. With the last answer the call goes on. Returns the state of the call afterwards.
 CREATE OR REPLACE FUNCTION gateway.answer_input(p_call uuid, p_keys text[], p_sealed_answers text[], p_retention_ms bigint)
 RETURNS text LANGUAGE plpgsql AS $$
 DECLARE c gateway.gated_call; v_now timestamptz;
@@ -11,13 +10,9 @@ BEGIN
   IF least(c.request_deadline, c.approval_expires_at) <= v_now THEN
     RETURN gateway.expire_gated_call(p_call, p_retention_ms);
   END IF;
-  IF EXISTS (SELECT 1 FROM gateway.question q JOIN unnest(p_keys, p_sealed_answers) AS a (key, sealed) ON a.key = q.key
-      WHERE q.gated_call_id = p_call AND q.answered_at IS NULL AND a.sealed IS NULL) THEN
-    RETURN gateway.end_unclaimed(p_call, 'denied', 'input_declined', 'client', p_retention_ms);
-  END IF;
   UPDATE gateway.question q SET sealed_answer = a.sealed, answered_at = v_now
     FROM unnest(p_keys, p_sealed_answers) AS a (key, sealed)
-    WHERE q.gated_call_id = p_call AND q.answered_at IS NULL AND q.key = a.key;
+    WHERE q.gated_call_id = p_call AND q.answered_at IS NULL AND q.key = a.key AND a.sealed IS NOT NULL;
   IF NOT FOUND THEN RETURN c.state; END IF;
   IF EXISTS (SELECT 1 FROM gateway.question WHERE gated_call_id = p_call AND answered_at IS NULL) THEN
     -- The task shows less than before.

@@ -202,18 +202,19 @@ describe('an answer to the form', () => {
   });
 
   it.each(['decline', 'cancel'])(
-    'of "%s" ends the matter: no request is opened or submitted, and no tool runs [MRTR-043]',
+    'of "%s" opens and submits nothing, no tool runs, and the repeated call asks again [MRTR-043]',
     async (action) => {
       const args = asking.newArguments();
       const before = await asking.traces();
       const { result } = (await asking.call(args, answering(questionIn(await asking.call(args)), { action }))).body;
       expect(result).toMatchObject({ resultType: 'complete', isError: true });
-      expect(textOf(result)).toMatch(/did not run.*Nothing was requested/s);
+      expect(textOf(result)).toMatch(/did not run.*Nothing was requested.*shows the form again/s);
       expect(metaOf(result)[AUTHORIZATION]).toEqual({
         reason: 'insufficient_authorization',
-        remediation: 'unavailable',
+        remediation: 'undisclosed',
       });
       expect(await asking.traces()).toEqual(before);
+      expect(questionIn(await asking.call(args)).request?.method).toBe('elicitation/create');
     },
   );
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { AUTHORIZATION, SERVER_INFO } from '../../support/gateway-wire.ts';
+import { SERVER_INFO } from '../../support/gateway-wire.ts';
 import { accepted, answering, questionIn, schemaOf, taskOf } from '../../support/input-calls.ts';
 import { GIVEN, startGatewayThatAsks, TICKET } from '../../support/waiting-tasks.ts';
 
@@ -77,21 +77,30 @@ describe('tasks/update with answers', () => {
     expect(await on.traceOf(taskId)).toEqual(before);
   });
 
-  it.each(['decline', 'cancel'])('one of which is "%s" ends the call without running it [MRTR-043]', async (action) => {
+  it.each(['decline', 'cancel'])(
+    'one of which is "%s" leaves its question open, to be answered later [MRTR-043]',
+    async (action) => {
+      const { taskId, ticket, night } = await on.waiting();
+      const { body } = await on.update(taskId, { [ticket]: GIVEN.ticket, [night]: { action } });
+      expect(body.result).toMatchObject({ resultType: 'complete' });
+      expect(await on.rowOf(taskId)).toMatchObject({ state: 'input_required', reason: null });
+      const { status, inputRequests } = (await on.get(taskId)) ?? {};
+      expect([status, Object.keys(inputRequests as object)]).toEqual(['input_required', [night]]);
+      await on.update(taskId, { [night]: GIVEN.night });
+      expect(await on.get(taskId)).toMatchObject({ status: 'working' });
+    },
+  );
+
+  it('that refuse every question change nothing, and the owner gives the call up with tasks/cancel', async () => {
     const { taskId, ticket, night } = await on.waiting();
-    await on.update(taskId, { [ticket]: GIVEN.ticket, [night]: { action } });
-    expect(await on.rowOf(taskId)).toMatchObject({ state: 'denied', reason: 'input_declined' });
-    expect(await on.get(taskId)).toMatchObject({
-      status: 'completed',
-      result: {
-        isError: true,
-        content: [{ text: expect.stringMatching(/did not run.*was declined/) }],
-        _meta: {
-          'io.modelcontextprotocol/tool-approval-disposition': 'denied-not-executed',
-          [AUTHORIZATION]: { reason: 'insufficient_authorization', remediation: 'unavailable' },
-        },
-      },
+    const before = await on.traceOf(taskId);
+    await on.update(taskId, {
+      [ticket]: { action: 'decline' },
+      [night]: { action: 'cancel', content: { night: true } },
     });
+    expect(await on.traceOf(taskId)).toEqual(before);
+    await on.ask('tasks/cancel', { taskId });
+    expect(await on.get(taskId)).toMatchObject({ status: 'cancelled' });
   });
 
   it('cannot end a call that was cancelled before', async () => {
