@@ -3,6 +3,7 @@ import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import type { GatedCalls } from '../../../workflows/domain/ports.ts';
 import type { Config } from '../../shared/config/config.ts';
+import { forwardedMeta } from '../wire/forwarded-meta.ts';
 import { headerCheck } from '../wire/headers.ts';
 import { OWN_TOOLS } from '../wire/identifiers.ts';
 import { accessRequestArguments, readOwnArguments, statusArguments } from '../wire/own-tools.ts';
@@ -22,7 +23,6 @@ import {
   clientNameOf,
   type ContextOf,
   FORMS,
-  forwardedMeta,
   onItsWay,
   requestDeclares,
   type RequestContext,

@@ -21,7 +21,8 @@ import { pageOf, publishedItem, publishedTools } from '../wire/published.ts';
 import type { Rendering } from '../wire/rendering.ts';
 import type { AskableOf } from '../sessions/askable.ts';
 import type { Converse } from '../sessions/converse.ts';
-import { type Asked, type ContextOf, conversationOf, forwardedMeta, type Sender } from '../wire/request-context.ts';
+import { forwardedMeta } from '../wire/forwarded-meta.ts';
+import { type Asked, type ContextOf, conversationOf, type Sender } from '../wire/request-context.ts';
 import { type ReadAnswer, renderRead } from '../wire/upstream-result.ts';
 
 interface ReadEnforcementDeps {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { forwardedMeta } from '../../../apps/gateway/wire/request-context.ts';
+import { forwardedMeta } from '../../../apps/gateway/wire/forwarded-meta.ts';
 
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
 const SPAN = '00f067aa0ba902b7';
