@@ -117,6 +117,8 @@ describe('the page on which people decide', () => {
   it.each([
     ['is on another origin', () => 'https://evil.test/requests/1'],
     ['names the trusted host as its user', () => `http://${new URL(service.url).host}@127.0.0.1:1/`],
+    ['has a user and a password', () => service.url.replace('://', '://approvals.example:x@')],
+    ['has a user', () => service.url.replace('://', '://approvals.example:@')],
     ['is a script', () => 'javascript:alert(1)'],
     ['is too long', () => `${service.url}/${'x'.repeat(3_000)}`],
     ['is no text', () => ({})],

@@ -1,5 +1,7 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import type { Client } from '@modelcontextprotocol/client';
+import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js';
 import { connectEarlier, connectPresent, EARLIER_REVISIONS, wordsOf } from '../support/foreign-clients.ts';
 import { heldCalls } from '../support/held-calls.ts';
 import { startStack, type Stack } from '../support/stack.ts';
@@ -58,6 +60,36 @@ it('a client whose host gives up early learns where people decide, and one call 
   expect(writes(path)).toBe(1);
   for (const client of [hasty, patient]) await client.close();
 });
+
+it.each(['2025-11-25', 'present'] as const)(
+  'a host of the revision %s opens the page of a held call, which decides nothing until a person has signed in [MRTR-046]',
+  async (revision) => {
+    const urls = { elicitation: { url: {} } };
+    const isPresent = revision === 'present';
+    const connected = isPresent
+      ? await connectPresent(stack, urls)
+      : (await connectEarlier(stack, revision, urls)).client;
+    const client = connected as Client;
+    const pages: unknown[] = [];
+    const method = (isPresent ? 'elicitation/create' : ElicitRequestSchema) as 'elicitation/create';
+    client.setRequestHandler(method, ({ params }) => {
+      pages.push('url' in params ? params.url : undefined);
+      // Many hosts decline without showing it.
+      return { action: 'decline' };
+    });
+    const path = join(stack.files, `paged-${revision}.txt`);
+    const answer = client.callTool(write(path));
+    const [request] = await stack.openRequests(1);
+    await waitFor(() => pages.length > 0);
+    expect(pages).toEqual([`${stack.config.urls.approvals}/requests/${request?.id}`]);
+    const opened = await fetch(String(pages[0]), { redirect: 'manual', headers: { accept: 'text/html' } });
+    expect([opened.status, writes(path)]).toEqual([303, 0]);
+    if (request !== undefined) await approve(request);
+    expect(wordsOf(await answer)).toMatch(/Successfully wrote.*\nThe tool ran once/s);
+    expect([pages.length, writes(path)]).toEqual([1, 1]);
+    await client.close();
+  },
+);
 
 it.each([
   ['deny', /did not run: the request was not approved/, 0],

@@ -37,8 +37,12 @@ const requestInitOf = async (stack: Stack) => ({
 });
 
 /** The official client of earlier revisions, which has offered this one, as the agent. */
-export async function connectEarlier(stack: Stack, revision: (typeof EARLIER_REVISIONS)[number]) {
-  const client = new EarlierClient(clientInfo);
+export async function connectEarlier(
+  stack: Stack,
+  revision: (typeof EARLIER_REVISIONS)[number],
+  capabilities: NonNullable<ClientOptions['capabilities']> = {},
+) {
+  const client = new EarlierClient(clientInfo, { capabilities });
   const transport = new TransportOf(revision, new URL(stack.config.urls.mcp), {
     requestInit: await requestInitOf(stack),
   });

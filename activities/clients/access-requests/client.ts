@@ -13,11 +13,13 @@ const instant = z.iso.datetime({ offset: true }).refine((text) => Date.parse(tex
 /** No column holds U+0000. */
 const identifier = z.string().regex(/^[^\0]{1,256}$/);
 const MAX_PAGE_LENGTH = 2_000;
-/** An address that people open, written so that it is one word in a text. */
+/** An address that people open, written so that it is one word in a text. It names no user, who could be taken for the host. */
 const pageAddress = z
   .url({ protocol: /^https?$/ })
   .max(MAX_PAGE_LENGTH)
-  .transform((url) => new URL(url).href);
+  .transform((url) => new URL(url))
+  .refine(({ username, password }) => username === '' && password === '')
+  .transform(({ href }) => href);
 const taskBody = z.looseObject({
   task: z.looseObject({
     id: identifier,

@@ -9,7 +9,7 @@ import type { Accepted } from '../../../workflows/domain/tools/accepted-descript
 import { bindCall, type BindingDeps } from './bind.ts';
 import { type MappedArguments, refused, type RelayedRounds, type ToolCall, type ToolCallAnswer } from './tool-call.ts';
 import { forward, type AllowedCall, type ForwardingDeps } from './forward.ts';
-import { hold, type HoldingDeps } from './hold.ts';
+import { followPage, hold, type HoldingDeps } from './hold.ts';
 
 export type EnforcementDeps = BindingDeps &
   HoldingDeps &
@@ -60,6 +60,8 @@ async function attemptCall(deps: EnforcementDeps, call: ToolCall): Promise<ToolC
   const binding = bindCall(deps, call, tool);
   if ('problem' in binding || 'unusable' in binding) return refused({ reason: 'unfit', fault: binding });
   const round = await deps.relayedRounds.open(binding, call.requestState);
+  // Not decided on: the call is held already, and the client only asks how it ended.
+  if (round?.kind === 'approval_page') return followPage(deps, call, round);
   const requirements = await missingRequirements(deps, call, tool);
   if (requirements.length > 0) return refused({ reason: 'requirements_unmet', requirements });
   const bound = { tool, binding, round, configuration };

@@ -9,9 +9,11 @@ import type { Config } from '../../shared/config/config.ts';
 import type { RateLimit } from '../../shared/http/address-limit.ts';
 import { logScope } from '../../shared/log-scope.ts';
 import { randomText } from '../../shared/crypto.ts';
+import type { OpenedPage } from '../extensions/sealed-state.ts';
 import {
   type Held,
   type OnHold,
+  type PageRounds,
   refused,
   type RequestableCall,
   type RequestInput,
@@ -24,6 +26,7 @@ export interface HoldingDeps extends WaitDeps {
   readonly gatedCalls: Pick<GatedCalls, 'open' | 'findOpen' | 'findTask'> & WaitDeps['gatedCalls'];
   readonly ensureSubmitted: EnsureSubmitted;
   readonly requestInput: RequestInput;
+  readonly pageRounds: PageRounds;
   /** Of access requests, for each subject. */
   readonly submissions: RateLimit;
   readonly settings: SubmissionSettings;
@@ -54,12 +57,34 @@ export async function hold(
   if (onHold === 'words') return refused({ reason: 'needs_tasks' });
   if (onHold === 'error') return refused({ reason: 'demands_tasks' });
   const opened = await requestApproval(deps, call, denied);
-  if (opened?.kind !== 'held' || onHold === 'task') return opened;
-  const { wait = NO_WAIT } = call;
-  if (onHold === 'reference') return { ...opened, as: 'reference', nextSeconds: wait.seconds };
-  const { view, nextSeconds } = await waitForEnd(deps, opened.view, { ...wait, ...call });
+  if (opened?.kind !== 'held') return opened;
+  const { approvalPage } = opened.view;
+  if (onHold === 'wait' && call.acceptsPage && approvalPage !== undefined)
+    return { kind: 'asks', round: await deps.pageRounds.ask(denied.binding, opened.view, approvalPage) };
+  return afterWait(deps, call, opened);
+}
+
+/**
+ * The end of a held call, for a client that was asked to open its page. What the client answers is not read, because many hosts answer in a
+ * person's place: only the page decides. Nothing is opened, and no tool runs by it.
+ */
+export async function followPage(deps: WaitDeps, call: ToolCall, { taskId }: OpenedPage): Promise<ToolCallAnswer> {
+  const { findTask, readTask, ownerOf } = deps.gatedCalls;
+  // A client that declares tasks by now reads the end in the task.
+  const read = call.onHold === 'task' ? findTask : readTask;
+  const view = await read(taskId, ownerOf(call.caller));
+  if (view === undefined) throw new CountersignError('ERR_REQUEST_STATE_INVALID', 'the held call is no longer kept');
+  return afterWait(deps, call, { kind: 'held', as: 'task', view });
+}
+
+/** A held call as its client gets it: at once as a task or by its reference, else after a wait for its end. */
+async function afterWait(deps: WaitDeps, call: ToolCall, held: Held): Promise<Held> {
+  const { onHold, wait = NO_WAIT } = call;
+  if (onHold === 'task') return held;
+  if (onHold === 'reference') return { ...held, as: 'reference', nextSeconds: wait.seconds };
+  const { view, nextSeconds } = await waitForEnd(deps, held.view, { ...wait, ...call });
   return isTerminal(view.state)
-    ? { ...opened, as: 'reference', view }
+    ? { ...held, as: 'reference', view }
     : { kind: 'held', as: 'waited', view, nextSeconds };
 }
 

@@ -1,7 +1,7 @@
 import type { CallToolResult, Result, Server, ServerContext } from '@modelcontextprotocol/server';
 import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
-import type { GatedCalls } from '../../../workflows/domain/ports.ts';
+import type { GatedCalls, GatedCallView } from '../../../workflows/domain/ports.ts';
 import type { Config } from '../../shared/config/config.ts';
 import { forwardedMeta } from '../wire/forwarded-meta.ts';
 import { headerCheck } from '../wire/headers.ts';
@@ -24,6 +24,7 @@ import {
   type ContextOf,
   FORMS,
   onItsWay,
+  PAGES,
   requestDeclares,
   type RequestContext,
   TASKS,
@@ -63,11 +64,14 @@ export function registerToolCalls(server: Server, deps: ToolCallDeps, contextOf:
     if (rendering.requestTools && tool === OWN_TOOLS.requestAccess) {
       return guarded('tools/call', () => requestAccess(deps, { context, ctx, of }, args), 'call');
     }
+    const wait = { ...of.wait, showPage: showPage(deps, context, ctx) };
+    const acceptsPage = isModern && requestDeclares(PAGES, context, ctx);
     const onHold = onHoldFor({ isModern, declaresTasks: requestDeclares(TASKS, context, ctx), tool }, deps.holding);
     const given = (args ?? {}) as JsonObject;
     const checkHeaders = isModern ? headerCheck(ctx.http?.req, given) : undefined;
     const meta = forwardedMeta(params._meta);
-    const call = { ...of, ...onItsWay(context, ctx), onHold, checkHeaders, tool, arguments: given, meta };
+    const held = { onHold, acceptsPage, wait };
+    const call = { ...of, ...onItsWay(context, ctx), ...held, checkHeaders, tool, arguments: given, meta };
     return guarded(
       'tools/call',
       async () => {
@@ -87,8 +91,15 @@ async function oneRound(
   asked: Asked,
 ) {
   const answer = await enforce({ ...call, ...asked, cameAt: clock.monotonicMs() });
-  const isOurs = answer.kind === 'asks' && answer.round.kind === 'form';
+  const isOurs = answer.kind === 'asks' && answer.round.kind !== 'relayed_round';
   return { result: renderAnswer(answer, rendering), isOurs };
+}
+
+/** How the client of a session is asked to open the page of its held call. `undefined` for a client that opens no addresses. */
+function showPage({ gatedCalls }: Pick<ToolCallDeps, 'gatedCalls'>, context: RequestContext, ctx: ServerContext) {
+  const { pages, caller } = context;
+  if (pages === undefined || !requestDeclares(PAGES, context, ctx)) return undefined;
+  return (view: GatedCallView) => pages.show(ctx, gatedCalls.ownerOf(caller), view);
 }
 
 /** Who calls, how the client can be asked, the input that it brings, and how it waits. */

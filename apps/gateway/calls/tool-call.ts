@@ -17,7 +17,7 @@ import type { RequestForm } from '../../../workflows/domain/submission-input/req
 import type { MirroredArgument } from '../../../workflows/domain/tools/mirrored-arguments.ts';
 import type { ToolMapping } from '../../../workflows/domain/tools/tool-facts.ts';
 import type { CallFault } from '../../shared/schemas/schema-check.ts';
-import type { OpenedRound } from '../extensions/sealed-state.ts';
+import type { OpenedPage, OpenedRound } from '../extensions/sealed-state.ts';
 import type { Asked, Sender } from '../wire/request-context.ts';
 import type { Wait } from './wait.ts';
 
@@ -49,6 +49,8 @@ export interface ToolCall extends Asked, Sender {
   readonly meta?: JsonObject | undefined;
   /** Whether this request can be answered with a form. */
   readonly acceptsForm: boolean;
+  /** Whether this request can be answered with the page of a held call, as a question. Default: it cannot. */
+  readonly acceptsPage?: boolean;
   readonly onHold: OnHold;
   /** Scopes of the token. Absent where they were not read. */
   readonly scopes?: readonly string[] | undefined;
@@ -99,6 +101,14 @@ export interface FormRound {
   readonly requestState: string;
 }
 
+/** The page of a held call, and the state with which the client comes back for the end of the call. */
+export interface PageRound {
+  readonly kind: 'page';
+  readonly key: string;
+  readonly page: string;
+  readonly requestState: string;
+}
+
 /** An upstream's questions, as the client gets them. */
 export interface RelayedRound extends Omit<UpstreamRound, 'kind' | 'requestState'> {
   readonly kind: 'relayed_round';
@@ -112,10 +122,13 @@ export interface Undeclared {
   readonly requiredCapabilities: JsonObject;
 }
 
-/** The client is asked first, for input of an access request or of the upstream of an allowed call. Nothing was opened. */
+/**
+ * The client is asked first: for input of an access request or of the upstream of an allowed call, and nothing was opened; or to open the
+ * page of its held call.
+ */
 export interface Asks {
   readonly kind: 'asks';
-  readonly round: FormRound | RelayedRound;
+  readonly round: FormRound | PageRound | RelayedRound;
 }
 
 /** Why nothing ran and nothing is on hold. */
@@ -180,8 +193,8 @@ export interface MappedArguments {
 
 /** Relays the questions and the tasks of the upstream of an allowed call. @see SEP-2322, SEP-2663 */
 export interface RelayedRounds {
-  /** The round that this call answers. Throws `ERR_REQUEST_STATE_INVALID` for a state of another call or caller. */
-  open(binding: CallBinding, state: string | undefined): Promise<OpenedRound | undefined>;
+  /** What this call comes back from. Throws `ERR_REQUEST_STATE_INVALID` for a state of another call or caller. */
+  open(binding: CallBinding, state: string | undefined): Promise<OpenedRound | OpenedPage | undefined>;
   /** Turns the upstream's error, questions or task into the caller's answer. */
   handOn(
     call: ToolCall,
@@ -196,6 +209,11 @@ export interface RequestableCall {
   readonly decision: Extract<Decision, { kind: 'requestable' }>;
   /** The round of input that the call answers. */
   readonly asked: Extract<OpenedRound, { kind: 'form' }> | undefined;
+}
+
+/** Has a client without tasks open the page of its held call. @see MCP elicitation, URL mode */
+export interface PageRounds {
+  ask(binding: CallBinding, held: Pick<GatedCallView, 'taskId' | 'retainUntil'>, page: string): Promise<PageRound>;
 }
 
 /** Collects the input that an access request needs beside the call. @see SEP-2848, collecting submission input */

@@ -3,6 +3,7 @@ import type { GatedCalls, GatedCallView } from '../../../workflows/domain/ports.
 import { type Principal, subjectKey } from '../../../workflows/domain/principal.ts';
 import { type Clock, timeLimit } from '../../shared/clock.ts';
 import { watchTasks, type TaskWatchDeps } from '../tasks/watch.ts';
+import type { LeavePage } from '../wire/request-context.ts';
 import type { ConcurrencyLimit } from './concurrency-limit.ts';
 
 /** A client hears at least this often from a call that waits. Hosts that count from the last word keep waiting. */
@@ -19,6 +20,8 @@ export interface Wait {
   readonly seconds: number;
   /** Gets a call that waits: at once, after each change of its state, and at least every ten seconds. */
   readonly onWaiting?: ((view: GatedCallView) => void) | undefined;
+  /** Asks the client to open the page of a call that begins to wait. */
+  readonly showPage?: ((view: GatedCallView) => LeavePage | undefined) | undefined;
   /** Whether the client reads the answer now. A client of a session may be away for a moment. Default: it does. */
   readonly isListening?: (() => boolean) | undefined;
 }
@@ -45,11 +48,15 @@ export async function waitForEnd(deps: WaitDeps, opened: GatedCallView, waiter: 
   if (seconds === 0 || isOver(opened)) return { view: opened, nextSeconds: seconds };
   const slot = deps.concurrency.acquire(subjectKey(waiter.caller));
   if (slot === undefined) return { view: opened, nextSeconds: 0 };
+  const leavePage = waiter.showPage?.(opened);
+  let view = opened;
   try {
-    return { view: await watch(deps, opened, { ...waiter, closing: slot.closing }), nextSeconds: seconds };
+    view = await watch(deps, opened, { ...waiter, closing: slot.closing });
   } finally {
     slot.release();
+    await leavePage?.(view);
   }
+  return { view, nextSeconds: seconds };
 }
 
 /** Nothing that this client can wait for. Only a client that holds the task can give input. */

@@ -29,6 +29,8 @@ const content = z.discriminatedUnion('kind', [
   }),
   /** An upstream's question, with the upstream's own state, if it gave one. */
   z.object({ kind: z.literal('relayed_round'), state: z.string().optional() }),
+  /** The page of a held call of the gateway, which the client was asked to open. */
+  z.object({ kind: z.literal('approval_page'), taskId: z.string() }),
   /** A task that an upstream opened, with the upstream's id and the public name of the tool. */
   z.object({ kind: z.literal('relayed_task'), upstream: z.string(), upstreamTaskId: z.string(), tool: z.string() }),
   /** A session of a client of an earlier revision, with what the client declared. */
@@ -123,6 +125,8 @@ const ROUND_LIFETIME_SECONDS = 600;
 export type Round = Extract<SealedContent, { kind: 'form' | 'relayed_round' }>;
 /** A round that came back. */
 export type OpenedRound = Extract<OpenedState, { kind: 'form' | 'relayed_round' }>;
+/** A held call whose page the client was asked to open. */
+export type OpenedPage = Extract<OpenedState, { kind: 'approval_page' }>;
 
 /** Exactly this call of exactly this caller, of a tool with an unchanged description. */
 export const callScope = ({
@@ -151,12 +155,12 @@ export function readScope(
 export const sealRound = (sealedStates: SealedStates, scope: StateScope, round: Round): Promise<string> =>
   sealedStates.seal(round, scope, ROUND_LIFETIME_SECONDS);
 
-/** The round that a request answers. Throws `ERR_REQUEST_STATE_INVALID` for a state of another request or caller. */
+/** What a request comes back from. Throws `ERR_REQUEST_STATE_INVALID` for a state of another request or caller. */
 export async function openRound(
   sealedStates: SealedStates,
   scope: StateScope,
   state: string | undefined,
-): Promise<OpenedRound | undefined> {
+): Promise<OpenedRound | OpenedPage | undefined> {
   if (state === undefined) return undefined;
   const opened = await sealedStates.open(state, scope);
   if (opened === undefined || opened.kind === 'relayed_task' || opened.kind === 'session') {

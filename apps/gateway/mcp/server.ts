@@ -14,6 +14,7 @@ import { createArgumentCheck } from '../../shared/schemas/schema-check.ts';
 import { createAuthorize, createMethodGate, type Authorize } from './authorize.ts';
 import { createMappedArguments } from '../extensions/mapped-arguments.ts';
 import { createRelayedRounds } from '../extensions/relayed-rounds.ts';
+import { createPageRounds } from '../extensions/page-rounds.ts';
 import { createRequestInput, type RequestInputDeps } from '../extensions/request-forms.ts';
 import { createEnforcement, type EnforcementDeps } from '../calls/enforce.ts';
 import { createRequestLimits } from './request-limits.ts';
@@ -51,6 +52,7 @@ import {
   type SubscriptionMethodDeps,
 } from '../sessions/resource-subscriptions.ts';
 import { Sessions } from '../sessions/sessions.ts';
+import { EndWatch, ShownPages } from '../sessions/shown-pages.ts';
 import type { SessionState } from '../sessions/session.ts';
 import type { SealedStates } from '../extensions/sealed-state.ts';
 
@@ -88,6 +90,7 @@ export function createProtocol(
     ...(everyMethod && { authorize }),
     ...createEnforcements(config, ports, { settings, concurrency, authorize }),
     subscribers: new ResourceSubscribers(ports.upstreams.items),
+    ends: new EndWatch(ports),
     authorizeRead: authorize,
     converse: createConverse(asking),
     askableOf: createAskableOf(asking),
@@ -160,6 +163,7 @@ function createEnforcements(
     mappedArguments: createMappedArguments({ config, clock, limits, log }),
     relayedRounds: createRelayedRounds(ports),
     requestInput: createRequestInput(ports),
+    pageRounds: createPageRounds(ports),
     ...{ config, coaz: gateway.coaz, inForce: () => ports.live?.inForce() ?? config },
     checkArguments: createArgumentCheck(limits),
     submissions: createRateLimit({ count: gateway.maxSubmissionsPerMinute ?? gateway.maxOpenPerCaller, seconds: 60 }),
@@ -194,15 +198,19 @@ function createServer(deps: McpServerDeps, { era, authInfo }: McpRequestContext)
 }
 
 /** Builds the MCP server of one session. Who calls is in the token of each request. */
-function createSessionServer(deps: McpServerDeps & SubscriptionMethodDeps, state: SessionState): Server {
+function createSessionServer(
+  deps: McpServerDeps & SubscriptionMethodDeps & { readonly ends: EndWatch },
+  state: SessionState,
+): Server {
   const { view: session, setLogLevel } = state;
   const server = newServer(deps, EVERYTHING, { isModern: false, isSession: true });
   const guarded = guard(deps.log, deps.rendering.coaz.denials);
+  const pages = new ShownPages(state, deps.ends);
   const contextOf: ContextOf = ({ http }) => ({
     caller: callerOf(http?.authInfo),
     claims: claimsOf(http?.authInfo),
     scopes: http?.authInfo?.scopes,
-    ...{ isModern: false, guarded, session, clientName: session.client.name },
+    ...{ isModern: false, guarded, session, pages, clientName: session.client.name },
   });
   registerAll(server, deps, EVERYTHING, contextOf);
   registerSubscriptions(server, deps, contextOf, state);

@@ -20,6 +20,8 @@ export const DENIAL_EXTENSION = 'io.modelcontextprotocol/structured-authorizatio
 /** Methods. */
 export const LISTEN = 'subscriptions/listen';
 export const TASK_NOTIFICATION = 'notifications/tasks';
+/** Only in earlier revisions: what the client was asked to do at an address is over. */
+export const ELICITATION_COMPLETE = 'notifications/elicitation/complete';
 /** Also the capability that announces it. */
 export const SIGNATURE = 'signature';
 

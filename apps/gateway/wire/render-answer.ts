@@ -1,7 +1,7 @@
 import type { CallToolResult, Result } from '@modelcontextprotocol/server';
-import type { Held, Ran, Refusal, ToolCallAnswer } from '../calls/tool-call.ts';
+import type { Asks, Held, Ran, Refusal, ToolCallAnswer } from '../calls/tool-call.ts';
 import { renderFormRound, renderCreatedTask } from './render-task.ts';
-import { renderEarlier, renderRequest, renderStillHeld } from './render-request.ts';
+import { renderEarlier, renderPageRound, renderRequest, renderStillHeld } from './render-request.ts';
 import { authorizationMeta, textResult, toolError, type Rendering } from './rendering.ts';
 import { renderRelayedCreation, renderRelayedRound, forwardedError, forwardedResult } from './upstream-result.ts';
 import { deniedCall } from './errors.ts';
@@ -18,9 +18,20 @@ export function renderAnswer(answer: ToolCallAnswer, rendering: Rendering): Resu
     case 'held':
       return renderHeld(answer, rendering);
     case 'asks':
-      return answer.round.kind === 'form' ? renderFormRound(answer.round, rendering) : renderRelayedRound(answer.round);
+      return renderRound(answer.round, rendering);
     case 'refused':
       return renderRefusal(answer.refusal, rendering);
+  }
+}
+
+function renderRound(round: Asks['round'], rendering: Rendering): Result {
+  switch (round.kind) {
+    case 'form':
+      return renderFormRound(round, rendering);
+    case 'page':
+      return renderPageRound(round, rendering);
+    case 'relayed_round':
+      return renderRelayedRound(round);
   }
 }
 

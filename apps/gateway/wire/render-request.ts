@@ -1,8 +1,11 @@
-import type { CallToolResult } from '@modelcontextprotocol/server';
+import type { CallToolResult, Result } from '@modelcontextprotocol/server';
+import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import { isTerminal } from '../../../workflows/domain/gated-call/gated-call.ts';
 import type { GatedCallView, RecentRequest } from '../../../workflows/domain/ports.ts';
+import type { InputRequest } from '../../../workflows/domain/upstream-ports.ts';
+import type { PageRound } from '../calls/tool-call.ts';
 import { authorizationMeta, textResult, toolError, type Rendering } from './rendering.ts';
-import { NEXT_STEP_META, OWN_TOOLS, REQUEST_MEMBER } from './identifiers.ts';
+import { INPUT_METHODS, NEXT_STEP_META, OWN_TOOLS, REQUEST_MEMBER } from './identifiers.ts';
 import { POLLED, REQUEST_POLL_MS } from './own-tools.ts';
 import { renderEnded, statementOf, statusMessageOf, statusOf } from './render-task.ts';
 
@@ -28,6 +31,26 @@ function situationOf({ state, approvalPage }: GatedCallView): string {
   const page = approvalPage === undefined ? '' : `, on the page ${approvalPage}`;
   return `The tool has not run: a person has to approve this call first${page}.`;
 }
+
+const OPEN_THE_PAGE =
+  'A person has to approve this call before the tool runs. Open the page to see the request. Your answer here decides nothing.';
+
+/** The page of a held call, as a question of the gateway. It names no person. @see MCP elicitation, URL mode */
+export const pageQuestion = (page: string): InputRequest & { readonly params: JsonObject } => ({
+  method: INPUT_METHODS.elicitation,
+  params: { mode: 'url', message: OPEN_THE_PAGE, url: page },
+});
+
+/**
+ * The answer to a call that is held, for a client that opens addresses. When the client comes back with the state, it waits for the end.
+ * @see SEP-2322, input required; SEP-2643, Where it attaches
+ */
+export const renderPageRound = ({ key, page, requestState }: PageRound, rendering: Rendering): Result => ({
+  resultType: 'input_required',
+  inputRequests: { [key]: pageQuestion(page) },
+  requestState,
+  _meta: authorizationMeta('page', rendering),
+});
 
 /** The outcome of an earlier identical call. Without the added text, its caller could take it for the result of a second run. */
 export function renderEarlier(view: GatedCallView, rendering: Rendering): CallToolResult {

@@ -29,6 +29,8 @@ const REMEDIATION = {
   held: 'available',
   /** The call can become a task once the client gives the requested input. */
   asked: 'available',
+  /** The call waits, and a person can decide on a page that the client can open. */
+  page: 'available',
   /** Nothing can change the denial. */
   final: 'unavailable',
   /** Too many requests: `unavailable` would say that waiting does not help, `available` would invite a retry (APPR-197). */
@@ -52,6 +54,7 @@ export function authorizationMeta(
       remediation,
       // Only the remediation `available` may have hints (DENIAL-012), and a call that is asked for input needs none.
       ...(denial === 'held' && { remediationHints: [{ type: 'task' }] }),
+      ...(denial === 'page' && { remediationHints: [{ type: 'url' }] }),
     },
   };
 }

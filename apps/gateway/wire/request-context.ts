@@ -6,10 +6,11 @@ import {
 } from '@modelcontextprotocol/server';
 import * as z from 'zod';
 import type { Json, JsonObject } from '../../../workflows/domain/canonical-json.ts';
+import type { GatedCallView } from '../../../workflows/domain/ports.ts';
 import type { Principal } from '../../../workflows/domain/principal.ts';
 import type { Conversation, InputRequest, LogMessage, Progress } from '../../../workflows/domain/upstream-ports.ts';
 import type { Guarded } from './errors.ts';
-import type { OpenedRound } from '../extensions/sealed-state.ts';
+import type { OpenedPage, OpenedRound } from '../extensions/sealed-state.ts';
 import { INPUT_METHODS, TASKS_EXTENSION } from './identifiers.ts';
 
 /** Who sends a message, and the claims of the verified token. */
@@ -26,6 +27,8 @@ export interface RequestContext extends Sender {
   readonly clientName?: string | undefined;
   /** The session of a client of an earlier revision, if it has one. */
   readonly session?: SessionView | undefined;
+  /** The pages of held calls that the client of the session was asked to open. */
+  readonly pages?: PagesOfSession | undefined;
   readonly guarded: Guarded;
   /** Scopes of the verified token. */
   readonly scopes?: readonly string[] | undefined;
@@ -33,6 +36,19 @@ export interface RequestContext extends Sender {
 
 /** The facts about a request that a handler is registered for once, and serves many times. */
 export type ContextOf = (ctx: ServerContext) => RequestContext;
+
+/** Called when the wait of a request is over, with the held call as it is then. */
+export type LeavePage = (last: GatedCallView) => Promise<void>;
+
+export interface PagesOfSession {
+  /**
+   * Asks the client, on the stream of this request, to open the page of a held call. `undefined` where the call has no page, or the client
+   * was asked before.
+   *
+   * @param owner The owner of the call.
+   */
+  show(ctx: ServerContext, owner: string, held: GatedCallView): LeavePage | undefined;
+}
 
 /** What handlers know of a session. It never says who the caller is: the token of each request does. */
 export interface SessionView {
@@ -94,6 +110,8 @@ export function relayedCapabilities(of: unknown): JsonObject {
 }
 
 export const FORMS: JsonObject = { elicitation: { form: {} } };
+/** The client opens addresses for the person who uses it. */
+export const PAGES: JsonObject = { elicitation: { url: {} } };
 export const TASKS: JsonObject = { extensions: { [TASKS_EXTENSION]: {} } };
 
 /** The part of these capabilities that is not declared; `undefined` if all are. */
@@ -120,7 +138,7 @@ export function undeclaredIn(requests: Readonly<Record<string, InputRequest>> = 
 
 function neededFor({ method, params }: InputRequest): JsonObject {
   const { mode, tools, toolChoice } = (params ?? {}) as JsonObject;
-  if (method === INPUT_METHODS.elicitation) return mode === 'url' ? { elicitation: { url: {} } } : FORMS;
+  if (method === INPUT_METHODS.elicitation) return mode === 'url' ? PAGES : FORMS;
   if (method === INPUT_METHODS.roots) return { roots: {} };
   return { sampling: tools === undefined && toolChoice === undefined ? {} : { tools: {} } };
 }
@@ -210,11 +228,15 @@ export function onItsWay(
 }
 
 /**
- * The part of the exchange that the upstream gets. Answers go to the side that asked: answers to the gateway's own form stay here. Answers
- * without a state go to the upstream, because an upstream need not issue one.
+ * The part of the exchange that the upstream gets. Answers go to the side that asked: answers to the gateway's own question stay here.
+ * Answers without a state go to the upstream, because an upstream need not issue one.
  */
-export function conversationOf({ capabilities = {}, inputResponses }: Asked, round?: OpenedRound): Conversation {
-  const answers = round?.kind === 'form' ? [] : [...inputResponses].filter(([, response]) => response !== null);
+export function conversationOf(
+  { capabilities = {}, inputResponses }: Asked,
+  round?: OpenedRound | OpenedPage,
+): Conversation {
+  const isOurs = round !== undefined && round.kind !== 'relayed_round';
+  const answers = isOurs ? [] : [...inputResponses].filter(([, response]) => response !== null);
   const state = round?.kind === 'relayed_round' ? round.state : undefined;
   return {
     capabilities,

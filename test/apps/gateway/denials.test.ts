@@ -49,6 +49,7 @@ const FORMS = { capabilities: { ...TASKS, elicitation: {} } };
 const REQUEST = { name: 'request_access', arguments: { tool: 'bank__transfer', arguments: transfer().arguments } };
 /** A client without tasks, at a gateway where its calls wait. */
 const WAITS = { capabilities: {} };
+const OPENS_PAGES = { capabilities: { elicitation: { url: {} } } };
 const text = { content: [{ type: 'text', text: 'booked' }] };
 
 /**
@@ -114,6 +115,17 @@ const ANSWERS = {
   },
   asks: {
     form: [['its request needs input', { ...UNAVAILABLE, remediation: 'available' }, ASKING, FORMS]],
+    page: [
+      [
+        'its client opens the page on which people decide',
+        { ...UNAVAILABLE, remediation: 'available', remediationHints: [{ type: 'url' }] },
+        (world) => {
+          ON_HOLD(world);
+          world.view = aView({ approvalPage: 'https://approvals.test/requests/1' });
+        },
+        OPENS_PAGES,
+      ],
+    ],
     relayed_round: [
       [
         'its tool asks something',
@@ -155,7 +167,7 @@ const envelopeOf = (result: unknown) =>
 
 describe.each(CASES)('the answer to a call, when %s', (...of) => {
   it('has the matching envelope, and no envelope where the operator turns it off [DENIAL-002, DENIAL-003, DENIAL-005, DENIAL-011, DENIAL-012, DENIAL-018]', async () => {
-    const waits = of[3] === WAITS;
+    const waits = of[3] === WAITS || of[3] === OPENS_PAGES;
     const on = await answerOf(waits ? waiting : switchedOn, of);
     const off = await answerOf(waits ? waitingSwitchedOff : switchedOff, of);
     expect(envelopeOf(on.body.result)).toEqual(of[1]);

@@ -5,6 +5,7 @@ import { request } from 'undici';
 import { signedHeaders } from '../../../apps/shared/http/webhook-signature.ts';
 import { startChangingUpstream } from '../../support/changing-upstream.ts';
 import { CALLBACK_SECRET } from '../../support/gateway-world.ts';
+import { send } from '../../support/gateway-wire.ts';
 import { REQUESTABLE, startRealGateway } from '../../support/real-gateway.ts';
 
 let bank!: Awaited<ReturnType<typeof startChangingUpstream>>;
@@ -105,6 +106,25 @@ describe('a call that needs an approval, before an access request service that l
     real.authority.accept = () => ({ status, body: {} });
     expect((await pay()).result).toMatchObject({ isError: true });
     expect(bank.calls).toBe(0);
+  });
+
+  it.each<[string, () => string, string]>([
+    ['of the service is one to open', () => `${real.authority.url}/requests/1`, 'input_required'],
+    ['at another host is not shown', () => 'https://evil.test/requests/1', 'complete'],
+    ['with a user is not shown', () => real.authority.url.replace('://', '://evil.test@'), 'complete'],
+    ['of another scheme is not shown', () => `javascript:evil()//${real.authority.url}`, 'complete'],
+  ])('waits, and a page %s', async (_what, ticket, resultType) => {
+    real.authority.accept = () => ({ status: 202, body: task({ links: { ticket: ticket() } }) });
+    const capabilities = { elicitation: { url: {} } };
+    const token = await real.authority.token({ aud: real.mcpUrl });
+    const params = { name: 'bank__pay', arguments: { amount: (amount += 1) } };
+    const { body, text } = await send(real, 'tools/call', params, { capabilities, token });
+    expect(body.result).toMatchObject({ resultType });
+    expect([text.includes(ticket()), text.includes('evil'), bank.calls]).toEqual([
+      resultType === 'input_required',
+      false,
+      0,
+    ]);
   });
 
   it('keeps waiting despite a callback that is forged, repeated, or about another request [PRJ-16]', async () => {
