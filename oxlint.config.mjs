@@ -148,7 +148,11 @@ export default {
       env: { node: true },
       rules: { 'no-console': 'off', 'no-undef': 'error', 'typescript/unbound-method': 'off' },
     },
-    { files: ['apps/shared/pages/script.js'], env: { browser: true }, rules: { 'no-undef': 'error' } },
+    {
+      files: ['apps/shared/pages/script.js', 'apps/gateway/card/script.js'],
+      env: { browser: true },
+      rules: { 'no-undef': 'error' },
+    },
     // Configuration files: their tools want a default export.
     { files: ['*.config.{mjs,ts}', '.*.mjs'], rules: refuse(...FORMS) },
     // jest loads these by their default export.

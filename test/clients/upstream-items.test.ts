@@ -69,6 +69,14 @@ describe('the upstream items other than tools', () => {
     expect(await pool.items.findResource('z://7')).toEqual([]);
   });
 
+  it('exclude the page of the gateway, and no template answers for it', async () => {
+    const card = 'ui://countersign/held-call';
+    await open({ a: { resources: [card, 'ui://countersign/other'], templates: ['ui://{host}/{page}', `${card}`] } });
+    expect(await names('resource')).toEqual(['ui://countersign/other']);
+    expect([await pool.items.findResource(card), await pool.items.find('resource', card)]).toEqual([[], undefined]);
+    expect((await pool.items.findResource('ui://countersign/other'))[0]?.upstream).toBe('a');
+  });
+
   it('are read again when the upstream says that they changed', async () => {
     await open({ a: { prompts: ['p'], resources: ['x://1'] } });
     const changes = new Set<string>();

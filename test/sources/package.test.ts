@@ -34,7 +34,7 @@ describe('the package', () => {
       ...namesIn('prisma/functions', /\.sql$/),
       ...namesIn('prisma/migrations', /\.sql$/),
       ...namesIn('policies', /\.(cedar|cedarschema|json)$/),
-      ...namesIn('apps', /\.(css|svg|txt|js)$/),
+      ...namesIn('apps', /\.(css|html|svg|txt|js)$/),
       ...namesIn('apps/shared/embedded', /\.mjs$/),
     ];
     expect(read.filter((path) => !files.includes(path))).toEqual([]);

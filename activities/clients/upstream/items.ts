@@ -4,6 +4,7 @@ import { sha256 } from '../../../apps/shared/crypto.ts';
 import { canonicalJson, type JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import { descriptionOf } from '../../../workflows/domain/tools/accepted-descriptions.ts';
+import { CARD_ADDRESS } from '../../../workflows/domain/tools/wire-names.ts';
 import {
   ITEM_LISTS,
   RECONFIGURED,
@@ -112,6 +113,8 @@ export function createItems(upstreams: ReadonlyMap<string, PrefixedUpstream>, su
     },
 
     async findResource(uri) {
+      // No template of an upstream answers for it either.
+      if (uri === CARD_ADDRESS) return [];
       const [listed, made] = await Promise.all([
         gatherGood('resource', (one) => one === uri),
         gatherGood('resource_template', (template) => mayBecome(template, uri)),
@@ -210,14 +213,24 @@ interface Named {
   readonly namePrefix: string;
 }
 
-/** Describes an item once for each list that was read, however often the list is asked for; undefined when it has no digest. */
+/**
+ * Describes an item once for each list that was read, however often the list is asked for; undefined when it has no digest, or an address
+ * of the gateway.
+ */
 function createDescribe(log: Logger) {
   const described = new WeakMap<JsonObject, UpstreamItem>();
+  const reserved = new WeakSet<JsonObject>();
   return (
     { kind, upstream, namePrefix, ...from }: Pick<UpstreamItem, 'kind' | 'upstream' | 'connection'> & Named,
     definition: JsonObject,
   ): UpstreamItem | undefined => {
     const upstreamName = definition[ITEM_LISTS[kind].key] as string;
+    if (kind === 'resource' && upstreamName === CARD_ADDRESS) {
+      const found = "the address is that of the gateway's own page, so the item is left out";
+      if (!reserved.has(definition)) log.error({ upstream, kind, name: upstreamName }, found);
+      reserved.add(definition);
+      return undefined;
+    }
     const known = described.get(definition);
     if (known?.name === `${namePrefix}${upstreamName}`) return known;
     try {

@@ -3,6 +3,7 @@ import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import type { GatedCalls, GatedCallView } from '../../../workflows/domain/ports.ts';
 import type { Config } from '../../shared/config/config.ts';
+import { withCard } from '../card/card.ts';
 import { forwardedMeta } from '../wire/forwarded-meta.ts';
 import { headerCheck } from '../wire/headers.ts';
 import { OWN_TOOLS } from '../wire/identifiers.ts';
@@ -27,6 +28,7 @@ import {
   PAGES,
   requestDeclares,
   type RequestContext,
+  showsCards,
   TASKS,
 } from '../wire/request-context.ts';
 import { waitingProgress } from '../wire/waiting-progress.ts';
@@ -87,12 +89,19 @@ export function registerToolCalls(server: Server, deps: ToolCallDeps, contextOf:
 /** One round of a call: the call with the input that it has so far. Each round is decided anew. */
 async function oneRound(
   { enforce, rendering, clock }: Pick<ToolCallDeps, 'enforce' | 'rendering' | 'clock'>,
-  call: ToolCall,
+  call: ToolCall & ForHost,
   asked: Asked,
 ) {
   const answer = await enforce({ ...call, ...asked, cameAt: clock.monotonicMs() });
   const isOurs = answer.kind === 'asks' && answer.round.kind !== 'relayed_round';
-  return { result: renderAnswer(answer, rendering), isOurs };
+  const result = renderAnswer(answer, rendering);
+  const isInWords = answer.kind === 'held' && answer.as !== 'task';
+  return { result: isInWords ? call.forHost(result as CallToolResult, answer.view) : result, isOurs };
+}
+
+interface ForHost {
+  /** Adds the card of a held call to the answer about it, for a host that shows cards. */
+  readonly forHost: (answer: CallToolResult, view: GatedCallView) => CallToolResult;
 }
 
 /** How the client of a session is asked to open the page of its held call. `undefined` for a client that opens no addresses. */
@@ -115,7 +124,10 @@ function commonOf(context: RequestContext, ctx: ServerContext, { clock, holding,
     isListening: session && (() => session.isListening(id)),
   };
   const who = { caller, claims, scopes, askable: askableOf({ context, ctx }) };
-  return { ...askedBy(context, ctx), ...who, signal, cancelled, acceptsForm, cameAt: clock.monotonicMs(), wait };
+  const forHost: ForHost['forHost'] = (answer, view) =>
+    showsCards(context, ctx) ? withCard(answer, view, clock.now()) : answer;
+  const asked = { ...askedBy(context, ctx), acceptsForm, cameAt: clock.monotonicMs() };
+  return { ...asked, ...who, signal, cancelled, wait, forHost };
 }
 
 /** Both live as long as the request, so that no listener is left behind. */
@@ -137,7 +149,7 @@ async function requestAccess(
   }: {
     readonly context: RequestContext;
     readonly ctx: ServerContext;
-    readonly of: Omit<ToolCall, 'tool' | 'arguments' | 'onHold'>;
+    readonly of: Omit<ToolCall, 'tool' | 'arguments' | 'onHold'> & ForHost;
   },
   params: unknown,
 ): Promise<CallToolResult> {
@@ -148,7 +160,9 @@ async function requestAccess(
     const call = { ...of, tool, arguments: args, onHold: 'reference' } as const;
     return (await deps.converse({ ...asking, of: 'call' }, async (asked) => {
       const answer = await deps.enforce({ ...call, ...asked, cameAt: deps.clock.monotonicMs() });
-      return { result: renderAccess(answer, args, deps.rendering), isOurs: answer.kind === 'asks' };
+      const result = renderAccess(answer, args, deps.rendering);
+      const isOurs = answer.kind === 'asks';
+      return { result: answer.kind === 'held' ? of.forHost(result as CallToolResult, answer.view) : result, isOurs };
     })) as CallToolResult;
   } catch (error) {
     if (!(error instanceof CountersignError) || error.code !== 'ERR_TOOL_NOT_FOUND') throw error;
@@ -169,7 +183,7 @@ function renderAccess(answer: ToolCallAnswer, args: JsonObject, rendering: Rende
  */
 async function requestStatus(
   deps: ToolCallDeps,
-  { caller, signal, wait }: Pick<ReturnType<typeof commonOf>, 'caller' | 'signal' | 'wait'>,
+  { caller, signal, wait, forHost }: Pick<ReturnType<typeof commonOf>, 'caller' | 'signal' | 'wait' | 'forHost'>,
   params: unknown,
 ): Promise<CallToolResult> {
   const { gatedCalls, rendering } = deps;
@@ -181,5 +195,5 @@ async function requestStatus(
   const found = await gatedCalls.readTask(gatedCalls.taskIdOf(reference), owner);
   if (found === undefined) return renderUnknownRequest();
   const waited = await waitForEnd(deps, found, { ...wait, caller, signal });
-  return withRequest(renderRequest(waited, rendering), waited);
+  return forHost(withRequest(renderRequest(waited, rendering), waited), waited.view);
 }

@@ -20,6 +20,7 @@ import {
 import { ITEM_KINDS, type UpstreamItems, type Upstreams } from '../../../workflows/domain/upstream-ports.ts';
 import type { Config } from '../../shared/config/config.ts';
 import { sha256 } from '../../shared/crypto.ts';
+import { ownItems } from '../card/card.ts';
 import type { AcceptedDescriptions } from '../offers/accepted-descriptions.ts';
 import { SIGNATURE, SIGNATURE_DIGEST_META } from '../wire/identifiers.ts';
 import { publishedItem, publishedTools } from '../wire/published.ts';
@@ -85,7 +86,7 @@ export function registerSignatureMethod(server: Server, readDocument: ReadDocume
 const TTL_MS = 60_000;
 
 /**
- * The signature with these contents and the gateway's own tools, each exactly as in lists. It leaves out what a list says about the contents
+ * The signature with these contents and what is the gateway's own, each exactly as in lists. It leaves out what a list says about the contents
  * of a resource, because that is not accepted.
  */
 function renderDocument(
@@ -93,7 +94,8 @@ function renderDocument(
   redaction: Pick<Redaction, 'withholds'>,
   rendering: Pick<Rendering, 'requestTools'>,
 ): SignatureDocument {
-  const ofKind = (wanted: DescribedKind) => items.filter(({ kind }) => kind === wanted).map(publishedItem);
+  const ofKind = (wanted: DescribedKind) =>
+    [...items.filter(({ kind }) => kind === wanted), ...ownItems(wanted)].map(publishedItem);
   return signatureDocument(
     {
       // As on the wire: some members are added at serialisation.

@@ -14,6 +14,7 @@ import { createArgumentCheck } from '../../shared/schemas/schema-check.ts';
 import { createAuthorize, createMethodGate, type Authorize } from './authorize.ts';
 import { createMappedArguments } from '../extensions/mapped-arguments.ts';
 import { createRelayedRounds } from '../extensions/relayed-rounds.ts';
+import { createCard } from '../card/card.ts';
 import { createPageRounds } from '../extensions/page-rounds.ts';
 import { createRequestInput, type RequestInputDeps } from '../extensions/request-forms.ts';
 import { createEnforcement, type EnforcementDeps } from '../calls/enforce.ts';
@@ -91,6 +92,7 @@ export function createProtocol(
     ...createEnforcements(config, ports, { settings, concurrency, authorize }),
     subscribers: new ResourceSubscribers(ports.upstreams.items),
     ends: new EndWatch(ports),
+    readCard: createCard(),
     authorizeRead: authorize,
     converse: createConverse(asking),
     askableOf: createAskableOf(asking),
@@ -251,7 +253,7 @@ function registerAll(server: Server, deps: McpServerDeps, offers: Offers, contex
   registerToolCalls(server, deps, contextOf);
   registerSignatureMethod(server, deps.readDocument, contextOf);
   if (offers.mayHave('prompts')) registerPromptMethods(server, deps, contextOf);
-  if (offers.mayHave('resources')) registerResourceMethods(server, deps, contextOf);
+  registerResourceMethods(server, deps, contextOf);
   if (offers.mayHave('completions')) registerCompletionMethods(server, deps, contextOf);
 }
 
@@ -263,7 +265,8 @@ function capabilities({ mayHave }: Offers, { isModern, isSession }: Kind): Serve
   return {
     tools: listed,
     ...(mayHave('prompts') && { prompts: listed }),
-    ...(mayHave('resources') && { resources }),
+    // The card of a held call is always there.
+    resources,
     ...(mayHave('completions') && { completions: {} }),
     // Makes the SDK accept `logging/setLevel`. Without a session the level is forgotten, and messages of `info` and above are sent.
     ...(!isModern && { logging: {} }),

@@ -15,8 +15,10 @@ import type { ForwardingSettings } from '../calls/tool-call.ts';
 import type { Redaction } from '../extensions/redaction.ts';
 import { handOnRound, orUndeclared } from '../extensions/relayed-rounds.ts';
 import { openRound, readScope, type SealedStates } from '../extensions/sealed-state.ts';
+import { ownItems } from '../card/card.ts';
 import type { Authorize } from '../mcp/authorize.ts';
 import { unknownResource } from '../wire/errors.ts';
+import { CARD_ADDRESS } from '../wire/identifiers.ts';
 import { pageOf, publishedItem, publishedTools } from '../wire/published.ts';
 import type { Rendering } from '../wire/rendering.ts';
 import type { AskableOf } from '../sessions/askable.ts';
@@ -113,6 +115,8 @@ export function registerToolList(server: Server, deps: ToolListDeps, contextOf: 
 }
 
 export interface ItemMethodDeps {
+  /** The card of a held call, the only resource of the gateway itself. */
+  readonly readCard: () => ReadResourceResult;
   readonly converse: Converse;
   readonly askableOf: AskableOf;
   readonly enforceRead: (read: UpstreamRead) => Promise<Result>;
@@ -120,7 +124,7 @@ export interface ItemMethodDeps {
   readonly accepted: Accepted;
 }
 
-/** The lists of these kinds: the items that can be reached and match their accepted description, page by page. */
+/** The lists of these kinds: the items that can be reached and match their accepted description, and the gateway's own, page by page. */
 function registerLists(
   server: Server,
   { upstreams: { items }, accepted }: ItemMethodDeps,
@@ -131,7 +135,9 @@ function registerLists(
     const { method, member } = ITEM_LISTS[kind];
     server.setRequestHandler(method as 'prompts/list', ({ params }, ctx) =>
       contextOf(ctx).guarded(method, async () => {
-        const { items: listed, ...more } = pageOf(await accepted.among(await items.list(kind)), params?.cursor);
+        const offered = [...(await accepted.among(await items.list(kind))), ...ownItems(kind)];
+        const sorted = offered.sort((a, b) => (a.name < b.name ? -1 : 1));
+        const { items: listed, ...more } = pageOf(sorted, params?.cursor);
         return { [member]: listed.map(publishedItem), ...more } as never;
       }),
     );
@@ -171,6 +177,8 @@ export function registerResourceMethods(server: Server, deps: ItemMethodDeps, co
     const context = contextOf(ctx);
     return context.guarded('resources/read', async () => {
       const { uri, _meta: meta } = params;
+      // The gateway's own: no upstream is asked for it, and no policy, as for the gateway's own tools.
+      if (uri === CARD_ADDRESS) return deps.readCard();
       const [first, ...others] = await deps.upstreams.items.findResource(uri);
       if (first === undefined) throw unknownResource(uri);
       const read = {

@@ -4,7 +4,7 @@ import type { Accepted } from '../../../workflows/domain/tools/accepted-descript
 import type { UpstreamItems } from '../../../workflows/domain/upstream-ports.ts';
 import type { Authorize } from '../mcp/authorize.ts';
 import { unknownResource } from '../wire/errors.ts';
-import { INVALID_PARAMS } from '../wire/identifiers.ts';
+import { CARD_ADDRESS, INVALID_PARAMS } from '../wire/identifiers.ts';
 import type { ContextOf } from '../wire/request-context.ts';
 import type { SessionState } from './session.ts';
 
@@ -76,6 +76,7 @@ export function registerSubscriptions(
   server.setRequestHandler('resources/subscribe', ({ params: { uri } }, ctx) => {
     const sender = contextOf(ctx);
     return sender.guarded('resources/subscribe', async () => {
+      if (uri === CARD_ADDRESS) throw refusal(NOT_ANNOUNCED);
       const of = await deps.upstreams.items.findResource(uri);
       const [first] = of;
       if (first === undefined) throw unknownResource(uri);
@@ -84,7 +85,7 @@ export function registerSubscriptions(
       }
       await deps.authorizeRead(sender, 'resources/read', { uri });
       if (await held.add(first.upstream, uri)) return {};
-      throw refusal('Its server offers no subscription to this resource.');
+      throw refusal(NOT_ANNOUNCED);
     });
   });
   server.setRequestHandler('resources/unsubscribe', ({ params: { uri } }) => {
@@ -128,5 +129,7 @@ class HeldSubscriptions {
     if (upstream !== undefined && this.#held.delete(uri)) this.#subscribers.remove(this.#state, upstream, uri);
   }
 }
+
+const NOT_ANNOUNCED = 'Its server offers no subscription to this resource.';
 
 const refusal = (message: string) => new ProtocolError(INVALID_PARAMS, message);

@@ -12,6 +12,7 @@ import type { Config } from '../../shared/config/config.ts';
 import { createRateLimit } from '../../shared/http/address-limit.ts';
 import type { SealedStates } from '../extensions/sealed-state.ts';
 import { callerOf } from '../mcp/authentication.ts';
+import { declaresCards } from '../wire/request-context.ts';
 import { capabilitiesIn } from './capabilities.ts';
 import { EventBudget, EventLog } from './event-log.ts';
 import {
@@ -126,7 +127,13 @@ export class Sessions {
     if ((await this.#openings.take(subjectKey(caller))) !== undefined) return undefined;
     const short = (text: string) => text.slice(0, MAX_NAME_LENGTH);
     const client = { name: short(clientInfo.name), version: short(clientInfo.version) };
-    const declared = { revision, client, capabilities: capabilitiesIn(revision, capabilities) };
+    const relayed = { capabilities: capabilitiesIn(revision, capabilities) };
+    const declared = {
+      revision,
+      client,
+      ...relayed,
+      ...(declaresCards(capabilities) && { showsCards: true as const }),
+    };
     const id = await sealSession(this.#deps.seals, this.#instance, caller, declared);
     const session = this.#load(id, ownerKey(caller), declared);
     return session?.transport.begin(parsedBody as never, { request, ...(authInfo && { authInfo }) });

@@ -1,5 +1,6 @@
 /** Every name and number on the MCP wire that a draft may still change. Other folders import them from here. */
 export {
+  CARD_ADDRESS,
   ENCODED_VALUE,
   HEADER_MISMATCH,
   HINT_META,
@@ -16,6 +17,10 @@ export const APPROVAL_EXTENSION = 'io.modelcontextprotocol/tool-approval';
 export const APPROVAL_EXTENSION_ALIAS = 'net.openid.authzen/tool-approval';
 export const APPROVAL_EXTENSION_ALIAS_VERSION = '0.1';
 export const DENIAL_EXTENSION = 'io.modelcontextprotocol/structured-authorization-denials';
+/** MCP Apps: pages of servers that hosts show beside answers. */
+export const APPS_EXTENSION = 'io.modelcontextprotocol/ui';
+/** The only type of such a page. */
+export const APP_MIME_TYPE = 'text/html;profile=mcp-app';
 
 /** Methods. */
 export const LISTEN = 'subscriptions/listen';
@@ -35,6 +40,8 @@ export const OUTCOME_REF_META = 'dev.countersign/outcome-ref';
 export const NEXT_STEP_META = 'dev.countersign/next-step';
 /** What approvers wrote for the agent. */
 export const APPROVER_MESSAGES_META = 'dev.countersign/approver-messages';
+/** What the card of a held call shows. */
+export const HELD_CALL_META = 'dev.countersign/held-call';
 /** In a structured result of an own tool: the statement about the request, for hosts that show only structured results. */
 export const REQUEST_MEMBER = 'dev.countersign/request';
 /** In a tool's definition: the value of `execution.requirements`. */

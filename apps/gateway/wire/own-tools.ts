@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { isObject, type JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import { unfaithful } from '../../../workflows/domain/faithful-json.ts';
 import { bodyFaultOf } from '../../shared/http/faithful-json.ts';
-import { OWN_TOOLS } from './identifiers.ts';
+import { CARD_ADDRESS, OWN_TOOLS } from './identifiers.ts';
 import type { HoldSettings } from '../calls/hold.ts';
 import type { Rendering } from './rendering.ts';
 
@@ -87,6 +87,9 @@ export const REQUEST_POLL_MS = 60_000;
 /** The poll interval, in words that cannot be read as a minimum number of polls. */
 export const POLLED = `no more often than every ${REQUEST_POLL_MS / 1_000} seconds`;
 
+/** Hosts of MCP Apps show the card beside each answer. The card calls no tool. @see SEP-1865, resource discovery */
+const WITH_CARD = { ui: { resourceUri: CARD_ADDRESS, visibility: ['model'] } };
+
 /** The gateway's own tools, as clients see them. */
 export const OWN_TOOL_DEFINITIONS = [
   {
@@ -98,6 +101,7 @@ export const OWN_TOOL_DEFINITIONS = [
       `reference for ${OWN_TOOLS.requestStatus}, which survives restarts.`,
     inputSchema: REQUEST_SCHEMA,
     annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
+    _meta: WITH_CARD,
   },
   {
     name: OWN_TOOLS.requestStatus,
@@ -107,6 +111,7 @@ export const OWN_TOOL_DEFINITIONS = [
       'then, the answer says so, and when to call again. Without a reference, it lists your newest requests at once.',
     inputSchema: jsonSchema(statusArguments),
     annotations: { readOnlyHint: true, openWorldHint: false },
+    _meta: WITH_CARD,
   },
 ];
 

@@ -24,13 +24,17 @@ export function renderRequest(shown: Shown, rendering: Rendering): CallToolResul
 }
 
 /** Where a call without a decision is. It says in each state whether the tool has run. */
-function situationOf({ state, approvalPage }: GatedCallView): string {
+function situationOf({ state, approvalPage }: Pick<GatedCallView, 'state' | 'approvalPage'>): string {
   if (state === 'granted') return 'The tool has not run: an approval has arrived and is being checked.';
   if (state === 'claimed') return statusMessageOf(state);
   if (state === 'input_required') return 'The tool has not run: its request needs more information before a decision.';
   const page = approvalPage === undefined ? '' : `, on the page ${approvalPage}`;
   return `The tool has not run: a person has to approve this call first${page}.`;
 }
+
+/** What the card of a held call says of it. The card shows the page beside it. */
+export const statementForCard = ({ state, ...view }: GatedCallView): string =>
+  isTerminal(state) ? statementOf({ state, ...view }) : situationOf({ state });
 
 const OPEN_THE_PAGE =
   'A person has to approve this call before the tool runs. Open the page to see the request. Your answer here decides nothing.';

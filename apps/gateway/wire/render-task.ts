@@ -90,9 +90,13 @@ export const statusOf = (state: GatedCallState): TaskStatus => STATUS[state][0];
 
 export const statusMessageOf = (state: GatedCallState): string => STATUS[state][1];
 
-/** The statement beside the result of a tool that ran. */
-export const statementOf = ({ state }: Pick<GatedCallView, 'state'>): string =>
-  state === 'executed' ? RAN : RAN_WITH_ERROR;
+/** What the gateway says of an ended call: whether the tool ran, and why it did not. */
+export function statementOf({ state, reason }: Pick<GatedCallView, 'state' | 'reason'>): string {
+  if (state === 'executed') return RAN;
+  if (state === 'execution_error') return reason === 'not_sent' ? NOT_SENT : RAN_WITH_ERROR;
+  if (state === 'denied') return (reason && DENIED[reason]) ?? NOT_APPROVED;
+  return state === 'outcome_unknown' ? MAY_HAVE_RUN : statusMessageOf(state);
+}
 
 /** The answer to `tasks/get`. @see SEP-2848, Lifecycle */
 export function renderTask(view: GatedCallView, rendering: Rendering): Result {
@@ -151,14 +155,12 @@ const LEAD = 'An approver of this call wrote these words to you; they are not a 
 /** It always says in words whether the tool ran, in agreement with the disposition. */
 function ownResult(view: GatedCallView, rendering: Rendering): Result {
   const meta = dispositionMeta(view.state, rendering);
-  if (view.state === 'executed') return withStatement(view.result, { text: statementOf(view), isError: false, meta });
-  const failed = (text: string, stored?: string, more: Record<string, unknown> = {}) =>
+  const text = statementOf(view);
+  if (view.state === 'executed') return withStatement(view.result, { text, isError: false, meta });
+  const failed = (stored?: string, more: Record<string, unknown> = {}) =>
     withStatement(stored, { text, isError: true, meta: { ...meta, ...more } });
-  if (view.state === 'execution_error' && view.reason === 'not_sent') return failed(NOT_SENT);
-  if (view.state === 'execution_error') return failed(statementOf(view), view.result);
-  if (view.state !== 'denied') return failed(MAY_HAVE_RUN);
-  const text = (view.reason && DENIED[view.reason]) ?? NOT_APPROVED;
-  return failed(text, undefined, authorizationMeta('final', rendering));
+  if (view.state === 'execution_error' && view.reason !== 'not_sent') return failed(view.result);
+  return failed(undefined, view.state === 'denied' ? authorizationMeta('final', rendering) : {});
 }
 
 /** The tool's content, unchanged, then one block with the gateway's statement. */

@@ -4,6 +4,7 @@ import {
   APPROVAL_EXTENSION,
   APPROVAL_EXTENSION_ALIAS,
   APPROVAL_EXTENSION_ALIAS_VERSION,
+  APPS_EXTENSION,
   DENIAL_EXTENSION,
   DISPOSITION_META,
   DISPOSITION_META_ALIAS,
@@ -63,6 +64,7 @@ export function authorizationMeta(
 export const declaredExtensions = ({ structuredDenials, approvalAlias }: Rendering) => ({
   [TASKS_EXTENSION]: {},
   [APPROVAL_EXTENSION]: {},
+  [APPS_EXTENSION]: {},
   ...(approvalAlias && { [APPROVAL_EXTENSION_ALIAS]: { version: APPROVAL_EXTENSION_ALIAS_VERSION } }),
   ...(structuredDenials && { [DENIAL_EXTENSION]: {} }),
 });

@@ -11,7 +11,7 @@ import type { Principal } from '../../../workflows/domain/principal.ts';
 import type { Conversation, InputRequest, LogMessage, Progress } from '../../../workflows/domain/upstream-ports.ts';
 import type { Guarded } from './errors.ts';
 import type { OpenedPage, OpenedRound } from '../extensions/sealed-state.ts';
-import { INPUT_METHODS, TASKS_EXTENSION } from './identifiers.ts';
+import { APP_MIME_TYPE, APPS_EXTENSION, INPUT_METHODS, TASKS_EXTENSION } from './identifiers.ts';
 
 /** Who sends a message, and the claims of the verified token. */
 export interface Sender {
@@ -60,6 +60,8 @@ export interface SessionView {
   readonly client: { readonly name: string; readonly version: string };
   /** The relayed capabilities that the client declared, as far as its revision has them. */
   readonly capabilities: JsonObject;
+  /** The host shows pages of servers beside answers (MCP Apps). */
+  readonly showsCards?: true | undefined;
   /** The lowest severity of log messages that the client wants. */
   readonly logLevel: string;
   /** Fires when a request has had no listener for ten seconds. The client may still come back for its answer. */
@@ -156,6 +158,19 @@ export const requestDeclares = (
 function capabilitiesOf(ctx: ServerContext): JsonObject {
   const envelope: Readonly<Record<string, unknown>> = { ...ctx.mcpReq.envelope };
   return relayedCapabilities(envelope[CLIENT_CAPABILITIES_META_KEY]);
+}
+
+const apps = z.object({ extensions: z.object({ [APPS_EXTENSION]: z.object({ mimeTypes: z.array(z.unknown()) }) }) });
+
+/** Whether these capabilities say that the host shows pages of servers. @see SEP-1865, capability negotiation */
+export const declaresCards = (capabilities: unknown): boolean =>
+  apps.safeParse(capabilities).data?.extensions[APPS_EXTENSION].mimeTypes.includes(APP_MIME_TYPE) === true;
+
+/** The same of the client of this request, or of its session. */
+export function showsCards({ session }: Pick<RequestContext, 'session'>, ctx: ServerContext): boolean {
+  if (session !== undefined) return session.showsCards === true;
+  const envelope: Readonly<Record<string, unknown>> = { ...ctx.mcpReq.envelope };
+  return declaresCards(envelope[CLIENT_CAPABILITIES_META_KEY]);
 }
 
 const named = z.looseObject({ name: z.string() });

@@ -151,7 +151,7 @@ describe('countersign signature', () => {
     expect(signature).toMatchObject({
       tools: [{ name: 'bank__pay', description: 'Pays.' }, { name: 'get_request_status' }, { name: 'request_access' }],
       prompts: [],
-      resources: [],
+      resources: [{ uri: 'ui://countersign/held-call' }],
     });
     // Canonical JSON orders members by name.
     const text = JSON.stringify(signature);

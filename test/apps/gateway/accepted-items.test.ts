@@ -64,7 +64,11 @@ function underTest(pinning?: 'accepted') {
   });
   const ask = async (method: string, params: Record<string, unknown> = {}) =>
     (await own.real.send(method, params, own.token)).body;
-  const listed = async (kind: Kind) => (await ask(KINDS[kind].list)).result?.[KINDS[kind].member] as JsonObject[];
+  /** Without the gateway's own. */
+  const listed = async (kind: Kind) => {
+    const { result } = await ask(KINDS[kind].list);
+    return (result?.[KINDS[kind].member] as JsonObject[]).filter(({ name }) => name !== 'held-call');
+  };
   return {
     own,
     ask,
@@ -92,7 +96,7 @@ describe('items that are accepted when first seen', () => {
     const { result } = await ask('signature');
     expect(result).toMatchObject({
       prompts: [{ name: `bank__${PROMPT}`, description: ITEMS.prompt }],
-      resources: [{ uri: RESOURCE, description: ITEMS.resource }],
+      resources: [{ uri: RESOURCE, description: ITEMS.resource }, { uri: 'ui://countersign/held-call' }],
       resourceTemplates: [{ uriTemplate: TEMPLATE, description: ITEMS.template }],
     });
     expect((result?.['resources'] as JsonObject[])[0]).not.toHaveProperty('size');

