@@ -57,7 +57,7 @@ export class RunningDriver {
   /** Waits for something outside the driver, but only while the driver has said nothing and runs. */
   async while<T>(what: Promise<T>): Promise<T> {
     let isOver = false;
-    const early = this.#until('a decision', () => (isOver ? ({ at: '' } as Line) : this.#lines[0])).then((line) => {
+    const early = this.#until('a decision', () => (isOver ? { at: '' } : this.#lines[0])).then((line) => {
       if (isOver) return undefined as T;
       throw new Error(`the driver did not wait: ${this.#describe(line)}`);
     });

@@ -13,7 +13,7 @@ interface Content {
 
 /** Gemini's `generateContent` and `streamGenerateContent`. @see https://ai.google.dev/api/generate-content */
 export const GEMINI: Dialect = {
-  path: /^\/v1(?:beta)?\/models\/[^/]+:(?:streamG|g)enerateContent$/,
+  path: /^\/v1(?:beta)?\/models\/[^/]+:(?:generateContent|streamGenerateContent)$/,
   read({ tools = [], contents = [] }) {
     const offered = (tools as { functionDeclarations?: { name: string }[] }[]).flatMap(
       (tool) => tool.functionDeclarations ?? [],

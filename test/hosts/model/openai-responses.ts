@@ -30,7 +30,7 @@ export const OPENAI_RESPONSES: Dialect = {
       named('response.output_item.added', { output_index: 0, item: { ...item, status: 'in_progress' } }),
       named('response.output_item.done', { output_index: 0, item }),
       named('response.completed', { response: { ...began, status: 'completed', output: [item] } }),
-    ].map(({ event, data }, sequence_number) => ({ event, data: { ...data, sequence_number } }));
+    ].map(({ data, ...sent }, sequence_number) => ({ ...sent, data: { ...data, sequence_number } }));
   },
   streams: (_path, { stream }) => stream === true,
 };
