@@ -84,8 +84,7 @@ export class Sessions {
     const { parsedBody, authInfo } = serving;
     const id = request.headers.get('mcp-session-id') ?? undefined;
     // A notification of this name has no answer, so its stream would never end.
-    const begins =
-      request.method === 'POST' && isJSONRPCRequest(parsedBody) && (parsedBody.method as string) === 'initialize';
+    const begins = request.method === 'POST' && isJSONRPCRequest(parsedBody) && parsedBody.method === 'initialize';
     if (id === undefined && !begins) return undefined;
     // A request of the present revision has no session, even if its header names one.
     if (!METHODS.has(request.method) || !(await isLegacyRequest(request, parsedBody))) return undefined;
