@@ -175,10 +175,13 @@ describe('server/discover', () => {
     const { body } = await send(gateway, 'server/discover');
     expect(body.result?.['capabilities']).toEqual({
       tools: { listChanged: true },
+      // The card of a held call is the gateway's own, also without upstreams that have resources.
+      resources: { listChanged: true },
       signature: {},
       extensions: {
         'io.modelcontextprotocol/tasks': {},
         'io.modelcontextprotocol/tool-approval': {},
+        'io.modelcontextprotocol/ui': {},
         'net.openid.authzen/tool-approval': { version: '0.1' },
         'io.modelcontextprotocol/structured-authorization-denials': {},
       },
