@@ -13,7 +13,7 @@ import { issuerFetch } from '../stdio/issuer-fetch.ts';
 import { relay } from '../stdio/relay.ts';
 import { signIn } from '../stdio/sign-in.ts';
 import { signOut } from '../stdio/sign-out.ts';
-import { TokenFile } from '../stdio/token-file.ts';
+import { TokenFile, tokenName } from '../stdio/token-file.ts';
 import { Upstream } from '../stdio/upstream.ts';
 
 interface Options {
@@ -21,6 +21,7 @@ interface Options {
   readonly clientId?: string;
   readonly port?: number;
   readonly scope?: string;
+  readonly replacing?: string;
   readonly signIn?: boolean;
   readonly signOut?: boolean;
   readonly browser: boolean;
@@ -47,6 +48,7 @@ export function stdioCommand(io: Io): Command {
     .option('--client-id <id>', 'client that your issuer knows (default: this program registers itself)')
     .option('--port <number>', 'port of this machine to which the issuer sends the browser back', portIn)
     .addOption(new Option('--scope <scopes>', 'scopes to ask for').hideHelp())
+    .addOption(new Option('--replacing <name>', 'sign in only if the file still has the token of this name').hideHelp())
     .option('--sign-in', 'sign in, and end')
     .addOption(new Option('--sign-out', 'end the sign-in, and delete its tokens').conflicts('signIn'))
     .option('--no-browser', 'print the address of the sign-in, in place of opening a browser')
@@ -98,7 +100,7 @@ function portIn(text: string): number {
 /** Signs in with a browser. At a terminal, the person can also paste the address of the last page. */
 async function signInHere(
   io: Io,
-  { scope, port, browser }: Options,
+  { scope, port, browser, replacing }: Options,
   { url, file, client, limits, fetch, command }: Setting,
 ): Promise<void> {
   const hasBrowser = browser && canOpenBrowser(io);
@@ -108,7 +110,12 @@ async function signInHere(
   const open = async (address: string) => void (await (await import('open')).default(address));
   const say = (line: string) => io.err(line);
   const deps = { url, file, client, scope, port, ask: io.ask, say, fetch, clock: systemClock, limits };
-  await file.signInAlone(() => signIn({ ...deps, open: hasBrowser ? open : undefined }));
+  await file.signInAlone(async () => {
+    // Several relays can start a sign-in at the same moment. The first one may be over before this process has begun.
+    const present = file.read()?.tokens?.access_token;
+    if (replacing !== undefined && present !== undefined && tokenName(present) !== replacing) return;
+    await signIn({ ...deps, open: hasBrowser ? open : undefined });
+  });
 }
 
 /** On Linux, a program without a display opens windows nowhere. Hosts often start programs without it. */
@@ -143,8 +150,9 @@ async function serveHost(io: Io, { url, file, limits, fetch, command }: Setting)
  * Signs in by a process of its own with the same options. Hosts end a server that does not answer at once, and the person is still at the
  * pages of the issuer.
  */
-function startSignIn(scope: string | undefined): Helper {
-  const args = [...process.argv.slice(1), '--sign-in', ...(scope === undefined ? [] : ['--scope', scope])];
+function startSignIn(scope: string | undefined, replaced: string | undefined): Helper {
+  const further = [...(scope === undefined ? [] : ['--scope', scope]), '--replacing', tokenName(replaced)];
+  const args = [...process.argv.slice(1), '--sign-in', ...further];
   const child = spawn(process.execPath, [...process.execArgv, ...args], {
     detached: true,
     stdio: ['ignore', 'ignore', 'pipe'],

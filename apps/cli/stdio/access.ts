@@ -22,8 +22,8 @@ export interface AccessDeps {
   readonly file: TokenFile;
   /** `COUNTERSIGN_TOKEN`, which counts alone. */
   readonly given?: string | undefined;
-  /** Starts a sign-in, for these scopes. It ends by itself if another one is under way. */
-  readonly startSignIn: (scope: string | undefined) => Helper;
+  /** Starts a sign-in, for these scopes. It ends by itself if another one is under way, or has replaced this token already. */
+  readonly startSignIn: (scope: string | undefined, replaced: string | undefined) => Helper;
   /** What a person can run to sign in. */
   readonly command: string;
   readonly fetch: typeof fetch;
@@ -177,7 +177,7 @@ export class Access {
       if (token !== undefined && token !== used) return token;
       if (!this.#isUnderWay()) {
         if (hasBegun) throw new CliError(this.#helper?.problem ?? `The sign-in has ended without success. ${advice}`);
-        this.#start(scope);
+        this.#start(scope, used);
       }
       hasBegun = true;
       if (signal.aborted || clock.monotonicMs() >= until) {
@@ -192,9 +192,10 @@ export class Access {
     return this.#helper?.hasEnded === false || this.#deps.file.isSigningIn();
   }
 
-  #start(scope: string | undefined): void {
+  #start(scope: string | undefined, replaced: string | undefined): void {
     const helper: { problem?: string | undefined; hasEnded: boolean } = { hasEnded: false };
-    void this.#deps.startSignIn(scope).ended.then((problem) => Object.assign(helper, { problem, hasEnded: true }));
+    const { ended } = this.#deps.startSignIn(scope, replaced);
+    void ended.then((problem) => Object.assign(helper, { problem, hasEnded: true }));
     this.#helper = helper;
   }
 }

@@ -32,6 +32,10 @@ const signedInSchema = z.object({
 export type SignedIn = z.infer<typeof signedInSchema>;
 
 const NAME_DIGITS = 16;
+
+/** A name for an access token, or for none, by which two processes know the same one. It tells nothing of the token. */
+export const tokenName = (token: string | undefined): string => sha256(token ?? '').slice(0, NAME_DIGITS);
+
 /** Bits by which a folder is writable for others. */
 const WRITABLE_BY_OTHERS = 0o022;
 

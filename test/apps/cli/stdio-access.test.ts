@@ -169,16 +169,16 @@ describe('a call that needs more scopes', () => {
 
   it('asks the person once for all of them, and not for those that were asked for before', async () => {
     const file = await signedIn();
-    const asked: (string | undefined)[] = [];
-    const startSignIn = (scope: string | undefined) => {
-      asked.push(scope);
+    const asked: unknown[] = [];
+    const startSignIn = (scope: string | undefined, replaced: string | undefined) => {
+      asked.push([scope, replaced]);
       return { ended: desk.signIn(file, undefined, { scope }).then(() => undefined) };
     };
     const access = accessTo(file, { startSignIn });
     const used = tokenIn(file) ?? '';
     const token = await access.after(challenge('mcp files:write'), used, asking());
     expect(token).toBe(tokenIn(file));
-    expect(asked).toEqual(['mcp files:write']);
+    expect(asked).toEqual([['mcp files:write', used]]);
     const again = access.after(challenge('mcp files:write'), token ?? '', asking());
     await expect(again).rejects.toThrow(
       'The token lacks a scope that this request needs: mcp files:write. Ask the operator of the issuer for it.',

@@ -1,6 +1,7 @@
 import { chmodSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
+import { TokenFile, tokenName } from '../../../apps/cli/stdio/token-file.ts';
 import { emptyDesk } from './run.ts';
 
 const URL = 'http://127.0.0.1:4100/mcp';
@@ -39,6 +40,21 @@ describe('countersign stdio', () => {
 
   it('knows that there is nothing to sign out of', async () => {
     expect(await run('--sign-out')).toMatchObject({ code: 0, out: 'You are not signed in.', err: '' });
+  });
+
+  it('opens no second browser for a relay if another sign-in has ended in between', async () => {
+    const COUNTERSIGN_HOME = join(desk.folder, 'shared');
+    const url = 'http://127.0.0.1:9/mcp';
+    const tokens = { access_token: 'new', token_type: 'Bearer' };
+    new TokenFile(url, { COUNTERSIGN_HOME }).write({ url, issuer: url, client: { client_id: 'x' }, tokens });
+    const env = { COUNTERSIGN_HOME, BROWSER: 'false' };
+    const replace = (token?: string) =>
+      desk.run(['stdio', '--url', url, '--sign-in', '--replacing', tokenName(token)], { env });
+    expect([await replace('old'), await replace()]).toMatchObject([
+      { code: 0, err: '' },
+      { code: 0, err: '' },
+    ]);
+    expect(await replace('new')).toMatchObject({ code: 1, err: expect.stringContaining('does not answer') });
   });
 
   it('ends before it serves a host if others could exchange its tokens', async () => {
