@@ -173,9 +173,11 @@ export class Access {
     let hasBegun = false;
     const until = clock.monotonicMs() + limits.hostSignInMs;
     for (;;) {
+      // In this order: a sign-in writes its token before it ends.
+      const isUnderWay = this.#isUnderWay();
       const token = file.read()?.tokens?.access_token;
       if (token !== undefined && token !== used) return token;
-      if (!this.#isUnderWay()) {
+      if (!isUnderWay) {
         if (hasBegun) throw new CliError(this.#helper?.problem ?? `The sign-in has ended without success. ${advice}`);
         this.#start(scope, used);
       }
