@@ -1,5 +1,6 @@
 import type { ChildProcess } from 'node:child_process';
-import type { Readable, Writable } from 'node:stream';
+import { once } from 'node:events';
+import type { PassThrough, Readable, Writable } from 'node:stream';
 import {
   SdkError,
   SdkErrorCode,
@@ -16,6 +17,7 @@ import {
 } from '@modelcontextprotocol/client/stdio';
 import type { Logger } from 'pino';
 import { isNativeError } from 'node:util/types';
+import { spawnApart } from './apart.ts';
 import { keepPace, INTERNAL_ERROR, MessageShape, LINE_END, type Reading, type UnreadableMessage } from './reading.ts';
 
 const MAX_LOGGED_CHARS = 2_000;
@@ -56,15 +58,17 @@ export function createProgramTransport(program: UpstreamProgram, watched: Watche
 }
 
 /**
- * The SDK's transport, with a limited pace of reading. The SDK has no option for that, so the output is taken from its private
- * member. The SDK learns the revision from a second process of the program, which it starts with the transport's own constructor:
- * so that is where the second process gets its pace.
+ * The SDK's transport, with a limited pace of reading and a process group of its own. The SDK has no option for either, so this uses its
+ * private members. The SDK learns the revision from a second process of the program, which it starts with the transport's own constructor:
+ * so that is where the second process gets both.
  */
 function paced(parameters: StdioServerParameters, watched: Watched): StdioClientTransport {
   const { reading } = watched;
   const transport = new StdioClientTransport(parameters);
-  const start = transport.start.bind(transport);
-  const send = transport.send.bind(transport);
+  const inner = transport as unknown as Inner;
+  // No console reaches a program of Windows, which is started without a window.
+  const start = process.platform === 'win32' ? transport.start.bind(transport) : () => startApart(inner);
+  const [send, close] = [transport.send.bind(transport), transport.close.bind(transport)];
   let input: Writable | null = null;
   const another = function (changed: StdioServerParameters) {
     return paced(changed, watched);
@@ -74,7 +78,7 @@ function paced(parameters: StdioServerParameters, watched: Watched): StdioClient
     _readBuffer: new MessageLines(reading),
     async start() {
       await start();
-      const { _process: child } = transport as unknown as { readonly _process?: ChildProcess };
+      const { _process: child } = inner;
       if (!child?.stdout) throw new Error('the program was started, and its output cannot be found');
       input = child.stdin;
       watched.start.started();
@@ -91,7 +95,48 @@ function paced(parameters: StdioServerParameters, watched: Watched): StdioClient
       }
       await send(message);
     },
+    async close() {
+      const { _process: child } = inner;
+      await close();
+      // Helpers of a program that has ended can hold its pipes, and outlive it.
+      child?.kill();
+    },
   });
+}
+
+/** The private members of the SDK's transport. */
+interface Inner extends Pick<StdioClientTransport, 'onclose' | 'onerror' | 'close'> {
+  readonly _serverParams: StdioServerParameters;
+  readonly _readBuffer: Pick<ReadBuffer, 'append'>;
+  readonly _stderrStream: PassThrough | null;
+  _process: ChildProcess | undefined;
+  processReadBuffer(): void;
+}
+
+/** What the SDK's own `start` does, but with a process group for the program. */
+async function startApart(inner: Inner): Promise<void> {
+  if (inner._process !== undefined) throw new Error('the program was started before');
+  const child = spawnApart(inner._serverParams);
+  inner._process = child;
+  const failed = (error: Error) => inner.onerror?.(error);
+  const started = once(child, 'spawn');
+  child.on('error', failed);
+  child.once('close', () => {
+    inner._process = undefined;
+    inner.onclose?.();
+  });
+  child.stdin?.on('error', failed);
+  child.stdout?.on('error', failed).on('data', (chunk: Buffer) => {
+    try {
+      inner._readBuffer.append(chunk);
+      inner.processReadBuffer();
+    } catch (error) {
+      failed(error as Error);
+      inner.close().catch(() => undefined);
+    }
+  });
+  if (inner._stderrStream !== null) child.stderr?.pipe(inner._stderrStream);
+  await started;
 }
 
 /** The last words of a program explain its end best. In UTF-16 code units. */
