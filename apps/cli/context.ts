@@ -20,11 +20,11 @@ export interface Io {
   readonly cwd: string;
 }
 
-/** A reader can close its pipe early (`| head`). Later output is then dropped, and the command still ends properly. */
+/** A reader can close its pipe early (`| head`), and a terminal its window. Later output is then dropped, and the command still ends properly. */
 function ignoreClosedPipes(): void {
   for (const stream of [process.stdout, process.stderr]) {
     stream.on('error', (error: NodeJS.ErrnoException) => {
-      if (error.code !== 'EPIPE') throw error;
+      if (error.code !== 'EPIPE' && error.code !== 'EIO') throw error;
     });
   }
 }

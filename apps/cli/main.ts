@@ -1,7 +1,15 @@
+import { constants } from 'node:os';
 import { systemClock } from '../shared/clock.ts';
 import { startFailure } from '../shared/lifecycle.ts';
 import { EXIT, processIo } from './context.ts';
 import { runCli } from './program.ts';
+
+/** A command without handlers of its own exits at a signal, which ends the programs that it started. */
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+  process.on(signal, () => {
+    if (process.listenerCount(signal) === 1) process.exit(128 + constants.signals[signal]);
+  });
+}
 
 /** Open handles get this long to close after the end of a command. */
 const LINGER_MS = 100;

@@ -12,6 +12,7 @@ import { limitsOf, type Timing } from '../../shared/limits.ts';
 import { createLogger } from '../../shared/logger.ts';
 import { CliError, type Io, json, readConfig, visible } from '../context.ts';
 import { findStack, portProblems, removeStack, type Stack, troubledPorts, writeStack } from '../stack.ts';
+import { stopRequest } from '../stop-request.ts';
 import { welcome } from './up-welcome.ts';
 import { type Parts, type Starting, stopEverything, type UpDeps } from './up-parts.ts';
 
@@ -20,7 +21,7 @@ const SETTLE_MS = 1_500;
 /** Long enough to detect that the holder of a lock has ended. */
 const LOCK_MS = 300;
 
-/** `up`: runs everything in one process, with embedded servers where none are configured. Ends at SIGINT or SIGTERM. */
+/** `up`: runs everything in one process, with embedded servers where none are configured. Ends at a signal, or with npm if that started it. */
 export function upCommand(io: Io): Command {
   return new Command('up')
     .description('start everything in this process: gateway, worker, PDP, inbox, audit and their servers')
@@ -34,7 +35,7 @@ export function upCommand(io: Io): Command {
     });
 }
 
-/** Starts everything, calls `use`, and stops everything after that or after a signal. */
+/** Starts everything, calls `use`, and stops everything after that or when it is asked to. */
 export async function runStack(io: Io, loaded: LoadedConfig, use: () => Promise<void>): Promise<void> {
   const { config, notes } = loaded;
   for (const note of notes) io.err(`warning  ${visible(formatProblem(note))}`);
@@ -55,21 +56,22 @@ export async function runStack(io: Io, loaded: LoadedConfig, use: () => Promise<
 
 async function runAlone(io: Io, loaded: LoadedConfig, use: () => Promise<void>): Promise<void> {
   const began = systemClock.monotonicMs();
-  const signal = nextSignal();
+  const isOfNpm = io.environment.variables['npm_lifecycle_event'] !== undefined;
+  const request = stopRequest({ clock: systemClock, process, isOfNpm });
   const { config, file, ownFile } = loaded;
   const deps = await prepare(io, loaded);
   io.err(`Starting Countersign with ${ownFile === undefined ? file : `the example: there is no ${ownFile}`}`);
   // Loaded on demand, because it brings the whole product.
   const { startEverything } = await import('./up-parts.ts');
   const starting = startEverything(deps);
-  const first = await Promise.race([starting.ready.catch((cause: unknown) => ({ cause })), signal]);
+  const first = await Promise.race([starting.ready.catch((cause: unknown) => ({ cause })), request]);
   if (typeof first === 'string') return abandon(starting, () => stop(io, config, deps.parts));
   if ('cause' in first) return abandon(starting, () => giveUp(io, deps, first.cause));
   deps.record({ configFile: file, ownFile, temporalAddress: first.temporalAddress });
   deps.live.start();
   io.err(`Ready after ${((systemClock.monotonicMs() - began) / 1_000).toFixed(1)} s. Logs: ${config.stateDir}/logs`);
   try {
-    await Promise.race([use(), signal]);
+    await Promise.race([use(), request]);
   } finally {
     await deps.live.close();
     await stop(io, config, deps.parts);
@@ -161,17 +163,3 @@ async function stop(io: Io, config: Config, parts: Parts): Promise<void> {
 }
 
 const timingOf = (config: Config): Timing => ({ clock: systemClock, limits: limitsOf(config) });
-
-/** The first SIGINT or SIGTERM. A second one ends the process at once. */
-function nextSignal(): Promise<NodeJS.Signals> {
-  const signals = ['SIGINT', 'SIGTERM'] as const;
-  return new Promise((resolve) => {
-    let isStopping = false;
-    const onSignal = (signal: NodeJS.Signals) => {
-      if (isStopping) process.exit(1);
-      isStopping = true;
-      resolve(signal);
-    };
-    for (const signal of signals) process.on(signal, onSignal);
-  });
-}
