@@ -30,6 +30,7 @@ function aClient(key: string, answer: ClientAnswer = { kind: 'result', result: {
       asked.push(question);
       return answer;
     },
+    onRootsChanged: () => () => undefined,
     told: () => undefined,
   };
   return { askable, asked, close: () => closing.abort() };

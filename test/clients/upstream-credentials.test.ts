@@ -165,6 +165,7 @@ describe('a token on behalf of the caller', () => {
       ...{ key: 'session', caller: ALICE, capabilities: { elicitation: { form: {} } } },
       closing: new AbortController().signal,
       ask: async () => ({ kind: 'result', result: { action: 'decline' } }),
+      onRootsChanged: () => () => undefined,
       told: () => undefined,
     };
     const args = { method: 'elicitation/create' };

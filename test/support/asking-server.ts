@@ -38,8 +38,12 @@ interface Begun {
 export class AskingServer {
   /** What each client declared, and with which credential. */
   readonly began: { readonly capabilities: unknown; readonly authorization: string | undefined }[] = [];
-  /** The method of each request, an answer being `answer`, with its credential. */
-  readonly came: { readonly method: string; readonly authorization: string | undefined }[] = [];
+  /** The method of each request, an answer being `answer`, with its credential and its session. */
+  readonly came: {
+    readonly method: string;
+    readonly authorization: string | undefined;
+    readonly session: string | undefined;
+  }[] = [];
   /** What became of the questions that were asked after their call. */
   readonly late: unknown[] = [];
   /** Open streams of GET requests. */
@@ -90,13 +94,13 @@ export class AskingServer {
   async #serve(request: Request, response: Response): Promise<void> {
     const authorization = request.get('authorization');
     const { method = 'answer', params } = (request.body ?? {}) as { method?: string; params?: Record<string, unknown> };
-    if (request.method === 'POST') this.came.push({ method, authorization });
+    const id = request.get('mcp-session-id');
+    if (request.method === 'POST') this.came.push({ method, authorization, session: id });
     if (method === 'initialize') this.began.push({ capabilities: params?.['capabilities'], authorization });
     if (request.method === 'GET') {
       this.listening += 1;
       response.once('close', () => (this.listening -= 1));
     }
-    const id = request.get('mcp-session-id');
     const { transport } = (id === undefined ? await this.#begin() : this.#sessions.get(id)) ?? {};
     if (transport === undefined) return void response.status(404).end();
     await transport.handleRequest(request, response, request.body);

@@ -177,6 +177,8 @@ export interface AskableClient {
   readonly closing: AbortSignal;
   /** Asks on the stream of the request. The signal takes the question back. Never rejects. */
   ask(question: InputRequest, signal: AbortSignal): Promise<ClientAnswer>;
+  /** Calls back when the client says that its roots have changed. Answers how to stop that. */
+  onRootsChanged(listener: () => void): () => void;
   /** Tells the client that what it was asked to do at an address is done. */
   told(elicitationId: string): void;
 }

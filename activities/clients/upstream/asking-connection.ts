@@ -68,6 +68,8 @@ export class AskingConnection {
   #live: { readonly client: Client; usedAt: number } | undefined;
   #connecting: Promise<Client> | undefined;
   #logLevel: string | undefined;
+  /** Of the roots of the client: whether the upstream is being told that they have changed, and whether they have since then. */
+  readonly #roots = { isTelling: false, haveChanged: false };
   #users = 0;
   #onUnused: (() => void) | undefined;
 
@@ -132,6 +134,20 @@ export class AskingConnection {
   /** Has a connection checked before its next use. */
   doubt(client: Client): void {
     if (this.#live?.client === client) this.#live.usedAt = Number.NEGATIVE_INFINITY;
+  }
+
+  /** Tells the upstream that the roots of the client have changed, if it may ask for them. What comes meanwhile is told once. */
+  async rootsChanged(): Promise<void> {
+    const declared = objectOf(this.#deps.capabilities['roots']);
+    this.#roots.haveChanged = declared['listChanged'] === true && !this.#retired.signal.aborted;
+    if (this.#roots.isTelling) return;
+    this.#roots.isTelling = true;
+    while (this.#roots.haveChanged) {
+      this.#roots.haveChanged = false;
+      // A connection that is opened later knows no roots yet.
+      await this.#live?.client.notification({ method: 'notifications/roots/list_changed' }).catch(() => undefined);
+    }
+    this.#roots.isTelling = false;
   }
 
   async use<T>(work: () => Promise<T>): Promise<T> {

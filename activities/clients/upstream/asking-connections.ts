@@ -109,7 +109,11 @@ export class AskingConnections {
     const { closing, key: session } = of.askable;
     const retire = () => void this.#retire(key);
     closing.addEventListener('abort', retire, { once: true });
-    const stopListening = () => closing.removeEventListener('abort', retire);
+    const stopHearing = of.askable.onRootsChanged(() => void connection.rootsChanged());
+    const stopListening = () => {
+      stopHearing();
+      closing.removeEventListener('abort', retire);
+    };
     const own: Own = { upstream, session, connection, stopListening, cancelClosing: undefined };
     this.#open.set(key, own);
     return own;

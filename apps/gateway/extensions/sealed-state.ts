@@ -40,6 +40,7 @@ const content = z.discriminatedUnion('kind', [
     client: z.object({ name: z.string(), version: z.string() }),
     capabilities: z.custom<JsonObject>((value) => typeof value === 'object' && value !== null),
     showsCards: z.literal(true).optional(),
+    changesRoots: z.literal(true).optional(),
   }),
 ]);
 /** The content that a client keeps for the gateway, without being able to read or change it. */

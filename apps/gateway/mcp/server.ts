@@ -204,7 +204,7 @@ function createSessionServer(
   deps: McpServerDeps & SubscriptionMethodDeps & { readonly ends: EndWatch },
   state: SessionState,
 ): Server {
-  const { view: session, setLogLevel } = state;
+  const { view: session, setLogLevel, rootsChanged } = state;
   const server = newServer(deps, EVERYTHING, { isModern: false, isSession: true });
   const guarded = guard(deps.log, deps.rendering.coaz.denials);
   const pages = new ShownPages(state, deps.ends);
@@ -220,6 +220,7 @@ function createSessionServer(
     setLogLevel(params.level);
     return {};
   });
+  server.setNotificationHandler('notifications/roots/list_changed', () => rootsChanged());
   server.onerror = (error) => deps.log.debug({ err: error }, 'a message was refused by the protocol layer');
   return server;
 }

@@ -1,5 +1,5 @@
 import { ProtocolError, type ServerContext } from '@modelcontextprotocol/server';
-import type { Json } from '../../../workflows/domain/canonical-json.ts';
+import type { Json, JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import type { AskableClient, ClientAnswer, InputRequest } from '../../../workflows/domain/upstream-ports.ts';
 import { type Clock, timeLimit } from '../../shared/clock.ts';
 import { INVALID_PARAMS } from '../wire/identifiers.ts';
@@ -23,11 +23,18 @@ export function createAskableOf(deps: { readonly clock: Clock; readonly answerMs
     session && {
       key: session.key,
       caller,
-      capabilities: session.capabilities,
+      capabilities: capabilitiesOf(session),
       closing: session.closing,
       ask: (question, signal) => ask(deps, { session, ctx }, question, signal),
+      onRootsChanged: (listener) => session.onRootsChanged(listener),
       told: (elicitationId) => session.announce('notifications/elicitation/complete', { elicitationId }),
     };
+}
+
+/** Only an upstream of an earlier revision is told when the roots of its client have changed. */
+function capabilitiesOf({ capabilities, changesRoots }: SessionView): JsonObject {
+  if (changesRoots === undefined || capabilities['roots'] === undefined) return capabilities;
+  return { ...capabilities, roots: { listChanged: true } };
 }
 
 async function ask(

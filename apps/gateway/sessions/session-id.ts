@@ -46,8 +46,8 @@ export async function openSession(
   if (instance === undefined) return undefined;
   const opened = await seals.open(id.slice(instance.length + 1), scopeOf(caller));
   if (opened?.kind !== 'session') return undefined;
-  const { revision, client, capabilities, showsCards } = opened;
-  return { revision, client, capabilities, ...(showsCards && { showsCards }) };
+  const { kind: _kind, ...declared } = opened;
+  return declared;
 }
 
 /**

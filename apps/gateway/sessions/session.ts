@@ -14,6 +14,8 @@ const MAX_QUESTIONS = 16;
 export interface SessionState {
   readonly view: SessionView;
   readonly setLogLevel: (level: string) => void;
+  /** The client says that its roots have changed. */
+  readonly rootsChanged: () => void;
   /** Sends a notification that belongs to no request. */
   readonly announce: (method: string, params: Readonly<Record<string, unknown>>) => void;
 }
@@ -40,6 +42,7 @@ export class Session {
   readonly #declared: DeclaredSession;
   readonly #closing = new AbortController();
   readonly #server: Server;
+  readonly #ofRoots = new Set<() => void>();
   #logLevel: string = DEFAULT_LOG_LEVEL;
   #questions = 0;
   #usedAt: number;
@@ -56,6 +59,7 @@ export class Session {
     this.#server = createServer({
       view: this.#view(),
       setLogLevel: (level) => void (this.#logLevel = level),
+      rootsChanged: () => this.#ofRoots.forEach((listener) => listener()),
       announce: (method, params) => this.transport.announce(method, params),
     });
     // The transport starts at once, so the server hears everything that is sent from here on.
@@ -111,6 +115,10 @@ export class Session {
       goneOf: (request) => this.transport.goneOf(request),
       announce: (method, params) => this.transport.announce(method, params),
       isListening: (request) => this.transport.isListening(request),
+      onRootsChanged: (listener) => {
+        this.#ofRoots.add(listener);
+        return () => void this.#ofRoots.delete(listener);
+      },
       enterQuestion: () => {
         if (this.#questions >= MAX_QUESTIONS) return undefined;
         this.#questions += 1;

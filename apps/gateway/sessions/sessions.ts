@@ -132,6 +132,7 @@ export class Sessions {
       client,
       ...relayed,
       ...(declaresCards(capabilities) && { showsCards: true as const }),
+      ...(capabilities.roots?.listChanged === true && { changesRoots: true as const }),
     };
     const id = await sealSession(this.#deps.seals, this.#instance, caller, declared);
     const session = this.#load(id, ownerKey(caller), declared);

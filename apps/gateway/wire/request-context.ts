@@ -62,6 +62,8 @@ export interface SessionView {
   readonly capabilities: JsonObject;
   /** The host shows pages of servers beside answers (MCP Apps). */
   readonly showsCards?: true | undefined;
+  /** The client says when its roots have changed. */
+  readonly changesRoots?: true | undefined;
   /** The lowest severity of log messages that the client wants. */
   readonly logLevel: string;
   /** Fires when a request has had no listener for ten seconds. The client may still come back for its answer. */
@@ -74,6 +76,8 @@ export interface SessionView {
   readonly closing: AbortSignal;
   /** Sends a notification that belongs to no request to a client that listens. */
   announce(method: string, params: Readonly<Record<string, unknown>>): void;
+  /** Calls back when the client says that its roots have changed. Answers how to stop that. */
+  onRootsChanged(listener: () => void): () => void;
 }
 
 /** How the client of a request can be asked, and the input that it brings. */

@@ -154,6 +154,28 @@ describe('an upstream of an earlier revision', () => {
     expect(await session.ask('ping')).toMatchObject({ result: {} });
   });
 
+  it('hears that the roots of its client have changed, if it may ask for them', async () => {
+    const changing = { capabilities: { ...EVERYTHING, roots: { listChanged: true } } };
+    const all = [await begin(changing), await begin(changing), await begin()] as const;
+    const [session, other, still] = all;
+    const callAll = async () => {
+      for (const one of all) await one.ask('tools/call', asking('ping-all', { tool: 'rooted__ask' }));
+      await session.ask('tools/call', asking('ping-all'));
+    };
+    await callAll();
+    const { roots: _roots, ...without } = EVERYTHING;
+    const declared = [changing.capabilities, changing.capabilities, EVERYTHING].map(({ roots }) => ({ roots }));
+    expect(server.began.map(({ capabilities }) => capabilities)).toEqual([...declared, without]);
+    const own = server.came.find(({ method }) => method === 'tools/call')?.session;
+    for (const one of [session, still]) await one.notify('notifications/roots/list_changed');
+    const notices = () => server.came.filter(({ method }) => method === 'notifications/roots/list_changed');
+    await waitFor(() => notices().length > 0);
+    await callAll();
+    expect(notices()).toMatchObject([{ session: own }]);
+    await other.notify('notifications/roots/list_changed');
+    await waitFor(() => notices().length === 2);
+  });
+
   it('learns the log level of the session', async () => {
     const session = await begin();
     await session.ask('logging/setLevel', { level: 'debug' });
