@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import type { UpstreamPool } from '../../activities/clients/upstream/pool.ts';
-import type { AskableClient, ClientAnswer } from '../../workflows/domain/upstream-ports.ts';
+import type { AskableClient } from '../../workflows/domain/upstream-ports.ts';
+import { anAskableClient } from '../support/askable-client.ts';
 import { AskingServer } from '../support/asking-server.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { openUpstreams } from '../support/upstreams.ts';
 
-const CALLER = { issuer: 'https://idp.test', subject: 'alice' };
 const MOST_PER_SESSION = 10;
 const NAMES = Array.from({ length: MOST_PER_SESSION + 1 }, (_none, index) => `up${index}`);
 
@@ -20,21 +20,6 @@ afterAll(async () => {
   await server.close();
 });
 
-function aClient(key: string, answer: ClientAnswer = { kind: 'result', result: { action: 'decline' } }) {
-  const closing = new AbortController();
-  const asked: unknown[] = [];
-  const askable: AskableClient = {
-    ...{ key, caller: CALLER, capabilities: { elicitation: { form: {} } } },
-    closing: closing.signal,
-    async ask(question) {
-      asked.push(question);
-      return answer;
-    },
-    onRootsChanged: () => () => undefined,
-    told: () => undefined,
-  };
-  return { askable, asked, close: () => closing.abort() };
-}
 const call = (upstream: string, upstreamTool: string, askable: AskableClient) =>
   pool.relay(
     { upstream, upstreamTool, arguments: { method: 'elicitation/create' }, conversation: { capabilities: {} } },
@@ -43,7 +28,7 @@ const call = (upstream: string, upstreamTool: string, askable: AskableClient) =>
 const textOf = async (answer: ReturnType<typeof call>) => JSON.stringify(await answer);
 
 it('a session has ten connections of its own; then one that is not used gives way', async () => {
-  const { askable, asked } = aClient('one');
+  const { askable, asked } = anAskableClient('one');
   for (const name of NAMES) expect(await textOf(call(name, 'ask', askable))).toContain('decline');
   expect(asked).toHaveLength(NAMES.length);
   const declared = server.began.filter(({ capabilities }) => JSON.stringify(capabilities).includes('elicitation'));
@@ -51,7 +36,7 @@ it('a session has ten connections of its own; then one that is not used gives wa
 });
 
 it('a call for which there is no room goes over the connection that all share, where nothing is asked', async () => {
-  const { askable, asked } = aClient('two');
+  const { askable, asked } = anAskableClient('two');
   const held = NAMES.slice(0, MOST_PER_SESSION).map((name) => call(name, 'hold', askable));
   await waitFor(() => server.holds === held.length);
   expect(await textOf(call(NAMES.at(-1) ?? '', 'ask', askable))).toContain('-32601');
@@ -61,11 +46,11 @@ it('a call for which there is no room goes over the connection that all share, w
 });
 
 it('no connection opens for a session that has ended, and an error of its client reaches the upstream', async () => {
-  const gone = aClient('three');
+  const gone = anAskableClient('three');
   gone.close();
   expect(await textOf(call('up0', 'ask', gone.askable))).toContain('-32601');
-  const { askable } = aClient('four', { kind: 'error', code: -1, message: 'The person refused.' });
+  const { askable } = anAskableClient('four', { kind: 'error', code: -1, message: 'The person refused.' });
   expect(await textOf(call('up0', 'ask', askable))).toMatch(/-1.*The person refused/);
-  const silent = aClient('five', { kind: 'none', why: 'The client did not answer.' });
+  const silent = anAskableClient('five', { kind: 'none', why: 'The client did not answer.' });
   expect(await textOf(call('up0', 'ask', silent.askable))).toMatch(/-32603.*did not answer/);
 });

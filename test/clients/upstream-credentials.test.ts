@@ -11,7 +11,7 @@ import type { UpstreamPool } from '../../activities/clients/upstream/pool.ts';
 import type { HttpUpstream, UpstreamAuth } from '../../activities/clients/upstream/credentials.ts';
 import type { HttpServer } from '../../apps/shared/http/listen.ts';
 import type { Principal } from '../../workflows/domain/principal.ts';
-import type { AskableClient } from '../../workflows/domain/upstream-ports.ts';
+import { anAskableClient } from '../support/askable-client.ts';
 import { AskingServer } from '../support/asking-server.ts';
 import { serve } from '../support/serve.ts';
 import { openUpstreams } from '../support/upstreams.ts';
@@ -161,13 +161,7 @@ describe('a token on behalf of the caller', () => {
   it('also goes with what belongs to no call on the connection of a session of the caller', async () => {
     const server = await new AskingServer().start();
     pool = openUpstreams({ bank: { url: server.url, auth: { ...byKey(true), resource: url() } } });
-    const askable: AskableClient = {
-      ...{ key: 'session', caller: ALICE, capabilities: { elicitation: { form: {} } } },
-      closing: new AbortController().signal,
-      ask: async () => ({ kind: 'result', result: { action: 'decline' } }),
-      onRootsChanged: () => () => undefined,
-      told: () => undefined,
-    };
+    const askable = { ...anAskableClient('session').askable, caller: ALICE };
     const args = { method: 'elicitation/create' };
     const call = { upstream: 'bank', upstreamTool: 'ask_aside', arguments: args, caller: ALICE };
     const answer = await pool.relay({ ...call, conversation: { capabilities: {} } }, { signal: NEVER, askable });

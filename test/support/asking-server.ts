@@ -48,6 +48,8 @@ export class AskingServer {
   readonly late: unknown[] = [];
   /** Open streams of GET requests. */
   listening = 0;
+  /** GET requests get no answer, until their clients leave. */
+  opensNoStreams = false;
   readonly #held: (() => void)[] = [];
   readonly #sessions = new Map<string, Begun>();
   #http!: Awaited<ReturnType<typeof serve>>;
@@ -75,6 +77,7 @@ export class AskingServer {
 
   reset(): void {
     for (const list of [this.began, this.came, this.late]) list.length = 0;
+    this.opensNoStreams = false;
   }
 
   /** Tells every client that what it was asked to do at an address is done. */
@@ -101,6 +104,7 @@ export class AskingServer {
       this.listening += 1;
       response.once('close', () => (this.listening -= 1));
     }
+    if (request.method === 'GET' && this.opensNoStreams) return;
     const { transport } = (id === undefined ? await this.#begin() : this.#sessions.get(id)) ?? {};
     if (transport === undefined) return void response.status(404).end();
     await transport.handleRequest(request, response, request.body);

@@ -2,6 +2,7 @@ import { pino, type Logger } from 'pino';
 import { createUpstreams, type UpstreamPool } from '../../activities/clients/upstream/pool.ts';
 import { createResultCheck } from '../../apps/shared/schemas/schema-check.ts';
 import { parseConfig } from '../../apps/shared/config/config.ts';
+import type { Timing } from '../../apps/shared/limits.ts';
 import { patiently } from './wait-for.ts';
 import { ORDINARY_LIMITS, systemTime } from './time.ts';
 
@@ -13,6 +14,7 @@ export function openUpstreams(
   mcpServers: object,
   log: Logger = pino({ level: 'silent' }),
   tools: object = {},
+  time: Timing = systemTime,
 ): UpstreamPool {
   const read = (of: object) => parseConfig(of, { baseDir: '/', stateDir: '/' });
   const servers = Object.entries(mcpServers).map(
@@ -20,7 +22,7 @@ export function openUpstreams(
   );
   // A check that meets its limit uses the processor until then.
   const known = { settings: read({ tools }).tools, fitsOutput: createResultCheck(ORDINARY_LIMITS) };
-  return createUpstreams(Object.assign({}, ...servers), log, { ...known, ...systemTime });
+  return createUpstreams(Object.assign({}, ...servers), log, { ...known, ...time });
 }
 
 /**

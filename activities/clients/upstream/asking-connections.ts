@@ -56,7 +56,9 @@ export class AskingConnections {
       await askOnce<T>(over, { ...request, conversation: told }, options, read),
       asks,
     );
-    return over === connection ? answer : withAddresses(answer, options.askable);
+    if (over === connection) return answer;
+    for (const [key, own] of this.#open) if (own.connection === over) this.#closeLater(key, own);
+    return withAddresses(answer, options.askable);
   }
 
   /** The connection for a request: its session's own, if the upstream may ask its client. Otherwise the shared one. Never rejects. */
