@@ -6,6 +6,7 @@ import type { Config, Person } from '../shared/config/config.ts';
 import { loadDevelopmentSecrets } from '../shared/config/development-secrets.ts';
 import { limitsOf } from '../shared/limits.ts';
 import { CliError, EXIT, type Io, requireStack } from './context.ts';
+import { OWN_COMMAND } from './own-command.ts';
 
 export const AUDIENCES = ['mcp', 'approvals', 'audit'] as const;
 /** The service that accepts the token. */
@@ -86,7 +87,7 @@ const problemSchema = z.looseObject({ title: z.string().optional(), detail: z.st
 
 async function send(url: URL, init: RequestInit): Promise<unknown> {
   const response = await fetch(url, { ...init, redirect: 'manual' }).catch((cause: unknown) => {
-    throw new CliError(`nothing answers at ${url.origin}; start everything with \`npx countersign up\``, { cause });
+    throw new CliError(`nothing answers at ${url.origin}; start everything with \`${OWN_COMMAND} up\``, { cause });
   });
   const body = jsonIn(await response.text());
   if (response.ok) return body;

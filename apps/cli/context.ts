@@ -7,6 +7,7 @@ import { loadConfig, type LoadedConfig } from '../shared/config/load.ts';
 import { runningPostgres } from '../shared/embedded/postgres.ts';
 import { UNPRINTABLE, visible } from '../shared/logger.ts';
 import { findStack, type Stack } from './stack.ts';
+import { OWN_COMMAND } from './own-command.ts';
 
 /** Input and output of a command. Results go to `out`, and all other messages to `err`. */
 export interface Io {
@@ -151,7 +152,7 @@ export function readConfig(io: Io, command: Command): LoadedConfig {
 export async function requireStack(config: Config): Promise<Stack> {
   const stack = await findStack(config);
   if (stack) return stack;
-  throw new CliError(`nothing is running on the state folder ${config.stateDir}; start it with \`npx countersign up\``);
+  throw new CliError(`nothing is running on the state folder ${config.stateDir}; start it with \`${OWN_COMMAND} up\``);
 }
 
 /** The database, for the owner of its tables: `named`, else `DATABASE_URL`, else the running embedded one. */
@@ -160,6 +161,6 @@ export async function ownersDatabase(io: Io, command: Command, named?: string): 
   const url = io.environment.databaseUrl ?? (await runningPostgres(readConfig(io, command).config.stateDir));
   if (url !== undefined) return url;
   throw new CliError(
-    'there is no database; set DATABASE_URL or --database-url (`npx countersign up` migrates the embedded database)',
+    `there is no database; set DATABASE_URL or --database-url (\`${OWN_COMMAND} up\` migrates the embedded database)`,
   );
 }

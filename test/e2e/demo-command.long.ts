@@ -39,7 +39,7 @@ describe('the demonstration', () => {
     );
     expect(stdout).toMatch(/Called +20[^]*Approved +20[^]*Sent +20[^]*Ended +20/);
     expect(stdout).toContain(`${stack.config.urls.audit}/outcome-records/out_`);
-    expect(stdout).toMatch(/npx countersign audit show tsk_/);
+    expect(stdout).toMatch(/countersign\.mjs audit show tsk_/);
     expect(stdout.replaceAll('\n', '')).not.toMatch(/\p{Cc}/u);
   });
 

@@ -48,7 +48,7 @@ describe('the packed package, in an empty folder', () => {
     ended = once(started, 'exit').then((how) => ({ ended: how }));
     const ready = waitFor(() => out.includes('Ctrl-C'), { timeoutMs: 540_000 });
     expect({ outcome: await Promise.race([ready, ended]), out, err }).toMatchObject({ outcome: true });
-    for (const command of ['demo', 'add', 'connect']) expect(out).toContain(`npx countersign ${command}`);
+    for (const command of ['demo', 'add', 'connect']) expect(out).toContain(`npx ${tarball} ${command}`);
     for (const address of ADDRESSES) expect((await fetch(`${address}/healthz`)).ok).toBe(true);
     expect(existsSync(join(home, '.countersign', 'run.json'))).toBe(true);
   });

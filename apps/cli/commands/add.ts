@@ -15,6 +15,7 @@ import { type Listing, listServers } from './add/listing.ts';
 import { proposalFor, type ToolProposal } from './add/proposal.ts';
 import { type Requested, requestedServers, type ServerOptions } from './add/requested.ts';
 import { decidesItself } from './lint/policies.ts';
+import { OWN_COMMAND } from '../own-command.ts';
 
 interface Options extends ServerOptions {
   readonly yes?: boolean;
@@ -246,10 +247,10 @@ function variableLines({ environment }: Io, requested: Requested): string[] {
   ];
 }
 
-const CONNECT = '`npx countersign connect <host>` connects your MCP host';
+const CONNECT = `\`${OWN_COMMAND} connect <host>\` connects your MCP host`;
 
 async function nextStep({ draft, config, requested, stack }: Result): Promise<string> {
-  if (stack === undefined) return `Next: \`npx countersign up\` starts it, and ${CONNECT}.`;
+  if (stack === undefined) return `Next: \`${OWN_COMMAND} up\` starts it, and ${CONNECT}.`;
   const isOwn = [stack.configFile, stack.ownFile].includes(draft.file);
   if (!isOwn)
     return `Countersign runs with ${stack.configFile}. Restart it in this folder, so that it uses ${basename(draft.file)}.`;
@@ -260,6 +261,6 @@ async function nextStep({ draft, config, requested, stack }: Result): Promise<st
 
 const AFTER: Readonly<Record<Taken, string>> = {
   'in force': `The running Countersign uses it now. Next: ${CONNECT}.`,
-  refused: 'The running Countersign refuses the file, and goes on as before. `npx countersign doctor` says why.',
+  refused: `The running Countersign refuses the file, and goes on as before. \`${OWN_COMMAND} doctor\` says why.`,
   unknown: 'Countersign runs with this file. If its console does not report the change within seconds, restart it.',
 };

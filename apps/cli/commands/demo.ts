@@ -14,6 +14,7 @@ import { CliError, type Io, json, readConfig } from '../context.ts';
 import type { Demo, ExactCall } from '../demo/run-demo.ts';
 import { exampleFiles, findStack } from '../stack.ts';
 import { runStack } from './up.ts';
+import { OWN_COMMAND } from '../own-command.ts';
 
 /** `demo`: an agent makes three calls at the running stack, or at a stack that the demonstration starts. */
 export function demoCommand(io: Io): Command {
@@ -35,7 +36,7 @@ export function demoCommand(io: Io): Command {
       io.err('Countersign is not running, so the demonstration starts it and stops it at the end.');
       await runStack(io, loaded, async () => {
         await show();
-        say('Run `npx countersign up` to see the record and its page again.');
+        say(`Run \`${OWN_COMMAND} up\` to see the record and its page again.`);
       });
     });
 }

@@ -5,6 +5,7 @@ import { packagePath } from '../../shared/config/files.ts';
 import { checkedText, ownFile, replaceFile } from '../configuration/configuration-file.ts';
 import { type Choices, newConfiguration, PERSON, TAKEN, USUAL_CHOICES } from '../configuration/new-configuration.ts';
 import { CliError, EXIT, type Io, json } from '../context.ts';
+import { OWN_COMMAND } from '../own-command.ts';
 
 interface Options {
   readonly yes?: boolean;
@@ -50,9 +51,9 @@ export function initCommand(io: Io): Command {
 
 const NEXT = `Every call is refused until you add a server:
 
-  npx countersign add <name> -- <command>   or --url <address>, or --from <file of your MCP host>
-  npx countersign up                        starts Countersign
-  npx countersign connect <host>            connects your MCP host`;
+  ${OWN_COMMAND} add <name> -- <command>   or --url <address>, or --from <file of your MCP host>
+  ${OWN_COMMAND} up                        starts Countersign
+  ${OWN_COMMAND} connect <host>            connects your MCP host`;
 
 function refuseExisting(file: string, folder: string | undefined): void {
   const found = [file, folder].find((path) => path !== undefined && existsSync(path));

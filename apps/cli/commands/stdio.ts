@@ -15,6 +15,7 @@ import { signIn } from '../stdio/sign-in.ts';
 import { signOut } from '../stdio/sign-out.ts';
 import { TokenFile, tokenName } from '../stdio/token-file.ts';
 import { Upstream } from '../stdio/upstream.ts';
+import { OWN_COMMAND } from '../own-command.ts';
 
 interface Options {
   readonly url?: string;
@@ -75,7 +76,7 @@ function settingOf(io: Io, options: Options, command: Command) {
     client: clientId === undefined ? undefined : { client_id: clientId, client_secret: secret },
     file: new TokenFile(url, variables, clientId),
     /** For a person to run. */
-    command: ['npx countersign stdio --sign-in', ...named].join(' '),
+    command: [OWN_COMMAND, 'stdio --sign-in', ...named].join(' '),
     fetch: issuerFetch(limits, systemClock),
   };
 }

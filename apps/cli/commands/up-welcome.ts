@@ -1,4 +1,5 @@
 import { isExample, type LoadedConfig } from '../../shared/config/load.ts';
+import { OWN_COMMAND } from '../own-command.ts';
 
 /** What a person reads once everything is ready: the addresses, who signs in where, and the next commands. */
 export function welcome({ config, file }: LoadedConfig): string {
@@ -30,9 +31,9 @@ function signInAs(role: 'agent' | 'approver' | 'auditor', { identity }: LoadedCo
   return names.length === 0 ? `no person has the role ${role}` : `sign in as ${names.join(' or ')}`;
 }
 
-const DEMO = '  npx countersign demo                     shows three calls of an agent, and you decide one of them';
-const ADD = '  npx countersign add <name> -- <command>  puts your MCP server';
-const CONNECT = '  npx countersign connect <host>           connects your MCP host, for example claude-code';
+const DEMO = `  ${OWN_COMMAND} demo                     shows three calls of an agent, and you decide one of them`;
+const ADD = `  ${OWN_COMMAND} add <name> -- <command>  puts your MCP server`;
+const CONNECT = `  ${OWN_COMMAND} connect <host>           connects your MCP host, for example claude-code`;
 const IN_ANOTHER_TERMINAL = 'In another terminal, in this folder:';
 
 const BESIDE_THE_EXAMPLE = [

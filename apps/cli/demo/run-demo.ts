@@ -7,6 +7,7 @@ import type { Api } from '../api.ts';
 import { findOutcomeRecord, outcomeInWords, type OutcomeRecord } from '../outcome-record.ts';
 import { CliError, visible } from '../context.ts';
 import { type Agent, connectAgent } from './agent.ts';
+import { OWN_COMMAND } from '../own-command.ts';
 
 /** A tool with the complete arguments of a call. */
 export interface ExactCall {
@@ -101,7 +102,7 @@ function showTask({ say, approve, urls, approvers }: Demo, { taskId, status, sta
   if (approve !== undefined)
     return say('    A scripted approver finds exactly this call and approves it, by a signed webhook.');
   say(`    Now it is your turn. Open ${urls.approvals}/requests and sign in as ${approvers.join(' or ')},`);
-  say('    or run in another terminal: npx countersign requests list. Waiting for your decision …');
+  say(`    or run in another terminal: ${OWN_COMMAND} requests list. Waiting for your decision …`);
 }
 
 async function moveFile({ files, say }: Demo, agent: Agent): Promise<void> {
@@ -120,7 +121,7 @@ async function showRecord({ urls, audit, say }: Demo, taskId: string): Promise<O
   say('The record of (b) for auditors:');
   for (const line of outcomeInWords(record, urls.audit).split('\n')) say(`    ${line}`);
   say('');
-  say(`Show it again: npx countersign audit show ${taskId} (--json adds every recorded detail)`);
+  say(`Show it again: ${OWN_COMMAND} audit show ${taskId} (--json adds every recorded detail)`);
   return record;
 }
 

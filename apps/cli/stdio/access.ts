@@ -11,6 +11,7 @@ import type { Clock } from '../../shared/clock.ts';
 import type { Limits } from '../../shared/limits.ts';
 import { CliError, visible } from '../context.ts';
 import type { SignedIn, TokenFile } from './token-file.ts';
+import { OWN_COMMAND } from '../own-command.ts';
 
 /** A sign-in that runs in a process of its own. */
 export interface Helper {
@@ -203,4 +204,4 @@ export class Access {
 }
 
 const refused = () =>
-  new CliError('Countersign refuses the token that its issuer gave. Run: npx countersign doctor, which says why.');
+  new CliError(`Countersign refuses the token that its issuer gave. Run: ${OWN_COMMAND} doctor, which says why.`);

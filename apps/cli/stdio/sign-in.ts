@@ -18,6 +18,7 @@ import type { Limits } from '../../shared/limits.ts';
 import { CliError } from '../context.ts';
 import { type Answer, Callback } from './callback.ts';
 import type { SignedIn, TokenFile } from './token-file.ts';
+import { OWN_COMMAND } from '../own-command.ts';
 
 const CLIENT_NAME = 'countersign stdio';
 
@@ -241,7 +242,7 @@ function problemOf(error: unknown, url: string): unknown {
     return because(`The issuer registers no programs. ${OWN_CLIENT}`);
   }
   if (error instanceof TypeError || (error instanceof Error && error.name === 'TimeoutError')) {
-    return because(`Countersign or its issuer does not answer (${url}). Start it, then try again: npx countersign up`);
+    return because(`Countersign or its issuer does not answer (${url}). Start it, then try again: ${OWN_COMMAND} up`);
   }
   return error;
 }

@@ -5,6 +5,7 @@ import { errorCode } from '../../shared/lifecycle.ts';
 import type { Limits } from '../../shared/limits.ts';
 import { CliError } from '../context.ts';
 import type { Access, Tried } from './access.ts';
+import { OWN_COMMAND } from '../own-command.ts';
 
 /** The gateway was not reached, so it got nothing. */
 const NOT_SENT: ReadonlySet<string | undefined> = new Set([
@@ -97,7 +98,7 @@ export class Upstream {
   }
 }
 
-const awayFrom = (url: string) => `Countersign does not answer at ${url}. Start it with: npx countersign up`;
+const awayFrom = (url: string) => `Countersign does not answer at ${url}. Start it with: ${OWN_COMMAND} up`;
 
 /** The events of a stream, as they come. `retry` gets the pause that the server wants before a new connection. Throws when the stream breaks. */
 export async function* eventsOf(answer: Response, retry: (ms: number) => void): AsyncGenerator<StreamEvent> {

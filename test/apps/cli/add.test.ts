@@ -7,6 +7,7 @@ import { packagePath } from '../../../apps/shared/config/files.ts';
 import { startChangingUpstream } from '../../support/changing-upstream.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { Desk, emptyDesk } from './run.ts';
+import { OWN_COMMAND } from '../../../apps/cli/own-command.ts';
 
 const server = (name: string) =>
   packagePath('node_modules', '@modelcontextprotocol', `server-${name}`, 'dist', 'index.js');
@@ -30,7 +31,7 @@ describe('countersign add, with a command', () => {
     expect(err).toMatch(/^files__read_text_file +reads only.* read +allow +Read the complete contents/m);
     expect(err).toMatch(/^files__write_file +changes things, destroys.* delete +approve/m);
     expect(out).toContain('signature.pinning: first-seen');
-    expect(out).toContain('Next: `npx countersign up`');
+    expect(out).toContain(`Next: \`${OWN_COMMAND} up\``);
     const { mcpServers, tools, rules } = parse(textOf(desk));
     expect(mcpServers).toEqual({ files: { command: process.execPath, args: FILES.slice(1) } });
     expect(tools).toMatchObject({

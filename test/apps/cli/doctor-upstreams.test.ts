@@ -35,7 +35,7 @@ it('doctor passes the example before its first start, which creates the folder o
   const desk = new Desk({ ...(await onFreePorts()), mcpServers });
   const { code, out } = await desk.run(['doctor']);
   expect(out).toMatch(
-    /^warn +upstream files +its folder \S+ does not exist yet\n +run `npx countersign up`, which makes it$/m,
+    /^warn +upstream files +its folder \S+ does not exist yet\n +run `node \S+ up`, which makes it$/m,
   );
   expect([code, existsSync(join(desk.stateDir, 'files'))]).toEqual([0, false]);
 });

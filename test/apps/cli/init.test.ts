@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { parse } from 'yaml';
 import { Desk, emptyDesk } from './run.ts';
+import { OWN_COMMAND } from '../../../apps/cli/own-command.ts';
 
 const written = (desk: Desk) => readFileSync(join(desk.folder, 'countersign.yaml'), 'utf8');
 
@@ -11,7 +12,7 @@ describe('countersign init', () => {
     const desk = emptyDesk();
     const { code, out, err } = await desk.run(['init', '--yes']);
     expect([code, err]).toEqual([0, '']);
-    for (const next of ['add', 'up', 'connect']) expect(out).toContain(`npx countersign ${next}`);
+    for (const next of ['add', 'up', 'connect']) expect(out).toContain(`${OWN_COMMAND} ${next}`);
     expect(written(desk)).toMatch(/^# yaml-language-server: \$schema=https:\/\/\S+\/countersign.schema.json\n/);
     expect(readdirSync(desk.folder)).toEqual(['countersign.yaml']);
     expect((await desk.run(['policy', 'check'])).code).toBe(0);

@@ -6,6 +6,7 @@ import { onFreePorts } from '../../support/config.ts';
 import { createEmptyDatabase } from '../../support/database.ts';
 import { serve } from '../../support/serve.ts';
 import { Desk } from './run.ts';
+import { OWN_COMMAND } from '../../../apps/cli/own-command.ts';
 
 const at = (config: object | string = {}) => new Desk(config);
 
@@ -147,7 +148,7 @@ describe('token', () => {
     const { code, out, err } = await at().run(['token', '--as', 'alice']);
     expect([code, out]).toEqual([1, '']);
     expect(err).toContain('nothing is running on the state folder');
-    expect(err).toContain('npx countersign up');
+    expect(err).toContain(`${OWN_COMMAND} up`);
   });
 
   it('names the issuer when that is not the embedded one', async () => {

@@ -2,6 +2,7 @@ import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { serve } from '../../support/serve.ts';
 import { Desk } from './run.ts';
+import { OWN_COMMAND } from '../../../apps/cli/own-command.ts';
 
 const REQUEST = {
   id: 'arq_1',
@@ -177,7 +178,7 @@ describe('a service that does not answer', () => {
       const { code, err } = await lonely.run([group, 'list'], { env });
       expect(code).toBe(1);
       expect(err).toBe(
-        'countersign: nothing answers at http://127.0.0.1:9; start everything with `npx countersign up`',
+        `countersign: nothing answers at http://127.0.0.1:9; start everything with \`${OWN_COMMAND} up\``,
       );
     }
   });

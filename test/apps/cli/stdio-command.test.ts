@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { TokenFile, tokenName } from '../../../apps/cli/stdio/token-file.ts';
 import { emptyDesk } from './run.ts';
+import { OWN_COMMAND } from '../../../apps/cli/own-command.ts';
 
 const URL = 'http://127.0.0.1:4100/mcp';
 const desk = emptyDesk();
@@ -72,7 +73,7 @@ describe('countersign stdio', () => {
     const { code, err } = await run('--sign-in');
     expect(code).toBe(1);
     expect(err).toBe(
-      `countersign: No browser can be opened from here. Sign in first, in a terminal: npx countersign stdio --sign-in --url ${URL}`,
+      `countersign: No browser can be opened from here. Sign in first, in a terminal: ${OWN_COMMAND} stdio --sign-in --url ${URL}`,
     );
   });
 });

@@ -3,6 +3,7 @@ import { ManualClock } from '../../support/manual-clock.ts';
 import { SessionServer } from '../../support/session-server.ts';
 import { StdioHost } from '../../support/stdio-host.ts';
 import { waitFor } from '../../support/wait-for.ts';
+import { OWN_COMMAND } from '../../../apps/cli/own-command.ts';
 
 const REVISION = '2025-11-25';
 const PARAMS = { protocolVersion: REVISION, clientInfo: { name: 'a-host', version: '0' } };
@@ -234,7 +235,7 @@ it('waits for a gateway that is away, and says how to start it', async () => {
     return waiting.lines.length > 0;
   });
   expect(waiting.messages[0]).toMatchObject({
-    error: { message: `Countersign does not answer at ${url}. Start it with: npx countersign up` },
+    error: { message: `Countersign does not answer at ${url}. Start it with: ${OWN_COMMAND} up` },
   });
   await waiting.stop();
 });

@@ -23,6 +23,7 @@ import { checkIdentity } from './identity.ts';
 import { checkNode, checkPorts, checkPostgresPrograms, checkStateFolder, checkTemporalPrograms } from './machine.ts';
 import { checkAccessRequests, checkDatabase, checkHealth, checkPdp, checkTemporal } from './services.ts';
 import { examineToken } from './token.ts';
+import { OWN_COMMAND } from '../../own-command.ts';
 
 /** An access token that its holder wants to know more of. */
 export interface GivenToken {
@@ -57,7 +58,7 @@ export async function examine(io: Io, command: Command, given?: GivenToken): Pro
   found.push(...(await checkUpstreams(config, pino({ level: 'silent' }))));
   if (stack || config.mode === 'production') found.push(...(await checkServices(io, running)));
   else {
-    found.push(warn('services', 'not running', 'start them with `npx countersign up`'));
+    found.push(warn('services', 'not running', `start them with \`${OWN_COMMAND} up\``));
     if (config.identity.issuer !== undefined) found.push(...(await checkIdentity(config)));
   }
   if (given !== undefined) found.push(...(await examineToken(running, given.text, given.service)));
@@ -142,7 +143,7 @@ async function checkUpstreams(config: Config, log: Logger): Promise<Finding[]> {
       return warn(
         name,
         `its folder ${exampleFiles(config)} does not exist yet`,
-        'run `npx countersign up`, which makes it',
+        `run \`${OWN_COMMAND} up\`, which makes it`,
       );
     const isProgram = 'command' in (config.mcpServers[upstream] ?? {});
     const program = `start its program by hand, and correct mcpServers.${upstream} (command, args, env, cwd)`;

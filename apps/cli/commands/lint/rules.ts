@@ -11,6 +11,7 @@ import { systemClock } from '../../../shared/clock.ts';
 import { formatPath } from '../../../shared/config/problems.ts';
 import { openDirectory } from '../../../shared/directory/directory.ts';
 import { awaitsFirstStart, exampleFiles } from '../../stack.ts';
+import { OWN_COMMAND } from '../../own-command.ts';
 
 /** A problem of a tool, a policy, an approver or a setting. */
 export interface Finding {
@@ -70,7 +71,7 @@ function checkListed(
 ): Finding[] {
   if ([...tools, ...refused].some((tool) => tool.upstream === upstream)) return [];
   const message = awaitsFirstStart(config, upstream)
-    ? `its folder ${exampleFiles(config)} does not exist yet; the first \`npx countersign up\` makes it: run that first, or make the folder`
+    ? `its folder ${exampleFiles(config)} does not exist yet; the first \`${OWN_COMMAND} up\` makes it: run that first, or make the folder`
     : 'it cannot be reached, or lists no tools; run `countersign doctor` for the reason, then run this again';
   return [finding('error', 'no-tools', upstream, message)];
 }
