@@ -62,6 +62,8 @@ export class Stack {
         ...{ COUNTERSIGN_STATE: this.stateDir, ...variables },
       },
       stdio: ['ignore', log, log],
+      // A terminal gives each command a process group.
+      detached: part === 'up',
     });
     this.#children.set(part, child);
     const startsBefore = this.#workerStarts();
@@ -101,6 +103,11 @@ export class Stack {
 
   signal(part: Part, signal: NodeJS.Signals): void {
     this.#child(part).kill(signal);
+  }
+
+  /** Ctrl-C: a signal to the process group of `up`. */
+  interrupt(): void {
+    process.kill(-this.pid('up'), 'SIGINT');
   }
 
   /** Kills a part without a chance to clean up, and waits until it is gone. */
