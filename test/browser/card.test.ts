@@ -75,7 +75,7 @@ const HEADINGS: Record<GatedCallState, string> = {
   outcome_unknown: 'The outcome is unknown',
   denied: 'Refused',
   cancelled: 'Cancelled',
-  failed: 'The approval service could not be used',
+  failed: 'The request failed',
 };
 
 /** Of text against its background, for each text in the card. @see WCAG 2.2, contrast ratio */
@@ -112,6 +112,9 @@ describe('the card of a held call, in a host', () => {
         Number(state === 'pending'),
       ]);
       expect(text).toContain('This card decides nothing');
+      expect(text.includes('A person decides on the page')).toBe(state === 'pending');
+      const isOpen = ['preparing', 'pending', 'input_required', 'granted', 'claimed'].includes(state);
+      expect(text.includes('Ask the agent for a newer state')).toBe(isOpen);
     }
     await waitFor(() => host.heights.length > 1);
     expect(host.bridge.getAppVersion()).toEqual({ name: 'countersign-held-call', version: '1.0.0' });
@@ -202,6 +205,18 @@ describe('the card', () => {
     await host.show({}, answer);
     await isShown(host, 'No call is held');
     expect(await textOf(host)).not.toMatch(/a tool|ran/);
+  });
+
+  it('says that a call can no longer be decided, when its time is over', async () => {
+    const host = await inHost();
+    const call = { state: 'waiting', tool: 'a tool', statement: 'It waits.', page: PAGE };
+    await host.show({}, said({ ...call, decideBy: '2020-12-01T09:00:00.000Z' }));
+    await isShown(host, 'The time to decide is over');
+    const text = await textOf(host);
+    expect(text).toMatch(/Decide before\s+1 Dec 2020, 09:00\s/);
+    expect(text).toContain('Ask the agent what became of the call');
+    expect(text).not.toMatch(/It waits|A person/);
+    expect(text).toContain(PAGE);
   });
 
   it('listens to its host alone', async () => {

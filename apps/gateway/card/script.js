@@ -17,10 +17,14 @@ const HEADINGS = {
   unknown: 'The outcome is unknown',
   refused: 'Refused',
   cancelled: 'Cancelled',
-  failed: 'The approval service could not be used',
+  failed: 'The request failed',
 };
+/** The host shows the same answer for as long as it keeps it. */
+const NOT_LIVE = '. Ask the agent for a newer state.';
 const NOT_OPENED = 'The host did not open the page. Copy its address into your browser.';
 const OPEN = ['waiting', 'asks', 'checking', 'running'];
+/** For a card that is read after its call could be decided. What became of the call is not in the answer. */
+const OVERDUE = ['The time to decide is over', 'Ask the agent what became of the call.'];
 
 const host = window.parent;
 const element = (id) => document.getElementById(id);
@@ -86,7 +90,6 @@ const UNITS = [
 ];
 
 function remaining(ms) {
-  if (ms <= 0) return 'the time is over';
   const [unit, length] = UNITS.find(([, size]) => ms >= size) ?? ['minute', 60_000];
   const count = Math.max(1, Math.round(ms / length));
   return `about ${count} ${unit}${count === 1 ? '' : 's'} left`;
@@ -101,17 +104,24 @@ function fill(id, text) {
 function draw() {
   const { state, tool, statement, reference, page, decideBy, readAt } = shown;
   const isOpen = OPEN.includes(state);
-  document.documentElement.dataset.state = state;
-  element('heading').textContent = HEADINGS[state];
-  element('statement').textContent = statement ?? '';
+  const isTimed = state === 'waiting' && decideBy !== undefined;
+  const isOverdue = isTimed && decideBy <= Date.now();
+  const isWaiting = state === 'waiting' && !isOverdue;
+  const [heading, words] = isOverdue ? OVERDUE : [HEADINGS[state], statement ?? ''];
+  document.documentElement.dataset.state = isOverdue ? 'overdue' : state;
+  element('heading').textContent = heading;
+  element('statement').textContent = words;
   fill('tool', tool);
-  fill('who', state === 'waiting' ? 'A person who may approve it, and never the agent.' : undefined);
-  const isDue = state === 'waiting' && decideBy !== undefined;
-  fill('until', isDue ? `${inWords(decideBy)} (${remaining(decideBy - Date.now())})` : undefined);
+  fill('who', isWaiting ? 'A person who may approve it, and never the agent.' : undefined);
+  fill(
+    'until',
+    isTimed ? `${inWords(decideBy)}${isOverdue ? '' : ` (${remaining(decideBy - Date.now())})`}` : undefined,
+  );
   fill('reference', reference);
-  fill('read', readAt === undefined ? undefined : inWords(readAt));
+  fill('read', readAt === undefined ? undefined : `${inWords(readAt)}${isOpen && !isOverdue ? NOT_LIVE : ''}`);
   const hasPage = isOpen && page !== undefined;
   element('page').hidden = !hasPage;
+  element('how').hidden = !isWaiting || !hasPage;
   element('open').hidden = !canOpen;
   element('address').textContent = hasPage ? page : '';
   element('facts').hidden = false;
@@ -121,8 +131,7 @@ function say(heading, statement) {
   delete document.documentElement.dataset.state;
   element('heading').textContent = heading;
   element('statement').textContent = statement;
-  element('facts').hidden = true;
-  element('page').hidden = true;
+  for (const id of ['facts', 'page', 'how']) element(id).hidden = true;
 }
 
 function take(given) {
@@ -138,10 +147,15 @@ const NOTICES = {
   'ui/notifications/tool-result': (result) => {
     shown = heldCallIn(result);
     if (shown !== undefined) draw();
-    else say('No call is held', 'This answer is about no call that waits for an approval.');
+    else
+      say(
+        'No call is held',
+        'This answer is not about a call that waits for an approval. Read it in the words of the agent.',
+      );
   },
   'ui/notifications/tool-cancelled': () => {
-    if (shown === undefined) say('The agent stopped waiting', 'The request for an approval stays as it is.');
+    if (shown === undefined)
+      say('The agent stopped waiting', 'The request for an approval stays as it is. Ask the agent for its state.');
   },
   'ui/notifications/host-context-changed': take,
 };
