@@ -208,7 +208,7 @@ export function approvalsSituations(service: ApprovalsUnderTest): Situation[] {
 /** To the issuer, which asks whether to end its session as well. The page of this site redirects there at once. */
 async function signOutHere(page: Page): Promise<void> {
   await page.getByRole('button', { name: 'Sign out' }).click();
-  await page.getByText('You are signed in at the identity provider').waitFor();
+  await page.getByText('You are still signed in at the identity provider').waitFor();
 }
 
 async function signOut(page: Page): Promise<void> {

@@ -5,6 +5,7 @@ import { Code, Visible } from '../../pages/visible.tsx';
 import type { Agreement } from './agreement.ts';
 import { targetOf } from './host-metadata.ts';
 import { kindOfHost } from './hosts.ts';
+import { nameOf, People } from './sign-in-page.tsx';
 
 /** A scope of the resource, and the tools that need it. A scope that every request needs has no tools. */
 export interface ScopeUse {
@@ -32,43 +33,40 @@ export function hostPage(page: HostPage): string {
   const { action, people, agreement, digest, hasChanged } = page;
   return renderPage(
     <Page title={TITLE} section="Sign-in">
-      <h1>{TITLE}</h1>
-      {hasChanged && (
-        <div class="notice warn" role="alert">
-          <p>What the program asks for has changed since you opened this page. Read it again.</p>
+      <div class="narrow">
+        <h1>{TITLE}</h1>
+        {hasChanged && (
+          <div class="notice warn" role="alert">
+            <p>What the program asks for has changed since you opened this page. Read it again.</p>
+          </div>
+        )}
+        <Elsewhere {...agreement} />
+        <div class="card">
+          <Facts
+            rows={[
+              ['Program', <ProgramName key="name" name={agreement.clientName} />],
+              ['Identified by', <IdentifiedBy key="known" {...page} />],
+              ['Goes back to', <GoesBackTo key="target" {...agreement} />],
+              ['May', <Rights key="rights" {...page} />],
+              ['For', lifetime(page.sessionSeconds)],
+            ]}
+          />
         </div>
-      )}
-      <Elsewhere {...agreement} />
-      <div class="card">
-        <Facts
-          rows={[
-            ['Program', <ProgramName key="name" name={agreement.clientName} />],
-            ['Known by', <KnownBy key="known" {...page} />],
-            ['Goes back to', <GoesBackTo key="target" {...agreement} />],
-            ['May', <Rights key="rights" {...page} />],
-            ['For', lifetime(page.sessionSeconds)],
-          ]}
-        />
-      </div>
-      <p>Choose who you are. This is the identity provider of development. It asks for no password.</p>
-      <form method="post" action={action}>
-        <input type="hidden" name="agreement" value={digest} />
-        <ul class="rows">
-          {people.map((person) => (
-            <li key={person.name}>
-              <button class="button" type="submit" name="person" value={person.name}>
-                Allow as {person.displayName ?? person.name}
-              </button>
-              <span class="row-side">{person.roles.join(', ')}</span>
-            </li>
-          ))}
-        </ul>
         <p>
-          <button class="deny" type="submit" name="refuse" value="yes">
-            Refuse
-          </button>
+          Choose the person for whom the program acts.{' '}
+          <strong>This person cannot approve the calls of the program</strong>: another person has to. This sign-in is
+          for development. It asks for no password.
         </p>
-      </form>
+        <form method="post" action={action}>
+          <input type="hidden" name="agreement" value={digest} />
+          <People people={people} label={(person) => `Allow as ${nameOf(person)}`} />
+          <p>
+            <button class="deny" type="submit" name="refuse" value="yes">
+              Refuse
+            </button>
+          </p>
+        </form>
+      </div>
     </Page>,
   );
 }
@@ -85,7 +83,7 @@ function ProgramName({ name }: { name: string }) {
   );
 }
 
-function KnownBy({ agreement: { clientId }, registeredAt }: HostPage) {
+function IdentifiedBy({ agreement: { clientId }, registeredAt }: HostPage) {
   if (kindOfHost(clientId) === 'document') {
     return (
       <>
@@ -127,7 +125,7 @@ function Elsewhere({ clientId, redirectUri }: Agreement) {
   return (
     <div class="notice warn" role="note">
       <p>
-        The program is known by <Visible text={publisher} />, but goes back to <Visible text={name} />.
+        The program is identified by <Visible text={publisher} />, but goes back to <Visible text={name} />.
       </p>
     </div>
   );

@@ -6,6 +6,7 @@ import { stillHolds } from './agreement.ts';
 import { targetOf } from './host-metadata.ts';
 import type { HostState } from './host-state.ts';
 import { isHost, kindOfHost } from './hosts.ts';
+import type { Problem } from './sign-in-page.tsx';
 
 /** The addresses by which hosts may name the MCP endpoint. A token is for the configured address, whichever they use. */
 export const mcpNames = ({ urls }: Config): ReadonlySet<string> => withLoopbackNames(urls.mcp);
@@ -73,15 +74,24 @@ export function demandAgreement(state: HostState, onChange: (clientId: string) =
   };
 }
 
+const CONNECT_AGAIN = 'Remove the sign-in of the program for this server, and connect the program again.';
+
 /** Why a host cannot sign in, in words for the person. */
-export function problemOf(error: unknown, clientId: unknown): string | undefined {
+export function problemOf(error: unknown, clientId: unknown): Problem | undefined {
   if (error instanceof errors.InvalidRedirectUri) {
-    return 'This program asked to be sent to an address that it has not registered.';
+    return {
+      detail: 'This program asked to be sent to an address that it has not registered.',
+      nextStep: `If you did not start this sign-in, close this window. ${CONNECT_AGAIN}`,
+    };
   }
   if (!(error instanceof errors.InvalidClient) && !(error instanceof errors.InvalidClientMetadata)) return undefined;
   if (typeof clientId !== 'string' || kindOfHost(clientId) !== 'document' || !URL.canParse(clientId)) {
-    return 'This program is not known here. Remove its sign-in for this server, and connect it again.';
+    return { detail: 'This program is not known here.', nextStep: CONNECT_AGAIN };
   }
-  const problem = `This program could not be identified: its document at ${new URL(clientId).host} could not be read.`;
-  return `${problem} If this machine cannot reach that address, set identity.hosts.metadataDocuments to false. The program then registers.`;
+  return {
+    detail: `This program could not be identified: its document at ${new URL(clientId).host} could not be read.`,
+    nextStep:
+      'If this machine cannot reach that address, set identity.hosts.metadataDocuments to false. The program then registers. ' +
+      'Sign in again from the program.',
+  };
 }

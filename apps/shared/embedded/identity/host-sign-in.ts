@@ -68,6 +68,11 @@ function toolsOf({ gateway, tools }: Config, scope: string): string[] {
   return Object.entries(tools).flatMap(([name, tool]) => (tool.scopes?.includes(scope) === true ? [name] : []));
 }
 
+const FROM_ELSEWHERE = {
+  detail: 'The answer came from a page of another site.',
+  nextStep: 'Open the sign-in again from your program.',
+};
+
 /** Takes the answer of the person. It counts only for what the page showed. */
 export async function answerHostPage(
   signIn: HostSignIn,
@@ -77,7 +82,7 @@ export async function answerHostPage(
   const { provider, config } = signIn;
   const site = request.get('Sec-Fetch-Site');
   if (site !== undefined && site !== 'same-origin') {
-    return void response.status(403).send(problemPage('Open the sign-in again from your program.'));
+    return void response.status(403).send(problemPage(FROM_ELSEWHERE));
   }
   const { person, agreement: seen, refuse } = request.body as Record<string, unknown>;
   if (refuse !== undefined) {
@@ -89,7 +94,8 @@ export async function answerHostPage(
     return showHostPage(signIn, interaction, { request, response, hasChanged: true });
   }
   const found = config.identity.people.find(({ name }) => name === person);
-  if (found === undefined) return void response.status(400).send(problemPage('There is no person of that name.'));
+  if (found === undefined)
+    return void response.status(400).send(problemPage({ detail: 'There is no person of that name.' }));
   const grantId = await grantTo(signIn, found.name, asked);
   const login = { accountId: found.name, remember: false };
   await provider.interactionFinished(

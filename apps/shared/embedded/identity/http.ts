@@ -60,7 +60,8 @@ function signInRoutes(signIn: HostSignIn) {
     if (isForHost(interaction)) return answerHostPage(signIn, interaction, { request, response });
     const { person } = request.body as { person?: unknown };
     const found = people().find(({ name }) => name === person);
-    if (found === undefined) return response.status(400).send(problemPage('There is no person of that name.'));
+    if (found === undefined)
+      return response.status(400).send(problemPage({ detail: 'There is no person of that name.' }));
     await provider.interactionFinished(request, response, { login: { accountId: found.name, remember: false } });
   });
   return router;
@@ -90,11 +91,11 @@ function toPage(log: Logger): ErrorRequestHandler {
   return (error: unknown, _request, response, next) => {
     if (response.headersSent) return next(error);
     if (error instanceof errors.SessionNotFound) {
-      return response.status(400).send(problemPage('This sign-in has ended, or began in another browser.'));
+      return response.status(400).send(problemPage({ detail: 'This sign-in has ended, or began in another browser.' }));
     }
     const problem = problemOf(error, undefined);
     if (problem !== undefined) return response.status(400).send(problemPage(problem));
     log.error({ err: error }, 'a sign-in could not be served');
-    response.status(500).send(problemPage('Something went wrong here.'));
+    response.status(500).send(problemPage({ detail: 'Something went wrong here.' }));
   };
 }

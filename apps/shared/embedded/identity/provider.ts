@@ -84,7 +84,8 @@ export function createProvider(settings: ProviderSettings): Provider {
     renderError(ctx, out, error) {
       if (ctx.status < 400) ctx.status = 400;
       ctx.type = 'html';
-      ctx.body = problemPage(problemOf(error, ctx.query['client_id']) ?? out.error_description ?? out.error);
+      const problem = problemOf(error, ctx.query['client_id']);
+      ctx.body = problemPage(problem ?? { detail: out.error_description ?? out.error });
     },
   });
   provider.on('authorization.error', keepErrorsHere);
