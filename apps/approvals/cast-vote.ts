@@ -72,7 +72,7 @@ const REFUSALS = {
   not_found: [
     404,
     'There is no such request',
-    'Check that its id is complete. The list shows all requests that you can read.',
+    'Check that its id is complete. Or other people decide it: sign out, and open this address again as one of them. The list shows all requests that you can read.',
   ],
   own_request: [
     403,

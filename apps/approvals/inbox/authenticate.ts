@@ -89,7 +89,7 @@ function voterFor(person: Person): Voter {
   if (roles.includes(AGENT_ROLE)) throw peopleOnly();
   // A session has no client beside the inbox itself, which makes no calls.
   if (roles.includes(APPROVER_ROLE)) return { issuer, subject, name, roles, via: 'inbox', ...standing(person) };
-  const nextStep = `You are signed in as ${name}, who does not have the role “${APPROVER_ROLE}”. Ask an administrator for the role, or sign in as another person.`;
+  const nextStep = `You are signed in as ${name}, who does not have the role “${APPROVER_ROLE}”. Ask an administrator for the role. Or sign out, and open this address again as another person.`;
   throw new Refusal(403, 'You are not an approver', nextStep);
 }
 

@@ -81,7 +81,9 @@ export function DecisionForm({ request, seat, presetReasons, csrfToken, refused 
             value={textFor('vote', refused)}
           />
           <p class="hint" id="reason-hint">
-            Optional. Kept on record with your name; the agent does not see it.
+            {presetReasons.length === 0
+              ? 'Optional. Kept on record with your name; the agent does not see it.'
+              : 'Optional. Both reasons are kept on record with your name; the agent does not see them.'}
           </p>
         </div>
         <div class="decision-buttons">
@@ -93,7 +95,7 @@ export function DecisionForm({ request, seat, presetReasons, csrfToken, refused 
           </button>
         </div>
         <p class="hint" data-unread hidden>
-          To approve, first scroll to the end of the request.
+          To approve, first scroll to the end of “{wordsOf(request).heading.open}”.
         </p>
         <p class="hint">{consequence(request, first)}</p>
         <MessageForAgent typed={refused?.typed.agentMessage} />

@@ -142,9 +142,9 @@ export const NoPerson = ({ via }: { via: VoteChannel }) =>
 const ENDED = {
   approved: 'It was approved.',
   denied: 'It was denied.',
-  expired: 'It expired before it was decided.',
+  expired: 'It expired before it was decided, and the agent can ask again.',
   cancelled: 'It was cancelled.',
-  failed: 'It could not be decided.',
+  failed: 'It could not be decided, and the agent can ask again.',
 } as const satisfies Record<Exclude<AccessRequestStatus, 'pending'>, string>;
 
 /** Words for a tool call, which runs once. */

@@ -184,7 +184,10 @@ describe('inbox', () => {
       const olivia = await service.signIn('olivia');
       const page = await olivia.go(`/requests/${request.id}`);
       const text = await page.text();
-      expect([page.status, text]).toEqual([403, expect.stringContaining('does not have the role')]);
+      expect([page.status, text]).toEqual([
+        403,
+        expect.stringMatching(/does not have the role.*sign out, and open this address/),
+      ]);
       // As the page advises: sign in as another person.
       const out = await olivia.go('/sign-out', { csrfToken: csrfTokenIn(text) });
       expect(out.status).toBe(200);
