@@ -38,6 +38,12 @@ export async function runCli(args: readonly string[], io: Io): Promise<number> {
   }
 }
 
+const SEE_HELP = 'Add --help to see the options.';
+/** What people leave out most often. */
+const AFTER_ERROR: Readonly<Record<string, string>> = {
+  add: `Put -- before the program of a server, as in: npx countersign add files -- npx -y PACKAGE. ${SEE_HELP}`,
+};
+
 type MakeCommand = (io: Io) => Command;
 
 /** Hosts start `stdio` again and again, and keep it running. So it loads nothing of the other commands. */
@@ -61,7 +67,7 @@ function createProgram(io: Io, commands: readonly MakeCommand[]): Command {
 function configured(command: Command, io: Io): Command {
   command
     .exitOverride()
-    .showHelpAfterError('Add --help to see the options.')
+    .showHelpAfterError(AFTER_ERROR[command.name()] ?? SEE_HELP)
     .configureOutput({
       writeOut: (text) => io.out(text.replace(/\n$/, '')),
       writeErr: (text) => io.err(text.replace(/\n$/, '')),

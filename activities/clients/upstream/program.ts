@@ -175,7 +175,8 @@ export class ProgramStart {
     if (syscall?.startsWith('spawn')) return new Error(`its program cannot be started (${why}). ${ENVIRONMENT}`);
     if (!this.#isStarted) return cause;
     const end = this.#end === undefined ? why : `its program ${this.#end} (${why})`;
-    const said = this.#said.trim();
+    // In one line, since logs and terminals show a line break as an escape.
+    const said = this.#said.trim().replaceAll(/\s*\n\s*/g, ' | ');
     // With the words of all causes: `doctor` shows the first cause alone, which knows nothing of the program.
     return new Error(`${end}. ${said === '' ? 'It wrote no error' : `Its last words were: ${said}`}. ${ENVIRONMENT}`);
   }

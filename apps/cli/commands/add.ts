@@ -97,7 +97,7 @@ function refuseKnown({ file, loaded }: Draft, { servers }: Requested): void {
     const place = line === undefined ? basename(file) : `${basename(file)}:${line}`;
     throw new CliError(
       `${name} is in ${place} already; use another name, or remove it there first. ` +
-        '`countersign lint` lists its tools without a rule',
+        '`npx countersign lint` lists its tools without a rule',
     );
   }
 }
@@ -241,8 +241,8 @@ function variableLines({ environment }: Io, requested: Requested): string[] {
   if (unset.length === 0) return [];
   return [
     taken.length === 0
-      ? 'Set these variables before `countersign up`:'
-      : 'The file has variables in place of secrets. Set them before `countersign up`, to the values that were given:',
+      ? 'Set these variables before `npx countersign up`:'
+      : 'The file has variables in place of secrets. Set them before `npx countersign up`, to the values that were given:',
     ...unset.map((name) => `  export ${name}=…`),
   ];
 }

@@ -49,6 +49,8 @@ export function connectCommand(io: Io): Command {
     .addHelpText('after', AFTER_HELP)
     .action(async (name: string | undefined, options: Options, command: Command) => {
       const places = placesOf(io);
+      if (options.stdio === true && (options.print !== true || name !== undefined))
+        throw new CliError(ONLY_PRINTED, { exitCode: EXIT.usage });
       if (name === undefined && options.print !== true) return list(io, options, places);
       const host = name === undefined ? anyHost(options) : hostCalled(name);
       const address = addressOf(io, options, command);
@@ -60,6 +62,9 @@ export function connectCommand(io: Io): Command {
       await connect(io, options, { host, file, before, content, placed });
     });
 }
+
+const ONLY_PRINTED =
+  '--stdio goes with --print and without a host: `npx countersign connect --print --stdio`; the entry of a known host has what the host needs';
 
 /** What most hosts understand. */
 const anyHost = ({ stdio }: Options): Host => ({
@@ -119,7 +124,7 @@ function list(io: Io, { json: asJson }: Options, places: Places): void {
   if (asJson) return io.out(json({ hosts }));
   const rows = hosts.map(({ host, file, exists, project }) => [host, file, exists ? 'yes' : 'no', project ?? '-']);
   io.out(table(['HOST', 'FILE', 'EXISTS', 'WITH --project'], rows));
-  io.out('Connect one with `countersign connect <host>`. For another host: `countersign connect --print`');
+  io.out('Connect one with `npx countersign connect <host>`. For another host: `npx countersign connect --print`');
 }
 
 interface Connection {

@@ -96,5 +96,5 @@ async function openRequestOf(inbox: Api, call: ExactCall) {
   };
   const request = await until(find, { withinMs: 30_000, everyMs: 200 });
   if (request !== undefined) return request;
-  throw new CliError(`no request arrived for this call of ${call.tool}; see \`countersign requests list\``);
+  throw new CliError(`no request arrived for this call of ${call.tool}; see \`npx countersign requests list\``);
 }

@@ -58,7 +58,7 @@ const NEXT = `Every call is refused until you add a server:
 function refuseExisting(file: string, folder: string | undefined): void {
   const found = [file, folder].find((path) => path !== undefined && existsSync(path));
   if (found === undefined) return;
-  const next = found === file ? 'change it with `countersign add` or an editor' : 'leave out --policies';
+  const next = found === file ? 'change it with `npx countersign add` or an editor' : 'leave out --policies';
   throw new CliError(`${found} is there already, and stays unchanged; ${next}, or use another folder`);
 }
 

@@ -106,7 +106,9 @@ async function signInHere(
 ): Promise<void> {
   const hasBrowser = browser && canOpenBrowser(io);
   if (browser && !hasBrowser && io.ask === undefined) {
-    throw new CliError(`No browser can be opened from here. Sign in first, in a terminal: ${command}`);
+    throw new CliError(
+      `No browser can be opened from here. Sign in first, in a terminal: ${command}. Without a terminal, add --no-browser`,
+    );
   }
   const open = async (address: string) => void (await (await import('open')).default(address));
   const say = (line: string) => io.err(line);

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, statSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { isMap, isNode, isScalar, isSeq, LineCounter, parseDocument } from 'yaml';
 import { ZodError } from 'zod';
@@ -59,6 +59,8 @@ export function loadConfig({ environment, configFile, cwd, text }: ConfigSource)
   const stateDir = resolve(cwd, environment.stateDir ?? DEFAULT_STATE);
   const { content, lineOf, id } = readYaml(file, text);
   const invalid = (problems: readonly SettingProblem[]) => invalidFile(basename(file), problems, lineOf);
+  if (content !== null && content !== undefined && !isObject(content))
+    throw invalid([{ path: [], message: NO_SETTINGS }]);
   const written = fromHost(content);
   if (written.problems.length > 0) throw invalid(written.problems);
   const expanded = expandVariables(written.value, { ...environment.variables, COUNTERSIGN_STATE: stateDir });
@@ -74,12 +76,18 @@ export function loadConfig({ environment, configFile, cwd, text }: ConfigSource)
   }
 }
 
+const NO_SETTINGS =
+  'it holds no settings by name, such as mcpServers; `npx countersign init --print` prints a file to start from';
+
 function findFile({ environment, configFile, cwd }: ConfigSource): Pick<LoadedConfig, 'file' | 'ownFile'> {
   const named = configFile ?? environment.configFile;
   if (named !== undefined) {
     const file = resolve(cwd, named);
-    if (existsSync(file)) return { file };
     const origin = configFile === undefined ? 'COUNTERSIGN_CONFIG' : '--config';
+    const kind = statSync(file, { throwIfNoEntry: false });
+    if (kind?.isDirectory() === true)
+      throw new CountersignError('ERR_CONFIG_INVALID', `${origin}: ${file} is a folder; name a file in it`);
+    if (kind !== undefined) return { file };
     throw new CountersignError('ERR_CONFIG_INVALID', `${origin}: there is no file ${file}; correct the path`);
   }
   const here = join(cwd, FILE_NAME);

@@ -239,6 +239,7 @@ describe('countersign add, when it cannot', () => {
     [['add', 'a', '--yes'], 2, 'name one source'],
     [['add', 'a', '--url', 'http://x.example'], 2, 'add --yes to write, or --print'],
     [['add', '--from', 'none.json', '--yes'], 1, 'there is no such file; name the file'],
+    [['add', 'a', 'npx', '-y', 'a-server', '--yes'], 2, "unknown option '-y'[^]*Put -- before the program"],
   ])('changes nothing, and says what to do: %j', async (args, exit, said) => {
     const desk = new Desk(KNOWN);
     const { code, err } = await desk.run(args);

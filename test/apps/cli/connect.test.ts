@@ -168,6 +168,8 @@ describe('countersign connect', () => {
     [['connect', 'emacs'], 2, 'there is no host called emacs; known are claude-code'],
     [['connect', 'zed', '--url', 'x'], 2, '--url takes an address'],
     [['connect', 'zed'], 2, 'add --yes'],
+    [['connect', 'zed', '--stdio', '--yes'], 2, '--stdio goes with --print and without a host'],
+    [['connect', '--stdio'], 2, '--stdio goes with --print and without a host'],
   ])('says what to do after %j', async (args, exit, said) => {
     const { code, err } = await desk().run(args, { env: { HOME: '/nowhere' } });
     expect(code).toBe(exit);

@@ -52,7 +52,7 @@ describe('countersign init', () => {
     const desk = new Desk('host: 127.0.0.1\n');
     const { code, err } = await desk.run(['init', '--yes']);
     expect(code).toBe(1);
-    expect(err).toContain('is there already, and stays unchanged; change it with `countersign add`');
+    expect(err).toContain('is there already, and stays unchanged; change it with `npx countersign add`');
     expect(written(desk)).toBe('host: 127.0.0.1\n');
     const other = emptyDesk();
     writeFileSync(join(other.folder, 'policies'), 'mine');

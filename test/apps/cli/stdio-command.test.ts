@@ -73,7 +73,7 @@ describe('countersign stdio', () => {
     const { code, err } = await run('--sign-in');
     expect(code).toBe(1);
     expect(err).toBe(
-      `countersign: No browser can be opened from here. Sign in first, in a terminal: ${OWN_COMMAND} stdio --sign-in --url ${URL}`,
+      `countersign: No browser can be opened from here. Sign in first, in a terminal: ${OWN_COMMAND} stdio --sign-in --url ${URL}. Without a terminal, add --no-browser`,
     );
   });
 });

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
-import { type ParseError, parse, printParseErrorCode } from 'jsonc-parser';
+import { type ParseError, parse } from 'jsonc-parser';
 import { parse as parseToml } from 'smol-toml';
 import { parse as parseYaml } from 'yaml';
 import { isObject, objectOf, valueAt } from '../../../../workflows/domain/canonical-json.ts';
@@ -83,7 +83,7 @@ function contentOf(file: string): unknown {
   const [first] = errors;
   if (first === undefined) return content;
   const line = text.slice(0, first.offset).split('\n').length;
-  throw new CliError(`${file}:${line}: ${printParseErrorCode(first.error)}; correct its syntax`);
+  throw new CliError(`${file}:${line}: it is not well-formed JSON; correct its syntax`);
 }
 
 function serversIn(content: unknown, file: string): Readonly<Record<string, unknown>> {

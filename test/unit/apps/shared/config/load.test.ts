@@ -59,6 +59,7 @@ describe('loadConfig, finding the file', () => {
     expect(problems({ COUNTERSIGN_CONFIG: '/gone.yaml' })).toEqual([
       'COUNTERSIGN_CONFIG: there is no file /gone.yaml; correct the path',
     ]);
+    expect(problems({}, '.')).toEqual([`--config: ${cwd} is a folder; name a file in it`]);
   });
 
   it('resolves relative paths in the folder of the file, and keeps state in the current folder', () => {
@@ -209,7 +210,7 @@ mcpServers:
   it.each(['just text', '[1, 2]', '7'])('refuses a file that is not a mapping: %s', (text) => {
     write(text);
     expect(problems({ TEMPORAL_ADDRESS: 'x:1' })).toEqual([
-      expect.stringMatching(/^countersign\.yaml: expected object/),
+      expect.stringMatching(/^countersign\.yaml: it holds no settings by name.*init --print/),
     ]);
   });
 
