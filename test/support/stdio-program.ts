@@ -58,7 +58,7 @@ export class StdioProgram {
     const page = await context.newPage();
     await page.goto(address);
     await page.getByRole('button', { name: `Allow as ${name}` }).click();
-    await page.getByText('You are signed in.').waitFor();
+    await page.getByText('You are signed in').waitFor();
     await context.close();
     return address;
   }

@@ -10,21 +10,35 @@ const HOST = '127.0.0.1';
 const START_PATH = '/start';
 const CALLBACK_PATH = '/callback';
 const SECRET_BYTES = 32;
-/** The pages are plain text: nothing in them can be a program, and nothing of an address is repeated in them. */
-const HEADERS = {
-  'content-type': 'text/plain; charset=utf-8',
-  'x-content-type-options': 'nosniff',
-  'cache-control': 'no-store',
-  'referrer-policy': 'no-referrer',
-  'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
-};
-const OPENED_TWICE = 'This sign-in has already been opened.';
+const HEADERS = { 'x-content-type-options': 'nosniff', 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' };
+
+const BEGIN_AGAIN = 'Begin again in the program that started it.';
+/** What the person reads at the end: the status, what happened, and the next step. Nothing of a request is repeated. */
+const PAGES = {
+  signedIn: [200, 'You are signed in', 'You can close this window, and go back to your program.'],
+  refused: [
+    400,
+    'The sign-in was refused',
+    'You can close this window. To sign in after all, begin again in your program.',
+  ],
+  failed: [400, 'The sign-in has failed', 'The program that began it says why.'],
+  foreign: [400, 'This answer is not of this sign-in', 'Go back to the page of the sign-in.'],
+  unknown: [400, 'This address is not of this sign-in', BEGIN_AGAIN],
+  missing: [404, 'There is no such page', 'Go back to the page of the sign-in.'],
+  readOnly: [405, 'This page can only be read', 'Go back to the page of the sign-in.'],
+  ended: [410, 'This sign-in has ended', `You can close this window. ${BEGIN_AGAIN}`],
+  openedTwice: [410, 'This sign-in has already been opened', `For safety it was ended. ${BEGIN_AGAIN}`],
+} as const satisfies Record<string, readonly [status: number, title: string, nextStep: string]>;
+
+type Reply = (page: keyof typeof PAGES) => void;
+
+type Draw = (typeof import('../../shared/pages/lone-page.tsx'))['lonePage'];
 
 /** The answer of the issuer, and the browser that brought it and waits for a page. */
 export interface Answer {
   readonly parameters: URLSearchParams;
   /** Shows the person the outcome. Call it once. */
-  reply(status: number, text: string): void;
+  readonly reply: Reply;
 }
 
 /**
@@ -36,16 +50,20 @@ export class Callback {
   readonly state = randomText(SECRET_BYTES);
   readonly #once = randomText(SECRET_BYTES);
   readonly #server: Awaited<ReturnType<typeof listen>>;
+  readonly #draw: Draw;
   #location: string | undefined;
   #isOpened = false;
   #settle: { resolve: (answer: Answer) => void; reject: (error: Error) => void } | undefined;
 
-  private constructor(server: (serve: Callback['serve']) => Awaited<ReturnType<typeof listen>>) {
+  private constructor(server: (serve: Callback['serve']) => Awaited<ReturnType<typeof listen>>, draw: Draw) {
+    this.#draw = draw;
     this.#server = server((request, response) => this.serve(request, response));
   }
 
   /** @param port The port to use. Another one is taken if it is not free, unless it is `demanded`. 0 takes any free one. */
   static async listen(timing: Timing, port: number, demanded = false): Promise<Callback> {
+    // Loaded for a sign-in alone: hosts start this program again and again.
+    const { lonePage } = await import('../../shared/pages/lone-page.tsx');
     let serve: Callback['serve'] = () => undefined;
     const listening = { ...timing, host: HOST, urls: [`http://${HOST}`] };
     const app = (request: IncomingMessage, response: ServerResponse) => serve(request, response);
@@ -58,7 +76,7 @@ export class Callback {
     return new Callback((own) => {
       serve = own;
       return server;
-    });
+    }, lonePage);
   }
 
   get redirectUrl(): string {
@@ -95,34 +113,37 @@ export class Callback {
   }
 
   serve(request: IncomingMessage, response: ServerResponse): void {
-    const reply = (status: number, text: string) => {
-      response.writeHead(status, { ...HEADERS, connection: 'close' }).end(`${text}\n`);
+    const reply: Reply = (page) => {
+      const [status, title, nextStep] = PAGES[page];
+      const { html, policy } = this.#draw(title, nextStep);
+      const type = 'text/html; charset=utf-8';
+      const headers = { ...HEADERS, 'content-type': type, 'content-security-policy': policy, connection: 'close' };
+      response.writeHead(status, headers).end(html);
     };
     // Any program of this machine can send any address, also one that no URL can be made of.
     const target = `${this.#server.url}${request.url ?? '/'}`;
-    if (!URL.canParse(target)) return reply(400, 'There is no such page.');
+    if (!URL.canParse(target)) return reply('missing');
     const { pathname, searchParams } = new URL(target);
-    if (request.method !== 'GET') return reply(405, 'This page can only be read.');
+    if (request.method !== 'GET') return reply('readOnly');
     if (pathname === START_PATH) return this.#start(searchParams, response, reply);
-    if (pathname !== CALLBACK_PATH) return reply(404, 'There is no such page.');
+    if (pathname !== CALLBACK_PATH) return reply('missing');
     // An answer without the state is of another sign-in, or forged. This one goes on.
-    if (!this.#isOurs(searchParams))
-      return reply(400, 'This answer is not of this sign-in. Go back to the page of the sign-in.');
+    if (!this.#isOurs(searchParams)) return reply('foreign');
     const settle = this.#settle;
-    if (settle === undefined) return reply(410, 'This sign-in has ended.');
+    if (settle === undefined) return reply('ended');
     this.#settle = undefined;
     settle.resolve({ parameters: searchParams, reply });
   }
 
   #start(parameters: URLSearchParams, response: ServerResponse, reply: Answer['reply']): void {
     if (this.#location === undefined || !isSame(parameters.get('once'), this.#once)) {
-      return reply(400, 'This address is not of this sign-in.');
+      return reply('unknown');
     }
     if (this.#isOpened) {
       // One of the two is not the person's browser.
       this.#settle?.reject(new CliError('The sign-in was opened twice, so it was ended. Sign in again.'));
       this.#settle = undefined;
-      return reply(410, OPENED_TWICE);
+      return reply('openedTwice');
     }
     this.#isOpened = true;
     response.writeHead(303, { ...HEADERS, location: this.#location, connection: 'close' }).end();

@@ -85,13 +85,10 @@ async function through(callback: Callback, kept: SignedIn | undefined, deps: Sig
     // A refresh under way would write its tokens over these.
     await file.alone(async () => file.write(signedIn), 2 * deps.limits.tokenMs);
   } catch (error) {
-    answer.reply(
-      400,
-      error instanceof Refused ? REFUSED : 'The sign-in has failed. The program that began it says why.',
-    );
+    answer.reply(error instanceof Refused ? 'refused' : 'failed');
     throw error;
   }
-  answer.reply(200, 'You are signed in. You can close this window.');
+  answer.reply('signedIn');
   say(`Signed in. The tokens are in ${file.path}`);
 }
 

@@ -45,7 +45,8 @@ describe('a sign-in', () => {
     });
     expect(tokens?.refresh_token).toEqual(expect.any(String));
     expect([statSync(file.path).mode & 0o777, statSync(dirname(file.path)).mode & 0o777]).toEqual([0o600, 0o700]);
-    expect(page).toMatch(/^200 text\/plain; charset=utf-8 You are signed in\. You can close this window\.\n$/);
+    expect(page).toMatch(/^200 text\/html; charset=utf-8 .*<h1>You are signed in<\/h1><p>You can close this window/s);
+    expect(page).not.toMatch(/<script|<a |<img|<form|src=|href=/);
     expect(desk.said.at(-1)).toBe(`Signed in. The tokens are in ${file.path}`);
   });
 
@@ -109,7 +110,7 @@ describe('a sign-in', () => {
     const refuse = async (address: string) => void (page = await (await desk.press({ refuse: 'yes' })(address)).text());
     expect(await failure(desk.signIn(desk.newFile(), refuse))).toMatch(/^The sign-in was refused\./);
     await waitFor(() => page !== '');
-    expect(page).toBe('The sign-in was refused.\n');
+    expect(page).toMatch(/<h1>The sign-in was refused<\/h1><p>.*begin again in your program/);
     expect(desk.redeemed).toBe(0);
   });
 
@@ -169,7 +170,7 @@ describe('another program on this machine', () => {
     const file = desk.newFile();
     expect(await failure(desk.signIn(file, both), file)).toMatch(/opened twice, so it was ended/);
     await waitFor(() => answers.length === 4);
-    expect(answers.slice(0, 3)).toEqual([303, 410, 'This sign-in has already been opened.\n']);
+    expect(answers.slice(0, 3)).toEqual([303, 410, expect.stringMatching(/already been opened<\/h1><p>For safety/)]);
     expect([410, 'nothing listens']).toContain(answers[3]);
     expect(desk.redeemed).toBe(0);
   });
