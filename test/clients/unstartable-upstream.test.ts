@@ -11,8 +11,8 @@ const PROGRAMS: Readonly<Record<string, { readonly server: object; readonly caus
   'does not exist': { server: { command: 'no-such-program' }, cause: /spawn no-such-program ENOENT/ },
   'may not be started': { server: { command: '/etc' }, cause: /spawn \/etc EACCES/ },
   'exits at once, with a message': {
-    server: node('console.error("BANK_KEY is not set"); process.exit(3)'),
-    cause: /exit code 3.*BANK_KEY is not set/,
+    server: node('console.error("BANK_KEY is not set\\nSee the manual"); process.exit(3)'),
+    cause: /exit code 3.*BANK_KEY is not set \| See the manual/,
   },
   'exits at once without a message': { server: node('process.exit(0)'), cause: /exit code 0.*wrote no error/ },
   'is killed': { server: node('process.kill(process.pid, "SIGKILL")'), cause: /was ended by SIGKILL/ },
