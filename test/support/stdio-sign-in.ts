@@ -50,6 +50,11 @@ export class SignInDesk {
     return this.issuer.config.urls.mcp;
   }
 
+  /** What signs a person in here again. */
+  get command(): string {
+    return `npx countersign stdio --sign-in --url ${this.url}`;
+  }
+
   newFile(): TokenFile {
     return ownTokenFile(this.url);
   }
@@ -72,7 +77,8 @@ export class SignInDesk {
     };
     const say = (line: string) => void this.said.push(line);
     try {
-      await signIn({ url: this.url, file, open, say, fetch: this.fetch, ...systemTime, ...changes });
+      const { url, command, fetch: asking } = this;
+      await signIn({ url, file, open, say, command, fetch: asking, ...systemTime, ...changes });
     } finally {
       await browsing;
     }

@@ -69,7 +69,10 @@ function settingOf(io: Io, options: Options, command: Command) {
   const { url, limits } = endpointOf(io, options, command);
   const clientId = options.clientId ?? variables['COUNTERSIGN_CLIENT_ID'];
   const secret = variables['COUNTERSIGN_CLIENT_SECRET'];
-  const named = ['--url', url, ...(options.clientId === undefined ? [] : ['--client-id', options.clientId])];
+  // Also what only the variables of a host say: a terminal has other ones.
+  const named = Object.entries({ '--url': url, '--client-id': clientId, '--port': options.port }).flatMap(
+    ([name, value]) => (value === undefined ? [] : [name, value]),
+  );
   return {
     url,
     limits,
@@ -112,7 +115,7 @@ async function signInHere(
   }
   const open = async (address: string) => void (await (await import('open')).default(address));
   const say = (line: string) => io.err(line);
-  const deps = { url, file, client, scope, port, ask: io.ask, say, fetch, clock: systemClock, limits };
+  const deps = { url, file, client, scope, port, ask: io.ask, say, command, fetch, clock: systemClock, limits };
   await file.signInAlone(async () => {
     // Several relays can start a sign-in at the same moment. The first one may be over before this process has begun.
     const present = file.read()?.tokens?.access_token;

@@ -37,6 +37,8 @@ export interface SignInDeps {
   /** Asks for the address of the last page, if there is a terminal. */
   readonly ask?: ((question: string) => Promise<string>) | undefined;
   readonly say: (line: string) => void;
+  /** What the person can run to sign in again, with the same options. */
+  readonly command: string;
   readonly fetch: typeof fetch;
   readonly clock: Clock;
   readonly limits: Limits;
@@ -104,13 +106,13 @@ const PING = '{"jsonrpc":"2.0","id":0,"method":"ping"}';
 
 /** Has a person sign in, and waits for the answer of the issuer. */
 async function arrived(callback: Callback, location: URL, deps: SignInDeps): Promise<Answer> {
-  const { open, ask, say, clock, limits } = deps;
+  const { open, ask, say, command, clock, limits } = deps;
   const arriving = callback.answer();
   const limit = timeLimit(clock, limits.browserSignInMs);
   const late = new Promise<never>((_resolve, reject) => {
     const minutes = Math.round(limits.browserSignInMs / 60_000);
     limit.signal.addEventListener('abort', () =>
-      reject(new CliError(`No sign-in came within ${minutes} minutes. ${AGAIN}`)),
+      reject(new CliError(`No sign-in came within ${minutes} minutes. ${againBy(command)}`)),
     );
   });
   const ways: Promise<Answer>[] = [arriving, late];
@@ -122,7 +124,7 @@ async function arrived(callback: Callback, location: URL, deps: SignInDeps): Pro
     say(`Opening ${start} to sign in at ${location.origin}`);
     const failed = open(start).then(
       () => new Promise<never>(() => undefined),
-      () => Promise.reject(new CliError(`No browser could be opened. Run this in a terminal: ${COMMAND} --no-browser`)),
+      () => Promise.reject(new CliError(`No browser could be opened. Run this in a terminal: ${command} --no-browser`)),
     );
     ways.push(failed);
   }
@@ -135,8 +137,7 @@ async function arrived(callback: Callback, location: URL, deps: SignInDeps): Pro
   }
 }
 
-const COMMAND = 'countersign stdio --sign-in';
-const AGAIN = `To sign in, run: npx ${COMMAND}`;
+const againBy = (command: string) => `To sign in, run: ${command}`;
 const REFUSED = 'The sign-in was refused.';
 const PASTE = 'If the last page cannot be opened, paste its address here: ';
 
@@ -162,7 +163,7 @@ async function redeem(provider: Provider, { parameters }: Answer, deps: SignInDe
     expectedIssuer: provider.metadata?.issuer,
     issParameterSupported: provider.metadata?.authorization_response_iss_parameter_supported === true,
   });
-  if (parameters.get('error') === 'access_denied') throw new Refused(`${REFUSED} ${AGAIN}`);
+  if (parameters.get('error') === 'access_denied') throw new Refused(`${REFUSED} ${againBy(deps.command)}`);
   throw new CliError(`The issuer did not sign you in. Look into its log, then try again.`);
 }
 

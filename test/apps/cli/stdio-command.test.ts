@@ -69,11 +69,18 @@ describe('countersign stdio', () => {
 
   // Other systems open a browser without a display.
   const onLinux = process.platform === 'linux' ? it : it.skip;
-  onLinux('says how to sign in where no browser can be opened (needs Linux)', async () => {
-    const { code, err } = await run('--sign-in');
+  onLinux.each([
+    [[], {}, ''],
+    [['--client-id', 'a-client', '--port', '4199'], {}, ' --client-id a-client --port 4199'],
+    // As in the entry of a host. A terminal does not have this variable.
+    [[], { COUNTERSIGN_CLIENT_ID: 'a-client' }, ' --client-id a-client'],
+  ])('says how to sign in where no browser can be opened, with %j and %j (needs Linux)', async (args, env, named) => {
+    const { code, err } = await desk.run(['stdio', '--sign-in', ...args], {
+      env: { COUNTERSIGN_HOME: join(desk.folder, 'own'), ...env },
+    });
     expect(code).toBe(1);
     expect(err).toBe(
-      `countersign: No browser can be opened from here. Sign in first, in a terminal: ${OWN_COMMAND} stdio --sign-in --url ${URL}. Without a terminal, add --no-browser`,
+      `countersign: No browser can be opened from here. Sign in first, in a terminal: ${OWN_COMMAND} stdio --sign-in --url ${URL}${named}. Without a terminal, add --no-browser`,
     );
   });
 });

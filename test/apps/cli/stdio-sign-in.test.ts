@@ -105,10 +105,11 @@ describe('a sign-in', () => {
     expect(file.read()?.client.client_id).toMatch(/^Host-(?!forgotten)/);
   });
 
-  it('ends with the word of a person who refuses', async () => {
+  it('ends with the word of a person who refuses, and with the command that begins again', async () => {
     let page = '';
     const refuse = async (address: string) => void (page = await (await desk.press({ refuse: 'yes' })(address)).text());
-    expect(await failure(desk.signIn(desk.newFile(), refuse))).toMatch(/^The sign-in was refused\./);
+    const said = await failure(desk.signIn(desk.newFile(), refuse));
+    expect(said).toBe(`The sign-in was refused. To sign in, run: ${desk.command}`);
     await waitFor(() => page !== '');
     expect(page).toMatch(/<h1>The sign-in was refused<\/h1><p>.*begin again in your program/);
     expect(desk.redeemed).toBe(0);
