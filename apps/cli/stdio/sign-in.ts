@@ -200,7 +200,11 @@ class Provider implements OAuthClientProvider {
   }
 
   state = () => this.#state;
-  clientInformation = () => this.#client;
+  /** A client that a person named is one of the issuer that the endpoint names. Without its issuer, the official client warns. */
+  clientInformation = (of?: { issuer: string }) => {
+    if (of !== undefined && this.#client?.issuer === undefined) this.#client &&= { ...this.#client, issuer: of.issuer };
+    return this.#client;
+  };
   saveClientInformation = (client: StoredOAuthClientInformation) => void (this.#client = client);
   tokens = () => undefined;
   saveTokens = (tokens: NonNullable<SignedIn['tokens']>) => void (this.#tokens = tokens);
