@@ -4,9 +4,9 @@ import { openScene, type Scene } from './scene.ts';
 import type { Step, Story } from './step.ts';
 import { STEPS } from './steps.ts';
 
-const HELP = `Runs the whole product with Keycloak ${KEYCLOAK_VERSION} as its issuer: agents, an MCP host, people in a browser, and \`doctor\`. Keycloak
-gets the realm of docs/issuers/keycloak-realm.json. Prints each step with its time, and a score; exit code 1 when a step failed. Needs
-java (17 or later), a Chromium, and mvn for the first run, which fetches Keycloak into the cache.
+const HELP = `Runs the whole product with Keycloak ${KEYCLOAK_VERSION} as its issuer: agents, an MCP host, \`countersign stdio\`, people in a
+browser, and \`doctor\`. Keycloak gets the realm of docs/issuers/keycloak-realm.json. Prints each step with its time, and a score; exit
+code 1 when a step failed. Needs java (17 or later), a Chromium, and mvn for the first run, which fetches Keycloak into the cache.
 
   npm run test:issuers
 `;
@@ -42,6 +42,7 @@ async function main(): Promise<boolean> {
     print(`${succeeded} of ${STEPS.length} steps with Keycloak ${KEYCLOAK_VERSION}, ${since(began)}`);
     return succeeded === STEPS.length;
   } finally {
+    await story.launching?.stop().catch((error: unknown) => say(String(error)));
     await scene.stop();
     await story.host?.stop();
   }

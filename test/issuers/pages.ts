@@ -9,13 +9,13 @@ import { type HeldCall, hold, ranOnce, statusOf } from './calls.ts';
 import { openAs, type Scene } from './scene.ts';
 import type { Step } from './step.ts';
 
-const LIST = '/requests?status=pending';
+export const LIST = '/requests?status=pending';
 
 const textOf = (page: Page) => page.locator('main').innerText();
 const approveButton = (page: Page) => page.getByRole('button', { name: 'Approve', exact: true });
 
 /** Finds the request of this call in the inbox, and opens it. */
-async function openRequest(page: Page, inbox: string, { path }: HeldCall): Promise<void> {
+export async function openRequest(page: Page, inbox: string, { path }: Pick<HeldCall, 'path'>): Promise<void> {
   await page.goto(`${inbox}${LIST}`);
   const links = await page
     .locator('main a[href^="/requests/"]')
@@ -33,7 +33,7 @@ async function pressApprove(page: Page): Promise<void> {
   await approveButton(page).click();
 }
 
-async function approve(page: Page): Promise<void> {
+export async function approve(page: Page): Promise<void> {
   await pressApprove(page);
   await page.getByText('You approved').first().waitFor();
 }

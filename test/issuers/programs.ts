@@ -7,7 +7,8 @@ import { decodeJwt } from 'jose';
 import { SigningInHost } from '../support/signing-in-client.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { hold, statusOf } from './calls.ts';
-import { logIn, type Scene } from './scene.ts';
+import { signInAs } from './launching-host.ts';
+import type { Scene } from './scene.ts';
 import type { Step } from './step.ts';
 
 const HOST_CLIENT = 'countersign-host';
@@ -41,13 +42,7 @@ export const agentCalls: Step = {
 export const hostSignsIn: Step = {
   name: 'a host signs a person in on the page of Keycloak, and only through this host is the call visible',
   async run(scene, story) {
-    const host = await new SigningInHost(scene.browser, async (page) => {
-      await logIn(page, 'bob');
-      // Keycloak asks for the consent, because any program of a machine can use a public client.
-      await page.locator('#kc-oauth').waitFor();
-      assert.match(await page.locator('#kc-oauth').innerText(), /Call tools through Countersign/);
-      await page.locator('#kc-login').click();
-    }).start();
+    const host = await new SigningInHost(scene.browser, signInAs('bob')).start();
     host.kept.client = { client_id: HOST_CLIENT, issuer: scene.keycloak.issuer };
     story.host = host;
     assert.ok((await toolsThrough(scene, host)).includes('files__write_file'));

@@ -11,7 +11,7 @@ interface Kept {
 }
 
 /** What a person does on the page of the issuer. */
-type Act = (page: Page) => Promise<void>;
+export type Act = (page: Page) => Promise<void>;
 
 /** At the embedded issuer, the person with this display name allows the host to act for them. */
 export const allowAs =

@@ -2,8 +2,9 @@
 import { execFile } from 'node:child_process';
 import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Browser } from 'playwright-core';
+import type { Browser, BrowserContext } from 'playwright-core';
 import { packagePath } from '../../apps/shared/config/files.ts';
+import { type Act, allowAs } from './signing-in-client.ts';
 import { ownFolder } from './test-run.ts';
 import { waitFor } from './wait-for.ts';
 
@@ -51,14 +52,21 @@ export class StdioProgram {
     return existsSync(this.#opened) ? readFileSync(this.#opened, 'utf8').trim().split('\n') : [];
   }
 
-  /** The person, who presses a name in the window that opens as the given one of all. */
-  async signIn(browser: Browser, name: string, which = 1): Promise<string> {
+  /** What the person does in the window that opens as the given one of all, until its last page has these words. */
+  async inWindow(context: BrowserContext, act: Act, { which = 1, last = 'You are signed in' } = {}): Promise<string> {
     const address = await waitFor(() => this.opened[which - 1]);
-    const context = await browser.newContext();
     const page = await context.newPage();
     await page.goto(address);
-    await page.getByRole('button', { name: `Allow as ${name}` }).click();
-    await page.getByText('You are signed in').waitFor();
+    await act(page);
+    await page.getByText(last).waitFor();
+    await page.close();
+    return address;
+  }
+
+  /** The person, who presses a name at the embedded issuer in the window that opens as the given one of all. */
+  async signIn(browser: Browser, name: string, which = 1): Promise<string> {
+    const context = await browser.newContext();
+    const address = await this.inWindow(context, allowAs(name), { which });
     await context.close();
     return address;
   }
