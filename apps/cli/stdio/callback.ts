@@ -4,6 +4,7 @@ import { randomText, sha256 } from '../../shared/crypto.ts';
 import { listen } from '../../shared/http/listen.ts';
 import { errorCode } from '../../shared/lifecycle.ts';
 import type { Timing } from '../../shared/limits.ts';
+import type * as page from '../../shared/pages/lone-page.tsx';
 import { CliError } from '../context.ts';
 
 const HOST = '127.0.0.1';
@@ -32,7 +33,7 @@ const PAGES = {
 
 type Reply = (page: keyof typeof PAGES) => void;
 
-type Draw = (typeof import('../../shared/pages/lone-page.tsx'))['lonePage'];
+type Draw = typeof page.lonePage;
 
 /** The answer of the issuer, and the browser that brought it and waits for a page. */
 export interface Answer {

@@ -268,7 +268,6 @@ describe('an issuer that registers no programs', () => {
 
 describe('a sign-out', () => {
   const deps = { fetch, limits: systemTime.limits };
-
   it('ends the sign-in at the issuer, and deletes the tokens', async () => {
     const file = desk.newFile();
     await desk.signIn(file);
@@ -286,8 +285,8 @@ describe('a sign-out', () => {
   it('deletes the tokens also when the issuer is away, and says what it could not do', async () => {
     const file = desk.newFile();
     await desk.signIn(file);
-    const away = () => Promise.reject(new TypeError('fetch failed'));
-    await expect(signOut(file, { ...deps, fetch: away })).rejects.toThrow(
+    const fetch = () => Promise.reject(new TypeError('fetch failed'));
+    await expect(signOut(file, { ...deps, fetch })).rejects.toThrow(
       /The tokens are deleted here, but .* keeps the sign-in/,
     );
     expect(existsSync(file.path)).toBe(false);
