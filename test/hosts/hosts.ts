@@ -75,7 +75,7 @@ export const HOSTS: readonly Host[] = [
   host('inspector', 'TypeScript', installInspector, {
     title: 'MCP Inspector',
     version: '2.12.0',
-    ownLimit: '60 s after each progress',
+    ownLimit: '60 s',
     toSet: '`MCP_INSPECTOR_SECRET_STORE=file` without a keyring, or each run signs in',
   }),
   inPython('mcp-python', 'hosts-py-mcp2', { title: 'MCP SDK for Python', version: '2.3.0' }),
