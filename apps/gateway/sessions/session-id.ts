@@ -46,7 +46,7 @@ export async function openSession(
   if (instance === undefined) return undefined;
   const opened = await seals.open(id.slice(instance.length + 1), scopeOf(caller));
   if (opened?.kind !== 'session') return undefined;
-  const { kind: _kind, ...declared } = opened;
+  const { kind: _kind, nonce: _nonce, expiresAt: _expiresAt, ...declared } = opened;
   return declared;
 }
 
