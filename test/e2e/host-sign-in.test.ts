@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { Client as EarlierClient } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport as EarlierTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
@@ -17,6 +18,7 @@ import {
 import { heldCalls } from '../support/held-calls.ts';
 import { allowAs, SigningInHost } from '../support/signing-in-client.ts';
 import { startStack, type Stack } from '../support/stack.ts';
+import { StdioProgram } from '../support/stdio-program.ts';
 
 let stack: Stack;
 let browser: Browser;
@@ -70,6 +72,16 @@ async function connectEarlier(host: SigningInHost, url: URL): Promise<Connected>
   return { call: async (call) => await client.callTool(call), close: () => client.close() };
 }
 
+async function isApproved(call: CallTool, name: string): Promise<void> {
+  const path = join(stack.files, name);
+  const args = { path, content: path };
+  const { tool } = nextStepOf(await call({ name: 'files__write_file', arguments: args }));
+  const requested = await call({ name: tool, arguments: { tool: 'files__write_file', arguments: args } });
+  const end = await approvedEnd(stack, call, requested);
+  expect([end.isError ?? false, wordsOf(end)]).toEqual([false, expect.stringContaining('Successfully wrote')]);
+  expect(writes(path)).toBe(1);
+}
+
 const CLIENTS = [
   ['present', connectPresent, '127.0.0.1'],
   ['earlier', connectEarlier, 'localhost'],
@@ -90,15 +102,20 @@ describe.each(CLIENTS)('the official %s client', (which, connect, name) => {
       client_id: host.kept.client?.['client_id'],
     });
 
-    const path = join(stack.files, `of-a-signed-in-${which}-client`);
-    const args = { path, content: path };
-    const { tool } = nextStepOf(await call({ name: 'files__write_file', arguments: args }));
-    const requested = await call({ name: tool, arguments: { tool: 'files__write_file', arguments: args } });
-    const end = await approvedEnd(stack, call, requested);
-    expect([end.isError ?? false, wordsOf(end)]).toEqual([false, expect.stringContaining('Successfully wrote')]);
-    expect(writes(path)).toBe(1);
+    await isApproved(call, `of-a-signed-in-${which}-client`);
     await close();
   });
+});
+
+it('a host that only launches programs signs a person in by `countersign stdio`, and has a call approved', async () => {
+  const file = join(stack.folder, 'countersign.yaml');
+  const program = new StdioProgram({ COUNTERSIGN_CONFIG: file, COUNTERSIGN_STATE: stack.stateDir });
+  const client = new Client(clientInfo);
+  const connecting = client.connect(new StdioClientTransport(program.server()));
+  await program.signIn(browser, 'Bob Approver');
+  await connecting;
+  await isApproved((call) => client.callTool(call), 'of-a-launched-program');
+  await client.close();
 });
 
 describe('after a crash of the product', () => {
