@@ -99,10 +99,9 @@ describe('an issuer whose certificate a private authority signed', () => {
     const ports = await onFreePorts();
     const issuer = new URL(server.idOf('/')).origin;
     const { folder, stateDir } = new Desk({ ...ports, identity: { ...ports.identity, issuer } });
-    const main = packagePath('apps', 'cli', 'main.ts');
-    const args = ['--no-warnings', '--import', new URL('../../support/typescript.mjs', import.meta.url).href, main];
+    const main = packagePath('dist', 'apps', 'cli', 'main.js');
     const env = { ...process.env, COUNTERSIGN_STATE: stateDir, ...variables };
-    const { stdout } = await run(process.execPath, [...args, 'doctor'], { cwd: folder, env }).catch(
+    const { stdout } = await run(process.execPath, [main, 'doctor'], { cwd: folder, env }).catch(
       (failure: unknown) => failure as { stdout: string },
     );
     expect(stdout).toMatch(said);
