@@ -35,7 +35,7 @@ export const stdioRefuses: Step = {
       await page.locator('#kc-cancel').click();
     };
     const run = host.program.run('--sign-in');
-    const [{ code, err }] = await Promise.all([run, host.inWindow(refuse, 'The sign-in was refused.')]);
+    const [{ code, err }] = await Promise.all([run, host.inWindow(refuse, 'The sign-in was refused')]);
     assert.equal(code, 1);
     assert.match(err, /The sign-in was refused[.] To sign in, run: npx \S+ stdio .* --client-id countersign-stdio\n$/);
     assert.equal(host.isSignedIn, false);
