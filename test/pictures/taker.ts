@@ -1,13 +1,13 @@
 import { join } from 'node:path';
-import type { Browser } from 'playwright-core';
+import type { Browser, Locator } from 'playwright-core';
 
-/** The size of pictures in documents: a common width, and as much of the page as fits on a screen. */
-const SCREEN = { width: 1280, height: 900 };
+/** The size of pictures in documents: a common width, and a screen that is high enough for a request with its decision. */
+const SCREEN = { width: 1280, height: 1400 };
 const MARGIN = 24;
 
 /** A person who is signed in to one of the sites, and takes pictures of it. */
 export interface Taker {
-  /** Opens a page of the site, waits until the button of that name can be pressed, and takes a picture. */
+  /** Opens a page of the site, and takes a picture. With a button: until it can be pressed, and down to the end of its card. */
   take(path: string, picture: string, button?: string): Promise<void>;
   /** Takes a picture of the page that is open. */
   takeHere(picture: string): Promise<void>;
@@ -28,17 +28,20 @@ export async function taker(
   await page.goto(`${site}/sign-in?returnTo=/healthz`);
   await page.locator(`button[value="${name}"]`).click();
   await page.waitForURL('**/healthz');
-  const takeHere = async (picture: string) => {
-    const content = await page.locator('main').boundingBox();
+  const takeDownTo = async (last: Locator, picture: string) => {
+    const content = await last.boundingBox();
     const height = Math.min(SCREEN.height, Math.ceil((content?.y ?? 0) + (content?.height ?? SCREEN.height)) + MARGIN);
     await page.screenshot({ path: join(folder, `${picture}.png`), clip: { x: 0, y: 0, width: SCREEN.width, height } });
   };
+  const takeHere = (picture: string) => takeDownTo(page.locator('main'), picture);
   return {
     takeHere,
-    async take(path, picture, button) {
+    async take(path, picture, name) {
       await page.goto(`${site}${path}`);
-      if (button !== undefined) await page.getByRole('button', { name: button, exact: true }).click({ trial: true });
-      await takeHere(picture);
+      if (name === undefined) return takeHere(picture);
+      const button = page.getByRole('button', { name, exact: true });
+      await button.click({ trial: true });
+      await takeDownTo(page.locator('section.card', { has: button }), picture);
     },
     async press(button) {
       await page.getByRole('button', { name: button, exact: true }).click();
