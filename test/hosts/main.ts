@@ -108,7 +108,7 @@ async function main(): Promise<boolean> {
   const hosts = all.map(({ host }) => host);
   print(tableOf(hosts, rows));
   const passed = rows.filter(({ outcome }) => outcome === 'passed').length;
-  const languages = new Set(hosts.map(({ language }) => language));
+  const languages = new Set(hosts.map(({ language }) => language).filter((language) => language !== 'program'));
   print(`\n${passed} of ${rows.length} clients passed, in ${languages.size} languages, ${since(began)}`);
   return passed === rows.length;
 }
