@@ -39,7 +39,7 @@ export async function examine(io: Io, command: Command, given?: GivenToken): Pro
   try {
     read = readConfig(io, command);
   } catch (error) {
-    return [node, await unusableFile(io, startFailure(error).split('\n').join('; '))];
+    return [node, await unusableFile(io, startFailure(error).split('\n'))];
   }
   const { config, file, ownFile, notes } = read;
   const stack = await findStack(config);
@@ -66,7 +66,7 @@ export async function examine(io: Io, command: Command, given?: GivenToken): Pro
 }
 
 /** A running Countersign goes on with the settings of before. Where it runs is known without the file. */
-async function unusableFile({ environment, cwd }: Io, problems: string): Promise<Finding> {
+async function unusableFile({ environment, cwd }: Io, problems: readonly string[]): Promise<Finding> {
   const stateDir = resolve(cwd, environment.stateDir ?? DEFAULT_STATE);
   const stack = await findStack({ stateDir, timeLimitFactor: 1 });
   const since = stack?.configuration?.rejected?.since;
@@ -74,23 +74,29 @@ async function unusableFile({ environment, cwd }: Io, problems: string): Promise
     stack === undefined
       ? ''
       : `; the running Countersign goes on with its earlier configuration${since === undefined ? '' : `, and has refused the file since ${moment(since)}`}`;
-  return fail('configuration', `${problems}${goesOn}`, 'correct the file; docs/settings.md lists every setting');
+  const { message, list } = inShort(problems);
+  const advice = [...list, 'correct the file; docs/settings.md lists every setting'];
+  return fail('configuration', `${message}${goesOn}`, advice.join('\n'));
+}
+
+/** One problem is the message. Several are counted there, and have a line each in the list. */
+function inShort(problems: readonly string[]): { message: string; list: readonly string[] } {
+  const [first = '', ...others] = problems;
+  return others.length === 0
+    ? { message: first, list: [] }
+    : { message: `${problems.length} problems`, list: problems };
 }
 
 /** Whether the running Countersign has the settings of its file. */
 function inUse(stack: Stack | undefined): Finding[] {
   const { rejected, pending = [] } = stack?.configuration ?? {};
   const name = 'settings in use';
+  const { message, list } = inShort(rejected?.problems ?? []);
+  const advice = [...list, 'correct the file, or what it needs; it is read again when it changes'].join('\n');
   const refused =
     rejected === undefined
       ? []
-      : [
-          fail(
-            name,
-            `refused since ${moment(rejected.since)}, and the earlier ones stay: ${rejected.problems.join('; ')}`,
-            'correct the file, or what it needs; it is read again when it changes',
-          ),
-        ];
+      : [fail(name, `refused since ${moment(rejected.since)}, and the earlier ones stay: ${message}`, advice)];
   if (pending.length === 0) return refused;
   return [
     ...refused,
