@@ -5,59 +5,13 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { setUp } from '../apps/cli/setup.mjs';
+import { SECTIONS } from './sections.mjs';
 import { HOW_TO_INSTALL, obtainChromium } from './support/find-chromium.mjs';
 import { obtainTemporal } from './support/obtain-temporal.mjs';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const FOLDER = join(ROOT, '.countersign', 'test-long');
 const VERDICTS = join(FOLDER, 'verdicts.json');
-
-const files = (...folders) => ['test/jest.mjs', '--config', 'jest.long.config.mjs', ...folders];
-const program = (name, ...args) => ['test/run-program.mjs', name, ...args];
-
-/** The short sections come first, so that most failures show soon. */
-const SECTIONS = [
-  { name: 'authzen', what: 'the decision point against the scenarios of AuthZEN', run: program('authzen') },
-  { name: 'quorum', what: 'three approvers at the same moment', run: program('quorum') },
-  { name: 'races', what: 'approval, cancellation and deadline at the same moment', run: program('races') },
-  { name: 'histories', what: 'random lives of calls', run: program('histories') },
-  {
-    name: 'model',
-    what: 'the whole of the model against the SQL functions',
-    run: ['test/jest.mjs', 'test/stores/protocol-model', 'test/stores/parties', 'test/apps/approvals/stages-model'],
-    atLength: true,
-  },
-  { name: 'mutants', what: 'faults planted in the protocol', run: program('mutants') },
-  { name: 'conformance', what: 'the official conformance suite of MCP', run: program('conformance') },
-  { name: 'inspector', what: 'the MCP Inspector against the whole product', run: program('inspector') },
-  { name: 'issuers', what: 'the whole product with Keycloak as its issuer', run: program('issuers') },
-  { name: 'first-minute', what: 'a stranger with the packed package in an empty folder', run: program('first-minute') },
-  { name: 'principals', what: 'attempts on tasks of others', run: program('principals') },
-  { name: 'workflows', what: 'long lives of workflows', run: files('test/workflows') },
-  {
-    name: 'postgres',
-    what: 'a database that fails',
-    run: files('test/postgres', 'test/e2e/postgres', 'test/apps/shared/embedded/postgres'),
-  },
-  {
-    name: 'engine',
-    what: 'an engine that works against calls',
-    run: files('test/engine', 'test/apps/shared/embedded/temporal'),
-  },
-  {
-    name: 'e2e',
-    what: 'whole installations, broken in every way',
-    run: files('test/e2e/(?!postgres)', 'test/apps/offboarding', 'test/browser', 'test/clients', 'test/pixels'),
-  },
-  { name: 'pixels', what: 'random pairs of calls that differ', run: program('pixels', '--pairs', '500') },
-  { name: 'fuzz', what: 'random requests to the MCP endpoint', run: program('fuzz') },
-  { name: 'forgeries', what: 'forged tokens, approvals, callbacks and decisions', run: program('forgeries') },
-  { name: 'scale', what: '10,000 calls that wait', run: program('scale') },
-  { name: 'restore', what: 'backups restored at every moment of a call', run: program('restore') },
-  { name: 'soak', what: 'calls during one fault after another', run: program('soak', '--minutes', '4') },
-  // It needs programs of five languages, and fetches gigabytes for its first run.
-  { name: 'hosts', what: 'real clients in five languages', run: program('hosts'), onlyByName: true },
-];
 
 const HELP = `Tests at length the promises that \`npm test\` protects once, one section after the other; about an hour on two processors.
 
