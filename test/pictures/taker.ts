@@ -1,13 +1,15 @@
 import { join } from 'node:path';
 import type { Browser, Locator } from 'playwright-core';
 
-/** The size of pictures in documents: a common width, and a screen that is high enough for a request with its decision. */
+/** A common width, and a height that shows a request with its decision. */
 const SCREEN = { width: 1280, height: 1400 };
+/** Of pictures that show no button. */
+const MAX_HEIGHT = 900;
 const MARGIN = 24;
 
 /** A person who is signed in to one of the sites, and takes pictures of it. */
 export interface Taker {
-  /** Opens a page of the site, and takes a picture. With a button: until it can be pressed, and down to the end of its card. */
+  /** Opens a page of the site, and takes a picture. With a button: when it can be pressed, and down to it. */
   take(path: string, picture: string, button?: string): Promise<void>;
   /** Takes a picture of the page that is open. */
   takeHere(picture: string): Promise<void>;
@@ -28,10 +30,10 @@ export async function taker(
   await page.goto(`${site}/sign-in?returnTo=/healthz`);
   await page.locator(`button[value="${name}"]`).click();
   await page.waitForURL('**/healthz');
-  const takeDownTo = async (last: Locator, picture: string) => {
-    const content = await last.boundingBox();
-    const height = Math.min(SCREEN.height, Math.ceil((content?.y ?? 0) + (content?.height ?? SCREEN.height)) + MARGIN);
-    await page.screenshot({ path: join(folder, `${picture}.png`), clip: { x: 0, y: 0, width: SCREEN.width, height } });
+  const takeDownTo = async (last: Locator, picture: string, maxHeight = MAX_HEIGHT) => {
+    const { y, height } = (await last.boundingBox()) ?? { y: 0, height: maxHeight };
+    const clip = { x: 0, y: 0, width: SCREEN.width, height: Math.min(maxHeight, Math.ceil(y + height) + MARGIN) };
+    await page.screenshot({ path: join(folder, `${picture}.png`), clip });
   };
   const takeHere = (picture: string) => takeDownTo(page.locator('main'), picture);
   return {
@@ -41,7 +43,7 @@ export async function taker(
       if (name === undefined) return takeHere(picture);
       const button = page.getByRole('button', { name, exact: true });
       await button.click({ trial: true });
-      await takeDownTo(page.locator('section.card', { has: button }), picture);
+      await takeDownTo(button, picture, SCREEN.height);
     },
     async press(button) {
       await page.getByRole('button', { name: button, exact: true }).click();

@@ -4,7 +4,7 @@ import { packagePath } from '../../apps/shared/config/files.ts';
 import { SECTIONS } from '../sections.mjs';
 
 it('each file of tests at length is in a section of `npm run test:long`', () => {
-  const commands = (SECTIONS as { run: string[] }[]).map(({ run }) => run);
+  const commands = SECTIONS.map(({ run }) => run);
   const patterns = commands
     .filter((command) => command.includes('jest.long.config.mjs'))
     .flatMap((command) => command.filter((word) => word.startsWith('test/') && !word.endsWith('.mjs')))
