@@ -37,7 +37,10 @@ export const stdioRefuses: Step = {
     const run = host.program.run('--sign-in');
     const [{ code, err }] = await Promise.all([run, host.inWindow(refuse, 'The sign-in was refused')]);
     assert.equal(code, 1);
-    assert.match(err, /The sign-in was refused[.] To sign in, run: npx \S+ stdio .* --client-id countersign-stdio\n$/);
+    assert.match(
+      err,
+      /The sign-in was refused[.] To sign in, run: (?:node|npx) \S+ stdio .* --client-id countersign-stdio\n$/,
+    );
     assert.equal(host.isSignedIn, false);
   },
 };
