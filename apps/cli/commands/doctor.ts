@@ -34,7 +34,9 @@ export function doctorCommand(io: Io): Command {
       else for (const finding of findings) io.out(inWords(finding));
       const failed = findings.filter(({ status }) => status === 'fail').length;
       if (failed > 0)
-        throw new CliError(`${failed} of ${findings.length} checks failed; the last line below each says the next step`);
+        throw new CliError(
+          `${failed} of ${findings.length} checks failed; the last line below each says the next step`,
+        );
     });
 }
 
