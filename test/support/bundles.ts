@@ -28,9 +28,9 @@ export interface Denying extends DenialChanges {
   readonly context?: JsonObject;
 }
 
-/** A transfer to a new account; each is different. */
-export const aTransfer = (): Item => ({
-  resource: { type: 'account', id: `acct-${randomUUID()}` },
+/** A transfer to a new account, whose id begins with `acct-` and the group; each is different. */
+export const aTransfer = (group = 'x'): Item => ({
+  resource: { type: 'account', id: `acct-${group}-${randomUUID()}` },
   action: { name: 'wire_transfer' },
 });
 
@@ -71,9 +71,9 @@ export const denying = ({ config, secrets }: ApprovalsUnderTest): Denying => ({
   key: secrets.pdpSigningKey,
 });
 
-/** An open bundle of this many items, in their order, and the same submission once more. */
+/** An open bundle of this many items, in their order, the first one of group `a`, and the same submission once more. */
 export async function openBundle(service: ApprovalsUnderTest, n: number, more: object = {}) {
-  const submitted = Array.from({ length: n }, () => aTransfer());
+  const submitted = Array.from({ length: n }, (_, index) => aTransfer(index === 0 ? 'a' : 'b'));
   const body = { ...(await bundleOf(submitted, denying(service))), ...more };
   const key = { 'idempotency-key': randomUUID() };
   const again = () => service.submit(body, key);
