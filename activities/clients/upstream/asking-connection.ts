@@ -16,6 +16,7 @@ import { ProgramStart } from './program.ts';
 import { createProgressNotices, sendOnce, type SendingLimits } from './request.ts';
 import { connectClient, createClient } from './sdk-client.ts';
 import { createTransport, type UpstreamServer } from './transport.ts';
+import { Users } from './users.ts';
 
 const INVALID_REQUEST = -32_600;
 const METHOD_NOT_FOUND = -32_601;
@@ -70,8 +71,7 @@ export class AskingConnection {
   #logLevel: string | undefined;
   /** Of the roots of the client: whether the upstream is being told that they have changed, and whether they have since then. */
   readonly #roots = { isTelling: false, haveChanged: false };
-  #users = 0;
-  #onUnused: (() => void) | undefined;
+  readonly #users = new Users();
 
   constructor(deps: AskingDeps) {
     this.#deps = deps;
@@ -85,7 +85,7 @@ export class AskingConnection {
 
   /** Whether a request uses it. */
   get isUsed(): boolean {
-    return this.#users > 0;
+    return this.#users.areThere;
   }
 
   /** Throws `ERR_UPSTREAM_UNAVAILABLE`. */
@@ -150,26 +150,20 @@ export class AskingConnection {
     this.#roots.isTelling = false;
   }
 
-  async use<T>(work: () => Promise<T>): Promise<T> {
-    this.#users += 1;
-    try {
-      return await work();
-    } finally {
-      this.#users -= 1;
-      if (this.#users === 0) this.#onUnused?.();
-    }
+  use<T>(work: () => Promise<T>): Promise<T> {
+    return this.#users.during(work);
   }
 
   /** Takes open questions back, lets none through any more, and closes once the requests on it have ended. */
   async retire(): Promise<void> {
     this.#retired.abort();
-    if (this.#users > 0) await new Promise<void>((resolve) => (this.#onUnused = resolve));
+    await this.#users.haveLeft();
     await this.close();
   }
 
   async close(): Promise<void> {
     this.#retired.abort();
-    this.#onUnused?.();
+    this.#users.dismiss();
     const open = this.#live?.client ?? (await this.#connecting?.catch(() => undefined));
     this.#live = undefined;
     await open?.close();

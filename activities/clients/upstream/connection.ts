@@ -10,6 +10,7 @@ import { createList, type UpstreamList } from './list.ts';
 import { gatherChanges, hearChanges, type Changed, type Hearing } from './notices.ts';
 import { ResourceSubscriptions } from './subscriptions.ts';
 import { createTransport, type UpstreamServer } from './transport.ts';
+import { Users } from './users.ts';
 
 const TOOLS = { method: 'tools/list', member: 'tools', key: 'name', capability: 'tools' } as const;
 /** An HTTP session that was idle for longer is checked before a call is sent on it. */
@@ -42,9 +43,7 @@ export class UpstreamConnection {
   readonly #attempts: ReturnType<typeof scheduleAttempts>;
   #capabilities: ServerCapabilities | undefined;
   #closed = false;
-  /** Work that needs the connection to its end, and how the end of the last is told. */
-  #users = 0;
-  #onUnused: (() => void) | undefined;
+  readonly #users = new Users();
   #isRetired = false;
   /** Requests that wait for their answers, those for lists not counted. */
   #underWay = 0;
@@ -170,14 +169,8 @@ export class UpstreamConnection {
   }
 
   /** Keeps the connection for this work until it has ended. */
-  async use<T>(work: () => Promise<T>): Promise<T> {
-    this.#users += 1;
-    try {
-      return await work();
-    } finally {
-      this.#users -= 1;
-      if (this.#users === 0) this.#onUnused?.();
-    }
+  use<T>(work: () => Promise<T>): Promise<T> {
+    return this.#users.during(work);
   }
 
   /** Closes once the work that uses it has ended. Reports no change any more. */
@@ -185,14 +178,14 @@ export class UpstreamConnection {
     this.#attempts.stop();
     this.#isRetired = true;
     for (const changes of Object.values(this.#changes)) changes.close();
-    if (this.#users > 0) await new Promise<void>((resolve) => (this.#onUnused = resolve));
+    await this.#users.haveLeft();
     await this.close();
   }
 
   async close(): Promise<void> {
     this.#closed = true;
     this.#attempts.stop();
-    this.#onUnused?.();
+    this.#users.dismiss();
     for (const changes of Object.values(this.#changes)) changes.close();
     const open = this.#live?.client ?? (await this.#connecting?.catch(() => undefined));
     this.#live = undefined;
