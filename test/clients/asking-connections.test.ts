@@ -1,31 +1,12 @@
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import type { UpstreamPool } from '../../activities/clients/upstream/pool.ts';
-import type { AskableClient } from '../../workflows/domain/upstream-ports.ts';
+import { expect, it } from '@jest/globals';
 import { anAskableClient } from '../support/askable-client.ts';
-import { AskingServer } from '../support/asking-server.ts';
+import { askedUpstreams } from '../support/asked-upstreams.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { openUpstreams } from '../support/upstreams.ts';
 
 const MOST_PER_SESSION = 10;
 const NAMES = Array.from({ length: MOST_PER_SESSION + 1 }, (_none, index) => `up${index}`);
 
-let server: AskingServer;
-let pool: UpstreamPool;
-beforeAll(async () => {
-  server = await new AskingServer().start();
-  pool = openUpstreams(Object.fromEntries(NAMES.map((name) => [name, { url: server.url }])));
-});
-afterAll(async () => {
-  await pool.close();
-  await server.close();
-});
-
-const call = (upstream: string, upstreamTool: string, askable: AskableClient) =>
-  pool.relay(
-    { upstream, upstreamTool, arguments: { method: 'elicitation/create' }, conversation: { capabilities: {} } },
-    { signal: new AbortController().signal, askable },
-  );
-const textOf = async (answer: ReturnType<typeof call>) => JSON.stringify(await answer);
+const { server, call, textOf } = askedUpstreams(NAMES);
 
 it('a session has ten connections of its own; then one that is not used gives way', async () => {
   const { askable, asked } = anAskableClient('one');

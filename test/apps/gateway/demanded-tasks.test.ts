@@ -1,23 +1,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { Client } from '@modelcontextprotocol/sdk/client/index.js';
-import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import { earlierCall } from '../../support/earlier-call.ts';
 import { GatewayUnderTest } from '../../support/gateway.ts';
 import { REQUEST_REF, requestable } from '../../support/gateway-world.ts';
 import { send, textOf, transfer } from '../../support/gateway-wire.ts';
 
 /** From a client without tasks. */
 const call = (gateway: GatewayUnderTest) => send(gateway, 'tools/call', transfer(), { capabilities: {} });
-/** From the official client of earlier revisions. */
-async function earlierCall({ mcpUrl }: GatewayUnderTest) {
-  const client = new Client({ name: 'earlier', version: '0' });
-  const requestInit = { headers: { authorization: 'Bearer token-of-alice' } };
-  await client.connect(new StreamableHTTPClientTransport(new URL(mcpUrl), { requestInit }));
-  try {
-    return await client.callTool(transfer());
-  } finally {
-    await client.close();
-  }
-}
 
 describe('a client that must declare tasks for one tool', () => {
   const choosy = new GatewayUnderTest({ demandTasks: ['bank__transfer'], requestByItself: false });

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { Client } from '@modelcontextprotocol/sdk/client/index.js';
-import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
+import { earlierCall } from '../../support/earlier-call.ts';
 import { GatewayUnderTest } from '../../support/gateway.ts';
 import { aView, REQUEST_REF, requestable, TASK_ID } from '../../support/gateway-world.ts';
 import { AUTHORIZATION, metaOf, send, textOf, transfer } from '../../support/gateway-wire.ts';
@@ -30,17 +29,6 @@ const EXECUTED = aView({ state: 'executed', result, outcomeRef: 'out_1' });
 /** From a client without tasks. */
 const call = (gateway: GatewayUnderTest, options = {}) =>
   send(gateway, 'tools/call', transfer(), { capabilities: {}, ...options });
-/** From the official client of earlier revisions. */
-async function earlierCall({ mcpUrl }: GatewayUnderTest) {
-  const client = new Client({ name: 'earlier', version: '0' });
-  const requestInit = { headers: { authorization: 'Bearer token-of-alice' } };
-  await client.connect(new StreamableHTTPClientTransport(new URL(mcpUrl), { requestInit }));
-  try {
-    return await client.callTool(transfer());
-  } finally {
-    await client.close();
-  }
-}
 const someoneWaits = ({ world }: GatewayUnderTest, count = 1) => waitFor(() => world.taskListeners.size === count);
 
 describe('a call that waits', () => {
