@@ -1,20 +1,11 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { GatewayUnderTest } from '../../support/gateway.ts';
-import { aView, REQUEST_REF, requestable, TASK_ID } from '../../support/gateway-world.ts';
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import { aView, REQUEST_REF, requestable } from '../../support/gateway-world.ts';
 import { textOf, transfer } from '../../support/gateway-wire.ts';
-import { ManualClock } from '../../support/manual-clock.ts';
-import { beginSession, type Message, type WireSession, type WireStream } from '../../support/session-wire.ts';
+import { isAnswer, patientHosts, wordsOf } from '../../support/patient-hosts.ts';
+import { beginSession, type Message, type WireSession } from '../../support/session-wire.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
-const clock = new ManualClock(Date.now());
-const gateway = new GatewayUnderTest({ clock, waitSeconds: { 'patient-host': 240, default: 0 } });
-const { world } = gateway;
-beforeAll(() => gateway.start());
-afterAll(async () => {
-  const stopped = gateway.stop();
-  await clock.advance(600_000);
-  await stopped;
-});
+const { gateway, world, clock, end, waits } = patientHosts();
 beforeEach(() => {
   gateway.reset();
   world.decision = requestable();
@@ -24,21 +15,10 @@ beforeEach(() => {
 });
 
 const PAGE = 'https://approvals.test/requests/1';
-const EXECUTED = aView({
-  state: 'executed',
-  result: JSON.stringify({ content: [{ type: 'text', text: 'booked' }] }),
-});
-const end = (view = EXECUTED) => {
-  world.view = view;
-  world.tell(TASK_ID);
-};
-const waits = (count: number) => waitFor(() => world.taskListeners.size === count);
-const isAnswer = ({ result, error }: Message) => result !== undefined || error !== undefined;
 const isQuestion = ({ id, method }: Message) => id !== undefined && method !== undefined;
 const isComplete = ({ method }: Message) => method === 'notifications/elicitation/complete';
 /** How many questions about a page were answered. */
 const answered = () => gateway.logged.filter((line) => line.includes('the client answered')).length;
-const wordsOf = async (stream: WireStream) => textOf((await stream.next(isAnswer)).result);
 const begin = (capabilities: object = { elicitation: { url: {} } }, more = {}) =>
   beginSession(gateway, { name: 'patient-host', capabilities, ...more });
 /** A call that waits, and what its client was asked. */

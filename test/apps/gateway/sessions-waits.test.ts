@@ -1,43 +1,22 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { GatewayUnderTest } from '../../support/gateway.ts';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import { aView, REQUEST_REF, requestable, TASK_ID } from '../../support/gateway-world.ts';
 import { textOf, transfer } from '../../support/gateway-wire.ts';
-import { ManualClock } from '../../support/manual-clock.ts';
-import { beginSession, type Message, type WireSession, type WireStream } from '../../support/session-wire.ts';
+import { isAnswer, patientHosts, wordsOf } from '../../support/patient-hosts.ts';
+import { beginSession, type WireSession, type WireStream } from '../../support/session-wire.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
-const clock = new ManualClock(Date.now());
-/** Only the clients of one host wait. */
-const gateway = new GatewayUnderTest({ clock, waitSeconds: { 'patient-host': 240, default: 0 } });
-const { world } = gateway;
-beforeAll(() => gateway.start());
-afterAll(async () => {
-  const stopped = gateway.stop();
-  await clock.advance(600_000);
-  await stopped;
-});
+const { gateway, world, clock, end, waits } = patientHosts();
 beforeEach(() => {
   gateway.reset();
   world.decision = requestable();
 });
 
-const EXECUTED = aView({
-  state: 'executed',
-  result: JSON.stringify({ content: [{ type: 'text', text: 'booked' }] }),
-});
-const end = (view = EXECUTED) => {
-  world.view = view;
-  world.tell(TASK_ID);
-};
-const someoneWaits = (count = 1) => waitFor(() => world.taskListeners.size === count);
-const isAnswer = ({ result, error }: Message) => result !== undefined || error !== undefined;
-const wordsOf = async (stream: WireStream) => textOf((await stream.next(isAnswer)).result);
 const progressOn = (stream: WireStream) =>
   stream.messages().flatMap(({ method, params }) => (method === 'notifications/progress' ? [params] : []));
 
 async function waitingCall(session: WireSession, params: object = transfer()) {
   const stream = await session.start('tools/call', { ...params, _meta: { progressToken: 'p' } }, 'c-1');
-  await someoneWaits();
+  await waits(1);
   await waitFor(() => progressOn(stream).length === 1);
   return stream;
 }
@@ -105,7 +84,7 @@ describe('a call of a session that needs an approval', () => {
     const stream = await waitingCall(session);
     await session.notify('notifications/cancelled', { requestId: 'c-1' });
     await stream.ended;
-    await someoneWaits(0);
+    await waits(0);
     expect([stream.messages().some(isAnswer), world.cancelled]).toEqual([false, []]);
   });
 
