@@ -3,9 +3,14 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import type { Browser } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
+import { patiently } from '../support/wait-for.ts';
 
 const PERSON = 'Bob Approver';
+/** How long a client may take to answer the browser, in milliseconds. */
+const BACK_MS = 30_000;
+/** How long the browser is given before the person looks at the page, in milliseconds. */
+const LOOK_MS = 2_000;
 
 /** A person with a browser: opens each address that a client wants opened, and lets the client act for them. */
 export class Person {
@@ -51,8 +56,7 @@ export class Person {
     try {
       await page.goto(url);
       await page.getByRole('button', { name: `Allow as ${PERSON}` }).click();
-      // The client answers the browser, or the server above does.
-      await page.waitForURL(/[?&]code=/, { waitUntil: 'commit' });
+      await patiently(() => comesBack(page), { timeoutMs: BACK_MS });
     } catch (error) {
       this.fault = `${String(error)}\non ${page.url()}: ${await page.innerText('body').catch(String)}`;
     } finally {
@@ -77,4 +81,14 @@ fetch(${JSON.stringify(`${this.address}/open?url=`)} + encodeURIComponent(proces
     this.#server.close();
     await once(this.#server, 'close');
   }
+}
+
+/**
+ * The browser comes back with the code: the client answers it, or the server above does. Some clients open the browser before they listen
+ * for it. A person is slower than they are, and would load the page again.
+ */
+async function comesBack(page: Page): Promise<true> {
+  if (page.url().startsWith('chrome-error:')) await page.reload();
+  await page.waitForURL(/[?&]code=/, { waitUntil: 'commit', timeout: LOOK_MS });
+  return true;
 }
