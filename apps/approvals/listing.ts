@@ -1,10 +1,28 @@
 import { ACCESS_REQUEST_STATUSES } from '../../workflows/domain/access-request/access-request.ts';
+import type { Effect } from '../../workflows/domain/tools/tool-facts.ts';
+import { ORDERS } from '../shared/http/list-cursor.ts';
 import { OVERSEER_ROLE, type Reader, voicesOf } from '../../workflows/domain/access-request/eligibility.ts';
 import type { Directory } from '../shared/directory/directory.ts';
 
 /** Filters of a list: a status, all ended requests, or those that the reader may decide now. */
 export const LIST_CHOICES = [...ACCESS_REQUEST_STATUSES, 'ended', 'yours'] as const;
 export type ListChoice = (typeof LIST_CHOICES)[number];
+
+/** `soonest`: by the earlier deadline, of the stage or of the request. */
+export const REQUEST_ORDERS = [...ORDERS, 'soonest'] as const;
+export type RequestOrder = (typeof REQUEST_ORDERS)[number];
+
+/** What the requests of a list have in common. Members that are there must all match. */
+export interface RequestFilter {
+  /** Each is in a name, or in the arguments as canonical JSON has them. Upper and lower case are the same. */
+  readonly words?: readonly string[] | undefined;
+  readonly tool?: string | undefined;
+  /** The OAuth client. */
+  readonly agent?: string | undefined;
+  readonly requester?: string | undefined;
+  readonly effect?: Effect | undefined;
+  readonly alike?: string | undefined;
+}
 
 /** A reader for the database: a JSON object as text, the first parameter of a statement. */
 export type ReaderRow = string;

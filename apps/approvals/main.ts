@@ -28,6 +28,7 @@ import { createCallbackSender, createNotificationSender } from './callbacks/send
 import { createBreakGlass, createWithdraw } from './break-glass.ts';
 import { createSignedPost } from './callbacks/signed-post.ts';
 import { createCastVote } from './cast-vote.ts';
+import { configuredSummaries } from './inbox/summary.tsx';
 import { inboxRouter } from './inbox/router.tsx';
 import { startAskingResolvers } from './jobs/ask-resolvers.ts';
 import { startCarryingOutDue } from './jobs/carry-out-due.ts';
@@ -153,6 +154,7 @@ function createInbox(parts: Parts, { personOf }: SignIn): Router {
     verifyAccessToken: createPeopleVerifier(config, urls.approvals, { clock, limits, log }),
     hasClient: createClientDemand(identity, log),
     presetReasons: configuredReasons(config),
+    summaries: configuredSummaries(config),
     scopes: approvals.scopes,
     url: urls.approvals,
   });

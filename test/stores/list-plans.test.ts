@@ -75,7 +75,7 @@ describe('the lists of the inbox', () => {
 
   const lists = LIST_CHOICES.flatMap((choice) => ORDERS.map((order) => ({ choice, order })));
   it.each(lists)('of requests are read in the order of an index: $choice, the $order first', async (list) => {
-    const plans = await plansOf(() => createAccessRequestStore(pool).list({ ...list, reader }, page));
+    const plans = await plansOf(() => createAccessRequestStore(pool).list({ ...list, filter: {}, reader }, page));
     const isOpen = list.choice === 'pending' || list.choice === 'yours';
     expect(plans).not.toEqual([]);
     for (const plan of plans) expect(plan).toMatch(inOrderOf(INDEXES[isOpen ? 'open' : 'ended']));

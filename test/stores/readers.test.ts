@@ -159,7 +159,7 @@ describe('the readers of access requests', () => {
   async function listed(choice: ListChoice, reader: string): Promise<{ ids: string[]; count: number | undefined }> {
     const listedIds: string[] = [];
     for (let cursor = undefined as Parameters<typeof store.list>[1]['cursor']; ;) {
-      const page = await store.list({ choice, order: 'oldest', reader }, { cursor, limit: 9 });
+      const page = await store.list({ choice, order: 'oldest', filter: {}, reader }, { cursor, limit: 9 });
       listedIds.push(...page.rows.map(({ id }) => id));
       if (page.next === undefined) return { ids: listedIds, count: page.count };
       expect(page.rows).toHaveLength(9);

@@ -30,6 +30,8 @@ export const newAccessRequest = (changes: Partial<NewAccessRequest> = {}): NewAc
   resource: '{"id":"files__write_file","type":"tool"}',
   context: '{"arguments":{}}',
   claimed: '{}',
+  effect: undefined,
+  outline: undefined,
   tool: 'files__write_file',
   template: undefined,
   policies: [],

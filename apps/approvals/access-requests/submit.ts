@@ -1,8 +1,10 @@
 import type { AccessRequest } from '../../../workflows/domain/access-request/access-request.ts';
+import { outlineOf } from '../../../workflows/domain/access-request/outline.ts';
 import { type Bundle, BUNDLE_PREFIX } from '../../../workflows/domain/access-request/statement.ts';
 import { partiesOf, type PartiesSource } from '../../../workflows/domain/access-request/parties.ts';
 import type { EvaluationRequest } from '../../../workflows/domain/authzen/evaluation.ts';
-import { canonicalJson, type Json, type JsonObject } from '../../../workflows/domain/canonical-json.ts';
+import { canonicalJson, type Json, type JsonObject, objectOf } from '../../../workflows/domain/canonical-json.ts';
+import { EFFECTS } from '../../../workflows/domain/tools/tool-facts.ts';
 import { logScope } from '../../shared/log-scope.ts';
 import { randomText, sha256 } from '../../shared/crypto.ts';
 import type { AccessRequestStore } from '../stores/access-request.store.ts';
@@ -182,6 +184,7 @@ function newRequest(
       ...(wanted && { requested_access: wanted }),
       denial: echo,
     } as Json),
+    ...forLists(context as JsonObject, denial.bindingContextMembers),
     tool: toolOf(submission),
     requester: { issuer: client?.actor?.issuer, subject: subject.id, clientId: agent },
     parties: partiesOf(submission as unknown as PartiesSource),
@@ -189,4 +192,11 @@ function newRequest(
     requestedUntil: wanted?.requested_until,
     callback: callback && { endpoint: callback.endpoint, state: callback.state, events: callback.events },
   };
+}
+
+/** The effect counts only where the denial binds it: then it is the word of the enforcement point that the policy evaluated. */
+function forLists(context: JsonObject, bound: readonly string[]): Pick<NewAccessRequest, 'effect' | 'outline'> {
+  const stated = bound.includes('call') ? objectOf(context['call'])['effect'] : undefined;
+  const outline = outlineOf(context['arguments'], sha256);
+  return { effect: EFFECTS.find((one) => one === stated), outline: outline && JSON.stringify(outline) };
 }

@@ -1,5 +1,5 @@
 import type { AccessRequest } from '../../../workflows/domain/access-request/access-request.ts';
-import { canonicalJson } from '../../../workflows/domain/canonical-json.ts';
+import { canonicalJson, type JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import { Facts, Instant, Page, type SignedIn, Time } from '../../shared/pages/layout.tsx';
 import { Code, Visible } from '../../shared/pages/visible.tsx';
 import { Credentials, WhoDecides } from './who-decides.tsx';
@@ -69,12 +69,7 @@ function Asked({ request }: { request: AccessRequest }) {
         canonical={call.arguments ?? canonicalJson({ action: { ...action }, resource: { ...resource } })}
         label={words.label}
       />
-      {call.bound !== undefined && (
-        <>
-          <h3>Also evaluated by policy</h3>
-          <JsonBlock canonical={call.bound} label="Other context" />
-        </>
-      )}
+      {call.bound !== undefined && <OtherContext canonical={call.bound} />}
       {call.said !== undefined && (
         <>
           <h3>Stated by the requester, unverified</h3>
@@ -82,6 +77,17 @@ function Asked({ request }: { request: AccessRequest }) {
         </>
       )}
     </section>
+  );
+}
+
+/** Folded if it has only what the gateway says of every call, in plain letters: the decision then has room on a first screen. */
+function OtherContext({ canonical }: { canonical: string }) {
+  const isUsual = Object.keys(JSON.parse(canonical) as JsonObject).every((name) => name === 'call');
+  return (
+    <details open={!isUsual || !/^[\x20-\x7e]*$/.test(canonical)}>
+      <summary>Also evaluated by policy</summary>
+      <JsonBlock canonical={canonical} label="Other context" />
+    </details>
   );
 }
 

@@ -20,6 +20,7 @@ import type { BreakGlassStore, BrokenGlass } from '../stores/break-glass.store.t
 import type { StandIns } from '../stand-ins.ts';
 import type { Delegation } from '../stores/delegation.store.ts';
 import type { Doors, Voter } from './authenticate.ts';
+import type { SummaryTemplateOf } from './summary.tsx';
 
 /** The visitor, the approvers they stand in for, and the directory. */
 export interface Seat {
@@ -90,13 +91,14 @@ export function standingIn(
 }
 
 export interface InboxHttp extends Doors {
-  readonly store: Pick<AccessRequestStore, 'find' | 'list'>;
+  readonly store: Pick<AccessRequestStore, 'find' | 'list' | 'kinds'>;
   readonly castVote: CastVote;
   readonly delegations: StandIns;
   readonly withdraw: Withdraw;
   readonly breakGlass: BreakGlass;
   readonly brokenGlass: BreakGlassStore;
   readonly presetReasons: PresetReasonsOf;
+  readonly summaries: SummaryTemplateOf;
   readonly clock: Clock;
   readonly log: Logger;
 }

@@ -64,6 +64,7 @@ export function summaryView(request: AccessRequestSummary) {
     bundle: request.bundle,
     status,
     tool,
+    effect: request.effect,
     title,
     subject: { type: subject.type, id: subject.id },
     requester,

@@ -12,7 +12,7 @@ const columns = (context: string) => `
     r.id, r.client_id, CASE WHEN r.bundle_id IS NOT NULL THEN json_build_object('id', r.bundle_id,
       'position', r.position, 'size', (SELECT count(*) FROM approvals.access_request i WHERE i.bundle_id = r.bundle_id)) END AS bundle,
     r.status, r.evaluation_id,
-    r.subject::json AS subject, r.action::json AS action, r.resource::json AS resource, ${context} AS context, r.tool,
+    r.subject::json AS subject, r.action::json AS action, r.resource::json AS resource, ${context} AS context, r.effect, r.outline::json AS outline, r.tool,
     r.template, r.policies, r.reason, r.title, r.description, json_strip_nulls(json_build_object(
       'issuer', r.requester_issuer, 'subject', r.requester_subject, 'clientId', r.requester_client)) AS requester, r.generation, r.call_digest,
     r.binding_hash, r.binding_context_members, r.parties, approvals.delegates_of(r.parties, r.created_at) AS delegates, r.stages, r.stage, r.stage_ends_at,

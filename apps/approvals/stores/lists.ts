@@ -1,7 +1,7 @@
 import { countRows, type Listing, type Page, type PageRequest, readPage } from '../../shared/database/pages.ts';
 import type { Query } from '../../shared/database/query.ts';
-import type { Order } from '../../shared/http/list-cursor.ts';
-import type { ListChoice, ReaderRow } from '../listing.ts';
+import type { Effect } from '../../../workflows/domain/tools/tool-facts.ts';
+import type { ListChoice, ReaderRow, RequestFilter, RequestOrder } from '../listing.ts';
 import {
   accessRequestFrom,
   type AccessRequestRow,
@@ -12,7 +12,8 @@ import {
 
 interface RequestListing {
   readonly choice: ListChoice;
-  readonly order: Order;
+  readonly order: RequestOrder;
+  readonly filter: RequestFilter;
   readonly reader: ReaderRow;
 }
 
@@ -20,28 +21,65 @@ const isOpen = (choice: ListChoice) => choice === 'pending' || choice === 'yours
 
 /** Lists of access requests: open requests by creation time, ended requests by end time. */
 export function lists(query: Query) {
-  const listingOf = ({ choice, order, reader }: RequestListing): Listing => ({
-    name: `list-${choice}`,
-    columns: SUMMARY_COLUMNS,
-    from: `${FROM_ACCESS_REQUESTS}${whereListed(choice)}`,
-    at: isOpen(choice) ? 'r.created_at' : 'r.ended_at',
+  const listingOf = ({ choice, order, filter, reader }: RequestListing): Listing => ({
+    name: `list-${choice}${order === 'soonest' ? '-soonest' : ''}`,
+    columns: `${SUMMARY_COLUMNS}, ${ALIKE} AS alike`,
+    from: `${FROM_ACCESS_REQUESTS}, ${FILTER}${whereListed(choice)} AND ${FILTERED}`,
+    at: order === 'soonest' ? 'least(r.expires_at, r.stage_ends_at)' : isOpen(choice) ? 'r.created_at' : 'r.ended_at',
     id: 'r.id',
-    order,
-    values: [reader],
+    order: order === 'newest' ? 'newest' : 'oldest',
+    values: [reader, filterRow(filter)],
   });
   return {
     /** A page of the list, with the total for open requests. Requests past their deadline are ended first. */
     async list(listing: RequestListing, page: PageRequest): Promise<RequestPage> {
       await query('carry-out-due', 'SELECT count(*) FROM approvals.carry_out_due(1000)');
       const listed = listingOf(listing);
-      const { rows, ...rest } = await readPage<AccessRequestRow>(query, listed, page);
+      const { rows, ...rest } = await readPage<AccessRequestRow & { readonly alike: string }>(query, listed, page);
       const count = isOpen(listing.choice) ? await countRows(query, listed) : undefined;
-      return { ...rest, rows: rows.map(accessRequestFrom), ...(count !== undefined && { count }) };
+      const listedRows = rows.map(({ alike, ...row }) => ({ ...accessRequestFrom(row), alike }));
+      return { ...rest, rows: listedRows, ...(count !== undefined && { count }) };
     },
+
+    /** The requests that the reader may read in an open list, counted by kind: what the filters of that list can choose from. */
+    kinds: (choice: 'pending' | 'yours', reader: ReaderRow) =>
+      query<RequestKind>(
+        `kinds-${choice}`,
+        `SELECT r.tool, r.requester_client AS agent, r.requester_subject AS requester, r.effect, ${ALIKE} AS alike,
+           count(*)::int AS count
+         ${FROM_ACCESS_REQUESTS}${whereListed(choice)} GROUP BY 1, 2, 3, 4, 5 ORDER BY 6 DESC LIMIT 1000`,
+        [reader],
+      ),
   };
 }
 
-export type RequestPage = Page<AccessRequestSummary> & { readonly count?: number };
+/** A request of a list. Requests with the same `alike` ask for the same tool, for the same people, with arguments of the same shape. */
+export type ListedRequest = AccessRequestSummary & { readonly alike: string };
+export type RequestPage = Page<ListedRequest> & { readonly count?: number };
+
+export interface RequestKind extends Record<'tool' | 'requester' | 'alike', string> {
+  readonly agent: string | null;
+  readonly effect: Effect | null;
+  readonly count: number;
+}
+
+const ALIKE = `md5(concat_ws(chr(31), r.tool, r.template, r.requester_client, r.requester_subject,
+  coalesce(r.outline::json ->> 'shape', r.action || r.resource)))`;
+
+const FILTER = `jsonb_to_record($2::jsonb) AS f (words text[], tool text, agent text, requester text, effect text, alike text)`;
+/** Words are looked for in names and in the arguments, as canonical JSON has them, without regard to upper and lower case. */
+const FILTERED = `(f.tool IS NULL OR r.tool = f.tool) AND (f.agent IS NULL OR r.requester_client = f.agent)
+  AND (f.requester IS NULL OR r.requester_subject = f.requester) AND (f.effect IS NULL OR r.effect = f.effect)
+  AND (f.alike IS NULL OR ${ALIKE} = f.alike)
+  AND (f.words IS NULL OR (SELECT bool_and(position(lower(word) IN lower(concat_ws(' ', r.id, r.tool, r.title, r.template, r.requester_subject,
+    r.requester_client, r.resource, r.context::json ->> 'arguments'))) > 0) FROM unnest(f.words) AS words (word)))`;
+
+/** Words as the stored texts have them: within the quotes of canonical JSON. */
+const filterRow = ({ words, ...filter }: RequestFilter): string =>
+  JSON.stringify({
+    ...filter,
+    words: words && words.map((word) => JSON.stringify(word).slice(1, -1)),
+  });
 
 const READER = `jsonb_to_record($1::jsonb) AS me (subject text, persons text[], actors text[], reads boolean, decides boolean, oversees boolean,
     is_person boolean, breaks_glass boolean, voices jsonb, "all" jsonb),

@@ -1,4 +1,5 @@
 import type { Approver, Verdict, VoteChannel } from '../../../workflows/domain/access-request/access-request.ts';
+import type { Effect } from '../../../workflows/domain/tools/tool-facts.ts';
 import type { ResolverAnswer } from '../../../workflows/domain/access-request/automatic.ts';
 import type { DirectoryFacts } from '../../../workflows/domain/access-request/quorum.ts';
 import type { VerifiedDenial } from '../access-requests/denial-binding.ts';
@@ -22,6 +23,10 @@ export interface NewAccessRequest extends Terms, Omit<VerifiedDenial, 'requester
   readonly context: string;
   /** The rest of the submission. */
   readonly claimed: string;
+  /** What the bound context says that the tool does, if it says so. */
+  readonly effect: Effect | undefined;
+  /** An `Outline` as text. Undefined for a request that is no tool call. */
+  readonly outline: string | undefined;
   readonly tool: string;
   readonly requester: Readonly<Record<'issuer' | 'clientId', string | undefined>> & { readonly subject: string };
   readonly generation: number;

@@ -2,6 +2,7 @@ import * as z from 'zod';
 import { EFFECTS, SENSITIVITIES } from '../../../workflows/domain/tools/tool-facts.ts';
 import { MappingError } from '../coaz/json-of.ts';
 import { compileMapping } from '../coaz/mapping.ts';
+import { isSummaryTemplate } from '../approvers/summary-template.ts';
 import { off, on, recordOf, section, text } from './units.ts';
 
 /** @see COAZ, MCP binding */
@@ -44,6 +45,10 @@ const operatorMapping = z.record(z.string(), z.json()).superRefine((content, con
     context.addIssue({ code: 'custom', message: error.message });
   }
 });
+
+const summaryTemplate = text
+  .max(200)
+  .refine(isSummaryTemplate, 'write arguments in braces, such as `Write {path}`; other braces are not allowed');
 
 const requirement = text.max(256);
 
@@ -103,6 +108,13 @@ export const toolFactSettings = {
     .boolean()
     .optional()
     .describe('Asks clients to run the tool before every prompt. The tool must only read.'),
+  summary: summaryTemplate
+    .optional()
+    .describe(
+      'Sentence that lists of the inbox show for a call, such as `Write {path}`. `{target.path}` is the member `path` of the ' +
+        'argument `target`. Without it, or for a call without one of these arguments, lists show the name of the tool and its ' +
+        'shortest arguments.',
+    ),
   mapping: z
     .union([z.literal('default'), operatorMapping])
     .optional()

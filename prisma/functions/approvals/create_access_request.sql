@@ -4,7 +4,7 @@
 -- denial that each uses.
 CREATE OR REPLACE FUNCTION approvals.create_access_request(
   p_id text, p_client_id text, p_submitted_by text, p_idempotency_key text, p_body_digest text, p_evaluation_id text,
-  p_trace_id text, p_token_jti text, p_subject text, p_action text, p_resource text, p_context text, p_claimed text,
+  p_trace_id text, p_token_jti text, p_subject text, p_action text, p_resource text, p_context text, p_claimed text, p_effect text, p_outline text,
   p_tool text, p_template text, p_policies text[], p_reason text, p_title text, p_description text, p_requester_issuer text,
   p_requester_subject text, p_requester_client text, p_parties text[], p_generation int, p_call_digest text,
   p_binding_hash text, p_binding_context_members text[], p_stages jsonb, p_separate_stages boolean, p_approval_ms bigint,
@@ -16,13 +16,13 @@ DECLARE v_now timestamptz := clock_timestamp(); v_expires timestamptz := v_now +
 BEGIN
   INSERT INTO approvals.access_request (
       id, client_id, submitted_by, idempotency_key, body_digest, bundle_id, position, evaluation_id, trace_id, token_jti,
-      denial_part, subject, action, resource, context, claimed, keep_ms, tool, template, policies, reason, title, description,
+      denial_part, subject, action, resource, context, claimed, effect, outline, keep_ms, tool, template, policies, reason, title, description,
       requester_issuer, requester_subject, requester_client, generation, call_digest, binding_hash, binding_context_members,
       requested_until, callback_endpoint, callback_state, callback_events, parties, stages, separate_stages, approval_ms,
       notified, stage_opened_at, stage_ends_at, remind_at, created_at, expires_at)
     VALUES (
       p_id, p_client_id, p_submitted_by, p_idempotency_key, p_body_digest, p_bundle_id, p_position, p_evaluation_id, p_trace_id,
-      p_token_jti, p_denial_part, p_subject, p_action, p_resource, p_context, p_claimed, p_keep_ms, p_tool, p_template,
+      p_token_jti, p_denial_part, p_subject, p_action, p_resource, p_context, p_claimed, p_effect, p_outline, p_keep_ms, p_tool, p_template,
       p_policies, p_reason, p_title, p_description, p_requester_issuer, p_requester_subject, p_requester_client, p_generation,
       p_call_digest, p_binding_hash, p_binding_context_members, p_requested_until, p_callback_endpoint, p_callback_state,
       p_callback_events, p_parties, p_stages, p_separate_stages, p_approval_ms, coalesce(p_notified, false),

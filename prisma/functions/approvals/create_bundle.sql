@@ -14,7 +14,7 @@ BEGIN
         ORDER BY item ->> 'token_jti', (item ->> 'position')::int LOOP
       SELECT * INTO STRICT i FROM jsonb_to_record(v_item) AS members (
         id text, client_id text, submitted_by text, idempotency_key text, body_digest text, evaluation_id text, trace_id text,
-        token_jti text, subject text, action text, resource text, context text, claimed text, tool text, template text,
+        token_jti text, subject text, action text, resource text, context text, claimed text, effect text, outline text, tool text, template text,
         policies text[], reason text, title text, description text, requester_issuer text, requester_subject text,
         requester_client text, parties text[], generation int, call_digest text, binding_hash text,
         binding_context_members text[], stages jsonb, separate_stages boolean, approval_ms bigint, requested_until timestamptz,
@@ -27,7 +27,7 @@ BEGIN
         p_id => i.id, p_client_id => i.client_id, p_submitted_by => i.submitted_by, p_idempotency_key => i.idempotency_key,
         p_body_digest => i.body_digest, p_evaluation_id => i.evaluation_id, p_trace_id => i.trace_id,
         p_token_jti => i.token_jti, p_subject => i.subject, p_action => i.action, p_resource => i.resource,
-        p_context => i.context, p_claimed => i.claimed, p_tool => i.tool, p_template => i.template, p_policies => i.policies,
+        p_context => i.context, p_claimed => i.claimed, p_effect => i.effect, p_outline => i.outline, p_tool => i.tool, p_template => i.template, p_policies => i.policies,
         p_reason => i.reason, p_title => i.title, p_description => i.description, p_requester_issuer => i.requester_issuer,
         p_requester_subject => i.requester_subject, p_requester_client => i.requester_client, p_parties => i.parties,
         p_generation => i.generation, p_call_digest => i.call_digest, p_binding_hash => i.binding_hash,

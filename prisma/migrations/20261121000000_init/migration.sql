@@ -398,6 +398,9 @@ CREATE TABLE approvals.access_request (
   resource                text NOT NULL,
   context                 text NOT NULL,
   claimed                 text NOT NULL,
+  -- For lists: what the gateway says that the tool does, and the outline of the arguments (JSON). No decision rests on it.
+  effect                  text,
+  outline                 text,
   tool                    text NOT NULL,
   template                text,
   policies                text[] NOT NULL DEFAULT '{}',

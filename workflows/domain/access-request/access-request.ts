@@ -1,4 +1,6 @@
 import type { Action, Resource, Subject } from '../authzen/evaluation.ts';
+import type { Effect } from '../tools/tool-facts.ts';
+import type { Outline } from './outline.ts';
 import type { ResolverAnswer } from './automatic.ts';
 import type { Stage } from './stages.ts';
 
@@ -63,6 +65,10 @@ export interface AccessRequest {
   readonly resource: Resource;
   /** RFC 8785 text, arguments included: approvers see what was submitted. */
   readonly context: string;
+  /** What the enforcement point says that the tool does, where the denial binds it. */
+  readonly effect?: Effect;
+  /** The values of the arguments, for lists. Undefined for a request that is no tool call. */
+  readonly outline?: Outline;
   readonly tool: string;
   readonly template?: string;
   readonly policies: readonly string[];

@@ -1,0 +1,126 @@
+import { partIn } from '../../../workflows/domain/access-request/parties.ts';
+import { addressOf } from '../../shared/http/list-cursor.ts';
+import { Page, type SignedIn } from '../../shared/pages/layout.tsx';
+import type { ListChoice, RequestFilter, RequestOrder } from '../listing.ts';
+import type { Page as PageOf } from '../../shared/database/pages.ts';
+import type { BrokenGlass } from '../stores/break-glass.store.ts';
+import type { RequestKind, RequestPage } from '../stores/lists.ts';
+import type { Voter } from './authenticate.ts';
+import { AlikeTable } from './alike-table.tsx';
+import { Unreviewed } from './emergency.tsx';
+import { Filters, isFiltered } from './filters.tsx';
+import { InboxTabs, PageLinks } from './paging.tsx';
+import { Row } from './row.tsx';
+import { namesOf } from './seat.ts';
+import type { SummaryTemplateOf } from './summary.tsx';
+
+export interface RequestListProps {
+  readonly page: RequestPage;
+  /** Emergency grants without a review. */
+  readonly unreviewed: PageOf<BrokenGlass> & { readonly count: number };
+  /** Empty for ended requests. */
+  readonly kinds: readonly RequestKind[];
+  readonly status: ListChoice;
+  readonly order: RequestOrder;
+  readonly filter: RequestFilter;
+  /** Query parameters of this page. */
+  readonly parameters: Readonly<Record<string, string | undefined>>;
+  readonly person: SignedIn;
+  readonly visitor: Voter;
+  readonly summaries: SummaryTemplateOf;
+}
+
+const TITLES = { yours: 'Yours to decide', pending: 'Open requests', ended: 'Ended requests' } as const;
+
+const ORDER = { oldest: 'Oldest first', newest: 'Newest first', soonest: 'Ends soonest' } as const satisfies Record<
+  RequestOrder,
+  string
+>;
+
+const EMPTY = {
+  yours: ['Nothing is waiting for you', 'When an agent makes a call that you can decide, it appears here.'],
+  pending: ['Nothing is waiting', 'When a call needs approval and you can see it, it appears here.'],
+  ended: ['Nothing has ended yet', 'Requests that were approved, denied or cancelled, or that expired, appear here.'],
+  filtered: ['No request matches', 'Search for less, or show all requests of this list again.'],
+} as const;
+
+/** The inbox: requests that wait for a decision, or that have ended. */
+export function RequestList(props: RequestListProps) {
+  const { page, unreviewed, status, person, filter, parameters } = props;
+  const which = status === 'pending' || status === 'yours' ? status : 'ended';
+  const count = which === 'ended' || page.count === undefined ? '' : `(${page.count.toLocaleString('en')}) `;
+  return (
+    <Page title={`${count}${TITLES[which]}`} section="Approvals" person={person}>
+      <div class="title-row">
+        <h1>Requests</h1>
+        <InboxTabs current={which} />
+      </div>
+      <Unreviewed unreviewed={unreviewed} parameters={parameters} />
+      {(page.rows.length > 0 || isFiltered(filter)) && <Filters {...props} />}
+      {page.rows.length === 0 ? (
+        <Empty which={isFiltered(filter) ? 'filtered' : which} />
+      ) : (
+        <>
+          <Extent {...props} />
+          {filter.alike === undefined ? <Rows {...props} /> : <AlikeTable {...props} rows={page.rows} />}
+          <PageLinks page={page} of="requests" path="/requests" parameters={parameters} name="cursor" />
+        </>
+      )}
+    </Page>
+  );
+}
+
+function Rows({ page, kinds, filter, visitor, summaries, parameters }: RequestListProps) {
+  const alike = new Map<string, number>();
+  for (const kind of kinds) alike.set(kind.alike, (alike.get(kind.alike) ?? 0) + kind.count);
+  const alikeAddress = (key: string) =>
+    addressOf('/requests', { status: parameters['status'], limit: 200, alike: key });
+  return (
+    <ul class="rows">
+      {page.rows.map((request) => {
+        const others = (alike.get(request.alike) ?? 1) - 1;
+        return (
+          <Row
+            key={request.id}
+            request={request}
+            template={summaries(request.tool)}
+            isOwn={partIn(request, namesOf(visitor)) === 'own_request'}
+            alike={others > 0 && !isFiltered(filter) ? { others, href: alikeAddress(request.alike) } : undefined}
+          />
+        );
+      })}
+    </ul>
+  );
+}
+
+function Extent({ page: { count }, status, order, filter, parameters }: RequestListProps) {
+  const isOpen = status === 'pending' || status === 'yours';
+  const many = count === 1 ? '1 request' : `${count?.toLocaleString('en')} requests`;
+  const what = isFiltered(filter) ? 'found' : status === 'yours' ? 'for you to decide' : 'open';
+  const orders = isOpen ? (['oldest', 'newest', 'soonest'] as const) : (['oldest', 'newest'] as const);
+  return (
+    <p class="soft extent">
+      {count !== undefined && `${many} ${what}. `}
+      {ORDER[order]}
+      {orders
+        .filter((one) => one !== order)
+        .map((one) => (
+          <>
+            {' · '}
+            <a key={one} href={addressOf('/requests', { ...parameters, cursor: undefined, order: one })}>
+              {ORDER[one]}
+            </a>
+          </>
+        ))}
+    </p>
+  );
+}
+
+function Empty({ which }: { which: keyof typeof EMPTY }) {
+  return (
+    <div class="card empty">
+      <h2>{EMPTY[which][0]}</h2>
+      <p>{EMPTY[which][1]}</p>
+    </div>
+  );
+}

@@ -1,0 +1,117 @@
+import { Time } from '../../shared/pages/layout.tsx';
+import { Code, Visible } from '../../shared/pages/visible.tsx';
+import type { AccessRequestSummary } from '../stores/access-request.row.ts';
+import { EffectBadge, Summary, summaryOf } from './summary.tsx';
+import { DECIDED, stageView, StatusBadge } from './view.tsx';
+
+interface RowProps {
+  readonly request: AccessRequestSummary;
+  /** The operator's sentence for calls of this tool. */
+  readonly template: string | undefined;
+  readonly isOwn: boolean;
+  /** Other open requests of the same kind. */
+  readonly alike: { readonly others: number; readonly href: string } | undefined;
+}
+
+/** One request in a list: what will happen, then who asks and how far it is. */
+export function Row({ request, template, isOwn, alike }: RowProps) {
+  const { id, status, endedAt } = request;
+  return (
+    <li data-request={id}>
+      <div class="row-main">
+        <a class="row-title" href={`/requests/${id}`}>
+          <Summary parts={summaryOf(request, template)} />
+        </a>{' '}
+        {request.outline !== undefined && <EffectBadge effect={request.effect} />}
+        {isOwn && <span class="badge row-own">yours: another approver decides</span>}
+      </div>
+      <div class="row-note">
+        <Asked request={request} isNamed={template !== undefined} />
+        {alike !== undefined && (
+          <>
+            {' · '}
+            <a class="row-alike" href={alike.href}>
+              {alike.others === 1 ? '1 more like this' : `${alike.others.toLocaleString('en')} more like this`}
+            </a>
+          </>
+        )}
+      </div>
+      <div class="row-side">
+        {endedAt === undefined ? (
+          <Waiting request={request} />
+        ) : (
+          <>
+            <StatusBadge status={status} />
+            <Time at={endedAt} />
+          </>
+        )}
+      </div>
+    </li>
+  );
+}
+
+/** Who asks, and why it needs approval. */
+function Asked({ request, isNamed }: { request: AccessRequestSummary; isNamed: boolean }) {
+  const { tool, title, requester, bundle, votes } = request;
+  return (
+    <>
+      {isNamed && (
+        <>
+          <Code text={tool} />
+          {' · '}
+        </>
+      )}
+      {title !== undefined && (
+        <>
+          <Visible text={title} />
+          {' · '}
+        </>
+      )}
+      asked by <Visible text={requester.subject} />
+      {requester.clientId !== undefined && requester.clientId !== requester.subject && (
+        <>
+          {' through '}
+          <Visible text={requester.clientId} />
+        </>
+      )}
+      {bundle !== undefined && (
+        <>
+          {' · '}item {bundle.position} of {bundle.size} in <Code text={bundle.id} />
+        </>
+      )}
+      {votes.map(({ approver, castBy, verdict, stage }) => (
+        <span key={`${stage} ${approver.subject}`}>
+          {' · '}
+          {DECIDED[verdict]} by <Visible text={castBy ?? approver.subject} />
+        </span>
+      ))}
+    </>
+  );
+}
+
+/** The earlier deadline, of the stage or of the request. */
+function endOf({ expiresAt, stageEndsAt = expiresAt }: AccessRequestSummary): string {
+  return stageEndsAt < expiresAt ? stageEndsAt : expiresAt;
+}
+
+function Waiting({ request }: { request: AccessRequestSummary }) {
+  const { createdAt, remindedAt } = request;
+  const stage = stageView(request);
+  return (
+    <>
+      <span>
+        asked <Time at={createdAt} />
+        {remindedAt !== undefined && (
+          <>
+            , reminded <Time at={remindedAt} />
+          </>
+        )}
+      </span>
+      <span>
+        <span class="between">, </span>ends <Time at={endOf(request)} />
+        {', '}
+        {stage.approvals} of {stage.quorum} approvals{stage.of > 1 && ` in stage ${stage.position} of ${stage.of}`}
+      </span>
+    </>
+  );
+}
