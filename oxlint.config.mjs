@@ -149,7 +149,7 @@ export default {
       rules: { 'no-console': 'off', 'no-undef': 'error', 'typescript/unbound-method': 'off' },
     },
     {
-      files: ['apps/shared/pages/script.js', 'apps/gateway/card/script.js'],
+      files: ['apps/shared/pages/script/*.js', 'apps/gateway/card/script.js'],
       env: { browser: true },
       rules: { 'no-undef': 'error' },
     },

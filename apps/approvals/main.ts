@@ -29,6 +29,7 @@ import { createBreakGlass, createWithdraw } from './break-glass.ts';
 import { createSignedPost } from './callbacks/signed-post.ts';
 import { createCastVote } from './cast-vote.ts';
 import { configuredSummaries } from './inbox/summary.tsx';
+import { type Changes, startChanges } from './inbox/events.ts';
 import { inboxRouter } from './inbox/router.tsx';
 import { startAskingResolvers } from './jobs/ask-resolvers.ts';
 import { startCarryingOutDue } from './jobs/carry-out-due.ts';
@@ -79,13 +80,15 @@ export async function startApprovals(
   };
   try {
     const parts = await createParts(config, secrets, { pool, databaseUrl, log, ...time });
-    const app = await createApp(parts, secrets, signIn);
+    const changes = await startChanges(parts);
+    const app = await createApp(parts, secrets, { signIn, changes });
     const { urls, keyUrls } = config;
     const addresses = [urls.approvals, urls.accessRequests, keyUrls.approvals];
     const server = await listen(app, openTo(config, { port: config.approvals.port, urls: addresses }, parts));
     const consult = createConsult({ ...parts, resolvers: await configuredResolvers(config, clock) });
     running.push(
       { name: 'http', stop: () => server.close() },
+      changes,
       startCarryingOutDue(parts),
       startForgetting({ of: 'access requests', forget: (limit) => parts.store.forgetEnded(limit), clock, log }),
     );
@@ -125,7 +128,12 @@ async function createParts(config: Config, secrets: ApprovalsSecrets, own: Own) 
 
 type Parts = Awaited<ReturnType<typeof createParts>>;
 
-async function createApp(parts: Parts, secrets: ApprovalsSecrets, signIn: SignIn): Promise<Express> {
+interface Site {
+  readonly signIn: SignIn;
+  readonly changes: Changes;
+}
+
+async function createApp(parts: Parts, secrets: ApprovalsSecrets, site: Site): Promise<Express> {
   const { config, people, pool, log } = parts;
   const app = express();
   app.disable('x-powered-by');
@@ -137,13 +145,13 @@ async function createApp(parts: Parts, secrets: ApprovalsSecrets, signIn: SignIn
   const findApprover = configuredApprovers(config, people);
   app.use(decisionWebhookRouter({ ...parts, findApprover, secret: secrets.decisionWebhookSecret }));
   app.use(assetsRouter());
-  app.use(...signIn.handlers, createInbox(parts, signIn));
+  app.use(...site.signIn.handlers, createInbox(parts, site));
   app.use(nothingHere);
   app.use(refusalHandler({ section: 'Approvals', log }));
   return app;
 }
 
-function createInbox(parts: Parts, { personOf }: SignIn): Router {
+function createInbox(parts: Parts, { signIn: { personOf }, changes }: Site): Router {
   const { config, brokenGlass, clock, limits, log } = parts;
   const { urls, identity, approvals } = config;
   return inboxRouter({
@@ -151,6 +159,7 @@ function createInbox(parts: Parts, { personOf }: SignIn): Router {
     withdraw: createWithdraw(parts),
     breakGlass: createBreakGlass({ ...parts, settings: approvals.breakGlass, store: brokenGlass }),
     personOf,
+    changes: changes.stream,
     verifyAccessToken: createPeopleVerifier(config, urls.approvals, { clock, limits, log }),
     hasClient: createClientDemand(identity, log),
     presetReasons: configuredReasons(config),

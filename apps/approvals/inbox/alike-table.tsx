@@ -1,3 +1,4 @@
+import { addressOf } from '../../shared/http/list-cursor.ts';
 import { Time } from '../../shared/pages/layout.tsx';
 import { Code, Visible } from '../../shared/pages/visible.tsx';
 import type { ListedRequest } from '../stores/lists.ts';
@@ -7,8 +8,14 @@ import { EffectBadge, LeafValue } from './summary.tsx';
 /** More columns would not fit beside each other. The rows say what is left out. */
 const MAX_COLUMNS = 6;
 
+interface AlikeTableProps {
+  readonly rows: readonly ListedRequest[];
+  /** The query parameters of the page, where several requests can be decided together. */
+  readonly select: Readonly<Record<string, string | undefined>> | undefined;
+}
+
 /** Requests of one kind: what they have in common once, then a row for each with what differs. Values that stand out are marked. */
-export function AlikeTable({ rows }: { rows: readonly ListedRequest[] }) {
+export function AlikeTable({ rows, select }: AlikeTableProps) {
   const [first] = rows;
   if (first === undefined) return null;
   const differences = differencesIn(rows);
@@ -20,7 +27,7 @@ export function AlikeTable({ rows }: { rows: readonly ListedRequest[] }) {
       <p>
         <Code text={first.tool} /> <EffectBadge effect={first.effect} /> asked by{' '}
         <Visible text={first.requester.subject} />
-        {first.requester.clientId !== undefined && (
+        {first.requester.clientId !== undefined && first.requester.clientId !== first.requester.subject && (
           <>
             {' through '}
             <Visible text={first.requester.clientId} />
@@ -35,6 +42,7 @@ export function AlikeTable({ rows }: { rows: readonly ListedRequest[] }) {
           Each request shows all of its arguments.
         </p>
       )}
+      {select !== undefined && <SelectLinks parameters={select} differences={differences} />}
       <div class="wide" tabIndex={0} role="region" aria-label="What differs">
         <table>
           <thead>
@@ -49,7 +57,11 @@ export function AlikeTable({ rows }: { rows: readonly ListedRequest[] }) {
           </thead>
           <tbody>
             {rows.map((request) => (
-              <AlikeRow key={request.id} {...{ request, columns, differences }} />
+              <AlikeRow
+                key={request.id}
+                {...{ request, columns, differences }}
+                isSelected={select && isSelected(select['select'], differences.outliers.has(request.id))}
+              />
             ))}
           </tbody>
         </table>
@@ -73,17 +85,54 @@ function InCommon({ differences: { common } }: { differences: Differences }) {
   );
 }
 
+/** Without a script, a selection is an address. */
+function SelectLinks({ parameters, differences: { outliers } }: SelectLinksProps) {
+  const to = (which: string | undefined) => addressOf('/requests', { ...parameters, select: which });
+  return (
+    <p>
+      Select <a href={to('all')}>all</a>
+      {outliers.size > 0 && (
+        <>
+          , <a href={to('usual')}>all that do not stand out</a>
+        </>
+      )}
+      , <a href={to(undefined)}>none</a>
+    </p>
+  );
+}
+
+const isSelected = (which: string | undefined, standsOut: boolean): boolean =>
+  which === 'all' || (which === 'usual' && !standsOut);
+
+interface SelectLinksProps {
+  readonly parameters: Readonly<Record<string, string | undefined>>;
+  readonly differences: Differences;
+}
+
 interface AlikeRowProps {
+  /** Undefined where nothing can be selected. */
+  readonly isSelected: boolean | undefined;
   readonly request: ListedRequest;
   readonly columns: readonly string[];
   readonly differences: Differences;
 }
 
-function AlikeRow({ request: { id, outline, createdAt }, columns, differences }: AlikeRowProps) {
+function AlikeRow({ request: { id, outline, createdAt }, columns, differences, isSelected: isChecked }: AlikeRowProps) {
   const odd = differences.outliers.get(id);
   return (
-    <tr data-request={id}>
+    <tr id={`row-${id}`} data-request={id}>
       <th scope="row">
+        {isChecked !== undefined && (
+          <input
+            type="checkbox"
+            form="batch"
+            name="id"
+            value={id}
+            checked={isChecked}
+            aria-label="Select this request"
+            aria-describedby={`row-${id}-values`}
+          />
+        )}{' '}
         <a href={`/requests/${id}`}>
           asked <Time at={createdAt} />
         </a>

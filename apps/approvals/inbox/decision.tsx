@@ -64,7 +64,13 @@ export function DecisionForm({ request, seat, presetReasons, csrfToken, refused 
   return (
     <section class="card" aria-labelledby="decide">
       <h2 id="decide">Your decision</h2>
-      <form class="decision" method="post" action={`/requests/${request.id}/votes`} data-decides>
+      <form
+        class="decision"
+        method="post"
+        action={`/requests/${request.id}/votes`}
+        data-decides
+        data-careful={isCareful(request) && ''}
+      >
         <input type="hidden" name="csrfToken" value={csrfToken} />
         <input type="hidden" name="callDigest" value={request.callDigest} />
         <input type="hidden" name="generation" value={String(request.generation)} />
@@ -97,12 +103,23 @@ export function DecisionForm({ request, seat, presetReasons, csrfToken, refused 
         <p class="hint" data-unread hidden>
           To approve, first scroll to the end of “{wordsOf(request).heading.open}”.
         </p>
+        <p class="hint" data-again role="status" hidden>
+          This call {EFFECT_WORDS[request.effect ?? 'unknown']}. Press the key again to approve it.
+        </p>
         <p class="hint">{consequence(request, first)}</p>
         <MessageForAgent typed={refused?.typed.agentMessage} />
       </form>
     </section>
   );
 }
+
+/** Whether a key alone is too easily pressed for this approval. */
+const isCareful = ({ effect }: Pick<AccessRequest, 'effect'>) => effect !== 'read' && effect !== 'write';
+
+const EFFECT_WORDS = {
+  ...{ read: 'reads', write: 'writes', delete: 'deletes', external: 'reaches outside' },
+  unknown: 'has an effect that no operator has stated',
+} as const;
 
 /** Folded and below the buttons, which work only while they are in sight. */
 function MessageForAgent({ typed }: { typed: string | undefined }) {

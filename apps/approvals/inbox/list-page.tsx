@@ -10,6 +10,7 @@ import { AlikeTable } from './alike-table.tsx';
 import { Unreviewed } from './emergency.tsx';
 import { Filters, isFiltered } from './filters.tsx';
 import { InboxTabs, PageLinks } from './paging.tsx';
+import { Keys, Live } from './live.tsx';
 import { Row } from './row.tsx';
 import { namesOf } from './seat.ts';
 import type { SummaryTemplateOf } from './summary.tsx';
@@ -55,22 +56,44 @@ export function RequestList(props: RequestListProps) {
         <h1>Requests</h1>
         <InboxTabs current={which} />
       </div>
-      <Unreviewed unreviewed={unreviewed} parameters={parameters} />
       {(page.rows.length > 0 || isFiltered(filter)) && <Filters {...props} />}
-      {page.rows.length === 0 ? (
-        <Empty which={isFiltered(filter) ? 'filtered' : which} />
-      ) : (
-        <>
-          <Extent {...props} />
-          {filter.alike === undefined ? <Rows {...props} /> : <AlikeTable {...props} rows={page.rows} />}
-          <PageLinks page={page} of="requests" path="/requests" parameters={parameters} name="cursor" />
-        </>
-      )}
+      <Live>
+        <Unreviewed unreviewed={unreviewed} parameters={parameters} />
+        {page.rows.length === 0 ? (
+          <Empty which={isFiltered(filter) ? 'filtered' : which} />
+        ) : (
+          <>
+            <Extent {...props} />
+            {filter.alike === undefined ? (
+              <Rows {...props} />
+            ) : (
+              <AlikeTable rows={page.rows} select={canSelect(props) ? parameters : undefined} />
+            )}
+            <PageLinks page={page} of="requests" path="/requests" parameters={parameters} name="cursor" />
+          </>
+        )}
+        {canSelect(props) && <BatchBar />}
+      </Live>
+      <Keys />
     </Page>
   );
 }
 
-function Rows({ page, kinds, filter, visitor, summaries, parameters }: RequestListProps) {
+/** Several requests are decided together by people only. */
+const canSelect = ({ page, status, visitor }: RequestListProps): boolean =>
+  page.rows.length > 0 && (status === 'pending' || status === 'yours') && visitor.via !== 'agent';
+
+function BatchBar() {
+  return (
+    <form class="batch-bar" id="batch" method="get" action="/requests/batch" data-batch>
+      <span class="soft" data-count />
+      <button type="submit">Decide together</button>
+    </form>
+  );
+}
+
+function Rows(props: RequestListProps) {
+  const { page, kinds, filter, visitor, summaries, parameters } = props;
   const alike = new Map<string, number>();
   for (const kind of kinds) alike.set(kind.alike, (alike.get(kind.alike) ?? 0) + kind.count);
   const alikeAddress = (key: string) =>
@@ -85,6 +108,7 @@ function Rows({ page, kinds, filter, visitor, summaries, parameters }: RequestLi
             request={request}
             template={summaries(request.tool)}
             isOwn={partIn(request, namesOf(visitor)) === 'own_request'}
+            select={canSelect(props) || undefined}
             alike={others > 0 && !isFiltered(filter) ? { others, href: alikeAddress(request.alike) } : undefined}
           />
         );

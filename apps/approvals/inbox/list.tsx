@@ -41,6 +41,8 @@ const listQuery = z.object({
   requester: filterText,
   effect: filterText.pipe(z.enum(EFFECTS).optional()),
   alike: filterText,
+  /** Which requests of one kind are selected at first. */
+  select: z.enum(['all', 'usual']).optional(),
 });
 type ListQuery = z.infer<typeof listQuery>;
 

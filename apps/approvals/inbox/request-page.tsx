@@ -6,6 +6,8 @@ import { Credentials, WhoDecides } from './who-decides.tsx';
 import { DecisionForm, Standing } from './decision.tsx';
 import { JsonBlock } from './json-block.tsx';
 import { BreakGlassForm, EmergencyNotice } from './emergency.tsx';
+import { Keys, Live } from './live.tsx';
+import { EffectBadge, Summary, summaryOf } from './summary.tsx';
 import { textFor, type Refused } from './refused.tsx';
 import { canBreakGlass, canReview, type Reading } from './seat.ts';
 import { callOf, StatusBadge, wordsOf } from './view.tsx';
@@ -21,7 +23,7 @@ interface RequestPageProps extends Reading {
 const TOOLS_CALL = 'tools/call';
 
 /** Everything an approver needs to decide one request, the complete call first. */
-export function RequestPage({ request, seat, broken, presetReasons, person, refused }: RequestPageProps) {
+export function RequestPage({ request, seat, broken, presetReasons, template, person, refused }: RequestPageProps) {
   const { csrfToken } = person;
   const reviewer = broken !== undefined && canReview(seat, request, broken) ? csrfToken : undefined;
   return (
@@ -29,29 +31,35 @@ export function RequestPage({ request, seat, broken, presetReasons, person, refu
       <a class="crumb" href={request.endedAt === undefined ? '/requests' : '/requests?status=ended'}>
         ← All requests
       </a>
-      <div class="title-row">
-        <h1>
-          <Code text={request.tool} />
-        </h1>
-        <StatusBadge status={request.status} />
-      </div>
-      <Lead request={request} />
-      {broken !== undefined && (
-        <EmergencyNotice broken={broken} csrfToken={reviewer} typed={textFor('review', refused)} />
-      )}
-      <Standing request={request} seat={seat} broken={broken} refused={refused} />
-      <div class="detail">
-        <Asked request={request} />
-        <div class="detail-side">
-          <WhoAndWhy request={request} />
-          <WhoDecides request={request} />
+      <Live>
+        <div class="title-row">
+          <h1>
+            <Summary parts={summaryOf(request, template)} />
+          </h1>
+          <span>
+            {request.outline !== undefined && <EffectBadge effect={request.effect} />}{' '}
+            <StatusBadge status={request.status} />
+          </span>
         </div>
-        <DecisionForm {...{ request, seat, presetReasons, csrfToken, refused }} />
-        <WithdrawalForm request={request} csrfToken={csrfToken} typed={textFor('withdrawal', refused)} />
-        {canBreakGlass(seat, request) && (
-          <BreakGlassForm request={request} csrfToken={csrfToken} typed={textFor('break-glass', refused)} />
+        <Lead request={request} />
+        {broken !== undefined && (
+          <EmergencyNotice broken={broken} csrfToken={reviewer} typed={textFor('review', refused)} />
         )}
-      </div>
+        <Standing request={request} seat={seat} broken={broken} refused={refused} />
+        <div class="detail">
+          <Asked request={request} />
+          <div class="detail-side">
+            <WhoAndWhy request={request} />
+            <WhoDecides request={request} />
+          </div>
+          <DecisionForm {...{ request, seat, presetReasons, csrfToken, refused }} />
+          <WithdrawalForm request={request} csrfToken={csrfToken} typed={textFor('withdrawal', refused)} />
+          {canBreakGlass(seat, request) && (
+            <BreakGlassForm request={request} csrfToken={csrfToken} typed={textFor('break-glass', refused)} />
+          )}
+        </div>
+      </Live>
+      <Keys />
     </Page>
   );
 }

@@ -1,4 +1,5 @@
 import express, { type Request, type Response, type Router } from 'express';
+import { partIn } from '../../../workflows/domain/access-request/parties.ts';
 import { csrfProtection, csrfTokenOf } from '../../shared/http/csrf.ts';
 import { refuseUnfaithful } from '../../shared/http/faithful-json.ts';
 import { renderPage } from '../../shared/pages/layout.tsx';
@@ -6,10 +7,12 @@ import { wantsPage } from '../../shared/pages/refusal-page.tsx';
 import { WITHDRAWALS } from '../break-glass.ts';
 import { breakGlass, review, vote, withdrawal } from './actions.tsx';
 import { approversOnly, voterOf, votersOnly } from './authenticate.ts';
+import { batchRouter } from './batch.tsx';
 import { delegationsRouter } from './delegations.tsx';
 import { list } from './list.tsx';
 import { RequestPage } from './request-page.tsx';
-import { findReadable, type InboxHttp } from './seat.ts';
+import { Row } from './row.tsx';
+import { findReadable, type InboxHttp, namesOf } from './seat.ts';
 import { detailView } from './view.tsx';
 
 const MAX_BODY = '64kb';
@@ -21,18 +24,32 @@ export function inboxRouter(http: InboxHttp): Router {
   const approver = [voter, approversOnly];
   router.get('/', (_request, response) => response.redirect(303, '/requests?status=yours'));
   router.get('/requests', voter, list(http));
-  router.get('/requests/:id', voter, show(http));
+  router.get('/requests/events', voter, http.changes);
   const parsed = [
     express.json({ limit: MAX_BODY, inflate: false, verify: refuseUnfaithful }),
     express.urlencoded({ limit: MAX_BODY, extended: false, inflate: false }),
     csrfProtection,
   ];
+  router.use('/requests/batch', approver, batchRouter(http, parsed));
+  router.get('/requests/:id', voter, show(http));
+  router.get('/requests/:id/row', voter, showRow(http));
   router.post('/requests/:id/votes', voter, parsed, vote(http));
   router.post('/requests/:id/break-glass', approver, parsed, breakGlass(http));
   router.post('/requests/:id/review', approver, parsed, review(http));
   for (const what of WITHDRAWALS) router.post(`/requests/:id/${what}`, approver, parsed, withdrawal(what, http));
   router.use('/delegations', approver, parsed, delegationsRouter(http));
   return router;
+}
+
+/** The row of one request, as its list would draw it now: for lists that it has left. */
+function showRow(http: InboxHttp) {
+  return async (request: Request, response: Response) => {
+    const visitor = voterOf(response);
+    const { request: found } = await findReadable(http, visitor, String(request.params['id']));
+    const isOwn = partIn(found, namesOf(visitor)) === 'own_request';
+    const row = <Row request={found} template={http.summaries(found.tool)} isOwn={isOwn} alike={undefined} />;
+    response.send(renderPage(<ul>{row}</ul>, http.clock.now()));
+  };
 }
 
 function show(http: InboxHttp) {

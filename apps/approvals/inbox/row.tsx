@@ -9,17 +9,30 @@ interface RowProps {
   /** The operator's sentence for calls of this tool. */
   readonly template: string | undefined;
   readonly isOwn: boolean;
+  /** Present where several requests can be decided together. */
+  readonly select?: true | undefined;
   /** Other open requests of the same kind. */
   readonly alike: { readonly others: number; readonly href: string } | undefined;
 }
 
 /** One request in a list: what will happen, then who asks and how far it is. */
-export function Row({ request, template, isOwn, alike }: RowProps) {
+export function Row({ request, template, isOwn, select, alike }: RowProps) {
   const { id, status, endedAt } = request;
   return (
-    <li data-request={id}>
+    <li id={`row-${id}`} data-request={id} data-ended={endedAt !== undefined && ''}>
+      {select !== undefined && (
+        <input
+          class="row-select"
+          type="checkbox"
+          form="batch"
+          name="id"
+          value={id}
+          aria-label="Select this request"
+          aria-describedby={`row-${id}-title`}
+        />
+      )}
       <div class="row-main">
-        <a class="row-title" href={`/requests/${id}`}>
+        <a class="row-title" id={`row-${id}-title`} href={`/requests/${id}`}>
           <Summary parts={summaryOf(request, template)} />
         </a>{' '}
         {request.outline !== undefined && <EffectBadge effect={request.effect} />}

@@ -1,3 +1,4 @@
+import type { RequestHandler } from 'express';
 import type { Logger } from 'pino';
 import { type AccessRequest, type Approver, isEnded } from '../../../workflows/domain/access-request/access-request.ts';
 import {
@@ -99,6 +100,8 @@ export interface InboxHttp extends Doors {
   readonly brokenGlass: BreakGlassStore;
   readonly presetReasons: PresetReasonsOf;
   readonly summaries: SummaryTemplateOf;
+  /** Says when something changed. */
+  readonly changes: RequestHandler;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -111,6 +114,8 @@ export interface Reading {
   readonly broken: BrokenGlass | undefined;
   /** Reasons that the form for a decision offers. */
   readonly presetReasons: readonly string[];
+  /** The operator's sentence for calls of this tool. */
+  readonly template: string | undefined;
 }
 
 /** An agent never stands in for an approver and never breaks glass, even if an approver delegated to it. */
@@ -133,7 +138,8 @@ export async function findReadable(http: InboxHttp, visitor: Voter, id: string):
     http.log.warn({ accessRequest: id, via: visitor.via }, 'a visitor asked for a request that they may not read');
     throw noSuchRequest();
   }
-  return { request, seat, broken, presetReasons: http.presetReasons(request.template) };
+  const presetReasons = http.presetReasons(request.template);
+  return { request, seat, broken, presetReasons, template: http.summaries(request.tool) };
 }
 
 export const readerRowOf = (seat: Seat): ReaderRow =>

@@ -10,7 +10,11 @@ export type SummaryTemplateOf = (tool: string) => string | undefined;
 
 /** Reads the settings for each list, because they can change. */
 export const configuredSummaries =
-  ({ tools }: { readonly tools: Readonly<Record<string, { readonly summary?: string | undefined }>> }): SummaryTemplateOf =>
+  ({
+    tools,
+  }: {
+    readonly tools: Readonly<Record<string, { readonly summary?: string | undefined }>>;
+  }): SummaryTemplateOf =>
   (tool) =>
     ownProperty(tools, tool)?.summary;
 
@@ -74,10 +78,10 @@ export function Summary({ parts }: { parts: readonly SummaryPart[] }) {
   return (
     <span class="summary">
       {parts.map((part, at) => {
-        if ('words' in part) return <Visible key={at} text={part.words} />;
+        if ('words' in part) return part.words;
         if ('tool' in part) return <Code key={at} text={part.tool} />;
         return (
-          <span key={at} class="argument">
+          <span key={at} class={part.name === undefined ? undefined : 'argument'}>
             {part.name !== undefined && (
               <>
                 <span class="name">

@@ -2,7 +2,7 @@ import type { RequestHandler } from 'express';
 import helmet from 'helmet';
 
 /**
- * Headers of every page. They allow only our own style, script and icon, and no inline code. Other sites cannot frame a page or learn
+ * Headers of every page. They allow only our own style, script, icon and addresses, and no inline code. Other sites cannot frame a page or learn
  * its address. Forms, and redirects that answer them, lead only to this site and to `formTargets`.
  */
 export function securityHeaders(baseUrl: string, formTargets: readonly string[] = []): RequestHandler {
@@ -12,6 +12,7 @@ export function securityHeaders(baseUrl: string, formTargets: readonly string[] 
       directives: {
         defaultSrc: ["'none'"],
         scriptSrc: ["'self'"],
+        connectSrc: ["'self'"],
         styleSrc: ["'self'"],
         imgSrc: ["'self'"],
         formAction: ["'self'", ...formTargets],

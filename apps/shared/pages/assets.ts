@@ -1,9 +1,14 @@
 import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import express, { type RequestHandler, type Router } from 'express';
 import { packagePath } from '../config/files.ts';
 
 /** The parts of the style sheet of all pages, in the order of the cascade. */
 const SHEET = ['colours', 'frame', 'controls', 'surfaces', 'lists', 'detail', 'foreign', 'print'];
+/** The parts of the script of all pages. Each has a scope of its own. */
+const SCRIPT = ['times', 'decisions', 'print', 'drafts', 'lists', 'live', 'keys'];
+/** Changes a drawn page into another without touching what is equal in both. */
+const MORPH = createRequire(import.meta.url).resolve('idiomorph/dist/idiomorph.min.js');
 /** The deepest level of JSON with an indentation of its own. */
 export const DEEPEST_LEVEL = 12;
 
@@ -13,10 +18,14 @@ const read = (...path: string[]) => readFileSync(packagePath('apps', 'shared', '
 export function assetsRouter(): Router {
   const router = express.Router();
   router.get('/assets/style.css', asset('css', styleSheet()));
-  router.get('/assets/script.js', asset('js', read('script.js')));
+  router.get('/assets/script.js', asset('js', script()));
   router.get('/assets/icon.svg', asset('svg', read('icon.svg')));
   return router;
 }
+
+/** The script of all pages. */
+const script = (): string =>
+  [readFileSync(MORPH, 'utf8'), ...SCRIPT.map((part) => `(() => {\n${read('script', `${part}.js`)}})();`)].join('\n');
 
 /** The style sheet of all pages. Levels of JSON are classes, because the CSP allows no inline style. */
 export function styleSheet(): string {

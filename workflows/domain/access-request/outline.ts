@@ -72,7 +72,8 @@ function* leavesOf(value: Json, path = '', shape = ''): Generator<Found> {
   const members = Array.isArray(value) ? [] : Object.entries(objectOf(value)).toSorted(byCodeUnits);
   if (members.length === 0) return void (yield { path, shape, value });
   for (const [name, member] of members) {
-    const step = (before: string) => (WORD.test(name) ? `${before && `${before}.`}${name}` : `${before}[${JSON.stringify(name)}]`);
+    const step = (before: string) =>
+      WORD.test(name) ? `${before && `${before}.`}${name}` : `${before}[${JSON.stringify(name)}]`;
     yield* leavesOf(member, step(path), step(shape));
   }
 }

@@ -1,0 +1,132 @@
+import express, { type Request, type RequestHandler, type Response, type Router } from 'express';
+import * as z from 'zod';
+import { isEnded, VERDICTS, type Verdict } from '../../../workflows/domain/access-request/access-request.ts';
+import { openStage } from '../../../workflows/domain/access-request/stages.ts';
+import { csrfTokenOf, Refusal } from '../../shared/http/csrf.ts';
+import { renderPage } from '../../shared/pages/layout.tsx';
+import { findingsOf, isSuspect, visiblePieces } from '../../shared/pages/visible-text.ts';
+import { wantsPage } from '../../shared/pages/refusal-page.tsx';
+import { agentMessage } from '../agent-message.ts';
+import { refuseUncounted } from '../cast-vote.ts';
+import { type Visitor, visitorOf } from './authenticate.ts';
+import { type BatchItem, BatchPage, type BatchResult, ResultsPage } from './batch-page.tsx';
+import { LONGEST_TEXT } from './refused.tsx';
+import { capacitiesOf, findReadable, type InboxHttp, obstacleTo, type Reading } from './seat.ts';
+
+/** Requests that one form decides. Each has its own vote over its own digest. */
+export const MAX_BATCH = 50;
+
+const ID = z.string().max(100);
+const some = z.union([ID.transform((one) => [one]), z.array(ID)]).pipe(z.array(ID).min(1).max(MAX_BATCH));
+/** What the visitor saw of one request: id, generation, stage and digest of the call. */
+const seen = z
+  .string()
+  .regex(/^[\w-]{1,100} \d{1,9} \d{1,9} sha-256:[0-9a-f]{64}$/)
+  .transform((text) => {
+    const [requestId = '', generation, stage, callDigest = ''] = text.split(' ');
+    return { requestId, generation: Number(generation), stage: Number(stage), callDigest };
+  });
+type Seen = z.infer<typeof seen>;
+const ballots = z.object({
+  verdict: z.enum(VERDICTS),
+  reason: z.string().max(LONGEST_TEXT).optional(),
+  agentMessage: agentMessage.optional(),
+  item: z.union([seen.transform((one) => [one]), z.array(seen)]).pipe(z.array(z.custom<Seen>()).min(1).max(MAX_BATCH)),
+});
+
+const BACK = { href: '/requests?status=yours', label: 'To the requests' };
+
+/** Decides several requests at once: `GET` shows what each of them does, `POST` casts one vote for each. */
+export function batchRouter(http: InboxHttp, parsed: RequestHandler[]): Router {
+  const router = express.Router();
+  router.get('/', async (request: Request, response: Response) => {
+    const ids = some.safeParse(request.query['id']);
+    if (!ids.success) {
+      throw new Refusal(400, 'No request is selected', `Select between 1 and ${MAX_BATCH} requests in the list.`, BACK);
+    }
+    const visitor = visitorOf(response);
+    const items = await itemsOf(http, visitor, [...new Set(ids.data)]);
+    const person = { name: visitor.name, csrfToken: csrfTokenOf(request) };
+    response.send(renderPage(<BatchPage {...{ items, person }} summaries={http.summaries} />, http.clock.now()));
+  });
+  router.post('/', parsed, async (request: Request, response: Response) => {
+    const form = ballots.safeParse(request.body ?? {});
+    if (!form.success) {
+      throw new Refusal(400, 'This is not a decision', 'Nothing was decided. Select the requests again.', BACK);
+    }
+    const visitor = visitorOf(response);
+    const { verdict } = form.data;
+    const results: BatchResult[] = [];
+    // In turn: each vote is its own transaction, and one that is refused keeps none of the others back.
+    for (const item of form.data.item) results.push(await decide(http, visitor, { ...form.data, ...item }));
+    if (!wantsPage(request)) return void response.json({ results });
+    const readings = await itemsOf(
+      http,
+      visitor,
+      results.map(({ id }) => id),
+    );
+    const person = { name: visitor.name, csrfToken: csrfTokenOf(request) };
+    const shown = { results, readings, verdict, person, summaries: http.summaries };
+    response.send(renderPage(<ResultsPage {...shown} />, http.clock.now()));
+  });
+  return router;
+}
+
+const itemsOf = (http: InboxHttp, visitor: Visitor, ids: readonly string[]): Promise<BatchItem[]> =>
+  Promise.all(
+    ids.map(async (id) => {
+      try {
+        const reading = await findReadable(http, visitor, id);
+        return { id, reading, leftOut: whyLeftOut(reading) };
+      } catch (refusal) {
+        if (!(refusal instanceof Refusal)) throw refusal;
+        return { id, reading: undefined, leftOut: `${refusal.message}.` };
+      }
+    }),
+  );
+
+/** Why this request is not decided together with others. Undefined: its row shows all that its page would show of the call. */
+function whyLeftOut({ request, seat }: Reading): string | undefined {
+  const obstacle = obstacleTo(seat, request);
+  if (isEnded(request.status)) return 'It has ended.';
+  if (obstacle !== undefined) return OBSTACLES[obstacle];
+  if (capacitiesOf(seat, request)[0]?.standIn !== undefined) return 'You decide it for another approver. Open it.';
+  if (openStage(request).quorum > 1) return `It needs ${openStage(request).quorum} approvers. Open it.`;
+  const { outline } = request;
+  if (outline === undefined) return 'It is no tool call. Open it.';
+  if (!outline.isWhole) return 'Its arguments are too long for this table. Open it.';
+  const pieces = outline.leaves.flatMap(({ path, json }) => [visiblePieces(path), visiblePieces(json, 'json')]);
+  return isSuspect(findingsOf(pieces)) ? 'Its arguments have characters that can mislead. Open it.' : undefined;
+}
+
+const OBSTACLES = {
+  own_request: 'You or your agent requested it.',
+  delegate_of_requester: 'You stand in for a person who requested it.',
+  not_eligible: 'Other approvers decide it.',
+  already_voted: 'You have decided it.',
+  final: 'It has ended.',
+} as const;
+
+interface OneBallot extends Seen {
+  readonly verdict: Verdict;
+  readonly reason?: string | undefined;
+  readonly agentMessage?: string | undefined;
+}
+
+async function decide(http: InboxHttp, visitor: Visitor, ballot: OneBallot): Promise<BatchResult> {
+  const { requestId: id, verdict, reason, agentMessage: message, ...call } = ballot;
+  try {
+    const reading = await findReadable(http, visitor, id);
+    // A refusal of `castVote` says more about a request that has changed since the page was drawn.
+    const leftOut = obstacleTo(reading.seat, reading.request) === undefined ? whyLeftOut(reading) : undefined;
+    if (leftOut !== undefined) return { id, isCounted: false, words: leftOut };
+    const { issuer, subject, name, roles, via, chain, actors } = visitor;
+    const approver = { issuer, subject, name, roles };
+    const vote = { requestId: id, ...call, approver, verdict, reason, agentMessage: message, via, chain, actors };
+    refuseUncounted(await http.castVote(vote), id);
+    return { id, isCounted: true, words: verdict === 'approve' ? 'You approved it.' : 'You denied it.' };
+  } catch (refusal) {
+    if (!(refusal instanceof Refusal)) throw refusal;
+    return { id, isCounted: false, words: `${refusal.message}. ${refusal.nextStep}` };
+  }
+}

@@ -1,0 +1,54 @@
+import type { ComponentChildren } from 'preact';
+import { usePageTime } from '../../shared/pages/layout.tsx';
+
+/** A part of a page that follows what others do. Without the script it stays as it was drawn. */
+export function Live({ children }: { children: ComponentChildren }) {
+  return (
+    <div id="live" data-live={`/requests/events?since=${usePageTime().getTime()}`}>
+      {children}
+    </div>
+  );
+}
+
+const KEYS = [
+  ['j, k', 'Next and previous request'],
+  ['o', 'Open the request'],
+  ['x', 'Select the request'],
+  ['b', 'Decide the selected requests together'],
+  ['u', 'Back to the list'],
+  ['a, d', 'Approve, deny. What deletes, reaches outside or is unknown needs a second press.'],
+  ['/', 'Search'],
+  ['?', 'Show these keys'],
+] as const;
+
+/** The list of keys, and the switch for them. Both need the script, so the button shows only with it. */
+export function Keys() {
+  return (
+    <>
+      <p class="keys-hint">
+        <button class="quiet" type="button" data-opens-keys hidden>
+          Keys
+        </button>
+      </p>
+      <dialog data-keys aria-labelledby="keys-title">
+        <h2 id="keys-title">Keys</h2>
+        <dl class="keys">
+          {KEYS.map(([key, does]) => (
+            <div key={key}>
+              <dt>
+                <kbd>{key}</kbd>
+              </dt>
+              <dd>{does}</dd>
+            </div>
+          ))}
+        </dl>
+        <form method="dialog">
+          <label class="switch">
+            <input type="checkbox" name="keys" /> Keys work in this browser
+          </label>
+          <button type="submit">Close</button>
+        </form>
+      </dialog>
+    </>
+  );
+}

@@ -1,0 +1,64 @@
+// Keys for the inbox. A page that has keys says so, and a person can switch them off.
+const SWITCH = 'keys';
+const isOn = () => localStorage.getItem(SWITCH) !== 'off';
+const rows = () => [...document.querySelectorAll('[data-request]:not([data-gone])')];
+const current = () =>
+  document.activeElement?.closest('[data-request]') ?? document.querySelector('[data-request].current');
+
+function move(by) {
+  const all = rows();
+  const next = all[Math.min(Math.max(all.indexOf(current()) + by, 0), all.length - 1)];
+  for (const row of all) row.classList.toggle('current', row === next);
+  next?.querySelector('a')?.focus();
+  next?.scrollIntoView({ block: 'nearest' });
+}
+
+/** Presses a button of the decision. What deletes, reaches outside or is unknown needs a second press. */
+let armed;
+function decide(verdict) {
+  const form = document.querySelector('form[data-decides]');
+  const button = form?.querySelector(`button[value="${verdict}"]`);
+  if (!button) return;
+  button.focus();
+  if (button.disabled) return;
+  if (verdict === 'approve' && form.dataset.careful !== undefined && armed !== button) {
+    armed = button;
+    const hint = form.querySelector('[data-again]');
+    if (hint) hint.hidden = false;
+    return;
+  }
+  button.click();
+}
+
+const help = () => document.querySelector('dialog[data-keys]');
+const KEYS = {
+  j: () => move(1),
+  k: () => move(-1),
+  o: () => current()?.querySelector('a')?.click(),
+  x: () => current()?.querySelector('input[type="checkbox"]')?.click(),
+  b: () => document.querySelector('[data-batch] button')?.click(),
+  u: () => document.querySelector('a.crumb')?.click(),
+  a: () => decide('approve'),
+  d: () => decide('deny'),
+  '/': () => document.querySelector('input[type="search"]')?.focus(),
+  '?': () => help()?.showModal(),
+};
+
+addEventListener('keydown', (event) => {
+  const isTyping = event.target.closest?.('input:not([type="checkbox"]), textarea, select, dialog[open]');
+  if (event.key === 'Escape' && event.target.matches?.('input, textarea')) return event.target.blur();
+  if (isTyping || event.ctrlKey || event.metaKey || event.altKey || !help() || !(isOn() || event.key === '?')) return;
+  const action = Object.hasOwn(KEYS, event.key) ? KEYS[event.key] : undefined;
+  if (action === undefined) return;
+  event.preventDefault();
+  action();
+});
+
+for (const box of document.querySelectorAll('dialog[data-keys] input[type="checkbox"]')) {
+  box.checked = isOn();
+  box.addEventListener('change', () => localStorage.setItem(SWITCH, box.checked ? 'on' : 'off'));
+}
+for (const opener of document.querySelectorAll('button[data-opens-keys]')) {
+  opener.hidden = false;
+  opener.addEventListener('click', () => help()?.showModal());
+}

@@ -1,0 +1,85 @@
+// Keeps a page as it would be if a person loaded it again. The service says that something changed, and draws the page again.
+const SELECTOR = '[data-live]';
+/** Between two loads, in milliseconds. A hidden page only has to keep its title. */
+const PAUSE_MS = 400;
+const HIDDEN_PAUSE_MS = 10000;
+/** How long a row stays after it has left the list, in milliseconds. */
+const GONE_MS = 8000;
+
+/** The document at an address, parsed and not run; undefined if the service answered with another page. */
+function load(address) {
+  return new Promise((resolve) => {
+    const request = new XMLHttpRequest();
+    request.responseType = 'document';
+    request.open('GET', address);
+    request.setRequestHeader('Accept', 'text/html');
+    const isPage = () => request.status === 200 && new URL(request.responseURL).pathname === new URL(address).pathname;
+    request.onload = () => resolve(isPage() ? (request.response ?? undefined) : undefined);
+    request.onerror = () => resolve(undefined);
+    request.send();
+  });
+}
+
+const rowsIn = (element) => [...element.querySelectorAll('li[data-request]')];
+
+/** Rows that have left the list stay in their place for a moment, as the service draws them now: with the person who decided. */
+async function keepGone(live, fresh) {
+  const listed = new Set(rowsIn(fresh).map((row) => row.dataset.request));
+  const list = fresh.querySelector('ul.rows');
+  for (const [at, row] of rowsIn(live).entries()) {
+    const since = Number(row.dataset.gone ?? Date.now());
+    if (list === null || listed.has(row.dataset.request) || Date.now() - since > GONE_MS) continue;
+    const drawn = row.dataset.gone
+      ? row.cloneNode(true)
+      : (await load(new URL(`/requests/${row.dataset.request}/row`, location.href).href))?.querySelector(
+          'li[data-ended]',
+        );
+    if (!drawn) continue;
+    drawn.dataset.gone = String(since);
+    list.insertBefore(document.adoptNode(drawn), list.children[at] ?? null);
+    setTimeout(refreshSoon, GONE_MS + 100);
+  }
+}
+
+/** The row that must not move: the one under the pointer, or the one with the focus. */
+const anchored = () =>
+  document.querySelector('[data-request]:hover') ?? document.activeElement?.closest('[data-request]');
+
+async function refresh() {
+  const fresh = await load(location.href);
+  const live = document.querySelector(SELECTOR);
+  const drawn = fresh?.querySelector(SELECTOR);
+  if (!live || !drawn) return;
+  await keepGone(live, drawn);
+  const anchor = anchored();
+  const before = anchor?.getBoundingClientRect().top;
+  document.title = fresh.title;
+  Idiomorph.morph(live, document.adoptNode(drawn), {
+    ignoreActiveValue: true,
+    callbacks: {
+      // What a person selected, unfolded or typed stays.
+      beforeAttributeUpdated: (name, { type }) =>
+        type === 'hidden' || !['checked', 'open', 'value', 'disabled', 'hidden'].includes(name),
+    },
+  });
+  if (anchor?.isConnected) scrollBy(0, anchor.getBoundingClientRect().top - before);
+  dispatchEvent(new Event('drawn'));
+}
+
+let isBusy = false;
+let isDue = false;
+async function refreshSoon() {
+  isDue = true;
+  if (isBusy) return;
+  isBusy = true;
+  while (isDue) {
+    isDue = false;
+    await refresh().catch(reportError);
+    await new Promise((resolve) => setTimeout(resolve, document.hidden ? HIDDEN_PAUSE_MS : PAUSE_MS));
+  }
+  isBusy = false;
+}
+
+const live = document.querySelector(SELECTOR);
+// Browsers open a lost stream again by themselves, and say what they heard last.
+if (live) new EventSource(live.dataset.live).addEventListener('changed', refreshSoon);
