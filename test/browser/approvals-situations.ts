@@ -86,6 +86,24 @@ export function approvalsSituations(service: ApprovalsUnderTest): Situation[] {
     const joint = path.includes('?') ? '&' : '?';
     return `${path}${joint}${parameter}=${String(body[`next${cursor}`])}`;
   };
+  const stated = (tool: string, effect: string): SubmissionChanges => ({
+    tool,
+    members: ['agent', 'arguments', 'call', 'call_digest'],
+    context: { call: { tool, effect } },
+  });
+  const alike = () =>
+    Promise.all(
+      [10, 11, 12, 9_000].map((amount) =>
+        open('alice', { ...stated('bank__pay', 'external'), arguments: { amount, currency: 'EUR' } }),
+      ),
+    );
+  const ofOneKind = async (one: { id: string } | undefined) => {
+    const { body } = await service.asPerson('alice', '/requests?limit=200&order=newest');
+    const found = (body['requests'] as { id: string; alike: string }[]).find(({ id }) => id === one?.id);
+    return `/requests?status=yours&alike=${String(found?.alike)}`;
+  };
+  const together = (requests: readonly { id: string }[]) =>
+    `/requests/batch?${requests.map(({ id }) => `id=${id}`).join('&')}`;
   const decided = { alice: 'approve' } as const;
   /** Another approver decides first. */
   const late = (template: 'either' | 'in_turn'): Pick<Situation, 'prepare' | 'arrive' | 'status'> => {
@@ -96,6 +114,8 @@ export function approvalsSituations(service: ApprovalsUnderTest): Situation[] {
       arrive: async (page: Page) => {
         await page.getByLabel('Reason', { exact: true }).fill('looked at it for long');
         await service.vote('bob', request, template === 'either' ? 'deny' : 'approve');
+        // The page has followed the other vote by now or not: the form with the typed text stays either way.
+        await page.getByRole('button', { name: 'Approve' }).scrollIntoViewIfNeeded();
         await page.getByRole('button', { name: 'Approve' }).click();
         await page.getByRole('alert').waitFor();
       },
@@ -137,6 +157,42 @@ export function approvalsSituations(service: ApprovalsUnderTest): Situation[] {
       as: 'lone',
       prepare: async () => (await manyGranted(service, 41), pageTwo('lone', '/requests', 'UnreviewedCursor')),
     },
+    {
+      name: 'a list to filter',
+      as: 'olga',
+      prepare: async () => {
+        for (const [tool, effect, agent] of [
+          ['db__drop', 'delete', 'one'],
+          ['db__read', 'read', 'two'],
+        ] as const)
+          await open('alice', { ...stated(tool, effect), agent, subject: `${agent}-person` });
+        return '/requests';
+      },
+    },
+    { name: 'a list in which nothing is found', as: 'alice', prepare: async () => '/requests?q=nowhere-to-be-found' },
+    { name: 'requests of one kind', as: 'alice', prepare: async () => ofOneKind((await alike()).at(0)) },
+    {
+      name: 'several requests to decide together',
+      as: 'alice',
+      prepare: async () => together(await alike()),
+    },
+    {
+      name: 'selected requests of which some have to be opened',
+      as: 'alice',
+      prepare: async () =>
+        together([...(await alike()), await voted('alice', decided), await open('both'), { id: 'arq_none' }]),
+    },
+    {
+      name: 'requests that were decided together',
+      as: 'alice',
+      prepare: async () => together(await alike()),
+      arrive: async (page: Page) => {
+        await page.getByRole('button', { name: 'Approve all' }).scrollIntoViewIfNeeded();
+        await page.getByRole('button', { name: 'Approve all' }).click();
+        await page.getByRole('heading', { name: 'You approved' }).waitFor();
+      },
+    },
+    { name: 'no selected request', as: 'alice', prepare: async () => '/requests/batch', status: 400 },
     { name: 'a request to decide', as: 'alice', prepare: opened('alice') },
     { name: 'a request with prepared reasons', as: 'alice', prepare: opened('prepared') },
     {

@@ -24,26 +24,23 @@ export async function countEffects(pool: Pool): Promise<EffectCounts> {
   return found;
 }
 
-/** The effect of a form of the inbox; undefined for a sign-out. Throws for a form that is not listed here. */
-export function effectOf(form: Pick<Request, 'url' | 'postData'>): Effect | undefined {
+/** The effects of a form of the inbox; none for a sign-out. Throws for a form that is not listed here. */
+export function effectsOf(form: Pick<Request, 'url' | 'postData'>): Effect[] {
   const { pathname } = new URL(form.url());
-  if (pathname === '/sign-out') return undefined;
-  const [of, what] = /^\/(delegations|requests)(?:\/[^/]+\/([a-z-]+))?$/.exec(pathname)?.slice(1) ?? [];
-  const verdict = new URLSearchParams(form.postData() ?? '').get('verdict');
-  if (of === 'delegations') return what === undefined ? 'delegate' : 'end a delegation';
-  const effect = what === 'votes' ? verdict : what;
+  if (pathname === '/sign-out') return [];
+  const [of, what] = /^\/(delegations|requests)(?:\/batch|\/[^/]+\/([a-z-]+))?$/.exec(pathname)?.slice(1) ?? [];
+  const sent = new URLSearchParams(form.postData() ?? '');
+  if (of === 'delegations') return [what === undefined ? 'delegate' : 'end a delegation'];
+  const isBatch = pathname === '/requests/batch';
+  const effect = what === 'votes' || isBatch ? sent.get('verdict') : what;
   if (effect === undefined || effect === null || !(effect in COUNTED)) throw new Error(`${pathname}: an unknown form`);
-  return effect as Effect;
+  return Array.from({ length: isBatch ? sent.getAll('item').length : 1 }, () => effect as Effect);
 }
 
 /**
  * The faults in the effects of these forms: each form has to have its own effect, once, and no other effect may happen.
  */
-export function wrongEffects(
-  before: EffectCounts,
-  after: EffectCounts,
-  meant: readonly (Effect | undefined)[],
-): string[] {
+export function wrongEffects(before: EffectCounts, after: EffectCounts, meant: readonly Effect[]): string[] {
   return (Object.keys(COUNTED) as Effect[]).flatMap((name) => {
     const [happened, wanted] = [after[name] - before[name], meant.filter((one) => one === name).length];
     return happened === wanted ? [] : [`“${name}” happened ${happened} times instead of ${wanted}`];

@@ -16,7 +16,7 @@ export async function press(page: Page, control: Control, texts: Texts): Promise
     case 'a':
       return follow(page, element);
     case 'button':
-      return submit(page, element, texts);
+      return (await staysHere(element)) ? useDialog(page, element) : submit(page, element, texts);
     case 'summary': {
       const details = element.locator('xpath=..');
       const before = await details.getAttribute('open');
@@ -35,8 +35,22 @@ export async function press(page: Page, control: Control, texts: Texts): Promise
     case 'input':
     case 'select':
     case 'textarea':
-      return fill(element, texts, { isAlone: true });
+      await fill(element, texts, { isAlone: true });
+      if ((await page.locator('dialog[open]').count()) > 0) await page.keyboard.press('Escape');
+      return;
   }
+}
+
+/** Whether a button opens or closes a dialog, and sends no form. */
+const staysHere = (button: Locator): Promise<boolean> =>
+  button.evaluate((one: HTMLButtonElement) => one.type === 'button' || one.form?.method === 'dialog');
+
+async function useDialog(page: Page, button: Locator): Promise<void> {
+  const isOpen = async () => (await page.locator('dialog[open]').count()) > 0;
+  const before = await isOpen();
+  await button.click();
+  await waitFor(async () => (await isOpen()) !== before);
+  if (!before) await page.keyboard.press('Escape');
 }
 
 /** A person on the keyboard reaches it first, and that must bring it into sight. */
@@ -49,6 +63,8 @@ async function follow(page: Page, link: Locator): Promise<void> {
 
 async function submit(page: Page, button: Locator, texts: Texts): Promise<void> {
   const form = button.locator('xpath=ancestor::form');
+  const id = (await form.count()) > 0 ? await form.getAttribute('id') : null;
+  if (id !== null) await page.locator(`input[type=checkbox][form="${id}"]`).first().check();
   await isReady(button, form);
   const required = form.locator(':is(input, textarea):not([type=hidden]):required');
   if ((await required.count()) > 0) {
@@ -86,6 +102,17 @@ async function fill(field: Locator, texts: Texts, { isAlone }: { isAlone: boolea
     if ((await field.inputValue()) === '') throw new Error('there is nothing in it');
     return field.focus();
   }
+  if (type === 'checkbox') {
+    const before = await field.isChecked();
+    await field.setChecked(!before);
+    return;
+  }
+  if (tag === 'SELECT' && isAlone && (await actsAlone(field))) {
+    const navigated = field.page().waitForEvent('framenavigated');
+    await field.selectOption({ index: 1 });
+    await navigated;
+    return;
+  }
   if (tag === 'SELECT') {
     const values = await field
       .locator('option')
@@ -99,8 +126,19 @@ async function fill(field: Locator, texts: Texts, { isAlone }: { isAlone: boolea
   if ((await field.inputValue()) !== text) throw new Error('it does not take what is typed');
 }
 
-/** Opens the element's folded container. */
+/** Whether the script sends the form of a filter when one is chosen. Only the script shows the button for the keys. */
+const actsAlone = (field: Locator): Promise<boolean> =>
+  field.evaluate(
+    (one: HTMLSelectElement) =>
+      one.form?.hasAttribute('data-filters') === true &&
+      document.querySelector('[data-opens-keys]:not([hidden])') !== null,
+  );
+
+/** Opens the element's folded container, or its dialog. */
 async function reveal(element: Locator): Promise<void> {
+  if (await element.evaluate((one) => one.closest('dialog:not([open])') !== null)) {
+    await element.page().locator('[data-opens-keys]').click();
+  }
   const folded = element.locator('xpath=ancestor::details[not(@open)]/summary');
   const isItsOwn = await element.evaluate(({ tagName }) => tagName === 'SUMMARY');
   if (!isItsOwn && (await folded.count()) > 0) await folded.click();

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import type { Browser, BrowserContext, Page, Request } from 'playwright-core';
 import { collect, staysHere, type Control } from './controls.ts';
-import { countEffects, effectOf, wrongEffects } from './effects.ts';
+import { countEffects, effectsOf, wrongEffects } from './effects.ts';
 import { press, type Texts } from './press.ts';
 
 /** A page in one of its states, as a visitor sees it. */
@@ -90,7 +90,7 @@ export class ControlsUnderTest {
       await press(page, control, texts);
       await page.waitForLoadState('load');
       if (!(await page.evaluate(hasSensibleFocus))) faults.push('the focus is on no visible element');
-      faults.push(...wrongEffects(before, await countEffects(pool), taken.map(effectOf)));
+      faults.push(...wrongEffects(before, await countEffects(pool), taken.flatMap(effectsOf)));
     } catch (error) {
       faults.push(String(error));
     }
@@ -162,6 +162,8 @@ export class ControlsUnderTest {
     const { page, faults, situation } = opened;
     const { as, prepare, arrive, status = 200 } = situation;
     opened.isArriving = true;
+    // A page that follows changes would ask without a sign-in.
+    await page.goto('about:blank');
     await page.context().clearCookies();
     if (as !== undefined) await page.context().addCookies(await this.#signIn(as));
     if (opened.hasSent || arrive !== undefined) opened.address = undefined;

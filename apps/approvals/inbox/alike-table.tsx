@@ -3,6 +3,7 @@ import { Time } from '../../shared/pages/layout.tsx';
 import { Code, Visible } from '../../shared/pages/visible.tsx';
 import type { ListedRequest } from '../stores/lists.ts';
 import { type Differences, differencesIn } from './alike.ts';
+import { Select } from './row.tsx';
 import { EffectBadge, LeafValue } from './summary.tsx';
 
 /** More columns would not fit beside each other. The rows say what is left out. */
@@ -122,18 +123,8 @@ function AlikeRow({ request: { id, outline, createdAt }, columns, differences, i
   return (
     <tr id={`row-${id}`} data-request={id}>
       <th scope="row">
-        {isChecked !== undefined && (
-          <input
-            type="checkbox"
-            form="batch"
-            name="id"
-            value={id}
-            checked={isChecked}
-            aria-label="Select this request"
-            aria-describedby={`row-${id}-values`}
-          />
-        )}{' '}
-        <a href={`/requests/${id}`}>
+        {isChecked !== undefined && <Select id={id} isSelected={isChecked} />}{' '}
+        <a id={`row-${id}-title`} href={`/requests/${id}`}>
           asked <Time at={createdAt} />
         </a>
         {odd !== undefined && <span class="badge warn">stands out</span>}

@@ -1,4 +1,4 @@
-import express, { type Request, type RequestHandler, type Response, type Router } from 'express';
+import type { Request, Response } from 'express';
 import * as z from 'zod';
 import { isEnded, VERDICTS, type Verdict } from '../../../workflows/domain/access-request/access-request.ts';
 import { openStage } from '../../../workflows/domain/access-request/stages.ts';
@@ -36,10 +36,9 @@ const ballots = z.object({
 
 const BACK = { href: '/requests?status=yours', label: 'To the requests' };
 
-/** Decides several requests at once: `GET` shows what each of them does, `POST` casts one vote for each. */
-export function batchRouter(http: InboxHttp, parsed: RequestHandler[]): Router {
-  const router = express.Router();
-  router.get('/', async (request: Request, response: Response) => {
+/** `GET /requests/batch`: what each of the selected requests does. */
+export function showBatch(http: InboxHttp) {
+  return async (request: Request, response: Response) => {
     const ids = some.safeParse(request.query['id']);
     if (!ids.success) {
       throw new Refusal(400, 'No request is selected', `Select between 1 and ${MAX_BATCH} requests in the list.`, BACK);
@@ -48,28 +47,28 @@ export function batchRouter(http: InboxHttp, parsed: RequestHandler[]): Router {
     const items = await itemsOf(http, visitor, [...new Set(ids.data)]);
     const person = { name: visitor.name, csrfToken: csrfTokenOf(request) };
     response.send(renderPage(<BatchPage {...{ items, person }} summaries={http.summaries} />, http.clock.now()));
-  });
-  router.post('/', parsed, async (request: Request, response: Response) => {
+  };
+}
+
+/** `POST /requests/batch`: casts one vote for each request that the visitor saw. */
+export function decideBatch(http: InboxHttp) {
+  return async (request: Request, response: Response) => {
     const form = ballots.safeParse(request.body ?? {});
     if (!form.success) {
       throw new Refusal(400, 'This is not a decision', 'Nothing was decided. Select the requests again.', BACK);
     }
     const visitor = visitorOf(response);
-    const { verdict } = form.data;
+    const { verdict, item: items, ...rest } = form.data;
     const results: BatchResult[] = [];
-    // In turn: each vote is its own transaction, and one that is refused keeps none of the others back.
-    for (const item of form.data.item) results.push(await decide(http, visitor, { ...form.data, ...item }));
+    // In turn: each vote is its own transaction, and a refused one keeps no other back.
+    for (const item of items) results.push(await decide(http, visitor, { verdict, ...rest, ...item }));
     if (!wantsPage(request)) return void response.json({ results });
-    const readings = await itemsOf(
-      http,
-      visitor,
-      results.map(({ id }) => id),
-    );
+    const ids = results.map(({ id }) => id);
+    const readings = await itemsOf(http, visitor, ids);
     const person = { name: visitor.name, csrfToken: csrfTokenOf(request) };
     const shown = { results, readings, verdict, person, summaries: http.summaries };
     response.send(renderPage(<ResultsPage {...shown} />, http.clock.now()));
-  });
-  return router;
+  };
 }
 
 const itemsOf = (http: InboxHttp, visitor: Visitor, ids: readonly string[]): Promise<BatchItem[]> =>

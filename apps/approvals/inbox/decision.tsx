@@ -62,7 +62,7 @@ export function DecisionForm({ request, seat, presetReasons, csrfToken, refused 
   const [first] = capacities;
   if (first === undefined) return null;
   return (
-    <section class="card" aria-labelledby="decide">
+    <section class="card" id={`stage-${request.stage}`} aria-labelledby="decide">
       <h2 id="decide">Your decision</h2>
       <form
         class="decision"

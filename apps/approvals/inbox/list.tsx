@@ -63,7 +63,7 @@ export function list(http: InboxHttp) {
     ]);
     if (!wantsPage(request)) {
       return void response.json({
-        requests: page.rows.map(summaryView),
+        requests: page.rows.map((row) => ({ ...summaryView(row), alike: row.alike })),
         count: page.count,
         ...cursorsOf(page),
         unreviewed: unreviewed.rows,

@@ -1,10 +1,17 @@
 import type { ComponentChildren } from 'preact';
 import { usePageTime } from '../../shared/pages/layout.tsx';
 
+interface LiveProps {
+  /** A page that reports a refusal stays as it is: drawn again, it would lose the report. */
+  readonly isStill?: boolean;
+  readonly children: ComponentChildren;
+}
+
 /** A part of a page that follows what others do. Without the script it stays as it was drawn. */
-export function Live({ children }: { children: ComponentChildren }) {
+export function Live({ isStill = false, children }: LiveProps) {
+  const events = `/requests/events?since=${usePageTime().getTime()}`;
   return (
-    <div id="live" data-live={`/requests/events?since=${usePageTime().getTime()}`}>
+    <div id="live" {...(!isStill && { 'data-live': events })}>
       {children}
     </div>
   );

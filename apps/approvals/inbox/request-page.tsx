@@ -31,10 +31,10 @@ export function RequestPage({ request, seat, broken, presetReasons, template, pe
       <a class="crumb" href={request.endedAt === undefined ? '/requests' : '/requests?status=ended'}>
         ← All requests
       </a>
-      <Live>
+      <Live isStill={refused !== undefined}>
         <div class="title-row">
           <h1>
-            <Summary parts={summaryOf(request, template)} />
+            {template === undefined ? <Code text={request.tool} /> : <Summary parts={summaryOf(request, template)} />}
           </h1>
           <span>
             {request.outline !== undefined && <EffectBadge effect={request.effect} />}{' '}

@@ -7,7 +7,7 @@ import { wantsPage } from '../../shared/pages/refusal-page.tsx';
 import { WITHDRAWALS } from '../break-glass.ts';
 import { breakGlass, review, vote, withdrawal } from './actions.tsx';
 import { approversOnly, voterOf, votersOnly } from './authenticate.ts';
-import { batchRouter } from './batch.tsx';
+import { decideBatch, showBatch } from './batch.tsx';
 import { delegationsRouter } from './delegations.tsx';
 import { list } from './list.tsx';
 import { RequestPage } from './request-page.tsx';
@@ -30,7 +30,8 @@ export function inboxRouter(http: InboxHttp): Router {
     express.urlencoded({ limit: MAX_BODY, extended: false, inflate: false }),
     csrfProtection,
   ];
-  router.use('/requests/batch', approver, batchRouter(http, parsed));
+  router.get('/requests/batch', approver, showBatch(http));
+  router.post('/requests/batch', approver, parsed, decideBatch(http));
   router.get('/requests/:id', voter, show(http));
   router.get('/requests/:id/row', voter, showRow(http));
   router.post('/requests/:id/votes', voter, parsed, vote(http));

@@ -20,17 +20,7 @@ export function Row({ request, template, isOwn, select, alike }: RowProps) {
   const { id, status, endedAt } = request;
   return (
     <li id={`row-${id}`} data-request={id} data-ended={endedAt !== undefined && ''}>
-      {select !== undefined && (
-        <input
-          class="row-select"
-          type="checkbox"
-          form="batch"
-          name="id"
-          value={id}
-          aria-label="Select this request"
-          aria-describedby={`row-${id}-title`}
-        />
-      )}
+      {select !== undefined && <Select id={id} isSelected={false} />}
       <div class="row-main">
         <a class="row-title" id={`row-${id}-title`} href={`/requests/${id}`}>
           <Summary parts={summaryOf(request, template)} />
@@ -60,6 +50,23 @@ export function Row({ request, template, isOwn, select, alike }: RowProps) {
         )}
       </div>
     </li>
+  );
+}
+
+/** Selects a request, to be decided together with others. */
+export function Select({ id, isSelected }: { id: string; isSelected: boolean }) {
+  return (
+    <label class="row-select">
+      <span class="unseen">Select this request</span>
+      <input
+        type="checkbox"
+        form="batch"
+        name="id"
+        value={id}
+        checked={isSelected}
+        aria-describedby={`row-${id}-title`}
+      />
+    </label>
   );
 }
 

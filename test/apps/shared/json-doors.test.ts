@@ -153,6 +153,12 @@ const DOORS: readonly Door[] = [
     good: () => '{"reason":"over"}',
   })),
   {
+    name: 'approvals: several votes',
+    opened: 'approvals/inbox/router.tsx router.post("/requests/batch"',
+    knock: asApprover(() => '/requests/batch'),
+    good: () => JSON.stringify({ verdict: 'deny', item: [`${request.id} 9 1 ${request.callDigest}`] }),
+  },
+  {
     name: 'approvals: delegations',
     opened: 'approvals/inbox/delegations.tsx router.post("/"',
     knock: asApprover(() => '/delegations'),

@@ -12,13 +12,13 @@ export interface Leaf {
 }
 
 /**
- * The values in the arguments of a call, for lists and comparisons. It is bounded, whatever the size of the call, and is stored when the
+ * The values in the arguments of a call, for lists and comparisons. It has a greatest size, also for a large call, and is stored when the
  * request opens. Nothing is decided by it alone: `isWhole` says whether it has all that the arguments have.
  */
 export interface Outline {
   /** In the order of the canonical text. */
   readonly leaves: readonly Leaf[];
-  /** Whether the leaves are all values, and none of them is cut. */
+  /** Whether the leaves are all values, each of them complete. */
   readonly isWhole: boolean;
   /** Equal for calls whose arguments have the same paths, where all elements of a list count as one. */
   readonly shape: string;
@@ -51,7 +51,7 @@ export function outlineOf(args: Json | undefined, sha256: Sha256): Outline | und
   return {
     leaves,
     isWhole: leaves.length === count && leaves.every(({ cut }) => cut === undefined),
-    shape: sha256([...shapes].toSorted().join('\n')),
+    shape: sha256([...shapes].sort().join('\n')),
     digest: sha256(canonicalJson(args)),
   };
 }
@@ -69,7 +69,7 @@ function* leavesOf(value: Json, path = '', shape = ''): Generator<Found> {
     }
     return;
   }
-  const members = Array.isArray(value) ? [] : Object.entries(objectOf(value)).toSorted(byCodeUnits);
+  const members = Array.isArray(value) ? [] : Object.entries(objectOf(value)).sort(byCodeUnits);
   if (members.length === 0) return void (yield { path, shape, value });
   for (const [name, member] of members) {
     const step = (before: string) =>

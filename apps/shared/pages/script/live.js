@@ -1,3 +1,4 @@
+/* global Idiomorph */
 // Keeps a page as it would be if a person loaded it again. The service says that something changed, and draws the page again.
 const SELECTOR = '[data-live]';
 /** Between two loads, in milliseconds. A hidden page only has to keep its title. */
@@ -41,6 +42,21 @@ async function keepGone(live, fresh) {
   }
 }
 
+/**
+ * A form with typed text stays as it is, also when its request has moved on: then the service refuses it, and keeps the text. Only what
+ * the person saw is sent.
+ */
+const isTypedIn = (node) =>
+  node.matches?.('section') === true && [...node.querySelectorAll('textarea')].some(({ value }) => value !== '');
+
+function keepTyped(live, fresh) {
+  for (const section of [...live.querySelectorAll('section')].filter(isTypedIn)) {
+    const action = section.querySelector('form')?.getAttribute('action');
+    const twin = fresh.querySelector(`form[action="${CSS.escape(action ?? '')}"]`)?.closest('section');
+    if (twin) twin.id = section.id;
+  }
+}
+
 /** The row that must not move: the one under the pointer, or the one with the focus. */
 const anchored = () =>
   document.querySelector('[data-request]:hover') ?? document.activeElement?.closest('[data-request]');
@@ -51,12 +67,15 @@ async function refresh() {
   const drawn = fresh?.querySelector(SELECTOR);
   if (!live || !drawn) return;
   await keepGone(live, drawn);
+  keepTyped(live, drawn);
   const anchor = anchored();
   const before = anchor?.getBoundingClientRect().top;
   document.title = fresh.title;
   Idiomorph.morph(live, document.adoptNode(drawn), {
     ignoreActiveValue: true,
     callbacks: {
+      beforeNodeMorphed: (node) => !isTypedIn(node),
+      beforeNodeRemoved: (node) => !isTypedIn(node),
       // What a person selected, unfolded or typed stays.
       beforeAttributeUpdated: (name, { type }) =>
         type === 'hidden' || !['checked', 'open', 'value', 'disabled', 'hidden'].includes(name),

@@ -1,0 +1,113 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { ApprovalsUnderTest } from '../../support/approvals.ts';
+import type { Browser } from '../../support/browser.ts';
+import { csrfTokenIn, wordsOf } from '../../support/pages.ts';
+
+const stage = (people: string[], quorum = 1) => ({ stages: [{ name: 'one', approvers: { people }, quorum }] });
+
+describe('requests that are decided together', () => {
+  const service = new ApprovalsUnderTest();
+  let alice: Browser;
+  beforeAll(async () => {
+    await service.start({
+      approvals: { templates: { alice: stage(['alice']), both: stage(['alice', 'bob'], 2), bob: stage(['bob']) } },
+    });
+    alice = await service.signIn('alice');
+  });
+  afterAll(() => service.stop());
+
+  const open = (template: string, more: object = {}) => service.open({ claims: { template }, ...more });
+  const address = (requests: readonly { id: string }[]) =>
+    `/requests/batch?${requests.map(({ id }) => `id=${id}`).join('&')}`;
+  const itemsIn = (page: string) => [...page.matchAll(/name="item" value="([^"]+)"/g)].map(([, item]) => item ?? '');
+  const send = async (page: string, verdict: string, items = itemsIn(page)) => {
+    const form = new URLSearchParams({ csrfToken: csrfTokenIn(page), verdict, reason: 'all of them' });
+    for (const item of items) form.append('item', item);
+    return alice.go('/requests/batch', form);
+  };
+  const votesOn = async (ids: readonly string[]) => {
+    const { rows } = await service.database.pool.query(
+      'SELECT access_request_id, verdict, reason, call_digest, via FROM approvals.vote WHERE access_request_id = ANY ($1)',
+      [ids],
+    );
+    return rows;
+  };
+
+  it('each get a vote over their own digest', async () => {
+    const requests = [await open('alice'), await open('alice'), await open('alice')];
+    const page = await (await alice.go(address(requests))).text();
+    expect(itemsIn(page)).toHaveLength(3);
+    const results = wordsOf(await (await send(page, 'approve')).text());
+    expect(results).toContain('You approved 3 requests');
+    const votes = await votesOn(requests.map(({ id }) => id));
+    expect(votes).toHaveLength(3);
+    for (const { id, callDigest } of requests) {
+      const same = { verdict: 'approve', reason: 'all of them', via: 'inbox' };
+      expect(votes).toContainEqual({ access_request_id: id, call_digest: callDigest, ...same });
+    }
+  });
+
+  it('are shown with all of their arguments', async () => {
+    const request = await open('alice', { arguments: { path: '/srv/a', deep: [{ n: 1 }, { n: '1' }], none: {} } });
+    const words = wordsOf(await (await alice.go(address([request]))).text());
+    expect(words).toMatch(/deep\[0\]\.n 1.*deep\[1\]\.n "1".*none \{\}.*path "\/srv\/a"/s);
+  });
+
+  it('are left out with the reason, if they have to be opened or decided by others', async () => {
+    const requests = {
+      'It needs 2 approvers': await open('both'),
+      'too long for this table': await open('alice', { arguments: { text: 'x'.repeat(600) } }),
+      'characters that can mislead': await open('alice', { arguments: { text: 'a\u202eb' } }),
+      'There is no such request': { id: 'arq_none', callDigest: '' },
+      'You or your agent requested it': await open('alice', { subject: 'alice' }),
+    };
+    const page = await (await alice.go(address(Object.values(requests)))).text();
+    expect(itemsIn(page)).toEqual([]);
+    for (const reason of Object.keys(requests)) expect(wordsOf(page)).toContain(reason);
+  });
+
+  it('are refused one by one: a refused vote keeps no other back', async () => {
+    const [first, taken, last] = [await open('alice'), await open('alice'), await open('alice')];
+    const page = await (await alice.go(address([first, taken, last]))).text();
+    await service.vote('alice', taken, 'deny');
+    const results = wordsOf(await (await send(page, 'approve')).text());
+    expect(results).toContain('You approved 2 of 3 requests');
+    expect(results).toContain('You have already decided this');
+    const verdicts = (await votesOn([first.id, taken.id, last.id])).map(({ verdict }) => verdict).toSorted();
+    expect(verdicts).toEqual(['approve', 'approve', 'deny']);
+  });
+
+  it.each([
+    ['another digest', (item: string) => item.replace(/[0-9a-f]{64}$/, '0'.repeat(64)), 'about another call'],
+    ['another generation', (item: string) => item.replace(' 1 1 ', ' 2 1 '), 'about another call'],
+    ['another stage', (item: string) => item.replace(' 1 1 ', ' 1 2 '), 'stage that you looked at has ended'],
+  ])('are not decided by a vote for %s', async (_name, changed, words) => {
+    const request = await open('alice');
+    const page = await (await alice.go(address([request]))).text();
+    const answer = await (await send(page, 'approve', itemsIn(page).map(changed))).text();
+    expect(wordsOf(answer)).toContain(words);
+    expect(await votesOn([request.id])).toEqual([]);
+  });
+
+  it('are not decided without opening them by a form that adds what the page left out', async () => {
+    const request = await open('alice', { arguments: { text: 'x'.repeat(600) } });
+    const page = await (await alice.go(address([await open('alice')]))).text();
+    const answer = await send(page, 'approve', [`${request.id} 1 1 ${request.callDigest}`]);
+    expect(wordsOf(await answer.text())).toContain('too long for this table');
+    expect(await votesOn([request.id])).toEqual([]);
+  });
+
+  it('are at most fifty, and at least one', async () => {
+    expect((await alice.go('/requests/batch')).status).toBe(400);
+    expect((await alice.go(address(Array.from({ length: 51 }, (_, n) => ({ id: `arq_${n}` }))))).status).toBe(400);
+  });
+
+  it('are not decided by an agent', async () => {
+    const request = await open('alice');
+    const token = await service.tokenWith({ sub: 'watcher', roles: ['supervising-agent', 'agent'] });
+    const body = JSON.stringify({ verdict: 'approve', item: [`${request.id} 1 1 ${request.callDigest}`] });
+    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
+    expect((await service.fetch('/requests/batch', { method: 'POST', body, headers })).status).toBe(403);
+    expect(await votesOn([request.id])).toEqual([]);
+  });
+});

@@ -1,0 +1,138 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
+import { ApprovalsUnderTest } from '../../support/approvals.ts';
+import type { Browser } from '../../support/browser.ts';
+import { wordsOf } from '../../support/pages.ts';
+
+/** A call whose denial binds what the gateway says of the tool. */
+const call = (tool: string, effect: string, args: JsonObject, people: { subject?: string; agent?: string } = {}) => ({
+  ...people,
+  tool,
+  arguments: args,
+  members: ['agent', 'arguments', 'call', 'call_digest'],
+  context: { call: { tool, effect } },
+});
+
+describe('lists of requests', () => {
+  const service = new ApprovalsUnderTest();
+  let alice: Browser;
+  beforeAll(async () => {
+    await service.start({ tools: { files__write: { summary: 'Write {path} in {target.space}' } } });
+    alice = await service.signIn('alice');
+  });
+  afterAll(() => service.stop());
+
+  const page = async (query: string) => (await alice.go(`/requests?${query}`)).text();
+  const found = async (query: string): Promise<string[]> => {
+    const { body } = await service.asPerson('alice', `/requests?limit=200&${query}`);
+    return body.requests.map(({ id }: { id: string }) => id);
+  };
+
+  describe('a row', () => {
+    it("says what the call does, in the operator's sentence", async () => {
+      const { id } = await service.open(call('files__write', 'write', { path: 'a.md', target: { space: 'docs' } }));
+      const words = wordsOf(await page('tool=files__write'));
+      expect(words).toContain('Write "a.md" in "docs"');
+      expect(words).toContain('writes');
+      expect(await found('tool=files__write')).toEqual([id]);
+    });
+
+    it('names the tool and its shortest arguments where the sentence lacks one', async () => {
+      const long = 'x'.repeat(3_000);
+      await service.open(
+        call('files__write', 'write', { path: 'b.md', content: long, mode: 6 }, { agent: 'no-target' }),
+      );
+      const words = wordsOf(await page('agent=no-target'));
+      expect(words).toMatch(/files__write path "b\.md" mode 6 content "x{79}…/);
+    });
+
+    it('shows a misleading argument as an escape, and a text in other quotes than a number', async () => {
+      await service.open(call('odd__one', 'delete', { file: 'a\u202eb', count: '1', limit: 1 }));
+      const words = wordsOf(await page('tool=odd__one'));
+      expect(words).toContain('\\u202e');
+      expect(words).not.toContain('\u202e');
+      expect(words).toMatch(/count "1".*limit 1/);
+    });
+
+    it('says that no operator has stated the effect, if the denial does not bind it', async () => {
+      await service.open({ ...call('plain__one', 'read', {}), members: ['agent', 'arguments', 'call_digest'] });
+      expect(wordsOf(await page('tool=plain__one'))).toContain('effect unknown');
+    });
+  });
+
+  describe('search', () => {
+    it('finds a request by a value deep in its arguments, in any case and beyond what a row shows', async () => {
+      const hidden = `${'y'.repeat(9_000)} Needle-77`;
+      const { id } = await service.open(call('deep__one', 'read', { a: [{ b: { c: hidden } }] }));
+      expect(await found('q=needle-77')).toEqual([id]);
+      expect(await found('q=NEEDLE-77+deep__one')).toEqual([id]);
+      expect(await found('q=needle-77+other')).toEqual([]);
+    });
+
+    it('finds a value as it was written: with quotes, line breaks and characters beyond ASCII', async () => {
+      const { id } = await service.open(call('deep__two', 'read', { text: 'say "ÜBER"\nthen \u0001 stop' }));
+      expect(await found(`q=${encodeURIComponent('"über"')}`)).toEqual([id]);
+      expect(await found(`q=${encodeURIComponent('100%_')}`)).toEqual([]);
+    });
+
+    it('finds the requester and the agent, and not a digest', async () => {
+      const request = await service.open(call('who__one', 'read', {}, { subject: 'wanda', agent: 'wanda-host' }));
+      expect(await found('q=wanda-host')).toEqual([request.id]);
+      expect(await found(`q=${request.callDigest.slice(-12)}`)).toEqual([]);
+    });
+
+    it('filters by tool, agent, requester and effect, and says when nothing is left', async () => {
+      const { id } = await service.open(
+        call('pay__one', 'external', { n: 1 }, { subject: 'paul', agent: 'paul-host' }),
+      );
+      for (const query of ['tool=pay__one', 'agent=paul-host', 'requester=paul', 'effect=external&requester=paul'])
+        expect({ query, found: await found(query) }).toEqual({ query, found: [id] });
+      expect(await found('effect=delete&requester=paul')).toEqual([]);
+      expect(wordsOf(await page('effect=delete&requester=paul'))).toMatch(/No request matches.*Show all/s);
+    });
+
+    it.each(['effect=odd', 'order=odd', `q=${'x'.repeat(2_000)}`, 'tool=a%00b'])('refuses %s', async (query) => {
+      expect((await service.asPerson('alice', `/requests?${query}`)).status).toBe(400);
+    });
+
+    it('keeps the filter on the way to the next page', async () => {
+      const ids = [];
+      for (let n = 0; n < 3; n += 1) ids.push((await service.open(call('page__one', 'read', { n }))).id);
+      const first = await page('tool=page__one&limit=2');
+      const next = /rel="next" href="([^"]+)"/.exec(first)?.[1]?.replaceAll('&amp;', '&') ?? '';
+      const second = await (await alice.go(next)).text();
+      expect([...second.matchAll(/data-request="([^"]+)"/g)].map(([, id]) => id)).toEqual(ids.slice(2));
+    });
+  });
+
+  it('puts the earliest deadline first', async () => {
+    const soon = { body: { requested_access: { requested_until: new Date(Date.now() + 3_600_000).toISOString() } } };
+    const late = await service.open(call('order__one', 'read', { n: 1 }));
+    const early = await service.open({ ...call('order__one', 'read', { n: 2 }), ...soon });
+    await service.database.pool.query(`ALTER TABLE approvals.access_request DISABLE TRIGGER USER`);
+    await service.database.pool.query(
+      `UPDATE approvals.access_request SET expires_at = now() + interval '1 hour' WHERE id = $1`,
+      [early.id],
+    );
+    await service.database.pool.query(`ALTER TABLE approvals.access_request ENABLE TRIGGER USER`);
+    expect(await found('tool=order__one&order=soonest')).toEqual([early.id, late.id]);
+  });
+
+  it('shows requests of one kind as a table, and marks what stands out', async () => {
+    const amounts = [101, 102, 9_000, 104];
+    const open = (amount: number) =>
+      service.open(call('bank__pay', 'external', { amount, to: `acct-${amount}`, currency: 'EUR' }));
+    for (const amount of amounts) await open(amount);
+    const other = await service.open(call('bank__pay', 'external', { amount: 1 }));
+    const list = await page('tool=bank__pay');
+    const href = /href="(\/requests\?[^"]*alike=[^"]+)"[^>]*>3 more like this/
+      .exec(list)?.[1]
+      ?.replaceAll('&amp;', '&');
+    const table = await (await alice.go(href ?? '')).text();
+    expect(table).not.toContain(other.id);
+    const rows = [...table.matchAll(/<tr id="row-.*?<\/tr>/gs)].map(([row]) => wordsOf(row));
+    expect(rows).toHaveLength(4);
+    expect(rows.map((row) => row.includes('stands out'))).toEqual([false, false, true, false]);
+    expect(wordsOf(table)).toMatch(/In common: currency "EUR"/);
+  });
+});
