@@ -25,16 +25,7 @@ export function AlikeTable({ rows, select }: AlikeTableProps) {
   const hasCut = rows.some(({ outline }) => outline?.isWhole !== true);
   return (
     <section class="card alike" aria-label="Requests of one kind">
-      <p>
-        <Code text={first.tool} /> <EffectBadge effect={first.effect} /> asked by{' '}
-        <Visible text={first.requester.subject} />
-        {first.requester.clientId !== undefined && first.requester.clientId !== first.requester.subject && (
-          <>
-            {' through '}
-            <Visible text={first.requester.clientId} />
-          </>
-        )}
-      </p>
+      <Kind of={first} />
       <InCommon differences={differences} />
       {(left > 0 || hasCut) && (
         <p class="hint">
@@ -68,6 +59,22 @@ export function AlikeTable({ rows, select }: AlikeTableProps) {
         </table>
       </div>
     </section>
+  );
+}
+
+/** What the requests ask for, and who asks. */
+function Kind({ of: first }: { of: ListedRequest }) {
+  return (
+    <p>
+      <Code text={first.tool} /> <EffectBadge effect={first.effect} /> asked by{' '}
+      <Visible text={first.requester.subject} />
+      {first.requester.clientId !== undefined && first.requester.clientId !== first.requester.subject && (
+        <>
+          {' through '}
+          <Visible text={first.requester.clientId} />
+        </>
+      )}
+    </p>
   );
 }
 

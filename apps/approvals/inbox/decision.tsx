@@ -71,10 +71,7 @@ export function DecisionForm({ request, seat, presetReasons, csrfToken, refused 
         data-decides
         data-careful={isCareful(request) && ''}
       >
-        <input type="hidden" name="csrfToken" value={csrfToken} />
-        <input type="hidden" name="callDigest" value={request.callDigest} />
-        <input type="hidden" name="generation" value={String(request.generation)} />
-        <input type="hidden" name="stage" value={String(request.stage)} />
+        <WhatIsDecided request={request} csrfToken={csrfToken} />
         <InWhoseName capacities={capacities} chosen={refused?.typed.onBehalfOf} />
         <PresetReasons reasons={presetReasons} chosen={refused?.typed.presetReason} />
         <div>
@@ -112,6 +109,16 @@ export function DecisionForm({ request, seat, presetReasons, csrfToken, refused 
     </section>
   );
 }
+
+/** The call and the stage that the visitor looked at. */
+const WhatIsDecided = ({ request, csrfToken }: { request: AccessRequest; csrfToken: string }) => (
+  <>
+    <input type="hidden" name="csrfToken" value={csrfToken} />
+    <input type="hidden" name="callDigest" value={request.callDigest} />
+    <input type="hidden" name="generation" value={String(request.generation)} />
+    <input type="hidden" name="stage" value={String(request.stage)} />
+  </>
+);
 
 /** Whether a key alone is too easily pressed for this approval. */
 const isCareful = ({ effect }: Pick<AccessRequest, 'effect'>) => effect !== 'read' && effect !== 'write';

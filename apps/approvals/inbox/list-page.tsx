@@ -49,7 +49,7 @@ const EMPTY = {
 export function RequestList(props: RequestListProps) {
   const { page, unreviewed, status, person, filter, parameters } = props;
   const which = status === 'pending' || status === 'yours' ? status : 'ended';
-  const count = which === 'ended' || page.count === undefined ? '' : `(${page.count.toLocaleString('en')}) `;
+  const count = which === 'ended' || !page.count ? '' : `(${page.count.toLocaleString('en')}) `;
   return (
     <Page title={`${count}${TITLES[which]}`} section="Approvals" person={person}>
       <div class="title-row">
@@ -93,7 +93,7 @@ function BatchBar() {
 }
 
 function Rows(props: RequestListProps) {
-  const { page, kinds, filter, visitor, summaries, parameters } = props;
+  const { page, kinds, visitor, summaries, parameters } = props;
   const alike = new Map<string, number>();
   for (const kind of kinds) alike.set(kind.alike, (alike.get(kind.alike) ?? 0) + kind.count);
   const alikeAddress = (key: string) =>
@@ -109,7 +109,7 @@ function Rows(props: RequestListProps) {
             template={summaries(request.tool)}
             isOwn={partIn(request, namesOf(visitor)) === 'own_request'}
             select={canSelect(props) || undefined}
-            alike={others > 0 && !isFiltered(filter) ? { others, href: alikeAddress(request.alike) } : undefined}
+            alike={others > 0 ? { others, href: alikeAddress(request.alike) } : undefined}
           />
         );
       })}

@@ -81,9 +81,10 @@ export function Summary({ parts }: { parts: readonly SummaryPart[] }) {
         if ('words' in part) return part.words;
         if ('tool' in part) return <Code key={at} text={part.tool} />;
         return (
-          <span key={at} class={part.name === undefined ? undefined : 'argument'}>
+          <span key={at}>
             {part.name !== undefined && (
               <>
+                {' '}
                 <span class="name">
                   <Visible text={part.name} />
                 </span>{' '}

@@ -1,9 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { ApprovalsUnderTest } from '../../support/approvals.ts';
 import type { Browser } from '../../support/browser.ts';
-import { csrfTokenIn, wordsOf } from '../../support/pages.ts';
+import { csrfTokenIn, wordsOf as textOf } from '../../support/pages.ts';
 
 const stage = (people: string[], quorum = 1) => ({ stages: [{ name: 'one', approvers: { people }, quorum }] });
+
+const wordsOf = (page: string) => textOf(page).replaceAll('&quot;', '"');
 
 describe('requests that are decided together', () => {
   const service = new ApprovalsUnderTest();

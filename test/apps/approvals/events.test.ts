@@ -36,7 +36,7 @@ describe('the stream of changes', () => {
 
   it('says that something changed, and not what', async () => {
     const { heard } = await listen(future);
-    expect(heard).toMatchObject({ status: 200, type: 'text/event-stream' });
+    expect(heard).toMatchObject({ status: 200, type: 'text/event-stream; charset=utf-8' });
     const request = await service.open();
     await waitFor(() => changes(heard) >= 1);
     const before = changes(heard);
@@ -69,7 +69,7 @@ describe('the stream of changes', () => {
       redirect: 'manual',
     });
     expect(answer.status).toBeGreaterThanOrEqual(300);
-    const headers = { authorization: `Bearer ${await service.token('carol')}` };
+    const headers = { authorization: `Bearer ${await service.tokenWith({ sub: 'no-approver' })}` };
     const asNoApprover = await fetch(new URL('/requests/events', service.url), { headers });
     expect(asNoApprover.status).toBe(403);
   });
