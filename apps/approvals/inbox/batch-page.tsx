@@ -3,6 +3,7 @@ import type { Leaf } from '../../../workflows/domain/access-request/outline.ts';
 import { MAX_AGENT_MESSAGE_LENGTH } from '../../../workflows/domain/access-request/agent-message.ts';
 import { Page, type SignedIn } from '../../shared/pages/layout.tsx';
 import { Visible } from '../../shared/pages/visible.tsx';
+import { Keys } from './live.tsx';
 import { LONGEST_TEXT } from './refused.tsx';
 import type { Reading } from './seat.ts';
 import { EffectBadge, Summary, summaryOf, type SummaryTemplateOf } from './summary.tsx';
@@ -66,6 +67,7 @@ export function BatchPage({ items, person, summaries }: BatchPageProps) {
         {others.length > 0 && <LeftOut items={others} summaries={summaries} />}
         {decidable.length > 0 && <BatchForm items={decidable} csrfToken={person.csrfToken} />}
       </div>
+      <Keys />
     </Page>
   );
 }
@@ -223,6 +225,7 @@ export function ResultsPage({ results, readings, verdict, person, summaries }: R
           ))}
         </ul>
       </div>
+      <Keys />
     </Page>
   );
 }

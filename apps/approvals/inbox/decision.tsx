@@ -74,21 +74,7 @@ export function DecisionForm({ request, seat, presetReasons, csrfToken, refused 
         <WhatIsDecided request={request} csrfToken={csrfToken} />
         <InWhoseName capacities={capacities} chosen={refused?.typed.onBehalfOf} />
         <PresetReasons reasons={presetReasons} chosen={refused?.typed.presetReason} />
-        <div>
-          <label for="reason">Reason</label>
-          <textarea
-            id="reason"
-            name="reason"
-            maxLength={LONGEST_TEXT}
-            aria-describedby="reason-hint"
-            value={textFor('vote', refused)}
-          />
-          <p class="hint" id="reason-hint">
-            {presetReasons.length === 0
-              ? 'Optional. Kept on record with your name; the agent does not see it.'
-              : 'Optional. Both reasons are kept on record with your name; the agent does not see them.'}
-          </p>
-        </div>
+        <Reason typed={textFor('vote', refused)} isSecond={presetReasons.length > 0} />
         <div class="decision-buttons">
           <button class="approve" type="submit" name="verdict" value="approve">
             Approve
@@ -119,6 +105,20 @@ const WhatIsDecided = ({ request, csrfToken }: { request: AccessRequest; csrfTok
     <input type="hidden" name="stage" value={String(request.stage)} />
   </>
 );
+
+function Reason({ typed, isSecond }: { typed: string | undefined; isSecond: boolean }) {
+  return (
+    <div>
+      <label for="reason">Reason</label>
+      <textarea id="reason" name="reason" maxLength={LONGEST_TEXT} aria-describedby="reason-hint" value={typed} />
+      <p class="hint" id="reason-hint">
+        {isSecond
+          ? 'Optional. Both reasons are kept on record with your name; the agent does not see them.'
+          : 'Optional. Kept on record with your name; the agent does not see it.'}
+      </p>
+    </div>
+  );
+}
 
 /** Whether a key alone is too easily pressed for this approval. */
 const isCareful = ({ effect }: Pick<AccessRequest, 'effect'>) => effect !== 'read' && effect !== 'write';

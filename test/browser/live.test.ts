@@ -1,0 +1,148 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { Browser, Page } from 'playwright-core';
+import { ApprovalsUnderTest } from '../support/approvals.ts';
+import { launchBrowser } from '../support/chromium.ts';
+
+const of = (people: string[], quorum = 1) => ({ stages: [{ name: 'one', approvers: { people }, quorum }] });
+
+describe('the inbox in two browsers', () => {
+  const service = new ApprovalsUnderTest();
+  let browser: Browser;
+  const pages: Record<string, Page> = {};
+  beforeAll(async () => {
+    await service.start({ approvals: { templates: { either: of(['alice', 'bob']), both: of(['alice', 'bob'], 2) } } });
+    browser = await launchBrowser();
+    for (const name of ['alice', 'bob']) pages[name] = await signedIn(name);
+  });
+  afterAll(async () => {
+    await browser.close();
+    await service.stop();
+  });
+
+  async function signedIn(name: string): Promise<Page> {
+    const page = await (await browser.newContext()).newPage();
+    page.setDefaultTimeout(60_000);
+    await page.goto(`${service.url}/sign-in?returnTo=/healthz`);
+    await page.locator(`button[value="${name}"]`).click();
+    await page.waitForURL('**/healthz');
+    return page;
+  }
+  const as = async (name: string, path: string): Promise<Page> => {
+    const page = pages[name];
+    if (page === undefined) throw new Error(`${name} has no browser`);
+    await page.goto(new URL(path, service.url).href);
+    return page;
+  };
+  const call = (tool: string, effect: string, more: object = {}) => ({
+    tool,
+    members: ['agent', 'arguments', 'call', 'call_digest'],
+    context: { call: { tool, effect } },
+    claims: { template: 'either' },
+    ...more,
+  });
+  const row = (page: Page, { id }: { id: string }) => page.locator(`[data-request="${id}"]`);
+  const approve = async (page: Page) => {
+    const button = page.getByRole('button', { name: 'Approve', exact: true });
+    await button.scrollIntoViewIfNeeded();
+    await button.click();
+    await page.getByText('You approved this').waitFor();
+  };
+
+  it('shows a new request in an open list, counts it in the title, and keeps the selection and the focus', async () => {
+    const first = await service.open(call('live__one', 'read'));
+    const page = await as('alice', '/requests?status=yours');
+    await row(page, first).getByRole('checkbox').check();
+    await row(page, first).getByRole('link').focus();
+    const second = await service.open(call('live__two', 'read'));
+    await row(page, second).waitFor();
+    expect(await page.title()).toMatch(/^\(2\) Yours to decide/);
+    expect(await row(page, first).getByRole('checkbox').isChecked()).toBe(true);
+    expect(await page.evaluate('document.activeElement.closest("[data-request]").dataset.request')).toBe(first.id);
+  });
+
+  it('lets a request that another approver decides fade, with the name of that person', async () => {
+    const request = await service.open(call('fade__one', 'read'));
+    const page = await as('alice', '/requests?status=yours');
+    await row(page, request).waitFor();
+    await approve(await as('bob', `/requests/${request.id}`));
+    await page.locator(`[data-gone][data-request="${request.id}"]`).waitFor();
+    expect(await row(page, request).innerText()).toMatch(/approved by bob/);
+  });
+
+  it('follows the votes of others on the page of a request', async () => {
+    const request = await service.open(call('page__one', 'read', { claims: { template: 'both' } }));
+    const page = await as('alice', `/requests/${request.id}`);
+    await page.getByText('0 of 2').waitFor();
+    await service.vote('bob', request, 'approve');
+    await page.getByText('1 of 2').waitFor();
+    await approve(page);
+    expect((await service.status(request.id)).body.task.status).toBe('approved');
+  });
+
+  it('takes the decision away when another approver has made it, and leaves typed text where it is', async () => {
+    const [plain, typed] = [
+      await service.open(call('away__one', 'read')),
+      await service.open(call('away__two', 'read')),
+    ];
+    const page = await as('alice', `/requests/${plain.id}`);
+    await service.vote('bob', plain, 'deny');
+    await page.getByText('This request has ended').waitFor();
+    expect(await page.getByRole('button', { name: 'Approve' }).count()).toBe(0);
+    await as('alice', `/requests/${typed.id}`);
+    await page.getByLabel('Reason', { exact: true }).fill('I called the owner.');
+    await service.vote('bob', typed, 'deny');
+    await page.getByText('This request has ended').waitFor();
+    expect(await page.getByLabel('Reason', { exact: true }).inputValue()).toBe('I called the owner.');
+  });
+
+  it('goes on after the service was restarted', async () => {
+    const page = await as('alice', '/requests?status=yours');
+    await service.restart();
+    const request = await service.open(call('again__one', 'read'));
+    await row(page, request).waitFor();
+  });
+
+  it('is used by keyboard alone: search, move, select, decide together', async () => {
+    for (const n of [1, 2]) await service.open(call('keys__one', 'write', { arguments: { n, note: 'keyboard' } }));
+    const page = await as('alice', '/requests?status=yours');
+    await page.keyboard.press('/');
+    await page.keyboard.type('keyboard');
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/q=keyboard/);
+    for (const key of ['j', 'x', 'j', 'x', 'b']) await page.keyboard.press(key);
+    await page.getByRole('heading', { name: 'Decide 2 requests' }).waitFor();
+    await page.getByRole('button', { name: 'Deny all 2' }).scrollIntoViewIfNeeded();
+    await page.locator('button.deny:not([disabled])').waitFor();
+    await page.keyboard.press('d');
+    await page.getByRole('heading', { name: 'You denied 2 requests' }).waitFor();
+  });
+
+  it('approves what deletes by a second press only, and does nothing while keys are off', async () => {
+    const request = await service.open(call('keys__two', 'delete'));
+    const page = await as('alice', `/requests/${request.id}`);
+    const button = page.locator('button.approve:not([disabled])');
+    await button.waitFor();
+    await page.keyboard.press('?');
+    await page.getByLabel('Keys work in this browser').uncheck();
+    await page.keyboard.press('Escape');
+    for (const key of ['a', 'a', 'd', 'u']) await page.keyboard.press(key);
+    expect(page.url()).toContain(request.id);
+    await page.keyboard.press('?');
+    await page.getByLabel('Keys work in this browser').check();
+    await page.keyboard.press('Escape');
+    await page.keyboard.press('a');
+    await page.getByText('Press the key again to approve it').waitFor();
+    expect((await service.status(request.id)).body.task.status).toBe('pending');
+    await page.keyboard.press('a');
+    await page.getByText('You approved this').waitFor();
+  });
+
+  it('types letters into a field, and not as keys', async () => {
+    const request = await service.open(call('keys__three', 'read'));
+    const page = await as('alice', `/requests/${request.id}`);
+    await page.getByLabel('Reason', { exact: true }).focus();
+    await page.keyboard.type('a day, and up');
+    expect(await page.getByLabel('Reason', { exact: true }).inputValue()).toBe('a day, and up');
+    expect((await service.status(request.id)).body.task.status).toBe('pending');
+  });
+});
