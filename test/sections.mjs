@@ -43,6 +43,7 @@ export const SECTIONS = [
   { name: 'scale', what: '10,000 calls that wait', run: program('scale') },
   { name: 'restore', what: 'backups restored at every moment of a call', run: program('restore') },
   { name: 'soak', what: 'calls during one fault after another', run: program('soak', '--minutes', '4') },
+  { name: 'day', what: "a day's work in the inbox, by keyboard and by touch", run: program('day') },
   // It needs programs of five languages, and fetches gigabytes for its first run.
   { name: 'hosts', what: 'real clients in five languages', run: program('hosts'), onlyByName: true },
 ];

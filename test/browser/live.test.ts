@@ -95,6 +95,20 @@ describe('the inbox in two browsers', () => {
     expect(await page.getByLabel('Reason', { exact: true }).inputValue()).toBe('I called the owner.');
   });
 
+  it('follows in more pages of one browser than the browser keeps connections to a site', async () => {
+    const first = await as('alice', '/requests?status=yours');
+    const others: Page[] = [];
+    for (let opened = 0; opened < 8; opened += 1) others.push(await first.context().newPage());
+    for (const page of others) await page.goto(`${service.url}/requests?status=yours`);
+    const request = await service.open(call('many__one', 'read'));
+    for (const page of [first, ...others]) await row(page, request).waitFor();
+    // Another page listens when the one that did is closed.
+    await first.goto('about:blank');
+    const next = await service.open(call('many__two', 'read'));
+    for (const page of others) await row(page, next).waitFor();
+    for (const page of others) await page.close();
+  });
+
   it('goes on after the service was restarted', async () => {
     const page = await as('alice', '/requests?status=yours');
     await service.restart();

@@ -101,7 +101,10 @@ function SelectLinks({ parameters, differences: { outliers } }: SelectLinksProps
       Select <a href={to('all')}>all</a>
       {outliers.size > 0 && (
         <>
-          , <a href={to('usual')}>all that do not stand out</a>
+          ,
+          <a href={to('usual')} data-selects>
+            all that do not stand out
+          </a>
         </>
       )}
       , <a href={to(undefined)}>none</a>

@@ -21,9 +21,12 @@ const KEYS = [
   ['j, k', 'Next and previous request'],
   ['o', 'Open the request'],
   ['x', 'Select the request'],
+  ['m', 'Show more like this request'],
+  ['s', 'Select all that do not stand out'],
   ['b', 'Decide the selected requests together'],
   ['u', 'Back to the list'],
-  ['a, d', 'Approve, deny. What deletes, reaches outside or is unknown needs a second press.'],
+  ['a, d', 'Read on and approve, deny. What deletes, reaches outside or is unknown needs a second press.'],
+  ['r', 'Write a reason. Escape leaves the field.'],
   ['/', 'Search'],
   ['?', 'Show these keys'],
 ] as const;

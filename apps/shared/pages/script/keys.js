@@ -13,14 +13,24 @@ function move(by) {
   next?.scrollIntoView({ block: 'nearest' });
 }
 
+/** Where an approval needs more reading, shows the next part of the call. Otherwise brings the decision into sight. */
+function goOn(form, verdict) {
+  const isUnread = ({ scrollTop, clientHeight, scrollHeight }) => scrollTop + clientHeight < scrollHeight - 4;
+  const region = verdict === 'approve' && [...document.querySelectorAll('.json')].find(isUnread);
+  if (region) {
+    region.focus();
+    region.scrollBy(0, region.clientHeight * 0.9);
+  } else form.querySelector('button')?.scrollIntoView({ block: 'end' });
+}
+
 /** Presses a button of the decision. What deletes, reaches outside or is unknown needs a second press. */
 let armed;
 function decide(verdict) {
   const form = document.querySelector('form[data-decides]');
   const button = form?.querySelector(`button[value="${verdict}"]`);
   if (!button) return;
+  if (button.disabled) return goOn(form, verdict);
   button.focus();
-  if (button.disabled) return;
   if (verdict === 'approve' && form.dataset.careful !== undefined && armed !== button) {
     armed = button;
     const hint = form.querySelector('[data-again]');
@@ -36,10 +46,13 @@ const KEYS = {
   k: () => move(-1),
   o: () => current()?.querySelector('a')?.click(),
   x: () => current()?.querySelector('input[type="checkbox"]')?.click(),
+  m: () => current()?.querySelector('.row-alike')?.click(),
+  s: () => document.querySelector('a[data-selects]')?.click(),
   b: () => document.querySelector('[data-batch] button')?.click(),
   u: () => document.querySelector('a.crumb')?.click(),
   a: () => decide('approve'),
   d: () => decide('deny'),
+  r: () => document.querySelector('#reason')?.focus(),
   '/': () => document.querySelector('input[type="search"]')?.focus(),
   '?': () => help()?.showModal(),
 };

@@ -26,10 +26,10 @@ const rowsIn = (element) => [...element.querySelectorAll('li[data-request]')];
 /** Rows that have left the list stay in their place for a moment, as the service draws them now: with the person who decided. */
 async function keepGone(live, fresh) {
   const listed = new Set(rowsIn(fresh).map((row) => row.dataset.request));
-  const list = fresh.querySelector('ul.rows');
+  let list = fresh.querySelector('ul.rows');
   for (const [at, row] of rowsIn(live).entries()) {
     const since = Number(row.dataset.gone ?? Date.now());
-    if (list === null || listed.has(row.dataset.request) || Date.now() - since > GONE_MS) continue;
+    if (listed.has(row.dataset.request) || Date.now() - since > GONE_MS) continue;
     const drawn = row.dataset.gone
       ? row.cloneNode(true)
       : (await load(new URL(`/requests/${row.dataset.request}/row`, location.href).href))?.querySelector(
@@ -37,6 +37,7 @@ async function keepGone(live, fresh) {
         );
     if (!drawn) continue;
     drawn.dataset.gone = String(since);
+    list ??= emptyList(fresh);
     list.insertBefore(document.adoptNode(drawn), list.children[at] ?? null);
     setTimeout(refreshSoon, GONE_MS + 100);
   }
@@ -55,6 +56,13 @@ function keepTyped(live, fresh) {
     const twin = fresh.querySelector(`form[action="${CSS.escape(action ?? '')}"]`)?.closest('section');
     if (twin) twin.id = section.id;
   }
+}
+
+/** Where the last row of a list has left it, in front of the words that say so. */
+function emptyList(fresh) {
+  const list = Object.assign(document.createElement('ul'), { className: 'rows' });
+  fresh.querySelector('.empty')?.before(list);
+  return list;
 }
 
 /** The row that must not move: the one under the pointer, or the one with the focus. */
@@ -99,6 +107,32 @@ async function refreshSoon() {
   isBusy = false;
 }
 
+/**
+ * A browser keeps few connections to one site, so its pages share one stream: the page that has the lock listens, and tells the others.
+ * When it closes, the lock goes to another page.
+ */
+function listen(events, drawnAt) {
+  const pages = new BroadcastChannel('changes');
+  let latest;
+  pages.onmessage = ({ data }) => {
+    if (data === 'changed') refreshSoon();
+    // A page that was just drawn asks whether it missed a change.
+    else if (latest > data) pages.postMessage('changed');
+  };
+  const hear = () => {
+    latest = 0;
+    new EventSource(events).addEventListener('changed', ({ lastEventId }) => {
+      latest = Number(lastEventId);
+      pages.postMessage('changed');
+      refreshSoon();
+    });
+    return new Promise(() => {});
+  };
+  // Without a secure context there are no locks, and each page listens for itself.
+  if (navigator.locks === undefined) return hear();
+  pages.postMessage(drawnAt);
+  return navigator.locks.request('changes', hear);
+}
+
 const live = document.querySelector(SELECTOR);
-// Browsers open a lost stream again by themselves, and say what they heard last.
-if (live) new EventSource(live.dataset.live).addEventListener('changed', refreshSoon);
+if (live) listen(live.dataset.live, Number(new URL(live.dataset.live, location.href).searchParams.get('since')));

@@ -1,0 +1,51 @@
+import { parseArgs } from 'node:util';
+import { withOwnServers } from '../support/own-servers.ts';
+import { type Figures, runDay } from './run-day.ts';
+
+const HELP = `A day of an approver in Chromium: 200 requests of 12 tools by 6 agents, once by keyboard alone and once on a touch screen of
+390 pixels. Says how many presses and seconds each task took, how soon another browser shows a decision, and what open pages cost while
+nothing happens.
+
+  npm run test:day                      all of it
+  npm run test:day -- --requests 60     with this many requests
+  npm run test:day -- --idle 20         measures open pages for this many seconds (120)
+  npm run test:day -- --json            figures as JSON on stdout
+`;
+
+const {
+  values: { requests, idle, json, help },
+} = parseArgs({
+  options: {
+    requests: { type: 'string', default: '200' },
+    idle: { type: 'string', default: '120' },
+    json: { type: 'boolean' },
+    help: { type: 'boolean' },
+  },
+});
+
+function words({ requests: count, tasks, seenAfter, idle: quiet, wrong }: Figures): string {
+  const lines = Object.entries(tasks).flatMap(([manner, figures]) => [
+    `by ${manner}, of ${count} requests`,
+    ...Object.entries(figures).map(
+      ([task, { presses, seconds }]) =>
+        `  ${task.padEnd(38)} ${String(presses).padStart(3)} presses ${seconds.toFixed(1).padStart(6)} s`,
+    ),
+  ]);
+  return [
+    ...lines,
+    `another browser shows a decision after ${seenAfter.list.toFixed(0)} ms in its list, ${seenAfter.page.toFixed(0)} ms on the page`,
+    `${quiet.pages} open pages with ${quiet.requests} open requests cost ${(quiet.share * 100).toFixed(1)} % of a core in ${quiet.seconds.toFixed(0)} s`,
+    ...wrong.slice(0, 10),
+    `wrong votes: ${wrong.length}`,
+    '',
+  ].join('\n');
+}
+
+if (help === true) process.stdout.write(HELP);
+else {
+  const say = (line: string) => void process.stderr.write(`${line}\n`);
+  const sizes = { requests: Number(requests), idleRequests: 1_000, idlePages: 50, idleSeconds: Number(idle) };
+  const figures = await withOwnServers(() => runDay(sizes, say));
+  process.stdout.write(json === true ? `${JSON.stringify(figures, null, 2)}\n` : words(figures));
+  if (figures.wrong.length > 0) process.exitCode = 1;
+}

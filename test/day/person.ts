@@ -1,0 +1,63 @@
+import type { Locator, Page } from 'playwright-core';
+
+/** What a task took: presses of keys, clicks or taps, and seconds, the waits for pages included. */
+export interface Taken {
+  readonly presses: number;
+  readonly seconds: number;
+}
+
+/** A person at a keyboard, or with a finger on a touch screen. Counts each press; a typed text counts as one. */
+export class Person {
+  readonly page: Page;
+  readonly #hasKeyboard: boolean;
+  #presses = 0;
+
+  constructor(page: Page, hasKeyboard: boolean) {
+    this.page = page;
+    this.#hasKeyboard = hasKeyboard;
+  }
+
+  get hasKeyboard(): boolean {
+    return this.#hasKeyboard;
+  }
+
+  /** Runs one task and says what it took. */
+  async measure(task: () => Promise<void>): Promise<Taken> {
+    this.#presses = 0;
+    const start = performance.now();
+    await task();
+    return { presses: this.#presses, seconds: (performance.now() - start) / 1_000 };
+  }
+
+  async key(key: string): Promise<void> {
+    this.#presses += 1;
+    await this.page.keyboard.press(key);
+  }
+
+  /** A finger scrolls to what it taps. */
+  async tap(target: Locator): Promise<void> {
+    this.#presses += 1;
+    await target.scrollIntoViewIfNeeded();
+    await target.tap();
+  }
+
+  /** Moves the content of a scrolled region up by most of its height. */
+  async swipe(region: Locator): Promise<void> {
+    this.#presses += 1;
+    await region.evaluate((one) => one.scrollBy(0, one.clientHeight * 0.9));
+  }
+
+  async type(text: string): Promise<void> {
+    this.#presses += 1;
+    await this.page.keyboard.type(text);
+  }
+
+  /** Moves the focus by the tab key until it is on the target. */
+  async tabTo(target: Locator): Promise<void> {
+    const isThere = () => target.evaluate((one) => one === document.activeElement);
+    for (let pressed = 0; !(await isThere()); pressed += 1) {
+      if (pressed === 200) throw new Error('the tab key does not lead there');
+      await this.key('Tab');
+    }
+  }
+}
