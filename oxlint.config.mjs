@@ -151,6 +151,8 @@ export default {
     {
       files: ['apps/shared/pages/script/*.js', 'apps/gateway/card/script.js'],
       env: { browser: true },
+      // The script of the pages begins with this library.
+      globals: { Idiomorph: 'readonly' },
       rules: { 'no-undef': 'error' },
     },
     // Configuration files: their tools want a default export.

@@ -17,7 +17,11 @@ export class Browser {
     return this.#cookies.get(name);
   }
 
-  async go(url: string, form?: Record<string, string> | URLSearchParams, headers: Record<string, string> = {}): Promise<Response> {
+  async go(
+    url: string,
+    form?: Record<string, string> | URLSearchParams,
+    headers: Record<string, string> = {},
+  ): Promise<Response> {
     const cookie = [...this.#cookies].map(([name, value]) => `${name}=${value}`).join('; ');
     const response = await fetch(new URL(url, this.#home), {
       redirect: 'manual',

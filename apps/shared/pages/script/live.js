@@ -1,4 +1,3 @@
-/* global Idiomorph */
 // Keeps a page as it would be if a person loaded it again. The service says that something changed, and draws the page again.
 const SELECTOR = '[data-live]';
 /** Between two loads, in milliseconds. A hidden page only has to keep its title. */
@@ -115,7 +114,7 @@ function listen(events, drawnAt) {
   const pages = new BroadcastChannel('changes');
   let latest;
   pages.onmessage = ({ data }) => {
-    if (data === 'changed') refreshSoon();
+    if (data === 'changed') void refreshSoon();
     // A page that was just drawn asks whether it missed a change.
     else if (latest > data) pages.postMessage('changed');
   };
@@ -124,7 +123,7 @@ function listen(events, drawnAt) {
     new EventSource(events).addEventListener('changed', ({ lastEventId }) => {
       latest = Number(lastEventId);
       pages.postMessage('changed');
-      refreshSoon();
+      void refreshSoon();
     });
     return new Promise(() => {});
   };
@@ -135,4 +134,4 @@ function listen(events, drawnAt) {
 }
 
 const live = document.querySelector(SELECTOR);
-if (live) listen(live.dataset.live, Number(new URL(live.dataset.live, location.href).searchParams.get('since')));
+if (live) void listen(live.dataset.live, Number(new URL(live.dataset.live, location.href).searchParams.get('since')));

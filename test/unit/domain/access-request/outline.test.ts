@@ -42,7 +42,7 @@ describe('the outline of arguments', () => {
     expect(outline({ ['k'.repeat(201)]: 1 })).toMatchObject({ isWhole: false, leaves: [] });
   });
 
-  it('has a greatest size, whatever the arguments are', () => {
+  it('has a greatest size, also for large arguments', () => {
     const large = Object.fromEntries(Array.from({ length: 5_000 }, (_, n) => [`k${n}`, 'y'.repeat(1_000)]));
     expect(JSON.stringify(outline(large)).length).toBeLessThan(12_000);
   });

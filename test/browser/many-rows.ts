@@ -1,0 +1,32 @@
+import { randomUUID } from 'node:crypto';
+import { createAccessRequestStore } from '../../apps/approvals/stores/access-request.store.ts';
+import { createBreakGlassStore } from '../../apps/approvals/stores/break-glass.store.ts';
+import { newAccessRequest, newVote, aStage, anApprover } from '../support/access-requests.ts';
+import type { ApprovalsUnderTest } from '../support/approvals.ts';
+
+/** Requests with an emergency grant and no review, written directly to the store. */
+export async function manyGranted({ database }: ApprovalsUnderTest, count: number): Promise<void> {
+  const [store, grants] = [createAccessRequestStore(database.pool), createBreakGlassStore(database.pool)];
+  const approvers = { people: ['alice'] };
+  const { rows } = await database.pool.query('SELECT FROM approvals.break_glass WHERE reviewed_at IS NULL');
+  if (rows.length >= count) return;
+  for (let made = 0; made < count; made += 1) {
+    const request = newAccessRequest({ id: `arq_${randomUUID()}`, stages: [aStage({ approvers })] });
+    await store.create(request);
+    const { judgedStage: _stage, ...vote } = newVote(request, {
+      approver: anApprover('sam'),
+      reason: 'the disk is full',
+    });
+    await grants.breakGlass(vote, 600_000);
+  }
+}
+
+/** More delegations to rita, and more ended ones from her, than two pages hold of each. */
+export async function manyDelegations({ database }: ApprovalsUnderTest): Promise<void> {
+  await database.pool.query(`
+    INSERT INTO approvals.delegation (id, delegator_issuer, delegator_subject, delegator_roles, delegate_subject, created_at, until, revoked_at)
+    SELECT 'dlg_' || list || n, 'i', CASE list WHEN 'received' THEN 'x' || n ELSE 'rita' END, '{}',
+      CASE list WHEN 'received' THEN 'rita' ELSE 'x' || n END, now() - n * interval '1 s', now() + interval '1 day',
+      CASE list WHEN 'over' THEN now() END
+    FROM generate_series(1, 150) AS n, unnest(ARRAY['made','received','over']) AS list ON CONFLICT DO NOTHING`);
+}
