@@ -5,6 +5,7 @@ import { authenticate } from '../../apps/gateway/mcp/authentication.ts';
 import { resourceMetadata } from '../../apps/gateway/mcp/resource.ts';
 import { createTokenVerifier } from '../../apps/shared/auth/access-token.ts';
 import { mcpAudience } from '../../apps/shared/auth/client-credentials.ts';
+import { checkFreshSignIn } from '../../apps/shared/auth/fresh-sign-in.ts';
 import { aliasesOf } from '../../apps/shared/auth/principal-of.ts';
 import type { Config } from '../../apps/shared/config/config.ts';
 import { behind, partIn, partiesOf } from '../../workflows/domain/access-request/parties.ts';
@@ -78,6 +79,22 @@ describe.each(PRODUCTS)('a token of %s', (product) => {
     expect(partIn({ parties, delegates: [] }, inbox)).toBe('own_request');
     expect(partIn({ parties, delegates: [] }, ['another-person', client.ofPerson])).toBe('own_request');
     expect(partIn({ parties, delegates: [] }, ['another-person', TENANT, 'countersign-web'])).toBeUndefined();
+  });
+
+  it('of a fresh sign-in at the pages is accepted only with its time, and for the person of the session', () => {
+    const nowMs = 1_800_000_000_000;
+    const claims = { ...signIn, iss: issuers.issuerOf(product), sub: String(signIn.sub) };
+    const session = { issuer: claims.iss, subject: claims.sub, name: 'Alice' };
+    const check =
+      (more: object, person = session) =>
+      () =>
+        checkFreshSignIn({ ...claims, ...more }, { person, askedAt: nowMs - 20_000, returnTo: '/' }, nowMs);
+    expect(check({ auth_time: nowMs / 1_000 - 5 })).not.toThrow();
+    for (const more of [{}, { auth_time: '1800000000' }, { auth_time: 1_467_142_021 }, { auth_time: 1_800_009_000 }]) {
+      expect(check(more)).toThrow('The identity provider did not sign you in again');
+    }
+    const another = check({ auth_time: nowMs / 1_000 }, { ...session, subject: 'another-person' });
+    expect(another).toThrow('You signed in as another person');
   });
 
   it.each([

@@ -19,7 +19,7 @@ import { testConfig } from './config.ts';
 import { createTestDatabase, type TestDatabase } from './database.ts';
 import { postSigned } from './decisions.ts';
 import { serve } from './serve.ts';
-import { signedToken } from './signed-tokens.ts';
+import { resigned, signedToken } from './signed-tokens.ts';
 import { signInTo } from './signing-in.ts';
 import { aSubmission, type SubmissionChanges } from './submissions.ts';
 import { waitFor } from './wait-for.ts';
@@ -220,6 +220,11 @@ export class ApprovalsUnderTest {
       { iss, aud, scope: 'approvals', client_id: 'a-program', iat, exp: iat + 300, ...claims },
       header,
     );
+  }
+
+  /** A token that the issuer gave out, with other claims. A claim that is undefined is left out. */
+  resigned(token: string, claims: object): Promise<string> {
+    return resigned(this.#keys, token, claims);
   }
 
   /** As a person with a program. */

@@ -1,3 +1,5 @@
+import { freshSignInPath } from '../../apps/shared/auth/fresh-sign-in.ts';
+import { signInPath } from '../../apps/shared/auth/sign-in-path.ts';
 import { Browser } from './browser.ts';
 
 export interface SigningIn {
@@ -7,11 +9,13 @@ export interface SigningIn {
   readonly atIssuer: Browser;
   readonly name: string;
   readonly returnTo?: string;
+  /** Whether the person has to prove anew who they are. */
+  readonly fresh?: boolean;
 }
 
 /** Goes as far as the way back from the embedded issuer; answers the address to which the issuer sends the browser. */
-export async function beginSignIn({ site, atIssuer, name, returnTo = '/' }: SigningIn): Promise<string> {
-  const began = await site.go(`/sign-in?${new URLSearchParams({ returnTo }).toString()}`);
+export async function beginSignIn({ site, atIssuer, name, returnTo = '/', fresh }: SigningIn): Promise<string> {
+  const began = await site.go(fresh ? freshSignInPath(returnTo) : signInPath(returnTo));
   return chooseAtIssuer(atIssuer, began.headers.get('location') ?? '', name);
 }
 

@@ -19,6 +19,10 @@ const attemptSchema = z.object({
   returnTo: z.string(),
   /** Milliseconds since the epoch. */
   begunAt: z.number(),
+  /** Present if the person has to prove anew who they are: the person of the session at the beginning, if there was one. */
+  fresh: z
+    .object({ person: z.object({ issuer: z.string(), subject: z.string(), name: z.string() }).optional() })
+    .optional(),
 });
 
 /** A sign-in that has begun, and has to be finished in the same browser. */

@@ -9,6 +9,7 @@ import { ownPath } from '../http/known-hosts.ts';
 import type { Timing } from '../limits.ts';
 import { createSessions, endSession, type Identity, renewSession, saveSession } from '../http/session.ts';
 import { backChannelLogout, signOutRouter } from './sign-out.ts';
+import { checkFreshSignIn, FRESH_PARAMETERS, signedInAtOf } from './fresh-sign-in.ts';
 import { createIssuer } from './issuer.ts';
 import { aliasesOf } from './principal-of.ts';
 import { proofOf } from './proof.ts';
@@ -40,7 +41,7 @@ export type SignIn = ReturnType<typeof createSignIn>;
 
 /**
  * Signs browsers in at the issuer (authorization code, PKCE, state, nonce), and keeps and ends their sessions:
- * `GET /sign-in?returnTo=/path`, `GET /oidc/callback`, `POST /sign-out`, `POST /oidc/back-channel-logout`.
+ * `GET /sign-in?returnTo=/path` (with `fresh=1`, of a person who may be signed in), `GET /oidc/callback`, `POST /sign-out`, `POST /oidc/back-channel-logout`.
  */
 export function createSignIn(options: SignInOptions) {
   const parts = openParts(options);
@@ -108,6 +109,9 @@ function begin({ issuer, attempts, baseUrl, scope, clock }: Parts): RequestHandl
       codeVerifier: oidc.randomPKCECodeVerifier(),
       returnTo: ownPath(request.query['returnTo'], baseUrl),
       begunAt: clock.now(),
+      ...(request.query['fresh'] !== undefined && {
+        fresh: { person: request.session.person && idOf(request.session.person) },
+      }),
     };
     await attempts.keep(attempt, request, response);
     const address = oidc.buildAuthorizationUrl(configuration, {
@@ -117,13 +121,16 @@ function begin({ issuer, attempts, baseUrl, scope, clock }: Parts): RequestHandl
       code_challenge_method: 'S256',
       state: attempt.state,
       nonce: attempt.nonce,
+      ...(attempt.fresh && FRESH_PARAMETERS),
     });
     response.redirect(303, address.href);
   };
 }
 
+const idOf = ({ issuer, subject, name }: Identity) => ({ issuer, subject, name });
+
 function finish(parts: Parts): RequestHandler {
-  const { issuer, rights, attempts, rolesClaim, identityClaim, log } = parts;
+  const { issuer, rights, attempts, rolesClaim, identityClaim, clock, log } = parts;
   return async (request, response) => {
     // Single use: even after a failure, the browser cannot finish this attempt again.
     const attempt = await attempts.take(request.query['state'], request, response);
@@ -135,6 +142,11 @@ function finish(parts: Parts): RequestHandler {
     });
     const claims = tokens.claims();
     if (claims === undefined) throw notSignedIn(attempt.returnTo);
+    if (attempt.fresh) {
+      const { returnTo, begunAt: askedAt } = attempt;
+      checkFreshSignIn(claims, { person: attempt.fresh.person, askedAt, returnTo }, clock.now());
+    }
+    const signedInAt = signedInAtOf(claims, clock.now());
     const answer = await proofOf(tokens, { issuer, subject: claims.sub, rolesClaim });
     await startSession(request, {
       issuer: claims.iss,
@@ -142,6 +154,7 @@ function finish(parts: Parts): RequestHandler {
       name: typeof claims['name'] === 'string' ? claims['name'] : claims.sub,
       aliases: aliasesOf(claims, identityClaim),
       issuedAt: claims.iat,
+      ...(signedInAt !== undefined && { signedInAt }),
       ...(typeof claims['sid'] === 'string' && { sid: claims['sid'] }),
     });
     await rights.keep(request.sessionID, answer);

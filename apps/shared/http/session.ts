@@ -17,6 +17,8 @@ export interface Identity {
   readonly sid?: string;
   /** When the ID token was issued, in seconds, by the issuer's clock. */
   readonly issuedAt: number;
+  /** When the person last proved to the issuer who they are, in seconds. Absent if the issuer does not say. */
+  readonly signedInAt?: number;
 }
 
 declare module 'express-session' {

@@ -66,7 +66,8 @@ export function createProvider(settings: ProviderSettings): Provider {
     },
     clientDefaults: { id_token_signed_response_alg: 'ES256' },
     enabledJWA: { idTokenSigningAlgValues: ['ES256'] },
-    claims: { openid: ['sub', 'name', config.identity.rolesClaim], profile: [] },
+    // Every ID token says when its person signed in, so that a sign-in of this minute counts as fresh.
+    claims: { openid: ['sub', 'name', 'auth_time', config.identity.rolesClaim], profile: [] },
     conformIdTokenClaims: false,
     scopes: OIDC_SCOPES,
     pkce: { required: () => true },
