@@ -11,19 +11,28 @@ import { earlierVote } from '../../workflows/domain/access-request/quorum.ts';
 import { Refusal } from '../shared/http/csrf.ts';
 import { randomText } from '../shared/crypto.ts';
 import { singleLine } from './access-requests/problem.ts';
+import { openStage } from '../../workflows/domain/access-request/stages.ts';
+import type { Passkeys } from './passkeys/passkeys.ts';
 import type { AccessRequestStore, VoteOutcome } from './stores/access-request.store.ts';
-import type { Ballot } from './stores/new-rows.ts';
+import type { Ballot, NewVote } from './stores/new-rows.ts';
 
 /** A ballot, with the signed message that carried it, if any. */
 type SentBallot = Ballot & {
   readonly message?: { readonly source: string; readonly webhookId: string; readonly bodyDigest: string };
+  /** The answer of a passkey to the page of the request, if any. */
+  readonly passkey?: { readonly nonce: string; readonly answer: string } | undefined;
 };
 
 export type CastOutcome = VoteOutcome | Ineligibility | 'conflict';
 export type CastVote = (ballot: SentBallot) => Promise<CastOutcome>;
 
 /** Casts a vote, from any channel: page, API or signed message. */
-export function createCastVote(deps: { store: AccessRequestStore; people: () => People; log: Logger }): CastVote {
+export function createCastVote(deps: {
+  store: AccessRequestStore;
+  passkeys: Pick<Passkeys, 'confirm'>;
+  people: () => People;
+  log: Logger;
+}): CastVote {
   const { store, log } = deps;
   return async (ballot) => {
     const request = await store.find(ballot.requestId);
@@ -33,19 +42,39 @@ export function createCastVote(deps: { store: AccessRequestStore; people: () => 
     const voter = { ...ballot.approver, castBy: ballot.standIn?.subject, chain: ballot.chain, actors: ballot.actors };
     const hasVoted = earlierVote(request, voter, ballot.stage) !== undefined;
     const ineligible = hasVoted ? undefined : ineligibilityOf(voter, request, people);
-    const counted = ineligible ?? (await count(store, ballot, { request, people }));
+    const confirmed = hasVoted || ineligible ? undefined : await confirmedBy(ballot, request, deps.passkeys);
+    const counted =
+      ineligible ??
+      (typeof confirmed === 'string' ? confirmed : await count(store, ballot, { request, people, confirmed }));
     // Refused votes are logged as well. Reasons and arguments must not be in the log.
     const facts = { accessRequest: ballot.requestId, verdict: ballot.verdict, via: ballot.via, outcome: counted };
     if (counted === 'counted' || counted === 'repeated') log.info(facts, 'a vote was counted');
+    else if (counted === 'passkey_copied')
+      log.error({ ...facts, alarm: 'passkey_copied' }, 'there is a copy of a passkey');
     else log.warn(facts, 'a vote was refused');
     return counted;
   };
 }
 
+/**
+ * The verified signature of the voter's passkey. Undefined if there is none, or if the stage demands none. It is about the call and the stage
+ * that the voter saw, which the database compares with those of the request.
+ */
+async function confirmedBy(
+  { passkey, approver, standIn, verdict, callDigest, generation, stage }: SentBallot,
+  request: AccessRequest,
+  passkeys: Pick<Passkeys, 'confirm'>,
+) {
+  if (passkey === undefined || verdict !== 'approve' || openStage(request).passkey !== true) return undefined;
+  const seen = { generation: generation ?? request.generation, stage: stage ?? request.stage, callDigest };
+  const who = { approver: approver.subject, signer: standIn?.subject ?? approver.subject };
+  return passkeys.confirm({ request: request.id, ...seen, ...who, nonce: passkey.nonce }, passkey.answer);
+}
+
 function count(
   store: AccessRequestStore,
-  { message, ...ballot }: SentBallot,
-  { request, people }: { request: AccessRequest; people: People },
+  { message, passkey: _passkey, ...ballot }: SentBallot,
+  { request, people, confirmed }: { request: AccessRequest; people: People; confirmed: NewVote['confirmed'] },
 ) {
   const approvalId = `apr_${randomText(16)}`;
   const vote = {
@@ -54,6 +83,7 @@ function count(
     ...(ballot.standIn && { standIn: named(ballot.standIn, people) }),
     reason: singleLine(ballot.reason),
     approvalId,
+    ...(confirmed && { confirmed }),
     judgedStage: request.stage,
     facts: factsOf(request, people),
   };
@@ -88,6 +118,31 @@ const REFUSALS = {
     403,
     'You do not stand in for this approver',
     'The delegation has ended or was revoked. Nothing was decided.',
+  ],
+  passkey_needed: [
+    403,
+    'This approval needs a passkey',
+    'Nothing was decided. Open the request in the inbox, and confirm the approval with your passkey there. You can deny it without one.',
+  ],
+  passkey_invalid: [
+    403,
+    'The passkey did not confirm this approval',
+    'Nothing was decided. Read the request again, and confirm it once more.',
+  ],
+  passkey_over: [
+    409,
+    'The page was too old, or was used before',
+    'Nothing was decided. Read the request again, and confirm it once more.',
+  ],
+  passkey_unknown: [
+    403,
+    'This passkey is not registered for you',
+    'Nothing was decided. It may have been removed. Use another passkey, or register this device on the page “Passkeys”.',
+  ],
+  passkey_copied: [
+    403,
+    'There is a copy of this passkey',
+    'Nothing was decided, and the passkey was removed. Tell your administrators, and register another one on the page “Passkeys”.',
   ],
   not_eligible: [403, 'You cannot decide this request', 'The request says who can.'],
   stage_over: [409, 'The stage that you looked at has ended', 'Nothing was decided. Read the request again.'],

@@ -34,9 +34,13 @@ import { inboxRouter } from './inbox/router.tsx';
 import { startAskingResolvers } from './jobs/ask-resolvers.ts';
 import { startCarryingOutDue } from './jobs/carry-out-due.ts';
 import { standIns } from './stand-ins.ts';
+import { createPasskeys } from './passkeys/passkeys.ts';
+import { refuseImpossiblePasskeys, relyingPartyOf } from './passkeys/relying-party.ts';
+import { passkeyScript } from './passkeys/script.ts';
 import { createDelegationStore } from './stores/delegation.store.ts';
 import { createBreakGlassStore } from './stores/break-glass.store.ts';
 import { createAccessRequestStore } from './stores/access-request.store.ts';
+import { createPasskeyStore } from './stores/passkey.store.ts';
 import { configuredResolvers, createConsult } from './resolvers/resolvers.ts';
 import { configuredReasons, configuredTerms, refuseUnfitTemplates } from './templates.ts';
 import { configuredApprovers, decisionWebhookRouter } from './webhooks/decision-webhook.ts';
@@ -95,7 +99,10 @@ export async function startApprovals(
     running.push(await startMessages(parts));
     // Stops first: its requests abort at once, while sending a message may delay the shutdown.
     running.push(await startAskingResolvers({ ...parts, consult }));
-    leave = live.follow(async (next) => refuseUnfitTemplates(next, parts.people()));
+    leave = live.follow(async (next) => {
+      refuseUnfitTemplates(next, parts.people());
+      refuseImpossiblePasskeys(next);
+    });
   } catch (error) {
     await stop();
     throw error;
@@ -113,6 +120,12 @@ async function createParts(config: Config, secrets: ApprovalsSecrets, own: Own) 
   const { pool, log } = own;
   const store = createAccessRequestStore(pool);
   const people = openDirectory(config.directory, own);
+  const passkeys = createPasskeys({
+    store: createPasskeyStore(pool),
+    party: relyingPartyOf(config.urls.approvals),
+    log,
+  });
+  refuseImpossiblePasskeys(config);
   return {
     ...own,
     config,
@@ -120,7 +133,8 @@ async function createParts(config: Config, secrets: ApprovalsSecrets, own: Own) 
     people,
     delegations: standIns(createDelegationStore(pool), { config, people }),
     brokenGlass: createBreakGlassStore(pool),
-    castVote: createCastVote({ store, people, log }),
+    passkeys,
+    castVote: createCastVote({ store, passkeys, people, log }),
     termsOf: configuredTerms(config, people()),
     clients: await accessRequestClients(config, secrets),
   };
@@ -144,7 +158,7 @@ async function createApp(parts: Parts, secrets: ApprovalsSecrets, site: Site): P
   app.use('/access/v1', await createAccessRequests(config, secrets.accessRequestSigningKey, parts));
   const findApprover = configuredApprovers(config, people);
   app.use(decisionWebhookRouter({ ...parts, findApprover, secret: secrets.decisionWebhookSecret }));
-  app.use(assetsRouter());
+  app.use(assetsRouter(), passkeyScript());
   app.use(...site.signIn.handlers, createInbox(parts, site));
   app.use(nothingHere);
   app.use(refusalHandler({ section: 'Approvals', log }));

@@ -2,6 +2,7 @@ import type { Stage } from '../../workflows/domain/access-request/stages.ts';
 import { CountersignError } from '../../workflows/domain/errors.ts';
 import { ownProperty } from '../../workflows/domain/canonical-json.ts';
 import { DEFAULT_STAGE, stageFor, templateProblems } from '../shared/approvers/stages.ts';
+import type { OwnerSettings, TemplateSettings } from '../shared/config/approver-settings.ts';
 import type { Config } from '../shared/config/config.ts';
 import { templatesIn } from '../shared/rules/rules.ts';
 import { formatPath } from '../shared/config/problems.ts';
@@ -45,7 +46,7 @@ export function configuredTerms({ approvals }: Pick<Config, 'approvals'>, direct
   const termsOf = (name: string | undefined, resource: string): Terms => {
     const template = name === undefined ? undefined : ownProperty(approvals.templates, name);
     return {
-      stages: template?.stages.map((stage) => stageFor(stage, approvals.owners, resource)) ?? [DEFAULT_STAGE],
+      stages: template === undefined ? [DEFAULT_STAGE] : stagesOf(template, approvals.owners, resource),
       separateStages: template?.separateStages ?? true,
       requestTtlMs: (template?.requestTtlSeconds ?? approvals.requestTtlSeconds) * 1_000,
       approvalTtlMs: (template?.approvalTtlSeconds ?? approvals.approvalTtlSeconds) * 1_000,
@@ -59,6 +60,9 @@ export function configuredTerms({ approvals }: Pick<Config, 'approvals'>, direct
     return together(names.map((one) => ({ name: one, terms: termsOf(one, resource) })));
   };
 }
+
+const stagesOf = ({ stages, passkey }: TemplateSettings, owners: OwnerSettings, resource: string) =>
+  stages.map((stage) => stageFor({ ...stage, passkey: passkey || stage.passkey }, owners, resource));
 
 /** The reasons that the configuration has now for these templates. They are choices only, so a request does not keep them. */
 export type PresetReasonsOf = (template: string | undefined) => readonly string[];

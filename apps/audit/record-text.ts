@@ -85,6 +85,12 @@ const statementSchema = z.discriminatedUnion('kind', [
         reason: text.exactOptional(),
         agentMessage: text.exactOptional(),
         via: text.exactOptional(),
+        passkey: z
+          .object({
+            ...{ credentialId: text, publicKey: text, authenticatorData: text, clientDataJSON: text, signature: text },
+            challenge: text,
+          })
+          .exactOptional(),
         stage: count.exactOptional(),
         hasLapsed: z.literal(true).exactOptional(),
         at: instant,

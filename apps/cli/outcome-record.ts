@@ -36,6 +36,7 @@ const vote = deed.extend({
   castBy: person.optional(),
   actors: z.array(z.string()).optional(),
   verdict: z.string(),
+  passkey: z.looseObject({}).optional(),
   stage: z.number().optional(),
   hasLapsed: z.boolean().optional(),
 });
@@ -135,9 +136,14 @@ function statedIn({ record }: OutcomeRecord) {
 }
 
 function votesIn({ votes, stages }: z.infer<typeof statement>) {
-  return votes.map(({ approver, castBy, actors, verdict, stage, hasLapsed, ...rest }) => {
+  return votes.map(({ approver, castBy, actors, verdict, passkey, stage, hasLapsed, ...rest }) => {
     const where = stage === undefined ? [] : [`stage ${stage} ${stages?.[stage - 1]?.name ?? ''}`.trim()];
-    const what = [verdict, ...where, ...(hasLapsed === true ? ['no longer counted'] : [])];
+    const what = [
+      verdict,
+      ...(passkey === undefined ? [] : ['with a passkey']),
+      ...where,
+      ...(hasLapsed === true ? ['no longer counted'] : []),
+    ];
     const place = castBy === undefined ? '' : ` for ${whoIs(approver)}`;
     const through = actors === undefined ? '' : ` (acting for them: ${actors.join(', ')})`;
     return ['Vote', deedInWords(`${whoIs(castBy ?? approver)}${place}${through}`, rest, what)] as const;

@@ -6,6 +6,7 @@ import type {
   StatedVote,
 } from '../../../workflows/domain/access-request/statement.ts';
 import { ACCESS_REQUEST_STATUSES, VERDICTS } from '../../../workflows/domain/access-request/access-request.ts';
+import type { PasskeyAssertion } from '../../../workflows/domain/access-request/passkey.ts';
 import { isAgentMessage } from '../../../workflows/domain/access-request/agent-message.ts';
 import type { AccessRequestService } from '../../../workflows/domain/ports.ts';
 import { type HttpAnswer, type IsTrusted, readJson } from '../http.ts';
@@ -25,6 +26,23 @@ const instant = z.iso
   .transform((at) => new Date(at).toISOString());
 const stage = z.number().int().min(1).max(MAX_STAGES);
 
+/** Of a passkey, base64url. */
+const binary = z
+  .string()
+  .max(4_000)
+  .regex(/^[\w-]+$/);
+const passkey = z
+  .object({
+    ...{ credential_id: binary, public_key: binary, authenticator_data: binary, client_data_json: binary },
+    ...{ signature: binary, challenge: words },
+  })
+  .transform(
+    ({ credential_id, public_key, authenticator_data, client_data_json, signature, challenge }): PasskeyAssertion => ({
+      ...{ credentialId: credential_id, publicKey: public_key, authenticatorData: authenticator_data },
+      ...{ clientDataJSON: client_data_json, signature, challenge },
+    }),
+  );
+
 const person = z.object({ issuer: text.exactOptional(), subject: text, name: text.exactOptional() });
 const vote = z
   .object({
@@ -36,14 +54,17 @@ const vote = z
     // Agents read it. An unfit message is left out, and the rest of the statement stays.
     message_for_agent: z.string().refine(isAgentMessage).optional().catch(undefined),
     via: text.exactOptional(),
+    // As an unfit message: another service may mean something else by it.
+    passkey: passkey.optional().catch(undefined),
     stage: stage.exactOptional(),
     lapsed: z.literal(true).exactOptional(),
     at: instant,
   })
-  .transform(({ cast_by: castBy, message_for_agent: agentMessage, lapsed, ...rest }): StatedVote => ({
+  .transform(({ cast_by: castBy, message_for_agent: agentMessage, passkey: proof, lapsed, ...rest }): StatedVote => ({
     ...rest,
     ...(castBy && { castBy }),
     ...(agentMessage !== undefined && { agentMessage }),
+    ...(proof && { passkey: proof }),
     ...(lapsed && { hasLapsed: true }),
   }));
 const canceller = z.union([person.transform((by: StatedPerson) => ({ by })), z.object({ client: text })]);

@@ -12,6 +12,7 @@ import { linkTo, refuseUncounted } from '../cast-vote.ts';
 import { visitorOf, type Voter, voterOf } from './authenticate.ts';
 import { LONGEST_TEXT, type Typed } from './refused.tsx';
 import { RequestPage } from './request-page.tsx';
+import { passkeyDemand } from './passkey-part.tsx';
 import { type Capacity, findReadable, type InboxHttp, type Seat, standingIn } from './seat.ts';
 import { detailView } from './view.tsx';
 
@@ -22,6 +23,9 @@ const typedText = z
   .pipe(z.string().max(LONGEST_TEXT));
 const digest = z.string().regex(/^sha-256:[0-9a-f]{64}$/);
 const ordinal = z.coerce.number().pipe(z.int32().min(1)).optional();
+
+/** Of a passkey, in characters. */
+const LONGEST_ANSWER = 20_000;
 
 interface Exchange {
   readonly requestId: string;
@@ -64,7 +68,8 @@ function handle<Body extends z.ZodType>(http: InboxHttp, { body, invalid, typed,
       });
       const person = { name: visitor.name, csrfToken: csrfTokenOf(request) };
       const refused = { title: refusal.message, nextStep: refusal.nextStep, typed: typed(parsed.data) };
-      const page = <RequestPage {...reading} person={person} refused={refused} />;
+      const passkey = await passkeyDemand(http, reading, request);
+      const page = <RequestPage {...reading} person={person} passkey={passkey} refused={refused} />;
       response.status(refusal.status).send(renderPage(page, http.clock.now()));
     }
   };
@@ -84,6 +89,9 @@ export const vote = (http: InboxHttp) =>
       onBehalfOf: z.string().max(1_024).optional(),
       /** The stage that the visitor looked at. */
       stage: ordinal,
+      /** The answer of the visitor's passkey, as JSON, to the value that the page gave out. Empty without a passkey. */
+      passkey: z.string().max(LONGEST_ANSWER).optional(),
+      passkeyNonce: z.string().max(100).optional(),
     }),
     invalid: [
       'This is not a decision',
@@ -92,12 +100,14 @@ export const vote = (http: InboxHttp) =>
     typed: ({ reason, presetReason, agentMessage, onBehalfOf }) => ({
       ...{ form: 'vote', text: reason, presetReason, agentMessage, onBehalfOf },
     }),
-    async act({ onBehalfOf, reason: written, presetReason, generation, ...ballot }, { requestId, visitor }) {
+    async act(body, { requestId, visitor }) {
+      const { onBehalfOf, reason: written, presetReason, generation, passkey: answer, passkeyNonce, ...ballot } = body;
       const reason = [presetReason, written].filter(Boolean).join(' ');
       const { seat } = await findReadable(http, visitor, requestId);
       const capacity = capacityOf(seat, onBehalfOf);
       const { via, chain, actors } = visitor;
-      const cast = { requestId, ...ballot, reason, generation, via, chain, actors };
+      const passkey = answer && passkeyNonce ? { answer, nonce: passkeyNonce } : undefined;
+      const cast = { requestId, ...ballot, reason, generation, via, chain, actors, passkey };
       refuseUncounted(capacity ? await http.castVote({ ...cast, ...capacity }) : 'delegation_over', requestId);
       return async () => {
         const found = await http.store.find(requestId);

@@ -73,7 +73,7 @@ export function votersOnly({ personOf, verifyAccessToken, hasClient, people, sco
 
 /** The page that contains the submitted form. */
 const pageOf = ({ originalUrl }: Request): string =>
-  /^\/requests\/[\w-]+(?=\/)/.exec(originalUrl)?.[0] ?? (originalUrl.startsWith('/delegations') ? '/delegations' : '/');
+  /^(\/requests\/[\w-]+(?=\/)|\/delegations|\/passkeys)/.exec(originalUrl)?.[0] ?? '/';
 
 function refuseInactive({ subject, chain }: Voter, people: Directory): void {
   if ([subject, ...chain].every((one) => people.find(one)?.isActive !== false)) return;

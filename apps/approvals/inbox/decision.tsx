@@ -5,6 +5,7 @@ import { Time, usePageTime } from '../../shared/pages/layout.tsx';
 import { visibleTitle } from '../../shared/pages/visible-text.ts';
 import { Visible } from '../../shared/pages/visible.tsx';
 import { MAX_AGENT_MESSAGE_LENGTH } from '../../../workflows/domain/access-request/agent-message.ts';
+import { canConfirm, type PasskeyDemand, PasskeyPart } from './passkey-part.tsx';
 import { Decided, LONGEST_TEXT, RefusedNotice, textFor, type Refused } from './refused.tsx';
 import {
   canBreakGlass,
@@ -54,10 +55,11 @@ export function Standing({ request, seat, broken, refused }: SeatedProps & Pick<
   );
 }
 
-type DecisionFormProps = SeatedProps & Pick<Reading, 'presetReasons'> & { readonly csrfToken: string };
+type DecisionFormProps = SeatedProps &
+  Pick<Reading, 'presetReasons'> & { readonly csrfToken: string; readonly passkey: PasskeyDemand | undefined };
 
 /** The form with which the visitor decides, if they can. */
-export function DecisionForm({ request, seat, presetReasons, csrfToken, refused }: DecisionFormProps) {
+export function DecisionForm({ request, seat, presetReasons, csrfToken, passkey, refused }: DecisionFormProps) {
   const capacities = obstacleTo(seat, request) === undefined ? capacitiesOf(seat, request) : [];
   const [first] = capacities;
   if (first === undefined) return null;
@@ -70,15 +72,19 @@ export function DecisionForm({ request, seat, presetReasons, csrfToken, refused 
         action={`/requests/${request.id}/votes`}
         data-decides
         data-careful={isCareful(request) && ''}
+        {...(passkey && { 'data-passkeys': JSON.stringify(passkey.options) })}
       >
         <WhatIsDecided request={request} csrfToken={csrfToken} />
         <InWhoseName capacities={capacities} chosen={refused?.typed.onBehalfOf} />
         <PresetReasons reasons={presetReasons} chosen={refused?.typed.presetReason} />
         <Reason typed={textFor('vote', refused)} isSecond={presetReasons.length > 0} />
+        {passkey && <PasskeyPart demand={passkey} />}
         <div class="decision-buttons">
-          <button class="approve" type="submit" name="verdict" value="approve">
-            Approve
-          </button>
+          {(passkey === undefined || canConfirm(passkey)) && (
+            <button class="approve" type="submit" name="verdict" value="approve">
+              Approve
+            </button>
+          )}
           <button class="deny" type="submit" name="verdict" value="deny">
             Deny
           </button>

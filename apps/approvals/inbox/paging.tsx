@@ -7,6 +7,7 @@ const TABS = [
   ['pending', '/requests', 'Open'],
   ['ended', '/requests?status=ended', 'Ended'],
   ['delegations', '/delegations', 'Out of office'],
+  ['passkeys', '/passkeys', 'Passkeys'],
 ] as const;
 
 export function InboxTabs({ current }: { current: (typeof TABS)[number][0] }) {

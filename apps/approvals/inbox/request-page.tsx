@@ -8,6 +8,7 @@ import { JsonBlock } from './json-block.tsx';
 import { BreakGlassForm, EmergencyNotice } from './emergency.tsx';
 import { Keys, Live } from './live.tsx';
 import { EffectBadge, Summary, summaryOf } from './summary.tsx';
+import type { PasskeyDemand } from './passkey-part.tsx';
 import { textFor, type Refused } from './refused.tsx';
 import { canBreakGlass, canReview, type Reading } from './seat.ts';
 import { callOf, StatusBadge, wordsOf } from './view.tsx';
@@ -15,6 +16,8 @@ import { WithdrawalForm } from './withdrawal.tsx';
 
 interface RequestPageProps extends Reading {
   readonly person: SignedIn;
+  /** What an approval on this page needs, if the open stage demands a passkey. */
+  readonly passkey?: PasskeyDemand | undefined;
   /** The visitor's last form, if it was refused. */
   readonly refused?: Refused | undefined;
 }
@@ -23,7 +26,8 @@ interface RequestPageProps extends Reading {
 const TOOLS_CALL = 'tools/call';
 
 /** Everything an approver needs to decide one request, the complete call first. */
-export function RequestPage({ request, seat, broken, presetReasons, template, person, refused }: RequestPageProps) {
+export function RequestPage(props: RequestPageProps) {
+  const { request, seat, broken, presetReasons, template, person, passkey, refused } = props;
   const { csrfToken } = person;
   const reviewer = broken !== undefined && canReview(seat, request, broken) ? csrfToken : undefined;
   return (
@@ -52,7 +56,7 @@ export function RequestPage({ request, seat, broken, presetReasons, template, pe
             <WhoAndWhy request={request} />
             <WhoDecides request={request} />
           </div>
-          <DecisionForm {...{ request, seat, presetReasons, csrfToken, refused }} />
+          <DecisionForm {...{ request, seat, presetReasons, csrfToken, passkey, refused }} />
           <WithdrawalForm request={request} csrfToken={csrfToken} typed={textFor('withdrawal', refused)} />
           {canBreakGlass(seat, request) && (
             <BreakGlassForm request={request} csrfToken={csrfToken} typed={textFor('break-glass', refused)} />

@@ -10,6 +10,8 @@ import { approversOnly, voterOf, votersOnly } from './authenticate.ts';
 import { decideBatch, showBatch } from './batch.tsx';
 import { delegationsRouter } from './delegations.tsx';
 import { list } from './list.tsx';
+import { passkeysRouter } from './passkeys.tsx';
+import { passkeyDemand } from './passkey-part.tsx';
 import { RequestPage } from './request-page.tsx';
 import { Row } from './row.tsx';
 import { findReadable, type InboxHttp, namesOf } from './seat.ts';
@@ -38,6 +40,7 @@ export function inboxRouter(http: InboxHttp): Router {
   router.post('/requests/:id/break-glass', approver, parsed, breakGlass(http));
   router.post('/requests/:id/review', approver, parsed, review(http));
   for (const what of WITHDRAWALS) router.post(`/requests/:id/${what}`, approver, parsed, withdrawal(what, http));
+  router.use('/passkeys', approver, parsed, passkeysRouter(http));
   router.use('/delegations', approver, parsed, delegationsRouter(http));
   return router;
 }
@@ -61,6 +64,7 @@ function show(http: InboxHttp) {
       return void response.json({ request: detailView(reading.request, reading.seat, reading.broken) });
     }
     const person = { name: visitor.name, csrfToken: csrfTokenOf(request) };
-    response.send(renderPage(<RequestPage {...reading} person={person} />, http.clock.now()));
+    const passkey = await passkeyDemand(http, reading, request);
+    response.send(renderPage(<RequestPage {...reading} person={person} passkey={passkey} />, http.clock.now()));
   };
 }

@@ -12,6 +12,7 @@ import { earlierVote } from '../../../workflows/domain/access-request/quorum.ts'
 import type { Clock } from '../../shared/clock.ts';
 import type { Directory } from '../../shared/directory/directory.ts';
 import type { BreakGlass, Withdraw } from '../break-glass.ts';
+import type { Passkeys } from '../passkeys/passkeys.ts';
 import { type CastVote, noSuchRequest } from '../cast-vote.ts';
 import { readerRow, type ReaderRow } from '../listing.ts';
 import type { AccessRequestSummary } from '../stores/access-request.row.ts';
@@ -94,6 +95,7 @@ export function standingIn(
 export interface InboxHttp extends Doors {
   readonly store: Pick<AccessRequestStore, 'find' | 'list' | 'kinds'>;
   readonly castVote: CastVote;
+  readonly passkeys: Passkeys;
   readonly delegations: StandIns;
   readonly withdraw: Withdraw;
   readonly breakGlass: BreakGlass;

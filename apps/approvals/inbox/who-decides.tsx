@@ -72,7 +72,7 @@ function NoVotes({ answers }: Pick<AccessRequest, 'answers'>) {
 }
 
 function VoteLine(vote: Vote & { readonly name: string | undefined }) {
-  const { approver, castBy, actors, verdict, reason, agentMessage, via, at, name } = vote;
+  const { approver, castBy, actors, verdict, reason, agentMessage, via, passkey, at, name } = vote;
   return (
     <>
       <strong>
@@ -89,7 +89,8 @@ function VoteLine(vote: Vote & { readonly name: string | undefined }) {
           <ActingFor actors={actors} />{' '}
         </>
       )}
-      {DECIDED[verdict]} <Time at={at} />
+      {DECIDED[verdict]} {passkey === true && 'with a passkey '}
+      <Time at={at} />
       {name !== undefined && (
         <>
           {' · '}

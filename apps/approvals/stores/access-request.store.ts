@@ -14,6 +14,7 @@ import {
   type NewAnswer,
   type NewRevocation,
   type NewVote,
+  passkeyColumns,
   submissionColumns,
   voteRow,
 } from './new-rows.ts';
@@ -28,6 +29,11 @@ export type VoteOutcome =
   | 'mismatch'
   | 'stage_over'
   | 'delegation_over'
+  | 'passkey_needed'
+  | 'passkey_invalid'
+  | 'passkey_over'
+  | 'passkey_unknown'
+  | 'passkey_copied'
   | Ineligibility
   | 'not_found';
 
@@ -147,7 +153,8 @@ function bundleRow({ id, hasOneDenial }: NewBundle, requests: readonly NewAccess
 
 function voting(query: Query) {
   return {
-    castVote: (vote: NewVote) => callFunction<VoteOutcome>(query, 'cast_vote', voteRow(vote)),
+    castVote: (vote: NewVote) =>
+      callFunction<VoteOutcome>(query, 'cast_vote', { ...voteRow(vote), ...passkeyColumns(vote) }),
 
     /** Counts the vote in a signed message once. `conflict`: the message id was used for another message. */
     acceptDecision: (message: { source: string; webhookId: string; bodyDigest: string }, vote: NewVote) => {

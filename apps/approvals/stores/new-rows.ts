@@ -1,4 +1,5 @@
 import type { Approver, Verdict, VoteChannel } from '../../../workflows/domain/access-request/access-request.ts';
+import type { PasskeyAssertion } from '../../../workflows/domain/access-request/passkey.ts';
 import type { Effect } from '../../../workflows/domain/tools/tool-facts.ts';
 import type { ResolverAnswer } from '../../../workflows/domain/access-request/automatic.ts';
 import type { DirectoryFacts } from '../../../workflows/domain/access-request/quorum.ts';
@@ -62,6 +63,8 @@ export interface Ballot {
 }
 
 export interface NewVote extends Ballot {
+  /** Verified: the key signed this challenge, with this counter. */
+  readonly confirmed?: { readonly assertion: PasskeyAssertion; readonly counter: number };
   /** The stage for which the approver was checked as eligible. */
   readonly judgedStage: number;
   readonly facts?: DirectoryFacts;
@@ -154,3 +157,9 @@ export function voteRow(vote: Omit<NewVote, 'verdict'> & { readonly verdict: Res
     approval_id: approvalId,
   };
 }
+
+/** Of a vote that comes from the page. The other ways to vote have none. */
+export const passkeyColumns = ({ confirmed }: Pick<NewVote, 'confirmed'>) => ({
+  passkey_assertion: confirmed && JSON.stringify(confirmed.assertion),
+  passkey_counter: confirmed?.counter,
+});

@@ -14,6 +14,11 @@ interface Person {
   readonly name?: string;
 }
 
+/** What is needed to check the signature of a passkey. Binary values are base64url texts. @see PasskeyAssertion */
+type PasskeyStatement = Readonly<
+  Record<'credential_id' | 'public_key' | 'authenticator_data' | 'client_data_json' | 'signature' | 'challenge', string>
+>;
+
 /** Who resolved a request and how, for the enforcement point that submitted it. */
 export interface Statement {
   readonly id: string;
@@ -30,6 +35,8 @@ export interface Statement {
     /** The approver's words for the agent. */
     readonly message_for_agent?: string;
     readonly via: VoteChannel;
+    /** The signature of the voter's passkey under this vote. */
+    readonly passkey?: PasskeyStatement;
     readonly stage: number;
     /** It no longer counted when the stage was settled. */
     readonly lapsed?: true;
@@ -55,6 +62,11 @@ const SELECT = `
           THEN json_build_object('issuer', v.approver_issuer, 'subject', v.cast_by, 'name', v.cast_by_name) END,
         'actors', CASE WHEN v.actors <> '{}' THEN v.actors END,
         'verdict', v.verdict, 'reason', v.reason, 'message_for_agent', v.agent_message, 'via', v.via, 'stage', v.stage,
+        'passkey', CASE WHEN v.passkey_assertion IS NOT NULL THEN json_build_object(
+          'credential_id', v.passkey_assertion -> 'credentialId', 'public_key', v.passkey_assertion -> 'publicKey',
+          'authenticator_data', v.passkey_assertion -> 'authenticatorData',
+          'client_data_json', v.passkey_assertion -> 'clientDataJSON', 'signature', v.passkey_assertion -> 'signature',
+          'challenge', v.passkey_assertion -> 'challenge') END,
         'lapsed', CASE WHEN l.approver_subject IS NOT NULL THEN true END, 'at', ${instant('v.at')}) ORDER BY v.at), '[]')
       FROM approvals.vote v LEFT JOIN approvals.lapsed_approval l USING (access_request_id, stage, approver_subject)
       WHERE v.access_request_id = r.id),

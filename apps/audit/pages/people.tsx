@@ -69,7 +69,7 @@ export function Via({ via }: { via: string | undefined }): ComponentChildren {
 
 /** One vote in a line: the voter, in whose place, the verdict, the stage and the channel. */
 export function VoteLine({ vote, stageName }: { vote: StatedVote; stageName: string | undefined }) {
-  const { approver, castBy, actors, verdict, via, stage, hasLapsed } = vote;
+  const { approver, castBy, actors, verdict, via, passkey, stage, hasLapsed } = vote;
   return (
     <>
       <strong>
@@ -98,6 +98,7 @@ export function VoteLine({ vote, stageName }: { vote: StatedVote; stageName: str
         </>
       )}
       <Via via={via} />
+      {passkey !== undefined && ', with a passkey'}
       {hasLapsed && <span class="badge warn">no longer counted</span>}
     </>
   );

@@ -19,12 +19,13 @@ export const DEFAULT_STAGE: Stage = {
 
 /** A configured stage for one resource: if the resource's owners approve, with these owners. */
 export function stageFor(settings: StageSettings, owners: OwnerSettings, resource: string): Stage {
-  const { approvers, withinSeconds, automatic, withoutPeople: _withoutPeople, ...rest } = settings;
+  const { approvers, withinSeconds, automatic, passkey, withoutPeople: _withoutPeople, ...rest } = settings;
   const { resourceOwner, ...electorate } = approvers;
   return {
     ...rest,
     ...(withinSeconds !== undefined && { withinSeconds }),
     ...(automatic !== undefined && { automatic }),
+    ...(passkey && { passkey }),
     approvers: { ...electorate, ...(resourceOwner && { owners: ownersOf(resource, owners) }) },
   };
 }

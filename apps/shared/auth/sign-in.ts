@@ -5,7 +5,7 @@ import type { Logger } from 'pino';
 import type { Config } from '../config/config.ts';
 import { createPool, ROLES } from '../database/pool.ts';
 import { csrfTokenOf, Refusal } from '../http/csrf.ts';
-import { ownPath } from '../http/known-hosts.ts';
+import { ownPath, underNameOf } from '../http/known-hosts.ts';
 import type { Timing } from '../limits.ts';
 import { createSessions, endSession, type Identity, renewSession, saveSession } from '../http/session.ts';
 import { backChannelLogout, signOutRouter } from './sign-out.ts';
@@ -115,7 +115,7 @@ function begin({ issuer, attempts, baseUrl, scope, clock }: Parts): RequestHandl
     };
     await attempts.keep(attempt, request, response);
     const address = oidc.buildAuthorizationUrl(configuration, {
-      redirect_uri: `${baseUrl}${CALLBACK_PATH}`,
+      redirect_uri: callbackOf(request, baseUrl),
       scope,
       code_challenge: await oidc.calculatePKCECodeChallenge(attempt.codeVerifier),
       code_challenge_method: 'S256',
@@ -162,8 +162,12 @@ function finish(parts: Parts): RequestHandler {
   };
 }
 
+/** On this machine, the browser comes back under the name that it used: cookies belong to one name, and passkeys to `localhost`. */
+const callbackOf = ({ headers }: Request, baseUrl: string): string =>
+  underNameOf(headers.host, `${baseUrl}${CALLBACK_PATH}`);
+
 async function redeem(request: Request, attempt: SignInAttempt, { issuer, baseUrl }: Parts) {
-  const arrived = new URL(`${baseUrl}${CALLBACK_PATH}`);
+  const arrived = new URL(callbackOf(request, baseUrl));
   arrived.search = new URL(request.originalUrl, baseUrl).search;
   return oidc.authorizationCodeGrant(await issuer.configuration(), arrived, {
     pkceCodeVerifier: attempt.codeVerifier,

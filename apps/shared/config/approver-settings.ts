@@ -22,6 +22,7 @@ const peopleAndGroups = {
 };
 
 const NO_APPROVER = 'no person could decide: name people, groups or roles';
+const NO_PASSKEY = 'a resolver has no passkey: leave automatic out, or set passkey to false';
 const ALONE =
   'is for a stage where only the resolver decides: name it in automatic, with quorum 1, and leave approvers out';
 
@@ -56,6 +57,7 @@ const stage = z
       'Lets only the resolver decide. If the resolver leaves the stage open, the request is denied or escalates at the end ' +
         'of the stage.',
     ),
+    passkey: off.describe('Demands a passkey for each approval of the stage. A denial needs none.'),
     quorum: z
       .number()
       .int()
@@ -117,6 +119,7 @@ const template = z
     separateStages: on.describe(
       'Counts a person in one stage of a request only. With `false`, a person counts once in each stage.',
     ),
+    passkey: off.describe('Demands a passkey for each approval, in every stage.'),
     approvalTtlSeconds: seconds
       .optional()
       .describe('How long a granted approval can be used, in seconds. Without it, `approvals.approvalTtlSeconds`.'),
@@ -131,10 +134,11 @@ const template = z
       .default([])
       .describe('Reasons that the inbox offers beside a decision. An approver can also write another reason.'),
   })
-  .superRefine(({ stages }, context) => {
+  .superRefine(({ stages, passkey }, context) => {
     const fault = (at: (string | number)[], message: string) => context.addIssue({ code: 'custom', path: at, message });
-    for (const [index, { name, then, onlyOnEscalation }] of stages.entries()) {
+    for (const [index, { name, automatic, then, onlyOnEscalation, ...one }] of stages.entries()) {
       const before = stages[index - 1];
+      if ((passkey || one.passkey) && automatic !== undefined) fault(['stages', index, 'automatic'], NO_PASSKEY);
       if (stages.slice(0, index).some((earlier) => earlier.name === name))
         fault(['stages', index, 'name'], 'is used twice: give each stage its own name');
       if (then === 'escalate' && index === stages.length - 1) {
@@ -166,6 +170,7 @@ export const approverRuleSettings = z
       groups: one(text).describe('Names of groups of the directory. One or a list.'),
       roles: one(text).describe('Roles from the sign-in. One or a list.'),
       ...derivedApprovers,
+      passkey: stage.shape.passkey,
       quorum: stage.shape.quorum,
       withinSeconds: stage.shape.withinSeconds,
       remindAfterSeconds: stage.shape.remindAfterSeconds,
@@ -179,13 +184,15 @@ export const approverRuleSettings = z
           approvalTtlSeconds,
           requestTtlSeconds,
           presetReasons,
+          passkey,
           quorum,
           withinSeconds,
           remindAfterSeconds,
           ...named
         }): Template => ({
-          stages: [{ ...ONE_STAGE, approvers: named, quorum, withinSeconds, remindAfterSeconds }],
+          stages: [{ ...ONE_STAGE, approvers: named, passkey: false, quorum, withinSeconds, remindAfterSeconds }],
           separateStages: true,
+          passkey,
           ...{ approvalTtlSeconds, requestTtlSeconds, presetReasons },
         }),
       ),

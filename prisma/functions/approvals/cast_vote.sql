@@ -4,19 +4,22 @@
 -- the stage that the voter looked at. A voter who names no stage means the open one, and has voted if they ever did, so that a
 -- retry is not a vote in the next stage. With a `p_delegation_id`, `p_cast_by` speaks for the approver. Then neither may have
 -- spoken or been spoken for. Nor may any of `p_actors`, who act for the voter by their token: otherwise a person with a token of
--- another would have two voices. Outcomes: counted, repeated (the same verdict again), already_voted, final, mismatch,
--- stage_over, own_request, delegate_of_requester, delegation_over, not_found.
+-- another would have two voices. If the stage demands a passkey, an approval needs its assertion (see use_passkey). Outcomes:
+-- counted, repeated (the same verdict again), already_voted, final, mismatch, stage_over, own_request, delegate_of_requester,
+-- delegation_over, not_found, and those of use_passkey.
 CREATE OR REPLACE FUNCTION approvals.cast_vote(
   p_request_id text, p_generation int, p_call_digest text,
   p_approver_issuer text, p_approver_subject text, p_approver_name text, p_approver_roles text[],
   p_cast_by text, p_cast_by_name text, p_delegation_id text, p_chain text[], p_actors text[],
   p_stage int, p_judged_stage int, p_lapsed text[], p_electorate text[],
-  p_verdict text, p_reason text, p_agent_message text, p_via text, p_approval_id text
+  p_verdict text, p_reason text, p_agent_message text, p_via text, p_approval_id text,
+  p_passkey_assertion jsonb DEFAULT NULL, p_passkey_counter bigint DEFAULT NULL
 ) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE r approvals.access_request; v_earlier approvals.vote;
   v_approver text := p_approver_subject; v_voice text := coalesce(p_cast_by, v_approver);
   v_actors text[] := coalesce(p_actors, '{}');
   v_names text[] := ARRAY[v_approver, v_voice] || coalesce(p_chain, '{}'); v_part text;
+  v_passkey text;
 BEGIN
   PERFORM approvals.expire_access_request(p_request_id);
   SELECT * INTO r FROM approvals.access_request WHERE id = p_request_id FOR UPDATE;
@@ -42,11 +45,17 @@ BEGIN
   PERFORM 1 FROM approvals.delegation WHERE id = p_delegation_id AND delegator_subject = v_approver
     AND delegate_subject = v_voice AND revoked_at IS NULL AND until > clock_timestamp() FOR SHARE;
   IF NOT FOUND AND v_approver <> v_voice THEN RETURN 'delegation_over'; END IF;
+  IF p_verdict = 'approve' AND r.stages -> r.stage - 1 -> 'passkey' = 'true' THEN
+    v_passkey := approvals.use_passkey(r, v_approver, v_voice, p_via, p_passkey_assertion, p_passkey_counter);
+    IF v_passkey IS NOT NULL THEN RETURN v_passkey; END IF;
+  ELSE
+    p_passkey_assertion := NULL;
+  END IF;
   INSERT INTO approvals.vote (access_request_id, stage, counts_in, approver_issuer, approver_subject, approver_name, approver_roles,
-      cast_by, cast_by_name, actors, delegation_id, verdict, reason, agent_message, call_digest, via)
+      cast_by, cast_by_name, actors, delegation_id, verdict, reason, agent_message, call_digest, via, passkey_assertion)
     VALUES (p_request_id, r.stage, CASE WHEN r.separate_stages THEN 0 ELSE r.stage END, p_approver_issuer, v_approver,
       p_approver_name, coalesce(p_approver_roles, '{}'), v_voice, p_cast_by_name, v_actors,
-      p_delegation_id, p_verdict, p_reason, p_agent_message, p_call_digest, p_via);
+      p_delegation_id, p_verdict, p_reason, p_agent_message, p_call_digest, p_via, p_passkey_assertion);
   PERFORM approvals.settle_stage(p_request_id, p_lapsed, p_electorate, p_approval_id);
   RETURN 'counted';
 END $$;

@@ -5,6 +5,8 @@
 CREATE OR REPLACE FUNCTION approvals.forget_ended(p_limit int) RETURNS int LANGUAGE plpgsql AS $$
 DECLARE v_day timestamptz := clock_timestamp() - interval '1 day'; v_keys int; v_requests int; v_bundles int;
 BEGIN
+  DELETE FROM approvals.passkey_challenge WHERE nonce IN (
+    SELECT nonce FROM approvals.passkey_challenge WHERE expires_at <= now() LIMIT p_limit FOR UPDATE SKIP LOCKED);
   UPDATE approvals.access_request SET idempotency_key = NULL WHERE id IN (
     SELECT id FROM approvals.access_request k WHERE k.idempotency_key IS NOT NULL AND k.ended_at <= v_day
       AND k.expires_at <= clock_timestamp()

@@ -503,8 +503,11 @@ CREATE TABLE approvals.vote (
   agent_message     text CHECK (char_length(agent_message) BETWEEN 1 AND 500 AND agent_message !~ '[[:cntrl:]]'),
   call_digest       text NOT NULL,
   via               text NOT NULL CHECK (via IN ('inbox','api','webhook','agent','automatic')),
+  -- The signature of the voter's passkey and everything that is needed to check it again, if the stage demands one.
+  passkey_assertion jsonb,
   at                timestamptz NOT NULL DEFAULT clock_timestamp(),
   PRIMARY KEY (access_request_id, counts_in, approver_subject),
+  CONSTRAINT vote_with_passkey CHECK (passkey_assertion IS NULL OR (verdict = 'approve' AND via = 'inbox')),
   CONSTRAINT vote_counts_in CHECK (counts_in IN (0, stage)),
   CONSTRAINT vote_one_voice UNIQUE (access_request_id, counts_in, cast_by),
   CONSTRAINT vote_in_whose_name CHECK ((cast_by = approver_subject) = (delegation_id IS NULL)),
@@ -618,6 +621,38 @@ CREATE TABLE approvals.revocation (
   via               text NOT NULL CHECK (via IN ('inbox','api')),
   at                timestamptz NOT NULL DEFAULT clock_timestamp()
 );
+
+-- Passkeys of approvers. A row is never deleted, so that it stays readable whose passkey confirmed a vote, and so that a removed
+-- one cannot be registered again by the same message. `counter` is the signature counter that the authenticator last told; many
+-- always tell 0. Binary values are base64url texts, as WebAuthn's JSON has them; `public_key` is a COSE key.
+CREATE TABLE approvals.passkey (
+  id            text PRIMARY KEY CHECK (id ~ '^[A-Za-z0-9_-]+$' AND char_length(id) <= 1400),
+  issuer        text NOT NULL,
+  subject       text NOT NULL,
+  name          text NOT NULL CHECK (char_length(name) BETWEEN 1 AND 60),
+  public_key    text NOT NULL CHECK (public_key ~ '^[A-Za-z0-9_-]+$' AND char_length(public_key) <= 2000),
+  counter       bigint NOT NULL CHECK (counter >= 0),
+  transports    text[] NOT NULL,
+  device_type   text NOT NULL CHECK (device_type IN ('singleDevice','multiDevice')),
+  backed_up     boolean NOT NULL,
+  registered_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+  last_used_at  timestamptz,
+  revoked_at    timestamptz,
+  -- Subject of the person who removed it; NULL if its counter showed that there is a copy.
+  revoked_by    text,
+  CONSTRAINT passkey_revoked CHECK (revoked_by IS NULL OR revoked_at IS NOT NULL)
+);
+CREATE INDEX passkey_by_subject ON approvals.passkey (subject, registered_at);
+
+-- Random values that a page has given out, to be used once by one person: for a registration, or for one access request.
+CREATE TABLE approvals.passkey_challenge (
+  nonce             text PRIMARY KEY CHECK (nonce ~ '^[A-Za-z0-9_-]{43}$'),
+  subject           text NOT NULL,
+  access_request_id text REFERENCES approvals.access_request ON DELETE CASCADE,
+  expires_at        timestamptz NOT NULL
+);
+CREATE INDEX passkey_challenge_by_expiry ON approvals.passkey_challenge (expires_at);
+CREATE INDEX passkey_challenge_by_request ON approvals.passkey_challenge (access_request_id);
 
 -- Authority side: denials that the policy decision point put on record.
 CREATE SCHEMA IF NOT EXISTS pdp;

@@ -42,6 +42,8 @@ export interface Vote {
   /** The approver's words for the agent, beside the reason for the record. */
   readonly agentMessage?: string;
   readonly via: VoteChannel;
+  /** A passkey confirmed it. Lists and pages do not read its signature. */
+  readonly passkey?: true;
   readonly at: string;
 }
 

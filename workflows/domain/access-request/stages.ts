@@ -23,6 +23,8 @@ export interface Stage {
   readonly quorum: number;
   /** Whether one denial denies. Otherwise a denial counts once the quorum can no longer be reached. */
   readonly veto: boolean;
+  /** An approval counts only with the assertion of a passkey of the person who casts it. A denial needs none. */
+  readonly passkey?: true;
   /** Absent: the stage has the time that the request has. */
   readonly withinSeconds?: number;
   /** When those who have not decided are reminded, counted from the opening of the stage. */

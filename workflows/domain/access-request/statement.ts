@@ -1,4 +1,5 @@
 import { type AccessRequest, type AccessRequestStatus, isEnded } from './access-request.ts';
+import type { PasskeyAssertion } from './passkey.ts';
 
 export interface StatedPerson {
   readonly issuer?: string;
@@ -19,6 +20,8 @@ export interface StatedVote {
   /** The approver's words for the agent (`isAgentMessage`). */
   readonly agentMessage?: string;
   readonly via?: string;
+  /** The signature of the voter's passkey under this vote. */
+  readonly passkey?: PasskeyAssertion;
   /** Counted from 1. */
   readonly stage?: number;
   /** It no longer counted when its stage was settled: the approver had left, or was not of the stage any more. */

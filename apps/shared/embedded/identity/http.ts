@@ -8,6 +8,7 @@ import express, {
 import { errors, type Provider } from 'oidc-provider';
 import type { Logger } from 'pino';
 import type { Config } from '../../config/config.ts';
+import { withLoopbackNames } from '../../http/known-hosts.ts';
 import { noStore, securityHeaders } from '../../http/page-headers.ts';
 import { assetsRouter } from '../../pages/assets.ts';
 import { registrationRouter } from './host-registration.ts';
@@ -30,8 +31,16 @@ export function createIdentityApp({ provider, config, state, log }: IdentityApp)
   const app = express();
   app.disable('x-powered-by');
   const { urls } = config;
-  // The answer to the sign-in form redirects to the pages.
-  app.use(securityHeaders(urls.issuer, [new URL(urls.approvals).origin, new URL(urls.audit).origin]));
+  // The answer to the sign-in form redirects to the pages, under each name of this machine that a CSP can express.
+  const pages = [urls.approvals, urls.audit]
+    .flatMap((url) => [...withLoopbackNames(url)])
+    .map((url) => new URL(url).origin);
+  app.use(
+    securityHeaders(
+      urls.issuer,
+      pages.filter((origin) => !origin.includes('[')),
+    ),
+  );
   app.get('/healthz', (_request, response) => void response.json({ status: 'ok' }));
   app.get('/', (_request, response) => response.redirect(303, urls.approvals));
   app.use(assetsRouter());

@@ -6,6 +6,7 @@ import { BACK_CHANNEL_LOGOUT_PATH, SIGNED_OUT_PATH } from '../../auth/sign-out.t
 import type { Config, Person } from '../../config/config.ts';
 import { clientSecretOf, type IdentitySecrets } from '../../config/development-secrets.ts';
 import type { GuardedAgent } from '../../http/guarded-agent.ts';
+import { withLoopbackNames } from '../../http/known-hosts.ts';
 import type { Timing } from '../../limits.ts';
 import { createIssuerFetch, mayFetch } from './host-documents.ts';
 import { asHost, mayRead } from './host-metadata.ts';
@@ -212,7 +213,7 @@ function pageClients({ config, webClientSecret }: ProviderSettings) {
       client_id: clientId,
       client_secret: webClientSecret,
       grant_types: ['authorization_code', 'refresh_token'],
-      redirect_uris: own.map((url) => `${url}${CALLBACK_PATH}`),
+      redirect_uris: own.flatMap((url) => [...withLoopbackNames(`${url}${CALLBACK_PATH}`)]),
       post_logout_redirect_uris: own.map((url) => `${url}${SIGNED_OUT_PATH}`),
       backchannel_logout_uri: `${own[0]}${BACK_CHANNEL_LOGOUT_PATH}`,
       backchannel_logout_session_required: true,
