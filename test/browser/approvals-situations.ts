@@ -250,12 +250,25 @@ export function approvalsSituations(service: ApprovalsUnderTest): Situation[] {
       as: 'carol',
       prepare: async () => (await delegated('carol', 'dora'), await delegated('dora', 'carol'), '/delegations'),
     },
+    { name: 'no passkeys', as: 'lone', prepare: async () => '/passkeys' },
+    { name: 'passkeys', as: 'alice', prepare: async () => (await aPasskey(service, 'alice'), '/passkeys') },
+    {
+      name: 'passkeys of another',
+      as: 'olga',
+      prepare: async () => (await aPasskey(service, 'bob'), '/passkeys?of=bob'),
+    },
     ...(['Made', 'Received', 'Over'] as const).map((list) => ({
       name: `a page in the middle of a list of delegations: ${list}`,
       as: 'rita',
       prepare: async () => (await manyDelegations(service), pageTwo('rita', '/delegations', `${list}Cursor`)),
     })),
   ];
+}
+
+async function aPasskey({ database }: ApprovalsUnderTest, subject: string): Promise<void> {
+  const text = `INSERT INTO approvals.passkey (id, issuer, subject, name, public_key, counter, transports, device_type, backed_up)
+    VALUES ($1, 'i', $2, 'Laptop', 'x', 0, '{}', 'multiDevice', true)`;
+  await database.pool.query(text, [randomUUID(), subject]);
 }
 
 /** To the issuer, which asks whether to end its session as well. The page of this site redirects there at once. */

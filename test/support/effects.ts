@@ -11,6 +11,8 @@ const COUNTED = {
   review: 'approvals.break_glass WHERE reviewed_at IS NOT NULL',
   delegate: 'approvals.delegation',
   'end a delegation': 'approvals.delegation WHERE revoked_at IS NOT NULL',
+  'remove a passkey': 'approvals.passkey WHERE revoked_at IS NOT NULL',
+  'rename a passkey': `approvals.passkey WHERE name <> 'Laptop'`,
 } as const;
 
 type Effect = keyof typeof COUNTED;
@@ -28,9 +30,10 @@ export async function countEffects(pool: Pool): Promise<EffectCounts> {
 export function effectsOf(form: Pick<Request, 'url' | 'postData'>): Effect[] {
   const { pathname } = new URL(form.url());
   if (pathname === '/sign-out') return [];
-  const [of, what] = /^\/(delegations|requests)(?:\/batch|\/[^/]+\/([a-z-]+))?$/.exec(pathname)?.slice(1) ?? [];
+  const [of, what] = /^\/(delegations|passkeys|requests)(?:\/batch|\/[^/]+\/([a-z-]+))?$/.exec(pathname)?.slice(1) ?? [];
   const sent = new URLSearchParams(form.postData() ?? '');
   if (of === 'delegations') return [what === undefined ? 'delegate' : 'end a delegation'];
+  if (of === 'passkeys') return [what === 'rename' ? 'rename a passkey' : 'remove a passkey'];
   const isBatch = pathname === '/requests/batch';
   const effect = what === 'votes' || isBatch ? sent.get('verdict') : what;
   if (effect === undefined || effect === null || !(effect in COUNTED)) throw new Error(`${pathname}: an unknown form`);

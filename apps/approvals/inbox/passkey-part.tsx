@@ -14,7 +14,7 @@ export interface PasskeyDemand {
 }
 
 /** Where the visitor opened the page, and where passkeys work. */
-interface Place {
+export interface Place {
   /** Address of the page at the site of the passkeys; undefined if there is none. */
   readonly address: string | undefined;
   readonly isHere: boolean;
@@ -62,11 +62,9 @@ export function PasskeyPart({ demand }: { demand: PasskeyDemand }) {
     <>
       <input type="hidden" name="passkeyNonce" value={nonce} />
       <input type="hidden" name="passkey" value="" />
-      <noscript>
-        <p class="notice warn">
-          An approval needs your passkey, and a passkey needs JavaScript. You can deny without it.
-        </p>
-      </noscript>
+      <p class="notice warn" data-without-script>
+        An approval needs your passkey, and a passkey needs JavaScript. You can deny without it.
+      </p>
       <p class="hint">When you press “Approve”, your browser asks for your passkey. A denial needs none.</p>
       <p class="notice warn" role="alert" data-passkey-problem hidden />
       <OnThePhone {...place} />
@@ -108,12 +106,13 @@ export function Elsewhere({ address }: Pick<Place, 'address'>) {
 
 /** The same page for a device that has the passkey. The address carries nothing that decides or signs in. */
 function OnThePhone({ address, isLocal }: Place) {
-  if (address === undefined || isLocal) return null;
+  if (address === undefined) return null;
   return (
     <details>
       <summary>Use the passkey on your phone</summary>
       <p class="hint">
-        Scan the code with the phone, sign in there, and approve on its page: <a href={address}>{address}</a>
+        {isLocal ? 'Only this machine reaches this address. Elsewhere, scan' : 'Scan'} the code with the phone, sign in
+        there, and approve on its page: <a href={address}>{address}</a>
       </p>
       <QrCode text={address} label={`QR code for ${address}`} />
     </details>

@@ -1,6 +1,9 @@
 // Asks the browser for a passkey before a form is sent that needs one. SimpleWebAuthnBrowser stands above, in the same file.
 const { startAuthentication, startRegistration } = SimpleWebAuthnBrowser;
 
+// The page says that it needs this script, which runs now.
+for (const hint of document.querySelectorAll('[data-without-script]')) hint.hidden = true;
+
 /** The words for a passkey that was not used. Nothing was sent. */
 function problemOf(error) {
   if (error.name === 'NotAllowedError' || error.name === 'AbortError')

@@ -8,7 +8,8 @@ import { wantsPage } from '../../shared/pages/refusal-page.tsx';
 import { visibleTitle } from '../../shared/pages/visible-text.ts';
 import { type Visitor, visitorOf } from './authenticate.ts';
 import { placeOf } from './passkey-part.tsx';
-import { NewPasskeyPage, PasskeysPage } from './passkeys-page.tsx';
+import { NewPasskeyPage } from './new-passkey-page.tsx';
+import { PasskeysPage } from './passkeys-page.tsx';
 import type { InboxHttp } from './seat.ts';
 
 /** How old the sign-in may be that registers or removes a passkey. The page for a new one lasts for five minutes of it. */
