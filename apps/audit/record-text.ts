@@ -88,6 +88,7 @@ const statementSchema = z.discriminatedUnion('kind', [
         passkey: z
           .object({
             ...{ credentialId: text, publicKey: text, authenticatorData: text, clientDataJSON: text, signature: text },
+            // Without the nonce: with it, auditors could guess short secrets among the arguments.
             challenge: text,
           })
           .exactOptional(),

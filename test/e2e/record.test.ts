@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { verifyAuthenticationResponse } from '@simplewebauthn/server';
 import { startRecordedCalls, type RecordedCalls, type Template } from '../support/recorded-calls.ts';
 
 let world: RecordedCalls;
@@ -56,6 +57,26 @@ describe('the record of a call', () => {
     expect(decided).toMatchObject({ by: 'approvers', people: [example('alice')] });
     const kinds = record.record.decisions.map(({ kind }: { kind: string }) => kind);
     expect(kinds).toEqual(['requestable', 'allow']);
+  });
+
+  it('has the signature of a passkey, which the record alone proves, and neither the call nor its plain digest', async () => {
+    const { taskId, request } = await world.held('signed');
+    const { origin } = await world.voteWithPasskey('alice', request);
+    const { record, request: asked, statement } = await recordOf(taskId, 'signed');
+    const [{ passkey }] = statement.votes;
+    const { credentialId: id, publicKey, challenge, ...response } = passkey;
+    const { verified } = await verifyAuthenticationResponse({
+      response: { id, rawId: id, type: 'public-key', clientExtensionResults: {}, response },
+      expectedChallenge: createHash('sha256').update(challenge).digest('base64url'),
+      ...{ expectedOrigin: origin, expectedRPID: 'localhost' },
+      credential: { id, publicKey: new Uint8Array(Buffer.from(publicKey, 'base64url')), counter: 0 },
+    });
+    expect(verified).toBe(true);
+    expect(JSON.parse(challenge)).toMatchObject({
+      ...{ type: 'countersign/vote', verdict: 'approve', approver: 'alice', signer: 'alice' },
+      ...{ request: asked.accessRequestId, generation: asked.generation, stage: 1 },
+    });
+    expect(JSON.stringify(record)).not.toMatch(new RegExp(`${request.callDigest}|nonce`));
   });
 
   it('names the requester by every name, and all who acted for the requester', async () => {

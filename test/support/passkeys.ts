@@ -1,4 +1,3 @@
-import type { ApprovalsUnderTest } from './approvals.ts';
 import { Authenticator, type Ceremony } from './authenticator.ts';
 import type { Browser } from './browser.ts';
 import { csrfTokenIn } from './pages.ts';
@@ -13,11 +12,11 @@ export interface Inbox {
 export const inAttribute = (page: string, name: string): string =>
   (new RegExp(`${name}="([^"]*)"`).exec(page)?.[1] ?? '').replaceAll('&quot;', '"').replaceAll('&amp;', '&');
 
-/** Signs in, by the browser's name for this machine that passkeys can be bound to. */
-export async function openInbox(service: ApprovalsUnderTest, name: string): Promise<Inbox> {
-  const origin = service.url.replace('127.0.0.1', 'localhost');
-  return { browser: await service.signIn(name), origin };
-}
+/** In a browser that is signed in at this address of the inbox. Passkeys are bound to another name of this machine. */
+export const inboxIn = (browser: Browser, url: string): Inbox => ({
+  browser,
+  origin: url.replace('127.0.0.1', 'localhost'),
+});
 
 /** The page for a new passkey. The sign-in of the browser has to be recent. */
 export async function registration({ browser, origin }: Inbox) {

@@ -8,6 +8,7 @@ import { aGroup, aUser, directoryText } from './directory.ts';
 import { listOpenRequests, postSigned, type ListedRequest } from './decisions.ts';
 import { startEnforcement } from './enforcement.ts';
 import { csrfTokenIn } from './pages.ts';
+import { approvalForm, type Inbox, inboxIn, registered } from './passkeys.ts';
 import { PolicyFolder } from './policy-folder.ts';
 import { RuleEngine } from './rule-engine.ts';
 import { signInTo } from './signing-in.ts';
@@ -29,6 +30,7 @@ const TEMPLATES = {
   },
   late: { stages: [{ name: 'hasty', approvers: { people: ['alice', 'bob'] }, quorum: 2, withinSeconds: 86_400 }] },
   risk: { stages: [{ name: 'risk', automatic: 'risk', withoutPeople: true }] },
+  signed: { stages: [{ name: 'signed', approvers: { people: ['alice'] }, passkey: true }] },
   overseen: { stages: [{ name: 'overseers', approvers: { roles: ['approver-agent'] } }] },
 };
 export type Template = keyof typeof TEMPLATES;
@@ -158,6 +160,16 @@ export async function startRecordedCalls() {
       const csrfToken = csrfTokenIn(await (await site.go(`/requests/${id}`)).text());
       const answer = await site.go(`/requests/${id}/votes`, { csrfToken, callDigest, verdict: 'approve', reason });
       if (answer.status !== 303) throw new Error(`the vote of ${name} was answered ${answer.status}`);
+    },
+    /** The same, with a new passkey. */
+    async voteWithPasskey(name: string, request: ListedRequest): Promise<Inbox> {
+      const { site: browser } = await signInTo({ site: urls.approvals, issuer: urls.issuer }, name);
+      const inbox = inboxIn(browser, urls.approvals);
+      const passkey = await registered(inbox);
+      const { asked, send } = await approvalForm(inbox, request);
+      const { status } = await send(passkey.get(asked()));
+      if (status !== 303) throw new Error(`the vote of ${name} was answered ${status}`);
+      return inbox;
     },
     voteByWebhook: async (
       subject: string,

@@ -34,12 +34,20 @@ const binary = z
 const passkey = z
   .object({
     ...{ credential_id: binary, public_key: binary, authenticator_data: binary, client_data_json: binary },
-    ...{ signature: binary, challenge: words },
+    ...{ signature: binary, challenge: words, nonce: binary.exactOptional() },
   })
   .transform(
-    ({ credential_id, public_key, authenticator_data, client_data_json, signature, challenge }): PasskeyAssertion => ({
+    ({
+      credential_id,
+      public_key,
+      authenticator_data,
+      client_data_json,
+      signature,
+      challenge,
+      nonce,
+    }): PasskeyAssertion => ({
       ...{ credentialId: credential_id, publicKey: public_key, authenticatorData: authenticator_data },
-      ...{ clientDataJSON: client_data_json, signature, challenge },
+      ...{ clientDataJSON: client_data_json, signature, challenge, ...(nonce !== undefined && { nonce }) },
     }),
   );
 

@@ -14,7 +14,7 @@ import {
   type PasskeyAssertion,
   voteChallenge,
 } from '../../../workflows/domain/access-request/passkey.ts';
-import { randomText } from '../../shared/crypto.ts';
+import { randomText, sha256 } from '../../shared/crypto.ts';
 import type { NewVote } from '../stores/new-rows.ts';
 import type { NewPasskey, Passkey, PasskeyStore } from '../stores/passkey.store.ts';
 import type { RelyingParty } from './relying-party.ts';
@@ -76,7 +76,7 @@ export function createPasskeys(deps: { store: PasskeyStore; party: RelyingParty 
 
 type Deps = Parameters<typeof createPasskeys>[0];
 
-const challengeOf = (vote: ConfirmedVote) => createHash('sha256').update(voteChallenge(vote), 'utf8').digest();
+const challengeOf = (vote: ConfirmedVote) => createHash('sha256').update(voteChallenge(vote, sha256), 'utf8').digest();
 
 const usable = (passkeys: readonly Passkey[]) => passkeys.filter(({ revokedAt }) => revokedAt === undefined);
 // A browser ignores transports that it does not know.
@@ -138,7 +138,8 @@ function confirming({ store, party, log }: Deps) {
         ...expectedBy(party),
       }).catch(refused(log));
       if (verified?.verified !== true) return 'passkey_invalid';
-      const assertion: PasskeyAssertion = { credentialId: id, publicKey, ...response, challenge: voteChallenge(vote) };
+      const signed = { challenge: voteChallenge(vote, sha256), nonce: vote.nonce };
+      const assertion: PasskeyAssertion = { credentialId: id, publicKey, ...response, ...signed };
       return { assertion, counter: verified.authenticationInfo.newCounter };
     },
   };

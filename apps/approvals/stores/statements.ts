@@ -16,7 +16,10 @@ interface Person {
 
 /** What is needed to check the signature of a passkey. Binary values are base64url texts. @see PasskeyAssertion */
 type PasskeyStatement = Readonly<
-  Record<'credential_id' | 'public_key' | 'authenticator_data' | 'client_data_json' | 'signature' | 'challenge', string>
+  Record<
+    'credential_id' | 'public_key' | 'authenticator_data' | 'client_data_json' | 'signature' | 'challenge' | 'nonce',
+    string
+  >
 >;
 
 /** Who resolved a request and how, for the enforcement point that submitted it. */
@@ -66,7 +69,8 @@ const SELECT = `
           'credential_id', v.passkey_assertion -> 'credentialId', 'public_key', v.passkey_assertion -> 'publicKey',
           'authenticator_data', v.passkey_assertion -> 'authenticatorData',
           'client_data_json', v.passkey_assertion -> 'clientDataJSON', 'signature', v.passkey_assertion -> 'signature',
-          'challenge', v.passkey_assertion -> 'challenge') END,
+          'challenge', v.passkey_assertion -> 'challenge',
+          'nonce', v.passkey_assertion -> 'nonce') END,
         'lapsed', CASE WHEN l.approver_subject IS NOT NULL THEN true END, 'at', ${instant('v.at')}) ORDER BY v.at), '[]')
       FROM approvals.vote v LEFT JOIN approvals.lapsed_approval l USING (access_request_id, stage, approver_subject)
       WHERE v.access_request_id = r.id),

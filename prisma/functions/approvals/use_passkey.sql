@@ -7,16 +7,16 @@
 -- @see Web Authentication Level 3, section 6.1.1, Signature Counter Considerations
 CREATE OR REPLACE FUNCTION approvals.use_passkey(r approvals.access_request, p_approver text, p_voice text, p_via text,
   p_assertion jsonb, p_counter bigint) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE v_signed jsonb; k approvals.passkey;
+DECLARE v_call text; k approvals.passkey;
 BEGIN
   IF p_assertion IS NULL OR p_via <> 'inbox' THEN RETURN 'passkey_needed'; END IF;
-  v_signed := (p_assertion ->> 'challenge')::jsonb;
-  IF v_signed - 'nonce' IS DISTINCT FROM jsonb_build_object('approver', p_approver, 'callDigest', r.call_digest,
+  v_call := 'sha-256:' || encode(sha256(convert_to((p_assertion ->> 'nonce') || '.' || r.call_digest, 'UTF8')), 'hex');
+  IF (p_assertion ->> 'challenge')::jsonb IS DISTINCT FROM jsonb_build_object('approver', p_approver, 'call', v_call,
       'generation', r.generation, 'request', r.id, 'signer', p_voice, 'stage', r.stage, 'type', 'countersign/vote',
       'verdict', 'approve') THEN
     RETURN 'passkey_invalid';
   END IF;
-  IF NOT approvals.spend_passkey_challenge(v_signed ->> 'nonce', p_voice, r.id) THEN RETURN 'passkey_over'; END IF;
+  IF NOT approvals.spend_passkey_challenge(p_assertion ->> 'nonce', p_voice, r.id) THEN RETURN 'passkey_over'; END IF;
   SELECT * INTO k FROM approvals.passkey WHERE id = p_assertion ->> 'credentialId' FOR UPDATE;
   IF NOT FOUND OR k.subject <> p_voice OR k.public_key IS DISTINCT FROM p_assertion ->> 'publicKey' OR k.revoked_at IS NOT NULL THEN
     RETURN 'passkey_unknown';

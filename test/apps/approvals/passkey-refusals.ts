@@ -3,6 +3,7 @@ import { describe, expect, it } from '@jest/globals';
 import { type ConfirmedVote, voteChallenge } from '../../../workflows/domain/access-request/passkey.ts';
 import { Authenticator, type Ceremony } from '../../support/authenticator.ts';
 import { createAccessRequestStore } from '../../../apps/approvals/stores/access-request.store.ts';
+import { sha256 } from '../../../apps/shared/crypto.ts';
 import { newVote } from '../../support/access-requests.ts';
 import { registered } from '../../support/passkeys.ts';
 import type { Opened, PasskeyWorld } from './passkey-world.ts';
@@ -22,7 +23,7 @@ export function refusedApprovals({
     /** Signs a challenge of our own making, as a thief of the key may. */
     const challengeFor = (vote: object, changed: object = {}) =>
       createHash('sha256')
-        .update(JSON.stringify({ ...(JSON.parse(voteChallenge(vote as ConfirmedVote)) as object), ...changed }))
+        .update(JSON.stringify({ ...(JSON.parse(voteChallenge(vote as ConfirmedVote, sha256)) as object), ...changed }))
         .digest('base64url');
     const seen = ({ id: request, callDigest }: Opened, nonce: string): ConfirmedVote => ({
       ...{ approver: 'alice', signer: 'alice', request, callDigest, generation: 1, stage: 1, nonce },
@@ -51,7 +52,7 @@ export function refusedApprovals({
       ['another stage', { stage: 2 }, 'inbox', 'passkey_invalid'],
       ['another approver', { approver: 'bob' }, 'inbox', 'passkey_invalid'],
       ['another signer', { signer: 'bob' }, 'inbox', 'passkey_invalid'],
-      ['another nonce', { nonce: 'x'.repeat(43) }, 'inbox', 'passkey_over'],
+      ['another nonce', { nonce: 'x'.repeat(43) }, 'inbox', 'passkey_invalid'],
       ['the vote of a program', {}, 'api', 'passkey_needed'],
       ['the right vote', {}, 'inbox', 'counted'],
     ])('by the database alone when the passkey signed %s', async (_what, changed, via, outcome) => {
@@ -59,8 +60,8 @@ export function refusedApprovals({
       const { nonce } = await formFor('alice', request);
       const { rows } = await query('SELECT public_key FROM approvals.passkey WHERE id = $1', keyOf('alice').id);
       const kept = { credentialId: keyOf('alice').id, publicKey: rows[0].public_key as string };
-      const challenge = voteChallenge({ ...seen(request, nonce), ...changed });
-      const assertion = { ...kept, authenticatorData: 'x', clientDataJSON: 'x', signature: 'x', challenge };
+      const challenge = voteChallenge({ ...seen(request, nonce), ...changed }, sha256);
+      const assertion = { ...kept, authenticatorData: 'x', clientDataJSON: 'x', signature: 'x', challenge, nonce };
       const confirmed = { assertion, counter: (keyOf('alice').counter += 1) };
       const store = createAccessRequestStore(service.database.pool);
       expect(await store.castVote(newVote(request, { via: via as 'inbox', confirmed }))).toBe(outcome);

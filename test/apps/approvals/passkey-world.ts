@@ -1,6 +1,6 @@
 import type { ApprovalsUnderTest } from '../../support/approvals.ts';
 import type { Authenticator } from '../../support/authenticator.ts';
-import { approvalForm, type Inbox, openInbox, registered } from '../../support/passkeys.ts';
+import { approvalForm, type Inbox, inboxIn, registered } from '../../support/passkeys.ts';
 
 const stage = (name: string, people: string[], more: object = {}) => ({ name, approvers: { people }, ...more });
 const passkey = true;
@@ -40,7 +40,9 @@ export class PasskeyWorld {
 
   /** Of a service that runs with `SETTINGS`. */
   async begin(): Promise<void> {
-    for (const name of ['alice', 'bob', 'carol']) this.#inboxes.set(name, await openInbox(this.service, name));
+    for (const name of ['alice', 'bob', 'carol']) {
+      this.#inboxes.set(name, inboxIn(await this.service.signIn(name), this.service.url));
+    }
     for (const name of ['alice', 'bob']) this.#keys.set(name, await registered(this.inboxOf(name)));
   }
 

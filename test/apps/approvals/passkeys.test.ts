@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { sha256 } from '../../../apps/shared/crypto.ts';
 import { ApprovalsUnderTest } from '../../support/approvals.ts';
 import { Authenticator, type Ceremony } from '../../support/authenticator.ts';
 import { type Inbox, registered, registration } from '../../support/passkeys.ts';
@@ -28,12 +29,11 @@ describe('a stage that demands a passkey', () => {
     const [vote] = await votesOn(request);
     const { challenge, ...kept } = vote?.passkey_assertion ?? {};
     expect(JSON.parse(challenge)).toMatchObject({
-      request: request.id,
-      callDigest: request.callDigest,
-      signer: 'alice',
+      ...{ request: request.id, signer: 'alice' },
+      call: `sha-256:${sha256(`${kept.nonce}.${request.callDigest}`)}`,
     });
     expect(Object.keys(kept).sort()).toEqual(
-      ['authenticatorData', 'clientDataJSON', 'credentialId', 'publicKey', 'signature'].sort(),
+      ['authenticatorData', 'clientDataJSON', 'credentialId', 'nonce', 'publicKey', 'signature'].sort(),
     );
     const page = await (await inboxOf('alice').browser.go(`/requests/${request.id}`)).text();
     expect(page).toContain('with a passkey');

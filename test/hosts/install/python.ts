@@ -7,8 +7,14 @@ import { demand, DRIVERS } from './programs.ts';
 const OLDEST = { major: 3, minor: 11 };
 const HOW = 'install Python 3.11 or newer (Debian: apt-get install python3 python3-venv)';
 
-/** Starts a driver in a virtual environment with the packages of `test/foreign/<folder>`, each with its digest, and built by its authors. */
-export async function installPython(name: string, { say }: Installing, folder: string): Promise<Driver> {
+/** Starts a driver with the packages of `test/foreign/<folder>`. */
+export const installPython = async (name: string, installing: Installing, folder: string): Promise<Driver> => ({
+  command: await pythonWith(folder, installing.say),
+  args: [packagePath(...DRIVERS, `${name}.py`)],
+});
+
+/** Python in a virtual environment with the packages of `test/foreign/<folder>`, each with its digest, and built by its authors. */
+export async function pythonWith(folder: string, say: Installing['say']): Promise<string> {
   const version = await demand('python3', ['--version'], HOW);
   const [, major = 0, minor = 0] = /(\d+)[.](\d+)/.exec(version)?.map(Number) ?? [];
   if (major < OLDEST.major || (major === OLDEST.major && minor < OLDEST.minor))
@@ -25,7 +31,7 @@ export async function installPython(name: string, { say }: Installing, folder: s
       await runInstaller(pythonIn(fresh), ['-m', 'pip', 'install', ...how, ...from], fresh);
     },
   });
-  return { command: pythonIn(installed), args: [packagePath(...DRIVERS, `${name}.py`)] };
+  return pythonIn(installed);
 }
 
 const pythonIn = (folder: string) => join(folder, 'venv', 'bin', 'python');
