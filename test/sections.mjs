@@ -20,6 +20,7 @@ export const SECTIONS = [
   { name: 'inspector', what: 'the MCP Inspector against the whole product', run: program('inspector') },
   { name: 'issuers', what: 'the whole product with Keycloak as its issuer', run: program('issuers') },
   { name: 'first-minute', what: 'a stranger with the packed package in an empty folder', run: program('first-minute') },
+  { name: 'passkeys', what: 'signatures in records, verified by py_webauthn', run: program('passkeys') },
   { name: 'principals', what: 'attempts on tasks of others', run: program('principals') },
   { name: 'workflows', what: 'long lives of workflows', run: files('test/workflows') },
   {
