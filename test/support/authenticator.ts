@@ -29,7 +29,7 @@ const uint32 = (value: number) => {
 const cborText = (text: string) => Buffer.from([0x60 | text.length, ...Buffer.from(text)]);
 const cborBytes = (bytes: Buffer) => Buffer.concat([Buffer.from([0x58, bytes.length]), bytes]);
 
-/** An authenticator in software, with one ES256 key. It signs whatever it is asked to, as a stolen or faulty one may. */
+/** An authenticator in software, with one ES256 key. It signs every challenge, as a stolen or faulty one may. */
 export class Authenticator {
   readonly id = base64url(randomBytes(32));
   counter = 0;

@@ -91,10 +91,7 @@ export function refusedApprovals({
     });
 
     it.each<[string, (answer: { id: string; response: Record<string, string> }) => unknown]>([
-      [
-        'has another signature',
-        ({ response, ...rest }) => ({ ...rest, response: { ...response, signature: 'MAYCAQECAQE' } }),
-      ],
+      ['has another signature', ({ response, ...rest }) => ({ ...rest, response: { ...response, signature: 'AAAA' } })],
       [
         'has another signature counter',
         ({ response, ...rest }) => {
