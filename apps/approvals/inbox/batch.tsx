@@ -90,6 +90,7 @@ function whyLeftOut({ request, seat }: Reading): string | undefined {
   if (isEnded(request.status)) return 'It has ended.';
   if (obstacle !== undefined) return OBSTACLES[obstacle];
   if (capacitiesOf(seat, request)[0]?.standIn !== undefined) return 'You decide it for another approver. Open it.';
+  if (openStage(request).passkey === true) return 'It needs your passkey. Open it.';
   if (openStage(request).quorum > 1) return `It needs ${openStage(request).quorum} approvers. Open it.`;
   const { outline } = request;
   if (outline === undefined) return 'It is no tool call. Open it.';
