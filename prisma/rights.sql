@@ -79,7 +79,7 @@ GRANT EXECUTE ON FUNCTION
   approvals.create_bundle, approvals.cancel_bundle,
   approvals.cast_vote, approvals.accept_decision, approvals.answer_resolver, approvals.revoke_approval, approvals.readable_until, approvals.forget_ended,
   approvals.delegate, approvals.revoke_delegation, approvals.delegates_of,
-  approvals.break_glass, approvals.review_break_glass,
+  approvals.break_glass, approvals.review_break_glass, approvals.give_grant, approvals.revoke_grant, approvals.is_grantable,
   approvals.issue_passkey_challenge, approvals.register_passkey, approvals.rename_passkey, approvals.revoke_passkey
   TO countersign_approvals;
 

@@ -4,16 +4,17 @@
 -- the stage that the voter looked at. A voter who names no stage means the open one, and has voted if they ever did, so that a
 -- retry is not a vote in the next stage. With a `p_delegation_id`, `p_cast_by` speaks for the approver. Then neither may have
 -- spoken or been spoken for. Nor may any of `p_actors`, who act for the voter by their token: otherwise a person with a token of
--- another would have two voices. If the stage demands a passkey, an approval needs its assertion (see use_passkey). Outcomes:
--- counted, repeated (the same verdict again), already_voted, final, mismatch, stage_over, own_request, delegate_of_requester,
--- delegation_over, not_found, and those of use_passkey.
+-- another would have two voices. If the stage demands a passkey, an approval needs its assertion (see use_passkey). With a
+-- `p_grant_id`, the vote is a use of that grant, which `use_grant` counts. Outcomes: counted, repeated (the same verdict again),
+-- already_voted, final, mismatch, stage_over, own_request, delegate_of_requester, delegation_over, not_found, and those of
+-- use_passkey.
 CREATE OR REPLACE FUNCTION approvals.cast_vote(
   p_request_id text, p_generation int, p_call_digest text,
   p_approver_issuer text, p_approver_subject text, p_approver_name text, p_approver_roles text[],
   p_cast_by text, p_cast_by_name text, p_delegation_id text, p_chain text[], p_actors text[],
   p_stage int, p_judged_stage int, p_lapsed text[], p_electorate text[],
   p_verdict text, p_reason text, p_agent_message text, p_via text, p_approval_id text,
-  p_passkey_assertion jsonb DEFAULT NULL, p_passkey_counter bigint DEFAULT NULL
+  p_passkey_assertion jsonb DEFAULT NULL, p_passkey_counter bigint DEFAULT NULL, p_grant_id text DEFAULT NULL
 ) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE r approvals.access_request; v_earlier approvals.vote;
   v_approver text := p_approver_subject; v_voice text := coalesce(p_cast_by, v_approver);
@@ -52,10 +53,10 @@ BEGIN
     p_passkey_assertion := NULL;
   END IF;
   INSERT INTO approvals.vote (access_request_id, stage, counts_in, approver_issuer, approver_subject, approver_name, approver_roles,
-      cast_by, cast_by_name, actors, delegation_id, verdict, reason, agent_message, call_digest, via, passkey_assertion)
+      cast_by, cast_by_name, actors, delegation_id, verdict, reason, agent_message, call_digest, via, passkey_assertion, grant_id)
     VALUES (p_request_id, r.stage, CASE WHEN r.separate_stages THEN 0 ELSE r.stage END, p_approver_issuer, v_approver,
       p_approver_name, coalesce(p_approver_roles, '{}'), v_voice, p_cast_by_name, v_actors,
-      p_delegation_id, p_verdict, p_reason, p_agent_message, p_call_digest, p_via, p_passkey_assertion);
+      p_delegation_id, p_verdict, p_reason, p_agent_message, p_call_digest, p_via, p_passkey_assertion, p_grant_id);
   PERFORM approvals.settle_stage(p_request_id, p_lapsed, p_electorate, p_approval_id);
   RETURN 'counted';
 END $$;

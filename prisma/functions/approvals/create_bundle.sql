@@ -17,7 +17,8 @@ BEGIN
         token_jti text, subject text, action text, resource text, context text, claimed text, effect text, outline text, tool text, template text,
         policies text[], reason text, title text, description text, requester_issuer text, requester_subject text,
         requester_client text, parties text[], generation int, call_digest text, binding_hash text,
-        binding_context_members text[], stages jsonb, separate_stages boolean, approval_ms bigint, requested_until timestamptz,
+        binding_context_members text[], tool_digest text, grant_seconds int, grant_uses int, stages jsonb, separate_stages boolean,
+        approval_ms bigint, requested_until timestamptz,
         ttl_ms bigint, keep_ms bigint, notified boolean, callback_endpoint text, callback_state text, callback_events text[],
         position int, denial_part int);
       IF v_item - ARRAY(SELECT jsonb_object_keys(to_jsonb(i))) <> '{}' THEN
@@ -31,7 +32,8 @@ BEGIN
         p_reason => i.reason, p_title => i.title, p_description => i.description, p_requester_issuer => i.requester_issuer,
         p_requester_subject => i.requester_subject, p_requester_client => i.requester_client, p_parties => i.parties,
         p_generation => i.generation, p_call_digest => i.call_digest, p_binding_hash => i.binding_hash,
-        p_binding_context_members => i.binding_context_members, p_stages => i.stages, p_separate_stages => i.separate_stages,
+        p_binding_context_members => i.binding_context_members, p_tool_digest => i.tool_digest, p_grant_seconds => i.grant_seconds,
+        p_grant_uses => i.grant_uses, p_stages => i.stages, p_separate_stages => i.separate_stages,
         p_approval_ms => i.approval_ms, p_requested_until => i.requested_until, p_ttl_ms => i.ttl_ms, p_keep_ms => i.keep_ms,
         p_notified => i.notified, p_callback_endpoint => i.callback_endpoint, p_callback_state => i.callback_state,
         p_callback_events => i.callback_events, p_position => i.position, p_denial_part => i.denial_part, p_bundle_id => p_id) c;

@@ -379,7 +379,8 @@ CREATE TABLE approvals.bundle (
 -- not decide. `notified`: notifications are sent about it, in addition to a callback. An item of a bundle has a `position` in it,
 -- from 1. The first item has the key of the submission, where the one constraint keeps it from being used twice, and the bundle
 -- has the callback. `denial_part`: which of the things in its denial the request stands for. Every request that uses a denial has
--- its first part, so no denial is used twice.
+-- its first part, so no denial is used twice. `tool_digest`: the description of the tool that the denial binds. `grant_seconds` and
+-- `grant_uses` are the bounds that policy sets for a grant on this request. They are NULL if it allows none.
 CREATE TABLE approvals.access_request (
   id                      text PRIMARY KEY,
   client_id               text NOT NULL,
@@ -414,6 +415,9 @@ CREATE TABLE approvals.access_request (
   call_digest             text NOT NULL,
   binding_hash            text NOT NULL,
   binding_context_members text[] NOT NULL,
+  tool_digest             text CHECK (tool_digest ~ '^sha-256:[0-9a-f]{64}$'),
+  grant_seconds           integer CHECK (grant_seconds > 0),
+  grant_uses              integer CHECK (grant_uses > 0),
   parties                 text[] NOT NULL,
   stages                  jsonb NOT NULL CHECK (jsonb_array_length(stages) >= 1),
   separate_stages         boolean NOT NULL,
@@ -453,7 +457,8 @@ CREATE TABLE approvals.access_request (
     ((status = 'approved') = (approval_id IS NOT NULL) AND (status = 'approved') = (approved_at IS NOT NULL)
      AND (status = 'approved') = (approved_until IS NOT NULL)),
   CONSTRAINT access_request_approval_ends CHECK (approved_until > approved_at),
-  CONSTRAINT access_request_state_of_approval CHECK (approval_state IS NULL OR status = 'approved')
+  CONSTRAINT access_request_state_of_approval CHECK (approval_state IS NULL OR status = 'approved'),
+  CONSTRAINT access_request_grant_bounds CHECK ((grant_seconds IS NULL) = (grant_uses IS NULL))
 );
 CREATE INDEX access_request_open_by_due ON approvals.access_request
   (greatest(least(expires_at, stage_ends_at, remind_at), retry_at)) WHERE status = 'pending';
@@ -480,6 +485,58 @@ CREATE INDEX delegation_by_delegate ON approvals.delegation (delegate_subject, u
 CREATE INDEX delegation_by_delegator ON approvals.delegation (delegator_subject, until);
 CREATE INDEX delegation_by_delegator_chain ON approvals.delegation USING gin (delegator_chain);
 
+-- A person approves in advance: further calls like the one of a request, for a time and a number of uses. Everything but the
+-- revocation is written once. The scope is copied from the request: enforcement point, template, tool with its description, and the
+-- requester by all names (`parties`). `shape` is the digest of the arguments without their single values, and `conditions` are about
+-- those, in the language of `rules`. `giver_chain` has the names that stood behind the giver then.
+CREATE TABLE approvals."grant" (
+  id                text PRIMARY KEY CHECK (id ~ '^grn_[A-Za-z0-9_-]{1,64}$'),
+  access_request_id text NOT NULL UNIQUE,
+  giver_issuer      text NOT NULL,
+  giver_subject     text NOT NULL,
+  giver_name        text,
+  giver_roles       text[] NOT NULL,
+  giver_chain       text[] NOT NULL,
+  client_id         text NOT NULL,
+  template          text,
+  tool              text NOT NULL,
+  tool_digest       text NOT NULL,
+  requester_issuer  text,
+  requester_subject text NOT NULL,
+  requester_client  text NOT NULL,
+  parties           text[] NOT NULL,
+  shape             text NOT NULL,
+  conditions        jsonb NOT NULL,
+  max_uses          integer NOT NULL CHECK (max_uses BETWEEN 1 AND 1000),
+  created_at        timestamptz NOT NULL,
+  expires_at        timestamptz NOT NULL,
+  revoked_at        timestamptz,
+  revoked_by        text,
+  UNIQUE (id, max_uses, expires_at),
+  CONSTRAINT grant_ends CHECK (expires_at > created_at AND expires_at <= created_at + interval '1 day'),
+  CONSTRAINT grant_revoked CHECK ((revoked_at IS NULL) = (revoked_by IS NULL))
+);
+CREATE INDEX grant_by_requester ON approvals."grant" (requester_subject, tool, expires_at);
+CREATE INDEX grant_by_giver ON approvals."grant" (giver_subject, created_at, id);
+CREATE INDEX grant_by_age ON approvals."grant" (created_at, id);
+CREATE INDEX grant_by_end ON approvals."grant" (expires_at);
+
+-- The requests that a grant approved, counted from 1. `max_uses` and `expires_at` are those of the grant, so that no row can be
+-- beyond them. The rows stay when their requests are forgotten, and go with the grant.
+CREATE TABLE approvals.grant_use (
+  grant_id          text NOT NULL,
+  number            integer NOT NULL CHECK (number >= 1),
+  max_uses          integer NOT NULL,
+  expires_at        timestamptz NOT NULL,
+  access_request_id text NOT NULL UNIQUE,
+  at                timestamptz NOT NULL,
+  PRIMARY KEY (grant_id, number),
+  UNIQUE (grant_id, access_request_id),
+  FOREIGN KEY (grant_id, max_uses, expires_at) REFERENCES approvals."grant" (id, max_uses, expires_at) ON DELETE CASCADE,
+  CONSTRAINT grant_use_within_number CHECK (number <= max_uses),
+  CONSTRAINT grant_use_in_time CHECK (at < expires_at)
+);
+
 -- The verdict of one approver in one stage. `counts_in` is that stage, or 0 if a person counts in only one stage of the whole
 -- request. The primary key makes every person count once, whichever way they came. People are known by their subject at the one
 -- issuer, because two spellings of the issuer must not make two people of one. `cast_by` spoke: the approver, or a person who
@@ -502,9 +559,10 @@ CREATE TABLE approvals.vote (
   -- The approver's words for the agent. One paragraph: agents read it.
   agent_message     text CHECK (char_length(agent_message) BETWEEN 1 AND 500 AND agent_message !~ '[[:cntrl:]]'),
   call_digest       text NOT NULL,
-  via               text NOT NULL CHECK (via IN ('inbox','api','webhook','agent','automatic')),
+  via               text NOT NULL CHECK (via IN ('inbox','api','webhook','agent','automatic','grant')),
   -- The signature of the voter's passkey and everything that is needed to check it again, if the stage demands one.
   passkey_assertion jsonb,
+  grant_id          text,
   at                timestamptz NOT NULL DEFAULT clock_timestamp(),
   PRIMARY KEY (access_request_id, counts_in, approver_subject),
   CONSTRAINT vote_with_passkey CHECK (passkey_assertion IS NULL OR (verdict = 'approve' AND via = 'inbox')),
@@ -513,8 +571,14 @@ CREATE TABLE approvals.vote (
   CONSTRAINT vote_in_whose_name CHECK ((cast_by = approver_subject) = (delegation_id IS NULL)),
   -- No person can sign in with the name of a resolver, and a resolver votes only in its own name.
   CONSTRAINT vote_automatic CHECK
-    ((via = 'automatic') = starts_with(approver_subject, 'automatic:') AND (via <> 'automatic' OR cast_by = approver_subject))
+    ((via = 'automatic') = starts_with(approver_subject, 'automatic:') AND (via <> 'automatic' OR cast_by = approver_subject)),
+  -- A grant approves in the name of its giver, and each such vote is a counted use. The use is written right after the vote.
+  CONSTRAINT vote_by_grant CHECK
+    ((via = 'grant') = (grant_id IS NOT NULL) AND (via <> 'grant' OR (verdict = 'approve' AND cast_by = approver_subject))),
+  CONSTRAINT vote_is_use_of_grant FOREIGN KEY (grant_id, access_request_id)
+    REFERENCES approvals.grant_use (grant_id, access_request_id) DEFERRABLE INITIALLY DEFERRED
 );
+CREATE INDEX vote_by_grant_id ON approvals.vote (grant_id) WHERE grant_id IS NOT NULL;
 
 -- Approvals that no longer counted when their stage was settled: the approver had left, or no longer belonged to the stage.
 CREATE TABLE approvals.lapsed_approval (
@@ -672,6 +736,9 @@ CREATE TABLE pdp.evaluation (
   listed_templates        text[] NOT NULL,
   reason                  text NOT NULL,
   policies                text[] NOT NULL,
+  -- The bounds that the policies set for a grant. NULL if they allow none.
+  grant_seconds           integer,
+  grant_uses              integer,
   policy_version          text NOT NULL,
   evaluated_at            timestamptz NOT NULL,
   expires_at              timestamptz NOT NULL,
