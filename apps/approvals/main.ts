@@ -33,12 +33,14 @@ import { type Changes, startChanges } from './inbox/events.ts';
 import { inboxRouter } from './inbox/router.tsx';
 import { startAskingResolvers } from './jobs/ask-resolvers.ts';
 import { startCarryingOutDue } from './jobs/carry-out-due.ts';
-import { standIns } from './stand-ins.ts';
+import { standIns, stillApprover } from './stand-ins.ts';
 import { createPasskeys } from './passkeys/passkeys.ts';
 import { refuseImpossiblePasskeys, relyingPartyOf } from './passkeys/relying-party.ts';
 import { passkeyScript } from './passkeys/script.ts';
+import { createCoveringGrants } from './grants/covering-grants.ts';
 import { createDelegationStore } from './stores/delegation.store.ts';
 import { createBreakGlassStore } from './stores/break-glass.store.ts';
+import { createGrantStore } from './stores/grant.store.ts';
 import { createAccessRequestStore } from './stores/access-request.store.ts';
 import { createPasskeyStore } from './stores/passkey.store.ts';
 import { configuredResolvers, createConsult } from './resolvers/resolvers.ts';
@@ -126,12 +128,17 @@ async function createParts(config: Config, secrets: ApprovalsSecrets, own: Own) 
     log,
   });
   refuseImpossiblePasskeys(config);
+  const grants = createGrantStore(pool);
+  const still = stillApprover({ config, people });
   return {
     ...own,
     config,
     store,
     people,
-    delegations: standIns(createDelegationStore(pool), { config, people }),
+    grants,
+    still,
+    coveringGrants: createCoveringGrants({ store: grants, people, still }),
+    delegations: standIns(createDelegationStore(pool), still),
     brokenGlass: createBreakGlassStore(pool),
     passkeys,
     castVote: createCastVote({ store, passkeys, people, log }),

@@ -4,15 +4,20 @@ import type { Config } from '../shared/config/config.ts';
 import type { DirectorySource } from '../shared/directory/directory.ts';
 import type { Delegation, DelegationStore, NewDelegation } from './stores/delegation.store.ts';
 
+interface Known {
+  readonly config: Pick<Config, 'mode' | 'identity'>;
+  readonly people: DirectorySource;
+}
+
+/** An absent approver with the roles they still have. Undefined if they may not decide any more, or no source knows them. */
+export type StillApprover = (approver: Approver) => Approver | undefined;
+
 /**
- * Delegations that count: those of people who may still decide themselves. A delegator has no session here, so the issuer cannot be
- * asked about them. The directory says whether they are active and which roles they have; in development, the embedded issuer's
- * people do. Where neither knows the delegator, nothing could end the delegation, so it does not count.
+ * Tells whether an approver who is not there may still decide. They have no session here, so the issuer cannot be asked about them. The
+ * directory says whether they are active and which roles they have; in development, the embedded issuer's people do. Where neither knows
+ * them, nothing could end what they left behind, so it does not count.
  */
-export function standIns(
-  store: DelegationStore,
-  { config, people }: { readonly config: Pick<Config, 'mode' | 'identity'>; readonly people: DirectorySource },
-) {
+export function stillApprover({ config, people }: Known): StillApprover {
   const rolesNow = (subject: string): readonly string[] | 'as before' | undefined => {
     const directory = people();
     const known = directory.find(subject);
@@ -23,12 +28,16 @@ export function standIns(
     // A directory without any roles only says who is active.
     return known && (directory.people.some(({ roles }) => roles.length > 0) ? known.roles : 'as before');
   };
-  const still = (delegator: Approver): Approver | undefined => {
-    const now = rolesNow(delegator.subject);
+  return (approver) => {
+    const now = rolesNow(approver.subject);
     if (now === undefined) return undefined;
-    const roles = delegator.roles.filter((role) => now === 'as before' || now.includes(role));
-    return roles.includes(APPROVER_ROLE) ? { ...delegator, roles } : undefined;
+    const roles = approver.roles.filter((role) => now === 'as before' || now.includes(role));
+    return roles.includes(APPROVER_ROLE) ? { ...approver, roles } : undefined;
   };
+}
+
+/** Delegations that count: those of people who may still decide themselves. */
+export function standIns(store: DelegationStore, still: StillApprover) {
   return {
     ...store,
     /** `unlisted`: no source could say later whether the delegator may still decide. */

@@ -92,6 +92,7 @@ const statementSchema = z.discriminatedUnion('kind', [
             challenge: text,
           })
           .exactOptional(),
+        grant: text.exactOptional(),
         stage: count.exactOptional(),
         hasLapsed: z.literal(true).exactOptional(),
         at: instant,

@@ -37,6 +37,7 @@ const vote = deed.extend({
   actors: z.array(z.string()).optional(),
   verdict: z.string(),
   passkey: z.looseObject({}).optional(),
+  grant: optionalText,
   stage: z.number().optional(),
   hasLapsed: z.boolean().optional(),
 });
@@ -136,12 +137,13 @@ function statedIn({ record }: OutcomeRecord) {
 }
 
 function votesIn({ votes, stages }: z.infer<typeof statement>) {
-  return votes.map(({ approver, castBy, actors, verdict, passkey, stage, hasLapsed, ...rest }) => {
+  return votes.map(({ approver, castBy, actors, verdict, grant, passkey, stage, hasLapsed, ...rest }) => {
     const where = stage === undefined ? [] : [`stage ${stage} ${stages?.[stage - 1]?.name ?? ''}`.trim()];
     const what = [
       verdict,
       ...(passkey === undefined ? [] : ['with a passkey']),
       ...where,
+      ...(grant === undefined ? [] : [`by ${grant}`]),
       ...(hasLapsed === true ? ['no longer counted'] : []),
     ];
     const place = castBy === undefined ? '' : ` for ${whoIs(approver)}`;

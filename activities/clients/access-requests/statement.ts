@@ -64,6 +64,7 @@ const vote = z
     via: text.exactOptional(),
     // As an unfit message: another service may mean something else by it.
     passkey: passkey.optional().catch(undefined),
+    grant: text.exactOptional(),
     stage: stage.exactOptional(),
     lapsed: z.literal(true).exactOptional(),
     at: instant,

@@ -10,6 +10,7 @@ import { createSealedPages } from '../../shared/http/page-token.ts';
 import { catalogEndpoint, createCatalogs } from '../catalogs/catalogs.ts';
 import type { AccessRequestStore } from '../stores/access-request.store.ts';
 import { createApprovalState, createRevocationList } from './approval-state.ts';
+import type { CoveringGrants } from '../grants/covering-grants.ts';
 import type { TermsOf } from '../templates.ts';
 import type { AccessRequestClient } from './clients.ts';
 import type { DenialTrust } from './denial-token.ts';
@@ -26,6 +27,7 @@ interface Parts extends Timing {
   readonly store: AccessRequestStore;
   readonly clients: readonly AccessRequestClient[];
   readonly termsOf: TermsOf;
+  readonly coveringGrants: CoveringGrants;
   readonly people: DirectorySource;
   readonly log: Logger;
 }
@@ -34,7 +36,7 @@ interface Parts extends Timing {
 export async function createAccessRequests(
   config: Config,
   key: JWK,
-  { store, clients, termsOf, people, log, clock, limits }: Parts,
+  { store, clients, termsOf, coveringGrants, people, log, clock, limits }: Parts,
 ): Promise<Router> {
   const { urls, approvals, gateway } = config;
   const sign = await createSigner(key);
@@ -55,6 +57,7 @@ export async function createAccessRequests(
       trust,
       termsOf,
       catalogs,
+      coveringGrants,
       keepMs: approvals.retentionSeconds * 1_000,
     }),
     catalog: catalogs && catalogEndpoint({ catalogs, trust }),

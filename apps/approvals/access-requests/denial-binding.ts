@@ -3,7 +3,7 @@ import { request } from 'undici';
 import * as z from 'zod';
 import { boundBundle, boundParts, isSameJson } from '../../../workflows/domain/authzen/denial-binding.ts';
 import type { EvaluationRequest } from '../../../workflows/domain/authzen/evaluation.ts';
-import { canonicalJson, type Json, type JsonObject } from '../../../workflows/domain/canonical-json.ts';
+import { canonicalJson, type Json, type JsonObject, objectOf } from '../../../workflows/domain/canonical-json.ts';
 import { MAX_MEMBERS } from '../../../workflows/domain/faithful-json.ts';
 import { callDigest } from '../../../workflows/domain/gated-call/call-binding.ts';
 import { parseFaithful } from '../../shared/http/faithful-json.ts';
@@ -70,9 +70,19 @@ function denialOf(submission: Submission, { claims, evaluationId }: { claims: Cl
     policies: claims.policies,
     bindingHash: hashOf(boundParts(asEvaluation(submission), members)),
     bindingContextMembers: members,
+    toolDigest: boundToolDigest(submission, members),
+    /** The greatest grant that policy allows on the request. */
+    grantable: claims.grantable,
     /** Digest of the content that approvers see: of the call, or of the whole evaluation request. */
     callDigest: shownDigest(submission, members),
   };
+}
+
+/** The digest of the tool's description, as the gateway stated it in what the denial binds. Other enforcement points state none. */
+function boundToolDigest(submission: Submission, members: readonly string[]): string | undefined {
+  const { tool, tool_digest: digest } = members.includes('call') ? objectOf(submission.context['call']) : {};
+  const isDigest = typeof digest === 'string' && /^sha-256:[0-9a-f]{64}$/.test(digest);
+  return isDigest && tool === toolOf(submission) ? digest : undefined;
 }
 
 const asEvaluation = (submission: Submission) => submission as unknown as EvaluationRequest;

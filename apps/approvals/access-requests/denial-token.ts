@@ -18,6 +18,11 @@ const claimsSchema = z.looseObject({
   listed_templates: z.array(z.string()).default([]),
   reason: z.string().optional(),
   policies: z.array(z.string()).default([]),
+  // Unreadable bounds allow no grant.
+  grantable: z
+    .object({ seconds: z.int32().min(1), uses: z.int32().min(1) })
+    .optional()
+    .catch(undefined),
   display: z.looseObject({ title: z.string().optional(), description: z.string().optional() }).optional(),
   binding_context_members: z.array(z.string()).default([]),
   binding_hash: z.string().optional(),

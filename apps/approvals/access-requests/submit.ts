@@ -10,6 +10,7 @@ import { randomText, sha256 } from '../../shared/crypto.ts';
 import type { AccessRequestStore } from '../stores/access-request.store.ts';
 import type { NewAccessRequest } from '../stores/new-rows.ts';
 import type { Catalogs } from '../catalogs/catalogs.ts';
+import type { CoveringGrants } from '../grants/covering-grants.ts';
 import type { Terms, TermsOf } from '../templates.ts';
 import { type ShapedSubmission, toolOf, verifiedAgent } from './submission.ts';
 import type { AccessRequestClient } from './clients.ts';
@@ -26,6 +27,7 @@ export interface SubmitOptions {
   readonly catalogs: Pick<Catalogs, 'check'> | undefined;
   /** Retention period after the end of a request. */
   readonly keepMs: number;
+  readonly coveringGrants: CoveringGrants;
 }
 
 export interface AuthenticSubmission extends ShapedSubmission {
@@ -45,23 +47,36 @@ export function createSubmit(options: SubmitOptions) {
     const verified = await verify(submitted, options).catch((problem: unknown) => problem as Error);
     if (verified instanceof Error) return repeated(options.store, { ...submitted, bodyDigest }, verified);
     const requests = verified.map((one) => newRequest({ ...submitted, bodyDigest }, one, options));
-    return open(options.store, requests, submitted);
+    return open(options, requests, submitted);
   };
 }
 
 async function open(
-  store: AccessRequestStore,
+  { store, coveringGrants }: Pick<SubmitOptions, 'store' | 'coveringGrants'>,
   requests: readonly NewAccessRequest[],
   { bundle }: ShapedSubmission,
 ): Promise<Opened> {
   const [first] = requests;
   if (first === undefined) throw new Error('there is nothing to open');
-  const created = bundle
-    ? await store.createBundle({ id: `${BUNDLE_PREFIX}${randomText(16)}`, ...bundle }, requests)
-    : await store.create(first);
+  if (bundle) return existingOf(store, await store.createBundle(newBundle(bundle), requests));
+  const grants = await coveringGrants(first);
+  const created = await store.create(first, grants);
+  // A grant may have approved it already.
+  return created.outcome === 'created' && grants.length === 0
+    ? justOpened(first, created.expires_at)
+    : existingOf(store, created);
+}
+
+const newBundle = (bundle: NonNullable<ShapedSubmission['bundle']>) => ({
+  id: `${BUNDLE_PREFIX}${randomText(16)}`,
+  ...bundle,
+});
+
+type Created = Awaited<ReturnType<AccessRequestStore['create' | 'createBundle']>>;
+
+function existingOf(store: AccessRequestStore, created: Created): Promise<Opened> {
   switch (created.outcome) {
     case 'created':
-      return 'expires_at' in created ? justOpened(first, created.expires_at) : existing(store, created.id);
     case 'repeated':
       return existing(store, created.id);
     case 'conflict':
@@ -163,7 +178,7 @@ function newRequest(
 ): NewAccessRequest {
   const { subject, action, resource, context, client, callback, requested_access: wanted } = submission;
   const { binding_token: _token, ...echo } = submission.denial;
-  const { listedTemplates: _listed, ...proved } = denial;
+  const { listedTemplates: _listed, grantable, ...proved } = denial;
   return {
     ...proved,
     ...terms,
@@ -189,6 +204,8 @@ function newRequest(
     requester: { issuer: client?.actor?.issuer, subject: subject.id, clientId: agent },
     parties: partiesOf(submission as unknown as PartiesSource),
     generation: client?.source?.generation ?? 1,
+    grantSeconds: grantable?.seconds,
+    grantUses: grantable?.uses,
     requestedUntil: wanted?.requested_until,
     callback: callback && { endpoint: callback.endpoint, state: callback.state, events: callback.events },
   };

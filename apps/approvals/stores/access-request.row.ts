@@ -15,7 +15,8 @@ const columns = (context: string) => `
     r.subject::json AS subject, r.action::json AS action, r.resource::json AS resource, ${context} AS context, r.effect, r.outline::json AS outline, r.tool,
     r.template, r.policies, r.reason, r.title, r.description, json_strip_nulls(json_build_object(
       'issuer', r.requester_issuer, 'subject', r.requester_subject, 'clientId', r.requester_client)) AS requester, r.generation, r.call_digest,
-    r.binding_hash, r.binding_context_members, r.parties, approvals.delegates_of(r.parties, r.created_at) AS delegates, r.stages, r.stage, r.stage_ends_at,
+    r.binding_hash, r.binding_context_members, CASE WHEN approvals.is_grantable(r) THEN
+      json_build_object('seconds', r.grant_seconds, 'uses', r.grant_uses) END AS grantable, r.parties, approvals.delegates_of(r.parties, r.created_at) AS delegates, r.stages, r.stage, r.stage_ends_at,
     (SELECT max(n.at) FROM approvals.notice n WHERE n.access_request_id = r.id AND n.stage = r.stage AND n.event = 'reminder')
       AS reminded_at,
     r.separate_stages, r.created_at, r.expires_at, r.ended_at, CASE WHEN r.end_note -> 'by' IS NOT NULL THEN
@@ -30,7 +31,7 @@ const columns = (context: string) => `
       SELECT json_agg(json_strip_nulls(json_build_object(
         'approver', json_build_object('issuer', v.approver_issuer, 'subject', v.approver_subject, 'roles', v.approver_roles),
         'castBy', CASE WHEN v.cast_by <> v.approver_subject THEN v.cast_by END, 'actors', CASE WHEN v.actors <> '{}' THEN v.actors END,
-        'stage', v.stage, 'verdict', v.verdict, 'reason', v.reason, 'agentMessage', v.agent_message, 'via', v.via,
+        'stage', v.stage, 'verdict', v.verdict, 'reason', v.reason, 'agentMessage', v.agent_message, 'via', v.via, 'grant', v.grant_id,
         'passkey', CASE WHEN v.passkey_assertion IS NOT NULL THEN true END, 'at', ${instant('v.at')})) ORDER BY v.at)
       FROM approvals.vote v WHERE v.access_request_id = r.id), '[]') AS votes, coalesce((
       SELECT json_agg(json_strip_nulls(json_build_object('stage', a.stage, 'resolver', a.resolver, 'verdict', a.verdict, 'reason', a.reason,

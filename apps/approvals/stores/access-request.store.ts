@@ -2,6 +2,7 @@ import type { Pool } from 'pg';
 import type { AccessRequest } from '../../../workflows/domain/access-request/access-request.ts';
 import type { Ineligibility } from '../../../workflows/domain/access-request/eligibility.ts';
 import { type Bundle, BUNDLE_PREFIX } from '../../../workflows/domain/access-request/statement.ts';
+import { randomText } from '../../shared/crypto.ts';
 import { functionCall } from '../../shared/database/function-call.ts';
 import { one, queryOf, type Query } from '../../shared/database/query.ts';
 import { accessRequestFrom, SELECT_WHOLE, type AccessRequestRow } from './access-request.row.ts';
@@ -40,7 +41,7 @@ export type VoteOutcome =
 type CancelOutcome = 'cancelled' | 'final' | 'not_found';
 
 type Created =
-  | { readonly outcome: 'created'; readonly expires_at: Date }
+  | { readonly outcome: 'created'; readonly id: string; readonly expires_at: Date }
   | { readonly outcome: 'repeated' | 'conflict'; readonly id: string }
   | { readonly outcome: 'replayed' };
 
@@ -127,8 +128,14 @@ function reading(query: Query) {
 
 function opening(query: Query) {
   return {
-    create: (request: NewAccessRequest) => {
-      const parameters = { ...newRow(request), stages: JSON.stringify(request.stages) };
+    /** `grants`: the ids of those that may cover it. One that does approves it at once. */
+    create: (request: NewAccessRequest, grants: readonly string[] = []) => {
+      const parameters = {
+        ...newRow(request),
+        stages: JSON.stringify(request.stages),
+        grants,
+        approval_id: `apr_${randomText(16)}`,
+      };
       const { text, values } = functionCall('approvals.create_access_request', parameters);
       return one(query<Created>('create', `SELECT * FROM ${text}`, values));
     },

@@ -8,7 +8,7 @@ import type { Terms } from '../templates.ts';
 import { snakeCased } from './query.ts';
 
 /** A verified submission: everything that is fixed when a request is opened. JSON is RFC 8785 text. */
-export interface NewAccessRequest extends Terms, Omit<VerifiedDenial, 'requester' | 'listedTemplates'> {
+export interface NewAccessRequest extends Terms, Omit<VerifiedDenial, 'requester' | 'listedTemplates' | 'grantable'> {
   readonly id: string;
   readonly clientId: string;
   /** Name of the submitting credential. */
@@ -31,6 +31,11 @@ export interface NewAccessRequest extends Terms, Omit<VerifiedDenial, 'requester
   readonly tool: string;
   readonly requester: Readonly<Record<'issuer' | 'clientId', string | undefined>> & { readonly subject: string };
   readonly generation: number;
+  /** Digest of the description of the tool, if the denial binds it. */
+  readonly toolDigest: string | undefined;
+  /** The greatest grant that policy allows. Undefined: none. */
+  readonly grantSeconds: number | undefined;
+  readonly grantUses: number | undefined;
   /** Subjects that may not decide. */
   readonly parties: readonly string[];
   readonly keepMs: number;

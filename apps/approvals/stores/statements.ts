@@ -40,6 +40,8 @@ export interface Statement {
     readonly via: VoteChannel;
     /** The signature of the voter's passkey under this vote. */
     readonly passkey?: PasskeyStatement;
+    /** The grant that cast it. */
+    readonly grant?: string;
     readonly stage: number;
     /** It no longer counted when the stage was settled. */
     readonly lapsed?: true;
@@ -64,7 +66,7 @@ const SELECT = `
         'cast_by', CASE WHEN v.delegation_id IS NOT NULL
           THEN json_build_object('issuer', v.approver_issuer, 'subject', v.cast_by, 'name', v.cast_by_name) END,
         'actors', CASE WHEN v.actors <> '{}' THEN v.actors END,
-        'verdict', v.verdict, 'reason', v.reason, 'message_for_agent', v.agent_message, 'via', v.via, 'stage', v.stage,
+        'verdict', v.verdict, 'reason', v.reason, 'message_for_agent', v.agent_message, 'via', v.via, 'grant', v.grant_id, 'stage', v.stage,
         'passkey', CASE WHEN v.passkey_assertion IS NOT NULL THEN json_build_object(
           'credential_id', v.passkey_assertion -> 'credentialId', 'public_key', v.passkey_assertion -> 'publicKey',
           'authenticator_data', v.passkey_assertion -> 'authenticatorData',

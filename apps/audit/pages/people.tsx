@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import type { StatedPerson, StatedVote } from '../../../workflows/domain/access-request/statement.ts';
 import type { Decider, WhoDecided } from '../../../workflows/domain/gated-call/who-decided.ts';
-import { ActingFor, Visible } from '../../shared/pages/visible.tsx';
+import { ActingFor, Code, Visible } from '../../shared/pages/visible.tsx';
 
 /** A person by their name at that time and by their subject, which alone identifies them. */
 export function Person({ of: { name, subject } }: { of: StatedPerson }) {
@@ -54,6 +54,7 @@ const CHANNELS: Readonly<Record<string, string>> = {
   webhook: 'by a signed message',
   agent: 'as a supervising agent',
   automatic: 'as an automatic resolver',
+  grant: 'by a grant',
 };
 
 /** The channel of a decision, behind a comma. An unknown one is shown as it is stated. */
@@ -69,7 +70,7 @@ export function Via({ via }: { via: string | undefined }): ComponentChildren {
 
 /** One vote in a line: the voter, in whose place, the verdict, the stage and the channel. */
 export function VoteLine({ vote, stageName }: { vote: StatedVote; stageName: string | undefined }) {
-  const { approver, castBy, actors, verdict, via, passkey, stage, hasLapsed } = vote;
+  const { approver, castBy, actors, verdict, via, grant, passkey, stage, hasLapsed } = vote;
   return (
     <>
       <strong>
@@ -99,6 +100,12 @@ export function VoteLine({ vote, stageName }: { vote: StatedVote; stageName: str
       )}
       <Via via={via} />
       {passkey !== undefined && ', with a passkey'}
+      {grant !== undefined && (
+        <>
+          {' '}
+          <Code text={grant} />
+        </>
+      )}
       {hasLapsed && <span class="badge warn">no longer counted</span>}
     </>
   );

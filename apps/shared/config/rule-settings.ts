@@ -62,7 +62,8 @@ const condition = z
     ];
   });
 
-const where = z
+/** Conditions on arguments by name, as an author writes them. */
+export const argumentConditions = z
   .record(z.string().regex(/^[^.]+(\.[^.]+)*$/, 'use the names of members, with a dot between them'), condition)
   .transform((named) => Object.entries(named).map(([path, conditions]) => ({ path: path.split('.'), conditions })))
   .describe(
@@ -92,7 +93,7 @@ const matchSettings = named({
     .optional()
     .describe('Effects of tools: what `tools` says, otherwise what the accepted description says. One or a list.'),
   caller: caller.optional(),
-  where: where.optional(),
+  where: argumentConditions.optional(),
 }).superRefine((match, context) => {
   const fault = problemOf(match);
   if (fault !== undefined) context.addIssue({ code: 'custom', message: fault });

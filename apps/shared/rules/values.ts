@@ -1,3 +1,5 @@
+import { isObject, type Json, ownProperty } from '../../../workflows/domain/canonical-json.ts';
+
 /** Cedar compares numbers with four decimal places. Bounds beyond this could not be told from the greatest number. */
 const GREATEST_BOUND = 900_000_000_000_000;
 const UNIT = 10_000n;
@@ -39,3 +41,13 @@ function unitsOf(number: number): [units: bigint, isExact: boolean] {
  * pattern says nothing about it.
  */
 export const climbs = (text: string): boolean => text.split(/[/\\]/).includes('..');
+
+/** Whether a text has half of a character, which Cedar cannot hold. Such a text cannot be tested. */
+export const hasLoneSurrogate = (text: string): boolean => /\p{Surrogate}/u.test(text);
+
+/** The value at a path of member names. `null` where there is none, since rules do not tell the two apart. */
+export function memberAt(value: Json, path: readonly string[]): Json {
+  let member = value;
+  for (const name of path) member = isObject(member) ? (ownProperty(member, name) ?? null) : null;
+  return member;
+}

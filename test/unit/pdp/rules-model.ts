@@ -137,7 +137,8 @@ const pattern = fc.constantFrom('*', 'files__*', '*read', 'send', 'w*e', 'bare',
 const oneOrMore = <T>(item: fc.Arbitrary<T>) => fc.oneof(item, fc.array(item, { minLength: 1, maxLength: 3 }));
 const textPattern = fc.constantFrom('*', '/srv/*', 'a*', '*b', '*/x', 'main', '*"*');
 
-const condition = fc.oneof(
+/** A condition on one argument, as an author writes it. */
+export const condition = fc.oneof(
   scalar,
   fc.array(scalar, { minLength: 1, maxLength: 3 }),
   fc
@@ -197,7 +198,8 @@ export const ruleSets: fc.Arbitrary<readonly WrittenRule[]> = fc
   )
   .map((rules) => rules.map((rule, index) => ({ ...rule, name: `rule ${index}` })));
 
-const value = fc.oneof(
+/** The value of an argument. */
+export const value = fc.oneof(
   fc.constantFrom(...TEXTS),
   fc.constantFrom(...NUMBERS),
   fc.boolean(),

@@ -15,8 +15,11 @@ export const isEnded = (status: AccessRequestStatus): boolean => status !== 'pen
 export const VERDICTS = ['approve', 'deny'] as const;
 export type Verdict = (typeof VERDICTS)[number];
 
-/** The ways by which a vote can arrive: three for people, one for supervising agents, one for automatic resolvers. */
-export const VOTE_CHANNELS = ['inbox', 'api', 'webhook', 'agent', 'automatic'] as const;
+/**
+ * The ways by which a vote can arrive: three for people, one for supervising agents, one for automatic resolvers, and grants, which
+ * people gave before.
+ */
+export const VOTE_CHANNELS = ['inbox', 'api', 'webhook', 'agent', 'automatic', 'grant'] as const;
 export type VoteChannel = (typeof VOTE_CHANNELS)[number];
 
 /** Who votes, as a verified sign-in, token or directory says. */
@@ -44,7 +47,15 @@ export interface Vote {
   readonly via: VoteChannel;
   /** A passkey confirmed it. Lists and pages do not read its signature. */
   readonly passkey?: true;
+  /** The grant that cast it, by its id. The vote still is that of the approver who gave the grant. */
+  readonly grant?: string;
   readonly at: string;
+}
+
+/** The greatest grant that policy allows on a request. */
+export interface GrantBounds {
+  readonly seconds: number;
+  readonly uses: number;
 }
 
 /** The requester. Issuer and agent come from the enforcement point; only the subject is bound to the denial. */
@@ -87,6 +98,8 @@ export interface AccessRequest {
   readonly callDigest: string;
   readonly bindingHash: string;
   readonly bindingContextMembers: readonly string[];
+  /** Present if an approver may give a grant on it (`approvals.is_grantable`). */
+  readonly grantable?: GrantBounds;
   /** Who has to agree, in this order, as it was in force when the request was opened. Never empty. */
   readonly stages: readonly Stage[];
   /** The stage that is open, or was when the request ended; counted from 1. */

@@ -22,6 +22,8 @@ export interface StatedVote {
   readonly via?: string;
   /** The signature of the voter's passkey under this vote. */
   readonly passkey?: PasskeyAssertion;
+  /** The grant by which the service cast it, by its id there. */
+  readonly grant?: string;
   /** Counted from 1. */
   readonly stage?: number;
   /** It no longer counted when its stage was settled: the approver had left, or was not of the stage any more. */

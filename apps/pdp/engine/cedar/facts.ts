@@ -1,14 +1,8 @@
 import type { CedarValueJson } from '@cedar-policy/cedar-wasm/nodejs';
 import type { EvaluationRequest } from '../../../../workflows/domain/authzen/evaluation.ts';
-import {
-  isObject,
-  type Json,
-  type JsonObject,
-  objectOf,
-  ownProperty,
-} from '../../../../workflows/domain/canonical-json.ts';
+import { type Json, type JsonObject, objectOf, ownProperty } from '../../../../workflows/domain/canonical-json.ts';
 import { TEMPLATE_JOINT } from '../../../shared/rules/rules.ts';
-import { climbs, decimalOf } from '../../../shared/rules/values.ts';
+import { climbs, decimalOf, hasLoneSurrogate, memberAt } from '../../../shared/rules/values.ts';
 
 /**
  * Members of the context that the host fills in where the schema declares them. Rules are compiled to policies that read them, and
@@ -57,19 +51,11 @@ export function valuesOf(
   );
 }
 
-function memberAt(value: Json, path: readonly string[]): Json {
-  let member = value;
-  for (const name of path) member = isObject(member) ? (ownProperty(member, name) ?? null) : null;
-  return member;
-}
-
-const LONE_SURROGATE = /\p{Surrogate}/u;
-
 function typed(value: Exclude<Json, null>): CedarValueJson {
   const untested = { climbs: false, exact: false };
   if (typeof value === 'boolean') return { ...untested, truth: value };
   if (typeof value === 'string')
-    return LONE_SURROGATE.test(value) ? untested : { ...untested, text: value, climbs: climbs(value) };
+    return hasLoneSurrogate(value) ? untested : { ...untested, text: value, climbs: climbs(value) };
   if (typeof value !== 'number') return untested;
   const { lower, isExact } = decimalOf(value);
   return { ...untested, lower: { __extn: { fn: 'decimal', arg: lower } }, exact: isExact };

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { standIns } from '../../../../apps/approvals/stand-ins.ts';
+import { standIns, stillApprover } from '../../../../apps/approvals/stand-ins.ts';
 import type { Delegation, DelegationStore } from '../../../../apps/approvals/stores/delegation.store.ts';
 import { parseConfig } from '../../../../apps/shared/config/config.ts';
 import { readDirectory } from '../../../../apps/shared/directory/directory.ts';
@@ -21,7 +21,7 @@ describe('a delegation in production', () => {
   } as unknown as DelegationStore;
   const config = parseConfig({ mode: 'production' }, { baseDir: '/', stateDir: '/' });
   const withPeople = (...users: object[]) =>
-    standIns(store, { config, people: () => readDirectory(directoryText(...users), 'userName') });
+    standIns(store, stillApprover({ config, people: () => readDirectory(directoryText(...users), 'userName') }));
 
   it.each<[string, object[], string[] | undefined]>([
     [

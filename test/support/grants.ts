@@ -1,0 +1,51 @@
+import { randomUUID } from 'node:crypto';
+import { openValues, scopeOf, type Choice } from '../../apps/approvals/grants/scope.ts';
+import type { AccessRequestStore } from '../../apps/approvals/stores/access-request.store.ts';
+import type { GrantStore } from '../../apps/approvals/stores/grant.store.ts';
+import type { NewAccessRequest, NewVote } from '../../apps/approvals/stores/new-rows.ts';
+import { canonicalJson, type JsonObject } from '../../workflows/domain/canonical-json.ts';
+import { anApprover, newAccessRequest, newVote } from './access-requests.ts';
+
+/** The digest of a tool's description. */
+export const TOOL_DIGEST = `sha-256:${'a'.repeat(64)}`;
+export const OTHER_DIGEST = `sha-256:${'b'.repeat(64)}`;
+
+/** A request of `agent` for `dana` on which policy allows a grant for half an hour and ten uses. */
+export const grantableRequest = (
+  changes: Partial<NewAccessRequest> & { readonly args?: JsonObject } = {},
+): NewAccessRequest => {
+  const { args = { path: '/tmp/a' }, ...members } = changes;
+  return newAccessRequest({
+    context: canonicalJson({ arguments: args }),
+    requester: { issuer: 'https://idp.test', subject: 'dana', clientId: 'agent' },
+    parties: ['dana', 'agent'],
+    template: 'operator_approval',
+    toolDigest: TOOL_DIGEST,
+    grantSeconds: 1_800,
+    grantUses: 10,
+    ...members,
+  });
+};
+
+interface Gift {
+  readonly seconds?: number;
+  readonly uses?: number;
+  readonly choices?: readonly Choice[];
+  readonly vote?: Partial<NewVote>;
+}
+
+/** Opens a request, and lets `bob` approve it with a grant. Every value stays as it is unless `choices` says otherwise. */
+export async function givenGrant(
+  stores: { readonly requests: AccessRequestStore; readonly grants: GrantStore },
+  request: NewAccessRequest = grantableRequest(),
+  { seconds = 600, uses = 10, choices, vote = {} }: Gift = {},
+) {
+  const args = (JSON.parse(request.context) as { arguments: JsonObject }).arguments;
+  const scope = scopeOf(args, choices ?? openValues(args).map(() => ({ kind: 'exact' })));
+  if (scope === undefined) throw new Error('the choices do not cover the call');
+  await stores.requests.create(request);
+  const id = `grn_${randomUUID()}`;
+  const ballot = newVote(request, { approver: anApprover('bob'), via: 'inbox', ...vote });
+  const outcome = await stores.grants.give({ id, seconds, uses, ...scope }, ballot);
+  return { id, request, outcome };
+}
