@@ -53,11 +53,20 @@ describe('the record of requestable denials', () => {
       listedTemplates: ['treasury_approval'],
       reason: 'approval_required',
       policies: ['transfer-large'],
+      grantSeconds: null,
+      grantUses: null,
       policyVersion: 'sha-256:00',
       evaluatedAt: denial.evaluatedAt,
       expiresAt: denial.expiresAt,
     });
     expect(JSON.stringify(row)).not.toContain('hunter2');
+  });
+
+  it('keeps the grant that the policies allow', async () => {
+    const { offer } = aDenial();
+    const denial = aDenial({ offer: { ...offer, grantable: { seconds: 1_800, uses: 10 } } });
+    await store.record(denial);
+    expect((await store.find(denial.evaluationId))?.offer.grantable).toEqual({ seconds: 1_800, uses: 10 });
   });
 
   it('records many at once, each unchanged', async () => {

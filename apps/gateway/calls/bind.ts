@@ -103,6 +103,8 @@ function factsOf(
   const effect = effectOf(config, tool);
   return {
     ...{ tool: tool.name, server: tool.upstream },
+    // A grant is for the tool as it was described when the grant was given.
+    tool_digest: tool.digest,
     ...(effect !== undefined && { effect }),
     roles: rolesIn(claims, config.identity.rolesClaim),
   };

@@ -1,3 +1,4 @@
+import type { GrantBounds } from '../../../workflows/domain/access-request/access-request.ts';
 import type { EvaluationRequest } from '../../../workflows/domain/authzen/evaluation.ts';
 import type { Obligation } from '../../../workflows/domain/authzen/obligation.ts';
 
@@ -38,6 +39,8 @@ export interface Requestable {
   readonly description?: string;
   /** Policies that ask for the approval, sorted by id. */
   readonly policies: readonly string[];
+  /** The greatest grant that an approver may give on the request: the smallest of all these policies. Absent: none. */
+  readonly grantable?: GrantBounds;
   /** What the permit that an approval brings would demand, by the policies now in force. */
   readonly ifApproved?: readonly Obligation[];
 }

@@ -102,6 +102,7 @@ export async function createBindingTokenSigner(of: {
       listed_templates: denial.listedTemplates,
       reason: denial.offer.reason,
       policies: denial.offer.policies,
+      grantable: denial.offer.grantable,
       ...displayOf(denial.offer),
       binding_context_members: denial.members,
       binding_hash: denial.bindingHash,

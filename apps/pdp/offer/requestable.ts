@@ -1,3 +1,4 @@
+import type { GrantBounds } from '../../../workflows/domain/access-request/access-request.ts';
 import type { EvaluationRequest } from '../../../workflows/domain/authzen/evaluation.ts';
 import { TEMPLATE_JOINT } from '../../shared/rules/rules.ts';
 import type { Evaluator, Ready } from '../engine/cedar/evaluator.ts';
@@ -58,13 +59,15 @@ function explainDenial(evaluator: Evaluator, prepared: Ready, determining: reado
       ? forbids
       : evaluator.policiesFor(prepared.action).filter((policy) => policy.effect === 'permit');
   const templates = [...new Set(asking.flatMap((policy) => policy.template ?? []))];
-  for (const template of [...templates, ...(forbids.length > 0 ? coveringAll(evaluator, prepared) : [])]) {
+  const all = forbids.length > 0 ? coveringAll(evaluator, prepared) : undefined;
+  for (const template of [...templates, ...(all === undefined ? [] : [all.template])]) {
     const assumed = evaluator.evaluate(prepared, { verified: true, template });
     if (assumed.kind === 'allow') {
       // Without a forbid, the permits that the assumed approval of this template made effective ask for it.
       const permits = assumed.policies.flatMap((id) => evaluator.policies.get(id) ?? []);
       const by = forbids.length > 0 ? forbids : permits.filter((policy) => policy.template === template);
-      return { ...offer(template, by), permit: assumed.policies };
+      const demanding = template === all?.template ? all.demanding : by;
+      return { ...offer(template, by), ...grantableBy(demanding), permit: assumed.policies };
     }
   }
   // The reasons of requestable policies ask for an approval. No approval would help, so they are not passed on.
@@ -75,12 +78,20 @@ function explainDenial(evaluator: Evaluator, prepared: Ready, determining: reado
  * Where each of several forbids demands its own approval, only one that covers all of them helps. Those that the presented approval lifts
  * are among them, because it does not count any more when the next one is presented.
  */
-function coveringAll(evaluator: Evaluator, prepared: Ready): readonly string[] {
+function coveringAll(evaluator: Evaluator, prepared: Ready) {
   const unapproved = evaluator.evaluate(prepared);
   const ids = unapproved.kind === 'deny' ? unapproved.policies : [];
-  const demanded = ids.flatMap((id) => evaluator.policies.get(id)?.template ?? []);
-  const all = new Set(demanded);
-  return all.size > 1 ? [[...all].sort().join(TEMPLATE_JOINT)] : [];
+  const demanding = ids.flatMap((id) => evaluator.policies.get(id) ?? []);
+  const all = new Set(demanding.flatMap(({ template }) => template ?? []));
+  return all.size > 1 ? { template: [...all].sort().join(TEMPLATE_JOINT), demanding } : undefined;
+}
+
+/** The greatest grant that each of these policies allows. */
+function grantableBy(demanding: readonly Policy[]): Pick<Requestable, 'grantable'> {
+  const bounds = demanding.flatMap(({ grantable }) => grantable ?? []);
+  if (bounds.length === 0 || bounds.length < demanding.length) return {};
+  const least = (of: keyof GrantBounds) => Math.min(...bounds.map((one) => one[of]));
+  return { grantable: { seconds: least('seconds'), uses: least('uses') } };
 }
 
 function offer(template: string, asking: readonly Policy[]): Requestable {

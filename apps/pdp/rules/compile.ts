@@ -1,5 +1,6 @@
 import { namePrefixOf } from '../../../workflows/domain/tools/wire-names.ts';
 import { type CallerMatch, type Condition, type Match, type Rule, templateOf } from '../../shared/rules/rules.ts';
+import { grantableText } from '../../shared/rules/grantable.ts';
 import { decimalOf } from '../../shared/rules/values.ts';
 import { and, anyLike, isOneOf, likePattern, not, or, quoted } from './cedar-text.ts';
 
@@ -17,7 +18,7 @@ export type Prefixes = Readonly<Record<string, string>>;
  * Every condition has a value for every request, so no evaluation fails.
  */
 export function compileRule(rule: Rule, prefixes: Prefixes): string {
-  const { verb, match, name, description } = rule;
+  const { verb, match, name, description, grantable } = rule;
   const scope = scopeOf(match);
   const matches = and(matched(match, { prefixes, isCautious: verb !== 'allow' }));
   const id = annotation('id', name);
@@ -29,6 +30,7 @@ export function compileRule(rule: Rule, prefixes: Prefixes): string {
     id,
     annotation('requestable', templateOf(rule)),
     ...(description === undefined ? [] : [annotation('description', description)]),
+    ...(grantable === undefined ? [] : [annotation('grantable', grantableText(grantable))]),
     `forbid (${scope})\nwhen { ${matches} }\nunless { ${isApproved} };\n`,
     annotation('id', `${name} (approved)`),
     `permit (${scope})\nwhen { ${and([matches, isApproved])} };\n`,

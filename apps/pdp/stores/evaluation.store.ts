@@ -9,18 +9,22 @@ export type EvaluationStore = ReturnType<typeof createEvaluationStore>;
 
 type EvaluationRow = Omit<SignedDenial, 'inline' | 'offer'> &
   Pick<EvaluationRequest, 'subject' | 'action' | 'resource'> &
-  Pick<SignedDenial['offer'], 'template' | 'reason' | 'policies'>;
+  Pick<SignedDenial['offer'], 'template' | 'reason' | 'policies'> & {
+    readonly grantSeconds: number | null;
+    readonly grantUses: number | null;
+  };
 
 const SELECT = `
   SELECT evaluation_id AS "evaluationId", token_id AS "tokenId", requester, subject, action, resource, binding_context_members AS members,
-    binding_hash AS "bindingHash", template, listed_templates AS "listedTemplates", reason, policies, evaluated_at AS "evaluatedAt",
+    binding_hash AS "bindingHash", template, listed_templates AS "listedTemplates", reason, policies, grant_seconds AS "grantSeconds", grant_uses AS "grantUses",
+    evaluated_at AS "evaluatedAt",
     expires_at AS "expiresAt"
   FROM pdp.evaluation WHERE evaluation_id = $1`;
 
 const INSERT = `
   INSERT INTO pdp.evaluation (evaluation_id, token_id, requester, subject, action, resource,
-    binding_context_members, binding_hash, template, listed_templates, reason, policies, policy_version, evaluated_at, expires_at)
-  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`;
+    binding_context_members, binding_hash, template, listed_templates, reason, policies, grant_seconds, grant_uses, policy_version, evaluated_at, expires_at)
+  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)`;
 
 export function createEvaluationStore(pool: Pool) {
   return {
@@ -64,12 +68,16 @@ const valuesOf = ({ request: { subject, action, resource }, offer, ...denial }: 
   denial.listedTemplates,
   offer.reason,
   offer.policies,
+  offer.grantable?.seconds,
+  offer.grantable?.uses,
   denial.policyVersion,
   denial.evaluatedAt,
   denial.expiresAt,
 ];
 
-function denialFrom({ subject, action, resource, template, reason, policies, ...denial }: EvaluationRow): SignedDenial {
+function denialFrom({ subject, action, resource, template, reason, policies, ...row }: EvaluationRow): SignedDenial {
+  const { grantSeconds: seconds, grantUses: uses, ...denial } = row;
+  const grantable = seconds === null || uses === null ? {} : { grantable: { seconds, uses } };
   const { context: _none, ...inline } = boundParts({ subject, action, resource, context: {} }, []);
-  return { ...denial, inline, offer: { kind: 'requestable', template, reason, policies } };
+  return { ...denial, inline, offer: { kind: 'requestable', template, reason, policies, ...grantable } };
 }

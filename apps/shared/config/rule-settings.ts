@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { EFFECTS } from '../../../workflows/domain/tools/tool-facts.ts';
 import { type Condition, type Match, type Rule, TEMPLATE_JOINT, VERBS } from '../rules/rules.ts';
+import { MAX_GRANT_MINUTES, MAX_GRANT_USES } from '../rules/grantable.ts';
 import { ruleName } from '../rules/names.ts';
 import { isComparable } from '../rules/values.ts';
 import { approverRuleSettings } from './approver-settings.ts';
@@ -113,6 +114,15 @@ const match = z.union([oneOrMore(text.max(1_000)).transform((tool): Match => ({ 
   error: 'expected a pattern of tool names, a list of these, or an object with server, tool, effect, caller and where',
 });
 
+const grantable = named({
+  minutes: z.number().int().min(1).max(MAX_GRANT_MINUTES).describe('How long a grant may last, in minutes.'),
+  uses: z.number().int().min(1).max(MAX_GRANT_USES).describe('How many calls a grant may approve.'),
+}).describe(
+  'Lets an approver give a grant: it approves further calls of the same tool with arguments like these, by the same agent for ' +
+    'the same caller. These are its bounds. Without them, each call is decided by itself. If several `approve` rules match, all ' +
+    'must have them, and the smallest count. Only one approval may be needed, and no passkey.',
+);
+
 const name = text.max(80).refine((one) => !one.includes(TEMPLATE_JOINT), 'use a name without " + "');
 
 export const ruleSettings = named({
@@ -120,6 +130,7 @@ export const ruleSettings = named({
   approve: match.optional().describe('Calls that need an approval.'),
   deny: match.optional().describe('Calls that are refused.'),
   by: approverRuleSettings.optional(),
+  grantable: grantable.optional(),
   name: name
     .optional()
     .describe('Name of the rule in policies, logs and records. Without it, a name made of what the rule matches.'),
@@ -137,12 +148,13 @@ export const ruleSettings = named({
       return;
     }
     if (rule.by !== undefined) fault(['by'], 'is for approve: leave it out');
+    if (rule.grantable !== undefined) fault(['grantable'], 'is for approve: leave it out');
     if (rule.description !== undefined) fault(['description'], 'is for approve: leave it out');
   })
   .transform((rule): Rule => {
     const verb = VERBS.find((one) => rule[one] !== undefined) ?? 'deny';
-    const { [verb]: matched = {}, by, description } = rule;
-    return { verb, match: matched, name: rule.name ?? ruleName(verb, matched), by, description };
+    const { [verb]: matched = {}, by, description, grantable: bounds } = rule;
+    return { verb, match: matched, name: rule.name ?? ruleName(verb, matched), by, description, grantable: bounds };
   });
 
 /** The rules, by which most installations need no policy of their own. */

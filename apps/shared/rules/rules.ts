@@ -49,6 +49,8 @@ export interface Rule {
   readonly name: string;
   /** What approvers read about the request of an `approve` rule. */
   readonly description?: string | undefined;
+  /** The greatest grant that an approver may give on a request of an `approve` rule. Undefined: none. */
+  readonly grantable?: { readonly minutes: number; readonly uses: number } | undefined;
   /** Who approves: a template, or the name of one of `approvals.templates`. Undefined: the template `approver`. */
   readonly by?: TemplateSettings | string | undefined;
 }

@@ -25,9 +25,12 @@ async function factsOf(definition: JsonObject, config: ConstructorParameters<typ
   return gateway.world.evaluations.map(({ context }) => context['call']);
 }
 
+/** The digest is that of the described tool. */
+const LOOK = { tool: 'bank__look', server: 'bank', tool_digest: 'sha-256:0000', roles: ['teller'] };
+
 describe('the facts of a call in its evaluation request', () => {
-  it('name the tool, its server and the roles of the token', async () => {
-    expect(await factsOf({})).toEqual([{ tool: 'bank__look', server: 'bank', roles: ['teller'] }]);
+  it('name the tool, its server, its description by a digest, and the roles of the token', async () => {
+    expect(await factsOf({})).toEqual([LOOK]);
   });
 
   it('have the effect that the operator states, even against what the server says', async () => {
@@ -53,6 +56,6 @@ describe('the facts of a call in its evaluation request', () => {
 
   it('cannot be set by a mapping of the upstream', async () => {
     const inputSchema = { type: 'object', 'x-authzen-mapping': MAPPING };
-    expect(await factsOf({ inputSchema })).toEqual([{ tool: 'bank__look', server: 'bank', roles: ['teller'] }]);
+    expect(await factsOf({ inputSchema })).toEqual([LOOK]);
   });
 });

@@ -44,7 +44,7 @@ describe('a declared mapping', () => {
         agent: 'agent-7',
         amount: 50_000,
         arguments: ARGS,
-        call: { tool: 'bank__wire', server: 'bank', roles: ['teller'] },
+        call: { tool: 'bank__wire', server: 'bank', tool_digest: 'sha-256:wire', roles: ['teller'] },
         call_digest: expect.stringMatching(/^sha-256:[0-9a-f]{64}$/),
         tool: 'bank__wire',
       },

@@ -28,7 +28,7 @@ describe('an allowed call', () => {
         context: {
           agent: 'agent-7',
           arguments: { to: 'acct-1', amount: 5 },
-          call: { tool: 'bank__transfer', server: 'bank', roles: ['teller'] },
+          call: { tool: 'bank__transfer', server: 'bank', tool_digest: 'sha-256:1111', roles: ['teller'] },
           call_digest: expect.stringMatching(/^sha-256:[0-9a-f]{64}$/),
         },
       },

@@ -6,6 +6,8 @@ import {
   type PolicyJson,
   type TypeAndId,
 } from '@cedar-policy/cedar-wasm/nodejs';
+import type { GrantBounds } from '../../../../workflows/domain/access-request/access-request.ts';
+import { GRANTABLE_RULE, grantBoundsOf } from '../../../shared/rules/grantable.ts';
 import { approvalProblem, approvalWarning, namedIn } from './conditions.ts';
 import { portions } from './lists.ts';
 import type { PolicyFiles } from './policy-folder.ts';
@@ -31,6 +33,8 @@ export interface Policy extends Place {
   readonly reason: string | undefined;
   /** `@obligation`: ids of what an answer demands if this policy has a part in it. */
   readonly obligations: readonly string[];
+  /** `@grantable`: the greatest grant that an approver may give on a request this policy asks for. Undefined: none. */
+  readonly grantable: GrantBounds | undefined;
   /** `@title` and `@description`: text for approvers. */
   readonly title: string | undefined;
   readonly description: string | undefined;
@@ -47,6 +51,7 @@ export const ANNOTATIONS: ReadonlySet<string> = new Set([
   'title',
   'description',
   'obligation',
+  'grantable',
 ]);
 
 /** So many that a step is over in a few milliseconds. */
@@ -135,7 +140,7 @@ function readPolicy(
     problems.push(found('a policy without @id("…"). Add one; it names the policy in logs and records.'));
     return undefined;
   }
-  for (const name of ['requestable', 'reason', 'obligation'] as const) {
+  for (const name of ['requestable', 'reason', 'obligation', 'grantable'] as const) {
     // Cedar reads `@requestable` without a value as null.
     if (name in annotations && !annotations[name])
       problems.push(found(`@${name} of "${id}" has no value. Write @${name}("…").`));
@@ -144,6 +149,11 @@ function readPolicy(
   if (unknown !== undefined)
     warnings.push(found(`@${unknown} of "${id}" has no effect. Known are @${[...ANNOTATIONS].join(', @')}.`));
   const template = annotations['requestable'];
+  const grantable = annotations['grantable'] ? grantBoundsOf(annotations['grantable']) : undefined;
+  if (annotations['grantable'] && grantable === undefined)
+    problems.push(found(`@grantable of "${id}" has no meaning. ${GRANTABLE_RULE}`));
+  if (grantable !== undefined && !template)
+    warnings.push(found(`@grantable of "${id}" has no effect without @requestable, since no request is asked for.`));
   if (template) {
     const requestable = { id, template, effect, conditions: parsed.json.conditions };
     problems.push(...[approvalProblem(requestable) ?? []].flat().map(found));
@@ -160,6 +170,7 @@ function readPolicy(
     template,
     reason: annotations['reason'],
     obligations: annotations['obligation']?.split(/[\s,]+/).filter((one) => one !== '') ?? [],
+    grantable,
     title: annotations['title'],
     description: annotations['description'],
   };
