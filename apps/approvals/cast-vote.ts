@@ -14,6 +14,7 @@ import { singleLine } from './access-requests/problem.ts';
 import { openStage } from '../../workflows/domain/access-request/stages.ts';
 import type { Passkeys } from './passkeys/passkeys.ts';
 import type { AccessRequestStore, VoteOutcome } from './stores/access-request.store.ts';
+import type { GrantStore, NewGrant } from './stores/grant.store.ts';
 import type { Ballot, NewVote } from './stores/new-rows.ts';
 
 /** A ballot, with the signed message that carried it, if any. */
@@ -21,18 +22,23 @@ type SentBallot = Ballot & {
   readonly message?: { readonly source: string; readonly webhookId: string; readonly bodyDigest: string };
   /** The answer of a passkey to the page of the request, if any. */
   readonly passkey?: { readonly nonce: string; readonly answer: string } | undefined;
+  /** The grant that the approver gives with their approval, if any. */
+  readonly grant?: NewGrant;
 };
 
-export type CastOutcome = VoteOutcome | Ineligibility | 'conflict';
+export type CastOutcome = VoteOutcome | Ineligibility | 'conflict' | 'not_grantable';
 export type CastVote = (ballot: SentBallot) => Promise<CastOutcome>;
 
+interface CastVoteOptions {
+  readonly store: AccessRequestStore;
+  readonly grants: Pick<GrantStore, 'give'>;
+  readonly passkeys: Pick<Passkeys, 'confirm'>;
+  readonly people: () => People;
+  readonly log: Logger;
+}
+
 /** Casts a vote, from any channel: page, API or signed message. */
-export function createCastVote(deps: {
-  store: AccessRequestStore;
-  passkeys: Pick<Passkeys, 'confirm'>;
-  people: () => People;
-  log: Logger;
-}): CastVote {
+export function createCastVote(deps: CastVoteOptions): CastVote {
   const { store, log } = deps;
   return async (ballot) => {
     const request = await store.find(ballot.requestId);
@@ -45,9 +51,15 @@ export function createCastVote(deps: {
     const confirmed = hasVoted || ineligible ? undefined : await confirmedBy(ballot, request, deps.passkeys);
     const counted =
       ineligible ??
-      (typeof confirmed === 'string' ? confirmed : await count(store, ballot, { request, people, confirmed }));
+      (typeof confirmed === 'string' ? confirmed : await count(deps, ballot, { request, people, confirmed }));
     // Refused votes are logged as well. Reasons and arguments must not be in the log.
-    const facts = { accessRequest: ballot.requestId, verdict: ballot.verdict, via: ballot.via, outcome: counted };
+    const facts = {
+      accessRequest: ballot.requestId,
+      verdict: ballot.verdict,
+      via: ballot.via,
+      grant: ballot.grant?.id,
+      outcome: counted,
+    };
     if (counted === 'counted' || counted === 'repeated') log.info(facts, 'a vote was counted');
     else if (counted === 'passkey_copied')
       log.error({ ...facts, alarm: 'passkey_copied' }, 'there is a copy of a passkey');
@@ -72,8 +84,8 @@ async function confirmedBy(
 }
 
 function count(
-  store: AccessRequestStore,
-  { message, passkey: _passkey, ...ballot }: SentBallot,
+  { store, grants }: Pick<CastVoteOptions, 'store' | 'grants'>,
+  { message, grant, passkey: _passkey, ...ballot }: SentBallot,
   { request, people, confirmed }: { request: AccessRequest; people: People; confirmed: NewVote['confirmed'] },
 ) {
   const approvalId = `apr_${randomText(16)}`;
@@ -87,6 +99,7 @@ function count(
     judgedStage: request.stage,
     facts: factsOf(request, people),
   };
+  if (grant !== undefined) return grants.give(grant, vote);
   return message === undefined ? store.castVote(vote) : store.acceptDecision(message, vote);
 }
 
@@ -149,6 +162,11 @@ const REFUSALS = {
   mismatch: [409, 'The decision is about another call', 'Nothing was decided. Read the request again.'],
   already_voted: [409, 'You have already decided this', 'A decision cannot be changed.'],
   final: [409, 'This request has ended', 'Nothing was changed. The request says how it ended.'],
+  not_grantable: [
+    409,
+    'No grant was given',
+    'Policy does not allow a grant on this request, or none as large as this. Nothing was decided. Decide this call by itself.',
+  ],
   conflict: [409, 'This message id was used before', 'Send a new message with a new id.'],
 } as const satisfies Record<VoteRefused, readonly [number, string, string]>;
 

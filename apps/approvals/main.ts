@@ -141,7 +141,7 @@ async function createParts(config: Config, secrets: ApprovalsSecrets, own: Own) 
     delegations: standIns(createDelegationStore(pool), still),
     brokenGlass: createBreakGlassStore(pool),
     passkeys,
-    castVote: createCastVote({ store, passkeys, people, log }),
+    castVote: createCastVote({ store, grants, passkeys, people, log }),
     termsOf: configuredTerms(config, people()),
     clients: await accessRequestClients(config, secrets),
   };

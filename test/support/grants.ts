@@ -5,15 +5,16 @@ import type { GrantStore } from '../../apps/approvals/stores/grant.store.ts';
 import type { NewAccessRequest, NewVote } from '../../apps/approvals/stores/new-rows.ts';
 import { canonicalJson, type JsonObject } from '../../workflows/domain/canonical-json.ts';
 import { anApprover, newAccessRequest, newVote } from './access-requests.ts';
+import type { SubmissionChanges } from './submissions.ts';
 
 /** The digest of a tool's description. */
 export const TOOL_DIGEST = `sha-256:${'a'.repeat(64)}`;
 export const OTHER_DIGEST = `sha-256:${'b'.repeat(64)}`;
 
+export type RequestChanges = Partial<NewAccessRequest> & { readonly args?: JsonObject };
+
 /** A request of `agent` for `dana` on which policy allows a grant for half an hour and ten uses. */
-export const grantableRequest = (
-  changes: Partial<NewAccessRequest> & { readonly args?: JsonObject } = {},
-): NewAccessRequest => {
+export const grantableRequest = (changes: RequestChanges = {}): NewAccessRequest => {
   const { args = { path: '/tmp/a' }, ...members } = changes;
   return newAccessRequest({
     context: canonicalJson({ arguments: args }),
@@ -27,7 +28,8 @@ export const grantableRequest = (
   });
 };
 
-interface Gift {
+/** What the giver chooses, and their vote. */
+export interface Gift {
   readonly seconds?: number;
   readonly uses?: number;
   readonly choices?: readonly Choice[];
@@ -49,3 +51,14 @@ export async function givenGrant(
   const outcome = await stores.grants.give({ id, seconds, uses, ...scope }, ballot);
   return { id, request, outcome };
 }
+
+const TOOL = 'files__write_file';
+
+/** What a submission has on which policy allows a grant for half an hour and ten uses. */
+export const grantableSubmission = (changes: SubmissionChanges = {}): SubmissionChanges => ({
+  ...{ subject: 'dana', agent: 'coder', arguments: { path: '/srv/app/a.txt', content: 'hello' } },
+  members: ['agent', 'arguments', 'call', 'call_digest'],
+  ...changes,
+  context: { call: { tool: changes.tool ?? TOOL, tool_digest: TOOL_DIGEST, roles: [] }, ...changes.context },
+  claims: { grantable: { seconds: 1_800, uses: 10 }, ...changes.claims },
+});

@@ -17,12 +17,12 @@ import { type Capacity, findReadable, type InboxHttp, type Seat, standingIn } fr
 import { detailView } from './view.tsx';
 
 /** Text of a form field. Browsers count a line break as one character but send two. */
-const typedText = z
+export const typedText = z
   .string()
   .transform((text) => text.replaceAll('\r\n', '\n'))
   .pipe(z.string().max(LONGEST_TEXT));
-const digest = z.string().regex(/^sha-256:[0-9a-f]{64}$/);
-const ordinal = z.coerce.number().pipe(z.int32().min(1)).optional();
+export const digest = z.string().regex(/^sha-256:[0-9a-f]{64}$/);
+export const ordinal = z.coerce.number().pipe(z.int32().min(1)).optional();
 
 /** Of a passkey, in characters. */
 const LONGEST_ANSWER = 20_000;
@@ -49,7 +49,7 @@ interface Action<Body extends z.ZodType> {
  * Handles a form of the request page. After a refusal, a person gets the page again with the request as it is now and the text they
  * typed; a program gets the refusal.
  */
-function handle<Body extends z.ZodType>(http: InboxHttp, { body, invalid, typed, act }: Action<Body>) {
+export function handle<Body extends z.ZodType>(http: InboxHttp, { body, invalid, typed, act }: Action<Body>) {
   return async (request: Request, response: Response) => {
     const visitor = voterOf(response);
     const requestId = String(request.params['id']);

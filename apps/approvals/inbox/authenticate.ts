@@ -73,7 +73,9 @@ export function votersOnly({ personOf, verifyAccessToken, hasClient, people, sco
 
 /** The page that contains the submitted form. */
 const pageOf = ({ originalUrl }: Request): string =>
-  /^(\/requests\/[\w-]+(?=\/)|\/delegations|\/passkeys)/.exec(originalUrl)?.[0] ?? '/';
+  /^\/requests\/[\w-]+(?=\/)/.exec(originalUrl)?.[0] ??
+  /^\/(?:delegations|grants|passkeys)(?=$|[/?])/.exec(originalUrl)?.[0] ??
+  '/';
 
 function refuseInactive({ subject, chain }: Voter, people: Directory): void {
   if ([subject, ...chain].every((one) => people.find(one)?.isActive !== false)) return;

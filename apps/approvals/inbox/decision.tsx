@@ -9,6 +9,7 @@ import { canConfirm, type PasskeyDemand, PasskeyPart } from './passkey-part.tsx'
 import { Decided, LONGEST_TEXT, RefusedNotice, textFor, type Refused } from './refused.tsx';
 import {
   canBreakGlass,
+  canGiveGrant,
   capacitiesOf,
   type Capacity,
   type Obstacle,
@@ -35,6 +36,7 @@ export function Standing({ request, seat, broken, refused }: SeatedProps & Pick<
     // Whether the page still shows the form that was refused.
     const isKept = {
       vote: obstacleTo(seat, request) === undefined,
+      grant: canGiveGrant(seat, request),
       withdrawal: withdrawalOf(request, now) !== undefined,
       'break-glass': canBreakGlass(seat, request),
       review: false,

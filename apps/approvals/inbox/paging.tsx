@@ -6,6 +6,7 @@ const TABS = [
   ['yours', '/requests?status=yours', 'Yours to decide'],
   ['pending', '/requests', 'Open'],
   ['ended', '/requests?status=ended', 'Ended'],
+  ['grants', '/grants', 'Grants'],
   ['delegations', '/delegations', 'Out of office'],
   ['passkeys', '/passkeys', 'Passkeys'],
 ] as const;

@@ -4,6 +4,7 @@ import { Facts, Instant, Page, type SignedIn, Time } from '../../shared/pages/la
 import { Code, Visible } from '../../shared/pages/visible.tsx';
 import { Credentials, WhoDecides } from './who-decides.tsx';
 import { DecisionForm, Standing } from './decision.tsx';
+import { GrantForm } from './grant-form.tsx';
 import { JsonBlock } from './json-block.tsx';
 import { BreakGlassForm, EmergencyNotice } from './emergency.tsx';
 import { Keys, Live } from './live.tsx';
@@ -57,6 +58,7 @@ export function RequestPage(props: RequestPageProps) {
             <WhoDecides request={request} />
           </div>
           <DecisionForm {...{ request, seat, presetReasons, csrfToken, passkey, refused }} />
+          <GrantForm {...{ request, seat, csrfToken, refused }} />
           <WithdrawalForm request={request} csrfToken={csrfToken} typed={textFor('withdrawal', refused)} />
           {canBreakGlass(seat, request) && (
             <BreakGlassForm request={request} csrfToken={csrfToken} typed={textFor('break-glass', refused)} />

@@ -9,6 +9,8 @@ import { breakGlass, review, vote, withdrawal } from './actions.tsx';
 import { approversOnly, voterOf, votersOnly } from './authenticate.ts';
 import { decideBatch, showBatch } from './batch.tsx';
 import { delegationsRouter } from './delegations.tsx';
+import { giveGrant } from './give-grant.ts';
+import { grantsRouter } from './grants.tsx';
 import { list } from './list.tsx';
 import { passkeysRouter } from './passkeys.tsx';
 import { passkeyDemand } from './passkey-part.tsx';
@@ -41,6 +43,8 @@ export function inboxRouter(http: InboxHttp): Router {
   router.post('/requests/:id/review', approver, parsed, review(http));
   for (const what of WITHDRAWALS) router.post(`/requests/:id/${what}`, approver, parsed, withdrawal(what, http));
   router.use('/passkeys', approver, parsed, passkeysRouter(http));
+  router.post('/requests/:id/grants', approver, parsed, giveGrant(http));
+  router.use('/grants', approver, parsed, grantsRouter(http));
   router.use('/delegations', approver, parsed, delegationsRouter(http));
   return router;
 }

@@ -19,7 +19,9 @@ import type { AccessRequestSummary } from '../stores/access-request.row.ts';
 import type { AccessRequestStore } from '../stores/access-request.store.ts';
 import type { PresetReasonsOf } from '../templates.ts';
 import type { BreakGlassStore, BrokenGlass } from '../stores/break-glass.store.ts';
-import type { StandIns } from '../stand-ins.ts';
+import { argumentsIn, MAX_OPEN_VALUES, openValues } from '../grants/scope.ts';
+import type { StandIns, StillApprover } from '../stand-ins.ts';
+import type { GrantStore } from '../stores/grant.store.ts';
 import type { Delegation } from '../stores/delegation.store.ts';
 import type { Doors, Voter } from './authenticate.ts';
 import type { SummaryTemplateOf } from './summary.tsx';
@@ -72,6 +74,17 @@ export function canBreakGlass({ visitor, mayBreakGlass }: Seat, request: AccessR
   return mayBreakGlass && !isEnded(request.status) && partIn(request, namesOf(visitor)) === undefined;
 }
 
+/**
+ * Whether the visitor may give a grant on this request: in a browser, in their own name, and while they could approve it. The form has a
+ * line for each value of the arguments, so there must not be too many.
+ */
+export function canGiveGrant(seat: Seat, request: AccessRequest): boolean {
+  const isOwn = capacitiesOf(seat, request).some(({ standIn }) => standIn === undefined);
+  if (request.grantable === undefined || seat.visitor.via !== 'inbox' || !isOwn) return false;
+  const args = argumentsIn(request.context);
+  return args !== undefined && openValues(args).length <= MAX_OPEN_VALUES;
+}
+
 /** Whether the visitor may review an emergency grant. The granter, the requester and their stand-ins may not. */
 export function canReview({ visitor, delegations }: Seat, request: AccessRequestSummary, broken: BrokenGlass): boolean {
   const standsInForGranter = delegations.some(({ delegator }) => delegator.subject === broken.grantedBy);
@@ -97,6 +110,8 @@ export interface InboxHttp extends Doors {
   readonly castVote: CastVote;
   readonly passkeys: Passkeys;
   readonly delegations: StandIns;
+  readonly grants: GrantStore;
+  readonly still: StillApprover;
   readonly withdraw: Withdraw;
   readonly breakGlass: BreakGlass;
   readonly brokenGlass: BreakGlassStore;

@@ -114,6 +114,8 @@ export function detailView(request: AccessRequest, seat: Seat, broken?: BrokenGl
     answers: request.answers,
     breakGlass: broken,
     mayBreakGlass: canBreakGlass(seat, request),
+    /** The greatest grant that policy allows an approver to give with an approval. */
+    grantable: request.grantable,
     obstacle: obstacleTo(seat, request),
     /** Subjects for whom the visitor may vote. */
     onBehalfOf: capacitiesOf(seat, request).flatMap(({ approver, standIn }) => (standIn ? [approver.subject] : [])),
@@ -136,9 +138,9 @@ export function StatusBadge({ status }: { status: AccessRequestStatus }) {
 
 export const DECIDED = { approve: 'approved', deny: 'denied' } as const satisfies Record<Verdict, string>;
 
-/** Marks a name that does not belong to a person. */
+/** Marks a name that did not speak as a person at that moment. */
 export const NoPerson = ({ via }: { via: VoteChannel }) =>
-  via === 'agent' || via === 'automatic' ? <span class="badge info">{via}</span> : null;
+  via === 'agent' || via === 'automatic' || via === 'grant' ? <span class="badge info">{via}</span> : null;
 
 const ENDED = {
   approved: 'It was approved.',

@@ -1,7 +1,7 @@
 import type { AccessRequest, Vote } from '../../../workflows/domain/access-request/access-request.ts';
 import type { Json } from '../../../workflows/domain/canonical-json.ts';
 import { speaksOfSecret } from '../../../workflows/domain/submission-input/form-field.ts';
-import { ActingFor, Visible } from '../../shared/pages/visible.tsx';
+import { ActingFor, Code, Visible } from '../../shared/pages/visible.tsx';
 import { Facts, Instant, Time } from '../../shared/pages/layout.tsx';
 import { DECIDED, NoPerson, stageView } from './view.tsx';
 
@@ -72,7 +72,7 @@ function NoVotes({ answers }: Pick<AccessRequest, 'answers'>) {
 }
 
 function VoteLine(vote: Vote & { readonly name: string | undefined }) {
-  const { approver, castBy, actors, verdict, reason, agentMessage, via, passkey, at, name } = vote;
+  const { approver, castBy, actors, verdict, reason, agentMessage, via, grant, passkey, at, name } = vote;
   return (
     <>
       <strong>
@@ -91,6 +91,12 @@ function VoteLine(vote: Vote & { readonly name: string | undefined }) {
       )}
       {DECIDED[verdict]} {passkey === true && 'with a passkey '}
       <Time at={at} />
+      {grant !== undefined && (
+        <>
+          {' by '}
+          <Code text={grant} />
+        </>
+      )}
       {name !== undefined && (
         <>
           {' · '}

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import type { Approver } from '../../../workflows/domain/access-request/access-request.ts';
 import { type Page, type PageRequest, readPage } from '../../shared/database/pages.ts';
-import { queryOf } from '../../shared/database/query.ts';
+import { type Query, queryOf } from '../../shared/database/query.ts';
 import type { ArgumentScope } from '../grants/scope.ts';
 import { type NewAccessRequest, type NewVote, voteRow } from './new-rows.ts';
 import { callFunction, camelCased } from './query.ts';
@@ -37,7 +37,7 @@ export interface GrantUse {
   readonly at: string;
 }
 
-interface NewGrant extends ArgumentScope {
+export interface NewGrant extends ArgumentScope {
   readonly id: string;
   readonly seconds: number;
   readonly uses: number;
@@ -49,7 +49,7 @@ const COLUMNS = `g.id, g.access_request_id, json_strip_nulls(json_build_object('
   (SELECT count(*)::int FROM approvals.grant_use u WHERE u.grant_id = g.id) AS uses, g.expires_at <= clock_timestamp() AS is_over`;
 
 /** Who reads grants: overseers read all, and others read their own. */
-interface GrantReader {
+export interface GrantReader {
   readonly subject: string;
   readonly oversees: boolean;
 }
@@ -64,6 +64,10 @@ const ID = /^grn_[A-Za-z0-9_-]{1,64}$/;
 /** Grants and their uses. `create` of the store of access requests uses them. */
 export function createGrantStore(pool: Pool) {
   const query = queryOf(pool, 'approvals');
+  return { ...changing(query), ...listing(query) };
+}
+
+function changing(query: Query) {
   return {
     /** Grants in force whose scope fits a new request, but for its arguments and the directory. The database checks again at the use. */
     async fitting({ clientId, template, tool, toolDigest, requester }: NewAccessRequest): Promise<Grant[]> {
@@ -87,7 +91,11 @@ export function createGrantStore(pool: Pool) {
         by_subject: by.subject,
         oversees: by.oversees,
       }),
+  };
+}
 
+function listing(query: Query) {
+  return {
     async find(id: string, reader: GrantReader): Promise<Grant | undefined> {
       if (!ID.test(id)) return undefined;
       const text = `SELECT ${COLUMNS} FROM approvals."grant" g WHERE ${READABLE} AND g.id = $3`;

@@ -149,11 +149,7 @@ function readPolicy(
   if (unknown !== undefined)
     warnings.push(found(`@${unknown} of "${id}" has no effect. Known are @${[...ANNOTATIONS].join(', @')}.`));
   const template = annotations['requestable'];
-  const grantable = annotations['grantable'] ? grantBoundsOf(annotations['grantable']) : undefined;
-  if (annotations['grantable'] && grantable === undefined)
-    problems.push(found(`@grantable of "${id}" has no meaning. ${GRANTABLE_RULE}`));
-  if (grantable !== undefined && !template)
-    warnings.push(found(`@grantable of "${id}" has no effect without @requestable, since no request is asked for.`));
+  const bounds = grantableOf(annotations, { problems, warnings, found });
   if (template) {
     const requestable = { id, template, effect, conditions: parsed.json.conditions };
     problems.push(...[approvalProblem(requestable) ?? []].flat().map(found));
@@ -170,10 +166,27 @@ function readPolicy(
     template,
     reason: annotations['reason'],
     obligations: annotations['obligation']?.split(/[\s,]+/).filter((one) => one !== '') ?? [],
-    grantable,
+    grantable: bounds,
     title: annotations['title'],
     description: annotations['description'],
   };
+}
+
+/** The bounds of `@grantable`, if it is there and readable. */
+function grantableOf(
+  { id, requestable, grantable: text }: Readonly<Record<string, string | null | undefined>>,
+  {
+    problems,
+    warnings,
+    found,
+  }: Record<'problems' | 'warnings', PolicyProblem[]> & { found: (message: string) => PolicyProblem },
+): GrantBounds | undefined {
+  if (!text) return undefined;
+  const bounds = grantBoundsOf(text);
+  if (bounds === undefined) problems.push(found(`@grantable of "${id}" has no meaning. ${GRANTABLE_RULE}`));
+  else if (!requestable)
+    warnings.push(found(`@grantable of "${id}" has no effect without @requestable, since no request is asked for.`));
+  return bounds;
 }
 
 function actionNames(scope: PolicyJson['action']): readonly string[] | undefined {

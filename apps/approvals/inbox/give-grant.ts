@@ -1,0 +1,68 @@
+import * as z from 'zod';
+import { randomText } from '../../shared/crypto.ts';
+import { Refusal } from '../../shared/http/csrf.ts';
+import { refuseUncounted } from '../cast-vote.ts';
+import { argumentsIn, type Choice, openValues, scopeOf } from '../grants/scope.ts';
+import { digest, handle, ordinal, typedText } from './actions.tsx';
+import { visitorOf } from './authenticate.ts';
+import { LONGEST_TEXT } from './refused.tsx';
+import { findReadable, type InboxHttp } from './seat.ts';
+import { detailView } from './view.tsx';
+
+const amount = z.coerce.number().pipe(z.int32().min(1));
+const body = z
+  .object({
+    minutes: amount,
+    uses: amount,
+    reason: typedText.optional(),
+    callDigest: digest,
+    generation: ordinal,
+    stage: ordinal,
+  })
+  .catchall(z.string().max(LONGEST_TEXT));
+type Choices = Readonly<Record<string, string | number | undefined>>;
+
+const IN_BROWSER =
+  'Sign in with a browser, open the request, and give the grant there. A token can read and revoke grants.';
+const UNLISTED =
+  'The directory does not list you, so it could not end the grant when you leave. Decide this call by itself.';
+const UNFIT =
+  'A text that a value begins with must be the beginning of the value of this call, and cannot end with a backslash. Nothing was decided.';
+
+/** Approves a request with a grant. `how-N` and `begins-N` are the choices for the values of the arguments, in their order from 0. */
+export const giveGrant = (http: InboxHttp) =>
+  handle(http, {
+    body,
+    invalid: ['This is not a grant', 'Send minutes, uses and callDigest. Both numbers are whole and at least 1.'],
+    typed: ({ reason }) => ({ form: 'grant', text: reason }),
+    async act({ minutes, uses, reason, callDigest, generation, stage, ...choices }, { requestId, response, back }) {
+      const visitor = visitorOf(response);
+      const { request, seat } = await findReadable(http, visitor, requestId);
+      if (visitor.via !== 'inbox') throw new Refusal(403, 'A grant needs a person who is there', IN_BROWSER, back);
+      const { issuer, subject, name, roles, chain, actors } = visitor;
+      const approver = { issuer, subject, name, roles };
+      if (http.still(approver) === undefined) throw new Refusal(409, 'You cannot give a grant', UNLISTED, back);
+      const args = argumentsIn(request.context);
+      const scope =
+        args &&
+        scopeOf(
+          args,
+          openValues(args).map((_value, index) => choiceAt(index, choices)),
+        );
+      if (scope === undefined) throw new Refusal(400, 'The grant would not cover this call', UNFIT, back);
+      const grant = { id: `grn_${randomText(16)}`, seconds: minutes * 60, uses, ...scope };
+      const ballot = { requestId, approver, chain, actors, verdict: 'approve', via: 'inbox', reason } as const;
+      refuseUncounted(await http.castVote({ ...ballot, callDigest, generation, stage, grant }), requestId);
+      return async () => {
+        const found = await http.store.find(requestId);
+        return { grant: { id: grant.id }, request: found && detailView(found, seat) };
+      };
+    },
+  });
+
+/** A value without a choice stays as it is. */
+function choiceAt(index: number, choices: Choices): Choice {
+  const how = choices[`how-${index}`];
+  if (how === 'any') return { kind: 'any' };
+  return how === 'begins' ? { kind: 'begins', text: String(choices[`begins-${index}`] ?? '') } : { kind: 'exact' };
+}

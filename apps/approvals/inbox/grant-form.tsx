@@ -1,0 +1,123 @@
+import type { AccessRequest } from '../../../workflows/domain/access-request/access-request.ts';
+import { Code, Visible } from '../../shared/pages/visible.tsx';
+import { argumentsIn, openValues, type OpenValue } from '../grants/scope.ts';
+import { LONGEST_TEXT, textFor, type Refused } from './refused.tsx';
+import { canGiveGrant, type Seat } from './seat.ts';
+
+interface GrantFormProps {
+  readonly request: AccessRequest;
+  readonly seat: Seat;
+  readonly csrfToken: string;
+  readonly refused: Refused | undefined;
+}
+
+/** What the form proposes, if policy allows that much. */
+const USUAL = { minutes: 30, uses: 10 } as const;
+/** Enough to recognize a value. The whole call is above the form. */
+const SHOWN_CHARACTERS = 200;
+const LONGEST_BEGINNING = 500;
+
+/** The form with which the visitor approves the call and gives a grant on further calls like it. Folded, since most need only one. */
+export function GrantForm({ request, seat, csrfToken, refused }: GrantFormProps) {
+  const { grantable, callDigest, generation, stage, requester } = request;
+  const args = argumentsIn(request.context);
+  if (grantable === undefined || args === undefined || !canGiveGrant(seat, request)) return null;
+  const minutes = Math.floor(grantable.seconds / 60);
+  const typed = textFor('grant', refused);
+  return (
+    <section class="card" aria-labelledby="grant">
+      <details open={refused?.typed.form === 'grant'}>
+        <summary id="grant">Approve further calls like this</summary>
+        <form class="decision" method="post" action={`/requests/${request.id}/grants`} data-decides>
+          <input type="hidden" name="csrfToken" value={csrfToken} />
+          <input type="hidden" name="callDigest" value={callDigest} />
+          <input type="hidden" name="generation" value={String(generation)} />
+          <input type="hidden" name="stage" value={String(stage)} />
+          <p>
+            A grant approves this call now, and further calls of <Code text={request.tool} /> by{' '}
+            <Visible text={requester.clientId ?? ''} /> for <Visible text={requester.subject} />, in your name. Policy
+            is asked about each, and each has its own record. Calls that wait already are not covered.
+          </p>
+          <Amount name="minutes" label="Minutes" max={minutes} usual={USUAL.minutes} />
+          <Amount name="uses" label="Further calls" max={grantable.uses} usual={USUAL.uses} />
+          {openValues(args).map((value, index) => (
+            <ValueChoice key={value.path} index={index} of={value} />
+          ))}
+          <p class="hint">Lists, and which arguments there are, stay as in this call.</p>
+          <Reason typed={typed} />
+          <div class="decision-buttons">
+            <button class="approve" type="submit" name="verdict" value="approve">
+              Approve and give the grant
+            </button>
+          </div>
+          <p class="hint" data-unread hidden>
+            To give a grant, first scroll to the end of the call.
+          </p>
+          <p class="hint">You can revoke it at any time, on the page “Grants”.</p>
+        </form>
+      </details>
+    </section>
+  );
+}
+
+function Reason({ typed }: { typed: string | undefined }) {
+  return (
+    <div>
+      <label for="grant-reason">Reason for the grant</label>
+      <textarea id="grant-reason" name="reason" maxLength={LONGEST_TEXT} aria-describedby="grant-hint" value={typed} />
+      <p class="hint" id="grant-hint">
+        Optional. Kept on record with your name; the agent does not see it.
+      </p>
+    </div>
+  );
+}
+
+interface AmountProps {
+  readonly name: string;
+  readonly label: string;
+  readonly max: number;
+  readonly usual: number;
+}
+
+const Amount = ({ name, label, max, usual }: AmountProps) => (
+  <div>
+    <label for={`grant-${name}`}>{label}</label>
+    <input
+      type="number"
+      id={`grant-${name}`}
+      name={name}
+      required
+      min={1}
+      max={max}
+      value={Math.min(max, usual)}
+      aria-describedby={`grant-${name}-hint`}
+    />
+    <p class="hint" id={`grant-${name}-hint`}>
+      Policy allows at most {max.toLocaleString('en')}.
+    </p>
+  </div>
+);
+
+function ValueChoice({ index, of: { path, value } }: { index: number; of: OpenValue }) {
+  const [how, begins] = [`how-${index}`, `begins-${index}`];
+  const text = typeof value === 'string' ? value : String(value);
+  return (
+    <div>
+      <label for={how}>
+        <Code text={path} />
+      </label>
+      <p class="soft">
+        <Visible text={text.slice(0, SHOWN_CHARACTERS)} />
+        {text.length > SHOWN_CHARACTERS && ' …'}
+      </p>
+      <select id={how} name={how}>
+        <option value="exact">Exactly this value</option>
+        {typeof value === 'string' && <option value="begins">Begins with the text below</option>}
+        <option value="any">Any value</option>
+      </select>
+      {typeof value === 'string' && (
+        <input type="text" name={begins} maxLength={LONGEST_BEGINNING} aria-label={`Beginning of ${index + 1}`} />
+      )}
+    </div>
+  );
+}

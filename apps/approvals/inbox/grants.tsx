@@ -1,0 +1,277 @@
+import express, { type Request, type Response, type Router } from 'express';
+import * as z from 'zod';
+import { OVERSEER_ROLE } from '../../../workflows/domain/access-request/eligibility.ts';
+import type { Page } from '../../shared/database/pages.ts';
+import { csrfTokenOf, Refusal } from '../../shared/http/csrf.ts';
+import { cursorParameter } from '../../shared/http/list-cursor.ts';
+import { Facts, Instant, Page as Frame, renderPage, type SignedIn, Time } from '../../shared/pages/layout.tsx';
+import { wantsPage } from '../../shared/pages/refusal-page.tsx';
+import { Code, Visible } from '../../shared/pages/visible.tsx';
+import type { Grant, GrantReader, GrantUse } from '../stores/grant.store.ts';
+import { visitorOf, type Visitor } from './authenticate.ts';
+import { cursorsOf, given, InboxTabs, PageLinks } from './paging.tsx';
+import type { InboxHttp } from './seat.ts';
+
+const LIST_LIMIT = 50;
+const LINK = { href: '/grants', label: 'To the grants' };
+/** Enough to recognize a value. The request on which the grant was given has all of it. */
+const SHOWN_CHARACTERS = 200;
+
+type Parameters = Readonly<Record<string, string | undefined>>;
+type GrantsHttp = Pick<InboxHttp, 'grants' | 'clock' | 'log'>;
+
+/** `/grants`: what people approved in advance. Expects the visitor, parsed bodies and the CSRF check before it. */
+export function grantsRouter(http: GrantsHttp): Router {
+  const router = express.Router();
+  router.get('/', list(http));
+  router.get('/:id', show(http));
+  router.post('/:id/revoke', revoke(http));
+  return router;
+}
+
+/** Overseers see and revoke all grants, other approvers their own. */
+const readerOf = ({ subject, roles }: Visitor): GrantReader => ({ subject, oversees: roles.includes(OVERSEER_ROLE) });
+
+const query = z.object({ cursor: cursorParameter.optional() });
+
+function cursorOf(request: Request) {
+  const parsed = query.safeParse(request.query);
+  if (!parsed.success) throw new Refusal(400, 'There is no such page', 'Start again without a cursor.', LINK);
+  return parsed.data.cursor;
+}
+
+function list({ grants, clock }: GrantsHttp) {
+  return async (request: Request, response: Response) => {
+    const visitor = visitorOf(response);
+    const cursor = cursorOf(request);
+    const page = await grants.list(readerOf(visitor), { cursor, limit: LIST_LIMIT });
+    if (!wantsPage(request)) return void response.json({ grants: page.rows.map(viewOf), ...cursorsOf(page) });
+    // The grants on this page have been forgotten meanwhile.
+    if (cursor !== undefined && page.rows.length === 0) return response.redirect(303, '/grants');
+    const person = { name: visitor.name, csrfToken: csrfTokenOf(request) };
+    const parameters = given(request, ['cursor']);
+    response.send(renderPage(<GrantsPage {...{ page, parameters, person }} />, clock.now()));
+  };
+}
+
+const noSuchGrant = () => new Refusal(404, 'There is no such grant', 'Open the list of grants that you can see.', LINK);
+
+function show({ grants, clock }: GrantsHttp) {
+  return async (request: Request, response: Response) => {
+    const visitor = visitorOf(response);
+    const cursor = cursorOf(request);
+    const grant = await grants.find(String(request.params['id']), readerOf(visitor));
+    if (grant === undefined) throw noSuchGrant();
+    const uses = await grants.uses(grant.id, { cursor, limit: LIST_LIMIT });
+    if (!wantsPage(request)) return void response.json({ grant: viewOf(grant), uses: uses.rows, ...cursorsOf(uses) });
+    const person = { name: visitor.name, csrfToken: csrfTokenOf(request) };
+    const parameters = given(request, ['cursor']);
+    response.send(renderPage(<GrantPage {...{ grant, uses, parameters, person }} />, clock.now()));
+  };
+}
+
+function revoke({ grants, log }: GrantsHttp) {
+  return async (request: Request, response: Response) => {
+    const id = String(request.params['id']);
+    const outcome = /^grn_[A-Za-z0-9_-]{1,64}$/.test(id) && (await grants.revoke(id, readerOf(visitorOf(response))));
+    if (outcome !== 'revoked') throw noSuchGrant();
+    log.info({ grantId: id }, 'a grant was revoked');
+    if (wantsPage(request)) return response.redirect(303, `/grants/${id}`);
+    response.json({ id, status: 'revoked' });
+  };
+}
+
+/** A grant in the API. The chain of names behind the giver is for the comparison with parties alone. */
+const viewOf = ({ giverChain: _chain, shape: _shape, isOver: _isOver, ...grant }: Grant) => ({
+  ...grant,
+  status: statusOf(grant, _isOver),
+});
+
+type Status = 'active' | 'revoked' | 'used' | 'over';
+
+function statusOf(
+  { revokedAt, uses, maxUses }: Pick<Grant, 'revokedAt' | 'uses' | 'maxUses'>,
+  isOver: boolean,
+): Status {
+  if (revokedAt !== undefined) return 'revoked';
+  if (isOver) return 'over';
+  return uses >= maxUses ? 'used' : 'active';
+}
+
+const STATUS = {
+  active: ['Active', 'good'],
+  revoked: ['Revoked', 'bad'],
+  used: ['Used up', ''],
+  over: ['Over', ''],
+} as const satisfies Record<Status, readonly [string, string]>;
+
+function StatusBadge({ grant }: { grant: Grant }) {
+  const [word, tone] = STATUS[statusOf(grant, grant.isOver)];
+  return <span class={`badge ${tone}`.trim()}>{word}</span>;
+}
+
+interface GrantsProps {
+  readonly page: Page<Grant>;
+  readonly parameters: Parameters;
+  readonly person: SignedIn;
+}
+
+function GrantsPage({ page, parameters, person }: GrantsProps) {
+  return (
+    <Frame title="Grants" section="Approvals" person={person}>
+      <div class="title-row">
+        <h1>Grants</h1>
+        <InboxTabs current="grants" />
+      </div>
+      {page.rows.length === 0 ? (
+        <div class="card empty">
+          <h2>No grant was given</h2>
+          <p>Where policy allows it, the page of a request lets you approve further calls like it.</p>
+        </div>
+      ) : (
+        <>
+          <ul class="rows">
+            {page.rows.map((grant) => (
+              <Row key={grant.id} grant={grant} csrfToken={person.csrfToken} />
+            ))}
+          </ul>
+          <PageLinks page={page} of="grants" path="/grants" parameters={parameters} name="cursor" />
+        </>
+      )}
+    </Frame>
+  );
+}
+
+function Row({ grant, csrfToken }: { grant: Grant; csrfToken: string }) {
+  const { id, tool, giver, requesterClient, requesterSubject, uses, maxUses, expiresAt } = grant;
+  return (
+    <li>
+      <div>
+        <a class="row-title" href={`/grants/${id}`}>
+          <Code text={tool} />
+        </a>
+      </div>
+      <div class="row-note">
+        given by <Visible text={giver.subject} /> to <Visible text={requesterClient} /> for{' '}
+        <Visible text={requesterSubject} />
+        <Conditions of={grant} />
+      </div>
+      <div class="row-side">
+        <StatusBadge grant={grant} />
+        <span>
+          {uses} of {maxUses} used
+        </span>
+        <span>
+          ends <Time at={expiresAt} />
+        </span>
+        <RevokeForm grant={grant} csrfToken={csrfToken} />
+      </div>
+    </li>
+  );
+}
+
+/** One press revokes: a grant can be given again, and an agent asks again by itself. */
+function RevokeForm({ grant, csrfToken }: { grant: Grant; csrfToken: string }) {
+  if (statusOf(grant, grant.isOver) !== 'active') return null;
+  return (
+    <form class="inline" method="post" action={`/grants/${grant.id}/revoke`}>
+      <input type="hidden" name="csrfToken" value={csrfToken} />
+      <button class="quiet" type="submit">
+        Revoke
+      </button>
+    </form>
+  );
+}
+
+/** The conditions on arguments, in words. */
+function Conditions({ of: { conditions } }: { of: Grant }) {
+  const all = Object.entries(conditions);
+  if (all.length === 0) return <p>Any value of each argument.</p>;
+  return (
+    <ul class="votes">
+      {all.map(([path, condition]) => (
+        <li key={path}>
+          <Code text={path} /> {'like' in condition ? 'begins with ' : 'is '}
+          <Code text={shortened('like' in condition ? beginningOf(condition.like) : String(condition.equal))} />
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+const shortened = (text: string) => (text.length > SHOWN_CHARACTERS ? `${text.slice(0, SHOWN_CHARACTERS)} …` : text);
+
+/** The text of a pattern that ends with its only star. */
+const beginningOf = (pattern: string) => pattern.slice(0, -1).replaceAll('\\*', '*');
+
+interface GrantPageProps {
+  readonly grant: Grant;
+  readonly uses: Page<GrantUse>;
+  readonly parameters: Parameters;
+  readonly person: SignedIn;
+}
+
+/** One grant with the requests that it approved. */
+function GrantPage({ grant, uses, parameters, person }: GrantPageProps) {
+  return (
+    <Frame title={`Grant on ${grant.tool}`} section="Approvals" person={person}>
+      <a class="crumb" href="/grants">
+        ← All grants
+      </a>
+      <div class="title-row">
+        <h1>
+          <Code text={grant.tool} />
+        </h1>
+        <StatusBadge grant={grant} />
+      </div>
+      <div class="stack">
+        <About grant={grant} csrfToken={person.csrfToken} />
+        <section class="card" aria-labelledby="uses">
+          <h2 id="uses">Approved by it</h2>
+          {uses.rows.length === 0 ? (
+            <p class="soft">No call yet.</p>
+          ) : (
+            <ul class="votes">
+              {uses.rows.map(({ number, accessRequestId, at }) => (
+                <li key={accessRequestId}>
+                  <a href={`/requests/${accessRequestId}`}>Call {number}</a> <Time at={at} />
+                </li>
+              ))}
+            </ul>
+          )}
+          <PageLinks page={uses} of="uses" path={`/grants/${grant.id}`} parameters={parameters} name="cursor" />
+        </section>
+      </div>
+    </Frame>
+  );
+}
+
+function About({ grant, csrfToken }: { grant: Grant; csrfToken: string }) {
+  const { id, accessRequestId, giver, requesterClient, requesterSubject, template, createdAt, expiresAt } = grant;
+  const { uses, maxUses, revokedAt, revokedBy } = grant;
+  return (
+    <section class="card" aria-labelledby="about">
+      <h2 id="about">What it approves</h2>
+      <Facts
+        rows={[
+          ['Calls by', <Visible text={requesterClient} />],
+          ['On behalf of', <Visible text={requesterSubject} />],
+          ['Arguments', <Conditions of={grant} />],
+          template !== undefined && ['Template', <Code text={template} />],
+          ['Given by', <Visible text={giver.subject} />],
+          ['Given', <Instant at={createdAt} />],
+          ['Ends', <Instant at={expiresAt} />],
+          ['Used', `${uses} of ${maxUses}`],
+          revokedAt !== undefined && ['Revoked', <Instant at={revokedAt} />],
+          revokedBy !== undefined && ['Revoked by', <Visible text={revokedBy} />],
+          ['Grant', <Code text={id} />],
+          ['Given on', <a href={`/requests/${accessRequestId}`}>a request</a>],
+        ]}
+      />
+      <p class="hint">
+        Lists, and which arguments there are, are as in that request. The description of the tool is the same.
+      </p>
+      <RevokeForm grant={grant} csrfToken={csrfToken} />
+    </section>
+  );
+}
