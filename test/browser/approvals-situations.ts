@@ -1,8 +1,10 @@
 import type { Page } from 'playwright-core';
+import { createGrantStore } from '../../apps/approvals/stores/grant.store.ts';
 import type { ApprovalsUnderTest } from '../support/approvals.ts';
+import { givenGrant, grantableRequest, grantableSubmission } from '../support/grants.ts';
 import type { SubmissionChanges } from '../support/submissions.ts';
 import type { Situation } from '../support/situations.ts';
-import { manyDelegations, manyGranted } from './many-rows.ts';
+import { aPasskey, manyDelegations, manyGranted, manyGrants } from './many-rows.ts';
 
 const DAY_MS = 86_400_000;
 const stage = (name: string, people: string[], more: object = {}) => ({ name, approvers: { people }, ...more });
@@ -118,6 +120,16 @@ export function approvalsSituations(service: ApprovalsUnderTest): Situation[] {
       },
     };
   };
+  /** A grant of `bob` with one use. */
+  const aGrant = async () => {
+    const { pool } = service.database;
+    const stores = { requests: createAccessRequestStore(pool), grants: createGrantStore(pool) };
+    const { id } = await givenGrant(stores, grantableRequest({ args: { path: '/srv/a', lines: 3, mode: 'w' } }), {
+      choices: [{ kind: 'exact' }, { kind: 'any' }, { kind: 'begins', text: '/srv/' }],
+    });
+    await stores.requests.create(grantableRequest(), [id]);
+    return id;
+  };
   return [
     { name: 'without a sign-in', prepare: async () => '/requests', refusals: [403] },
     { name: 'signed out here alone', as: 'alice', prepare: async () => '/delegations', arrive: signOutHere },
@@ -191,6 +203,11 @@ export function approvalsSituations(service: ApprovalsUnderTest): Situation[] {
     },
     { name: 'no selected request', as: 'alice', prepare: async () => '/requests/batch', status: 400 },
     { name: 'a request to decide', as: 'alice', prepare: opened('alice') },
+    {
+      name: 'a request with a grant to give',
+      as: 'alice',
+      prepare: async () => at(await service.open(grantableSubmission({ claims: { template: 'alice' } }))),
+    },
     { name: 'a request with prepared reasons', as: 'alice', prepare: opened('prepared') },
     {
       name: 'a request with much to read',
@@ -244,6 +261,19 @@ export function approvalsSituations(service: ApprovalsUnderTest): Situation[] {
     { name: 'a failed request', as: 'alice', prepare: ended('failed') },
     { name: 'a vote that came too late', as: 'alice', ...late('either') },
     { name: 'a vote in a stage that is over', as: 'alice', ...late('in_turn') },
+    { name: 'no grants', as: 'lone', prepare: async () => '/grants' },
+    { name: 'grants', as: 'bob', prepare: async () => (await aGrant(), '/grants') },
+    { name: 'a grant', as: 'bob', prepare: async () => `/grants/${await aGrant()}` },
+    {
+      name: 'a page in the middle of the grants',
+      as: 'carol',
+      prepare: async () => (await manyGrants(service), pageTwo('carol', '/grants')),
+    },
+    {
+      name: 'a page in the middle of the uses of a grant',
+      as: 'carol',
+      prepare: async () => (await manyGrants(service), pageTwo('carol', '/grants/grn_many1')),
+    },
     { name: 'no delegations', as: 'lone', prepare: async () => '/delegations' },
     {
       name: 'delegations',
@@ -263,12 +293,6 @@ export function approvalsSituations(service: ApprovalsUnderTest): Situation[] {
       prepare: async () => (await manyDelegations(service), pageTwo('rita', '/delegations', `${list}Cursor`)),
     })),
   ];
-}
-
-async function aPasskey({ database }: ApprovalsUnderTest, subject: string): Promise<void> {
-  const text = `INSERT INTO approvals.passkey (id, issuer, subject, name, public_key, counter, transports, device_type, backed_up)
-    VALUES ($1, 'i', $2, 'Laptop', 'x', 0, '{}', 'multiDevice', true)`;
-  await database.pool.query(text, [randomUUID(), subject]);
 }
 
 /** To the issuer, which asks whether to end its session as well. The page of this site redirects there at once. */

@@ -30,3 +30,23 @@ export async function manyDelegations({ database }: ApprovalsUnderTest): Promise
       CASE list WHEN 'over' THEN now() END
     FROM generate_series(1, 150) AS n, unnest(ARRAY['made','received','over']) AS list ON CONFLICT DO NOTHING`);
 }
+
+/** More grants of carol, and more uses of the first, than two pages hold of each. */
+export async function manyGrants({ database }: ApprovalsUnderTest): Promise<void> {
+  await database.pool.query(`
+    INSERT INTO approvals."grant" (id, access_request_id, giver_issuer, giver_subject, giver_roles, giver_chain, client_id, tool, tool_digest,
+      requester_subject, requester_client, parties, shape, conditions, max_uses, created_at, expires_at)
+    SELECT 'grn_many' || n, 'arq_many' || n, 'i', 'carol', '{}', '{}', 'g', 'files__write_file', 'd', 'dana', 'coder', '{}', 's', '{}', 1000,
+      now() - n * interval '1 s', now() + interval '1 h'
+    FROM generate_series(1, 150) AS n ON CONFLICT DO NOTHING;
+    INSERT INTO approvals.grant_use (grant_id, number, max_uses, expires_at, access_request_id, at)
+    SELECT id, n, max_uses, expires_at, 'arq_used' || n, now() - n * interval '1 s'
+    FROM approvals."grant", generate_series(1, 150) AS n WHERE id = 'grn_many1' ON CONFLICT DO NOTHING`);
+}
+
+/** Registered without an authenticator: nothing can be signed with it. */
+export async function aPasskey({ database }: ApprovalsUnderTest, subject: string): Promise<void> {
+  const text = `INSERT INTO approvals.passkey (id, issuer, subject, name, public_key, counter, transports, device_type, backed_up)
+    VALUES ($1, 'i', $2, 'Laptop', 'x', 0, '{}', 'multiDevice', true)`;
+  await database.pool.query(text, [randomUUID(), subject]);
+}

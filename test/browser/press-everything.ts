@@ -13,7 +13,13 @@ import { auditSituations } from './audit-situations.ts';
 import { systemTime } from '../support/time.ts';
 
 /** For fields that accept only certain text. */
-const texts = { delegate: 'dora', from: '2020-01-01T00:00:00Z', callDigest: `hmac-sha-256:${'0'.repeat(64)}` };
+const texts = {
+  delegate: 'dora',
+  minutes: '5',
+  uses: '2',
+  from: '2020-01-01T00:00:00Z',
+  callDigest: `hmac-sha-256:${'0'.repeat(64)}`,
+};
 /** host-sign-in.test.ts and passkeys.test.ts press their controls: a host has to begin that sign-in, and passkeys need an authenticator. */
 const PRESSED_ELSEWHERE = [
   'apps/shared/embedded/identity/host-page.tsx',

@@ -23,7 +23,7 @@ async function collect(page: Page): Promise<Control[]> {
         source: element.getAttribute(attribute) ?? '',
         isOfFrame: element.closest('main') === null,
         content: (element.getAttribute('href') ?? element.closest('form')?.outerHTML)?.replace(
-          /(ar[qb]_|dlg_|out_|cursor=|Cursor=|uid=|value=")[\w:-]{9,}/g,
+          /(ar[qb]_|dlg_|grn_|out_|cursor=|Cursor=|uid=|value=")[\w:-]{9,}/g,
           '$1…',
         ),
         label: `${element.tagName.toLowerCase()} “${(element.innerText || element.getAttribute('name')) ?? ''}”`.slice(

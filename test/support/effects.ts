@@ -3,7 +3,11 @@ import type { Pool } from 'pg';
 
 /** The effects of forms, and the stored data that counts how often each happened. */
 const COUNTED = {
-  approve: `approvals.vote WHERE verdict = 'approve'`,
+  // A grant is given with an approval, and gives approvals.
+  approve: `approvals.vote v WHERE verdict = 'approve' AND via <> 'grant'
+    AND NOT EXISTS (SELECT FROM approvals."grant" g WHERE g.access_request_id = v.access_request_id)`,
+  'give a grant': 'approvals."grant"',
+  'revoke a grant': 'approvals."grant" WHERE revoked_at IS NOT NULL',
   deny: `approvals.vote WHERE verdict = 'deny'`,
   cancel: `approvals.access_request WHERE status = 'cancelled'`,
   revoke: 'approvals.revocation',
@@ -30,10 +34,13 @@ export async function countEffects(pool: Pool): Promise<EffectCounts> {
 export function effectsOf(form: Pick<Request, 'url' | 'postData'>): Effect[] {
   const { pathname } = new URL(form.url());
   if (pathname === '/sign-out') return [];
-  const [of, what] = /^\/(delegations|passkeys|requests)(?:\/batch|\/[^/]+\/([a-z-]+))?$/.exec(pathname)?.slice(1) ?? [];
+  const [of, what] =
+    /^\/(delegations|grants|passkeys|requests)(?:\/batch|\/[^/]+\/([a-z-]+))?$/.exec(pathname)?.slice(1) ?? [];
   const sent = new URLSearchParams(form.postData() ?? '');
   if (of === 'delegations') return [what === undefined ? 'delegate' : 'end a delegation'];
   if (of === 'passkeys') return [what === 'rename' ? 'rename a passkey' : 'remove a passkey'];
+  if (of === 'grants') return ['revoke a grant'];
+  if (what === 'grants') return ['give a grant'];
   const isBatch = pathname === '/requests/batch';
   const effect = what === 'votes' || isBatch ? sent.get('verdict') : what;
   if (effect === undefined || effect === null || !(effect in COUNTED)) throw new Error(`${pathname}: an unknown form`);

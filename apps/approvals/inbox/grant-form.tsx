@@ -116,7 +116,12 @@ function ValueChoice({ index, of: { path, value } }: { index: number; of: OpenVa
         <option value="any">Any value</option>
       </select>
       {typeof value === 'string' && (
-        <input type="text" name={begins} maxLength={LONGEST_BEGINNING} aria-label={`Beginning of ${index + 1}`} />
+        <>
+          <label class="soft" for={begins}>
+            Beginning, if you chose that
+          </label>
+          <input type="text" id={begins} name={begins} maxLength={LONGEST_BEGINNING} />
+        </>
       )}
     </div>
   );

@@ -130,11 +130,11 @@ function GrantsPage({ page, parameters, person }: GrantsProps) {
         </div>
       ) : (
         <>
-          <ul class="rows">
+          <div class="stack">
             {page.rows.map((grant) => (
               <Row key={grant.id} grant={grant} csrfToken={person.csrfToken} />
             ))}
-          </ul>
+          </div>
           <PageLinks page={page} of="grants" path="/grants" parameters={parameters} name="cursor" />
         </>
       )}
@@ -145,28 +145,22 @@ function GrantsPage({ page, parameters, person }: GrantsProps) {
 function Row({ grant, csrfToken }: { grant: Grant; csrfToken: string }) {
   const { id, tool, giver, requesterClient, requesterSubject, uses, maxUses, expiresAt } = grant;
   return (
-    <li>
-      <div>
-        <a class="row-title" href={`/grants/${id}`}>
-          <Code text={tool} />
-        </a>
-      </div>
-      <div class="row-note">
-        given by <Visible text={giver.subject} /> to <Visible text={requesterClient} /> for{' '}
-        <Visible text={requesterSubject} />
-        <Conditions of={grant} />
-      </div>
-      <div class="row-side">
+    <section class="card">
+      <div class="title-row">
+        <h2>
+          <a href={`/grants/${id}`}>
+            <Code text={tool} />
+          </a>
+        </h2>
         <StatusBadge grant={grant} />
-        <span>
-          {uses} of {maxUses} used
-        </span>
-        <span>
-          ends <Time at={expiresAt} />
-        </span>
-        <RevokeForm grant={grant} csrfToken={csrfToken} />
       </div>
-    </li>
+      <p>
+        Given by <Visible text={giver.subject} /> to <Visible text={requesterClient} /> for{' '}
+        <Visible text={requesterSubject} />. {uses} of {maxUses} used, ends <Time at={expiresAt} />.
+      </p>
+      <Conditions of={grant} />
+      <RevokeForm grant={grant} csrfToken={csrfToken} />
+    </section>
   );
 }
 
