@@ -1,4 +1,5 @@
 import type { Page } from 'playwright-core';
+import { createAccessRequestStore } from '../../apps/approvals/stores/access-request.store.ts';
 import { createGrantStore } from '../../apps/approvals/stores/grant.store.ts';
 import type { ApprovalsUnderTest } from '../support/approvals.ts';
 import { givenGrant, grantableRequest, grantableSubmission } from '../support/grants.ts';
