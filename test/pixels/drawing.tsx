@@ -1,7 +1,7 @@
 import { PNG } from 'pngjs';
 import type { VNode } from 'preact';
 import type { Browser, BrowserContext, CDPSession, Page as Tab } from 'playwright-core';
-import { JsonBlock } from '../../apps/approvals/inbox/json-block.tsx';
+import { Arguments, type View } from '../../apps/approvals/inbox/arguments/arguments.tsx';
 import { styleSheet } from '../../apps/shared/pages/assets.ts';
 import { Page, renderPage } from '../../apps/shared/pages/layout.tsx';
 import { Code } from '../../apps/shared/pages/visible.tsx';
@@ -16,6 +16,12 @@ export interface Drawing {
   readonly width: number;
   readonly height: number;
   readonly pixels: Buffer;
+}
+
+/** The view in which a block is drawn, and whether it is dense, as those of long texts are. */
+export interface Look {
+  readonly view: View;
+  readonly isDense: boolean;
 }
 
 export const isSameDrawing = (one: Drawing, other: Drawing): boolean =>
@@ -58,20 +64,15 @@ export class DrawingBoard {
     return this.#context.close();
   }
 
-  /** The blocks of these canonical texts, in order; dense, as those of long texts are. */
-  draw(texts: readonly string[], isDense: boolean): Promise<Drawing[]> {
-    return this.#drawAll(texts.map((one, key) => blockOf(one, key, isDense)));
+  /** The blocks of these canonical texts, in order. */
+  draw(texts: readonly string[], look: Look): Promise<Drawing[]> {
+    return this.#drawAll(texts.map((one, key) => blockOf(one, key, look)));
   }
 
-  /** The text on the page of each of these canonical texts, without the code points beside lookalikes. */
-  async read(texts: readonly string[], isDense: boolean): Promise<string[]> {
-    await this.#tab.setContent(pageOf(texts.map((one, key) => blockOf(one, key, isDense))));
-    return this.#tab.evaluate(() =>
-      Array.from(document.querySelectorAll('.json'), (block) => {
-        for (const beside of Array.from(block.querySelectorAll('.points'))) beside.remove();
-        return block.textContent ?? '';
-      }),
-    );
+  /** The markup that the browser has of each of these canonical texts. */
+  async read(texts: readonly string[], look: Look): Promise<string[]> {
+    await this.#tab.setContent(pageOf(texts.map((one, key) => blockOf(one, key, look))));
+    return this.#tab.evaluate(() => Array.from(document.querySelectorAll('.json'), ({ outerHTML }) => outerHTML));
   }
 
   /** These names, each as the heading of a page. */
@@ -127,8 +128,16 @@ function cut({ data, width: pitch }: PNG, { x, y, width, height }: Box): Drawing
   return { width, height, pixels: Buffer.concat(rows) };
 }
 
-const blockOf = (canonical: string, key: number, isDense: boolean) => (
-  <JsonBlock key={key} canonical={canonical} label="Arguments of the call" isDense={isDense} />
+const blockOf = (canonical: string, key: number, look: Look) => (
+  <Arguments
+    key={key}
+    {...{ canonical, ...look }}
+    label="Arguments of the call"
+    id={`block-${key}`}
+    heading={<h2>What will run</h2>}
+    address="/requests/1"
+    mayHoldCredentials={false}
+  />
 );
 
 function pageOf(blocks: readonly VNode[]): string {

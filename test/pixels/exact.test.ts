@@ -2,6 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Browser } from 'playwright-core';
 import { canonicalJson, type Json } from '../../workflows/domain/canonical-json.ts';
 import { launchBrowser } from '../support/chromium.ts';
+import { VIEWS } from '../../apps/approvals/inbox/arguments/arguments.tsx';
+import { bytesOf } from '../unit/apps/approvals/arguments/bytes-of.ts';
 import { ALIKE, BLANKS, CONTROLS, FOREIGN, MARKS, UNSEEN } from './characters.ts';
 import { DrawingBoard } from './drawing.tsx';
 
@@ -18,7 +20,11 @@ const characters = [
  * markup.
  */
 const SETS: readonly Json[] = [
-  ...characters.map((one) => ({ [`${one}k${one}y${one}`]: [`${one}a${one}b${one}`, one], path: `/srv/${one}` })),
+  ...characters.map((one) => ({
+    [`${one}k${one}y${one}`]: [`${one}a${one}b${one}`, one],
+    path: `/srv/${one}`,
+    lines: `${one}\n${one}a ${one}`,
+  })),
   {},
   [],
   '',
@@ -46,14 +52,12 @@ describe('arguments on the page of a request', () => {
   });
   afterAll(() => browser.close());
 
-  it.each([
-    ['as usual', false],
-    ['dense, as long ones are', true],
-  ])(`are read back from it to the byte: ${SETS.length} sets, %s`, async (_form, isDense) => {
+  it.each(
+    VIEWS.flatMap((view) => [[view, 'as usual', false] as const, [view, 'dense, as long ones are', true] as const]),
+  )(`are read back from it to the byte: ${SETS.length} sets, %s, %s`, async (view, _form, isDense) => {
     const board = await DrawingBoard.open(browser, 390, 'light');
     const canonical = SETS.map((one) => canonicalJson(one));
-    const shown = await board.read(canonical, isDense);
-    // The page draws a line break within a text behind its escape.
-    expect(shown.map((one) => canonicalJson(JSON.parse(one.replaceAll('\n', '')) as Json))).toEqual(canonical);
+    const shown = await board.read(canonical, { view, isDense });
+    expect(shown.map((html) => bytesOf(html, view))).toEqual(canonical);
   });
 });

@@ -1,11 +1,18 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import type { Browser } from 'playwright-core';
 import { canonicalJson } from '../../workflows/domain/canonical-json.ts';
+import { VIEWS } from '../../apps/approvals/inbox/arguments/arguments.tsx';
 import { launchBrowser } from '../support/chromium.ts';
-import { DrawingBoard, isSameDrawing, type Drawing } from './drawing.tsx';
+import { DrawingBoard, isSameDrawing, type Drawing, type Look } from './drawing.tsx';
+
+/** Every look, by words for it. */
+export const ALL_LOOKS: readonly (readonly [string, Look])[] = VIEWS.flatMap((view) => [
+  [view, { view, isDense: false }] as const,
+  [`${view}, dense`, { view, isDense: true }] as const,
+]);
 
 /** Tests that no end of a line hides a blank, on pages of these widths in pixels. */
-export function testLineEnds(widths: readonly number[]): void {
+export function testLineEnds(widths: readonly number[], looks = ALL_LOOKS): void {
   let browser: Browser;
   beforeAll(async () => {
     browser = await launchBrowser();
@@ -24,19 +31,29 @@ export function testLineEnds(widths: readonly number[]): void {
       ends.map((end) => canonicalJson({ command: `rm -rf /srv/backup/${'d'.repeat(length)}${end}`, cwd: '/srv' })),
     );
 
-  it.each(widths.flatMap((width) => [[width, 'as usual', false] as const, [width, 'dense', true] as const]))(
+  const cases = widths.flatMap((width) => looks.map(([name, look]) => [width, name, look] as const));
+  it.each(cases)(
     'show a blank before the last character, wherever lines of %i px end, %s',
-    async (width, _form, isDense) => {
+    async (width, _name, look) => {
       const board = await DrawingBoard.open(browser, width, 'light');
       const texts = commands(['/', ' /']);
-      expect(alikeIn(texts, await board.draw(texts, isDense))).toEqual([]);
+      expect(alikeIn(texts, await board.draw(texts, look))).toEqual([]);
     },
   );
 
-  it.each(widths)('show a blank before a wider character, wherever filled lines of %i px end', async (width) => {
+  it.each(cases.filter(([, , { isDense }]) => isDense))(
+    'show a blank before a wider character, wherever filled lines of %i px end, %s',
+    async (width, _name, look) => {
+      const board = await DrawingBoard.open(browser, width, 'light');
+      const texts = commands(['\u{1d68a}x', ' \u{1d68a}x']);
+      expect(alikeIn(texts, await board.draw(texts, look))).toEqual([]);
+    },
+  );
+
+  it.each(widths)('show a blank beside a tab, wherever lines of %i px end', async (width) => {
     const board = await DrawingBoard.open(browser, width, 'light');
-    const texts = commands(['\u{1d68a}x', ' \u{1d68a}x']);
-    expect(alikeIn(texts, await board.draw(texts, true))).toEqual([]);
+    const texts = [...commands(['\tx\ny', ' \tx\ny']), ...commands(['\tx\ny', '\t x\ny'])];
+    expect(alikeIn(texts, await board.draw(texts, { view: 'readable', isDense: false }))).toEqual([]);
   });
 
   it('show it in names too, where a browser would end a line by itself', async () => {

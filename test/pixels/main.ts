@@ -1,8 +1,8 @@
 import { parseArgs } from 'node:util';
 import { runPixels, type PixelFigures } from './run-pixels.ts';
 
-const HELP = `Draws pairs of calls that differ, as approvers see them, in a real Chromium at three widths and in both themes, and compares the pixels of
-the arguments. No two may look the same. Exit code 1 when two do, or when one call is not drawn the same twice.
+const HELP = `Draws pairs of calls that differ, as approvers see them, in a real Chromium in three views, at three widths and in both themes, and
+compares the pixels of the arguments. No two may look the same. Exit code 1 when two do, or when one call is not drawn the same twice.
 
   npm run test:pixels                        5,000 pairs
   npm run test:pixels -- --pairs 200         this many
@@ -31,7 +31,10 @@ function words({ kinds, alike, unsteady, ...figures }: PixelFigures): string {
     `alike without a mark: ${alike.length}`,
     ...alike
       .slice(0, 20)
-      .map(({ kind, width, theme, left, right }) => `  ${kind}, ${width} px, ${theme}:\n    ${left}\n    ${right}`),
+      .map(
+        ({ kind, view, width, theme, left, right }) =>
+          `  ${kind}, ${view}, ${width} px, ${theme}:\n    ${left}\n    ${right}`,
+      ),
     '',
   ].join('\n');
 }

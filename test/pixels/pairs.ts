@@ -66,6 +66,20 @@ function around(text: string, chance: Chance): Json {
     [2, { list: ['a', text, 'b'] }],
     [1, { a: { b: { c: { d: { e: [text] } } } } }],
     [1, text],
+    [2, { path: 'a.ts', content: `const a = 1;\n${text}\n\treturn a;\n` }],
+    [2, { edits: [{ oldText: `one\n${text}\nthree`, newText: 'one\nthree' }], path: 'a.txt' }],
+    [1, { oldText: `one\n${text}`, newText: `${text}\ntwo` }],
+    [
+      1,
+      {
+        rows: [
+          { to: text, amount: 1 },
+          { to: 'b', amount: 2 },
+        ],
+      },
+    ],
+    [1, { query: `select a from b where c = '${text}'` }],
+    [1, { inner: JSON.stringify({ a: [text], b: 1 }) }],
   ]);
 }
 
@@ -142,6 +156,29 @@ const VALUES: readonly Json[] = [
     '[]',
     'a\nb',
     'a\\nb',
+    'a\n',
+    'a\n\n',
+    'a\r\nb',
+    '\ta',
+    '    a',
+    '{"a":1}',
+    '{"a": 1}',
+    '[1,"1"]',
+    'list of 2',
+    'empty text',
+  ],
+  ...[
+    [{ a: 1 }, { a: 2 }],
+    [{ a: 1 }, { a: '2' }],
+    [{ a: 1 }, { b: 2 }],
+    [{ a: 1, b: 1 }, { a: 2 }],
+    { oldText: 'a', newText: 'b' },
+    { oldText: 'a\n', newText: 'b' },
+    { oldText: 'b', newText: 'a' },
+    { oldText: '', newText: 'b' },
+    { oldText: 'a', newText: '' },
+    { old_string: 'a', new_string: 'b' },
+    { '0': 'a', '1': 'b' },
   ],
 ];
 

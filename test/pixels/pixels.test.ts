@@ -1,12 +1,15 @@
 import { describe, expect, it } from '@jest/globals';
-import { testLineEnds } from './line-ends.ts';
+import { ALL_LOOKS, testLineEnds } from './line-ends.ts';
 import { runPixels } from './run-pixels.ts';
 
 /** Fewer pairs than `npm run test:pixels` draws, and always the same. */
-const PAIRS = 20;
+const PAIRS = 12;
 
 describe('arguments, as an approver sees them', () => {
-  testLineEnds([390]);
+  testLineEnds(
+    [390],
+    ALL_LOOKS.filter(([name]) => ['exact', 'exact, dense', 'readable'].includes(name)),
+  );
 
   it('differ wherever two calls do', async () => {
     const { alike, unsteady, pairs } = await runPixels({ pairs: PAIRS, seed: 'the suite' });

@@ -1,8 +1,9 @@
+import { VIEWS, type View } from '../../apps/approvals/inbox/arguments/arguments.tsx';
 import { launchBrowser } from '../support/chromium.ts';
 import { DrawingBoard, isSameDrawing, THEMES, WIDTHS, type Drawing } from './drawing.tsx';
 import { pairsOf, type Pair } from './pairs.ts';
 
-const VIEWS = WIDTHS.flatMap((width) => THEMES.map((theme) => ({ width, theme })));
+const SCREENS = WIDTHS.flatMap((width) => THEMES.map((theme) => ({ width, theme })));
 /** Pairs on one page. */
 const AT_ONCE = 40;
 /** One of this many pages is drawn in the form that long arguments have. */
@@ -14,14 +15,15 @@ export interface PixelOptions {
   readonly pairs: number;
   readonly seed: string;
   /**
-   * Called after each page with the number of pairs that have been drawn in all widths and themes, and the number that
+   * Called after each page with the number of pairs that have been drawn in all views, widths and themes, and the number that
    * looked alike.
    */
   readonly onProgress?: (drawn: number, alike: number) => void;
 }
 
-/** A pair that looks the same at some width and theme. */
+/** A pair that looks the same in some view, at some width and theme. */
 export interface Alike extends Pair {
+  readonly view: View;
   readonly width: number;
   readonly theme: string;
 }
@@ -38,7 +40,7 @@ export interface PixelFigures {
 }
 
 /**
- * Draws both calls of each pair as approvers see them, at every width and in every theme, and compares the pixels. One
+ * Draws both calls of each pair as approvers see them, in every view, at every width and in every theme, and compares the pixels. One
  * call of each page is drawn twice, to check that equal calls are drawn equally.
  */
 export async function runPixels({ pairs: count, seed, onProgress }: PixelOptions): Promise<PixelFigures> {
@@ -56,11 +58,13 @@ export async function runPixels({ pairs: count, seed, onProgress }: PixelOptions
         const page = from / AT_ONCE;
         const twice = page % texts.length;
         for (const { width, theme, board } of boards) {
-          const drawn = await board.draw([...texts, texts[twice] ?? ''], page % DENSE_EVERY === 1);
-          for (const [at, pair] of some.entries())
-            if (isSameAt(drawn, 2 * at, 2 * at + 1)) alike.push({ ...pair, width, theme });
-          if (!isSameAt(drawn, twice, texts.length)) unsteady += 1;
-          drawings += drawn.length;
+          for (const view of VIEWS) {
+            const drawn = await board.draw([...texts, texts[twice] ?? ''], { view, isDense: page % DENSE_EVERY === 1 });
+            for (const [at, pair] of some.entries())
+              if (isSameAt(drawn, 2 * at, 2 * at + 1)) alike.push({ ...pair, view, width, theme });
+            if (!isSameAt(drawn, twice, texts.length)) unsteady += 1;
+            drawings += drawn.length;
+          }
         }
         onProgress?.(from + some.length, alike.length);
       }
@@ -75,11 +79,11 @@ type Boards = readonly { readonly width: number; readonly theme: string; readonl
 async function withBoards(work: (boards: Boards) => Promise<void>): Promise<void> {
   const browser = await launchBrowser();
   try {
-    const open = async (view: (typeof VIEWS)[number]) => ({
-      ...view,
-      board: await DrawingBoard.open(browser, view.width, view.theme),
+    const open = async ({ width, theme }: (typeof SCREENS)[number]) => ({
+      ...{ width, theme },
+      board: await DrawingBoard.open(browser, width, theme),
     });
-    await work(await Promise.all(VIEWS.map(open)));
+    await work(await Promise.all(SCREENS.map(open)));
   } finally {
     await browser.close();
   }

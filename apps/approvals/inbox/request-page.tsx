@@ -2,10 +2,10 @@ import type { AccessRequest } from '../../../workflows/domain/access-request/acc
 import { canonicalJson, type JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import { Facts, Instant, Page, type SignedIn, Time } from '../../shared/pages/layout.tsx';
 import { Code, Visible } from '../../shared/pages/visible.tsx';
-import { Credentials, WhoDecides } from './who-decides.tsx';
+import { WhoDecides } from './who-decides.tsx';
 import { DecisionForm, Standing } from './decision.tsx';
 import { GrantForm } from './grant-form.tsx';
-import { JsonBlock } from './json-block.tsx';
+import { Arguments, JsonBlock, type View } from './arguments/arguments.tsx';
 import { BreakGlassForm, EmergencyNotice } from './emergency.tsx';
 import { Keys, Live } from './live.tsx';
 import { EffectBadge, Summary, summaryOf } from './summary.tsx';
@@ -19,6 +19,8 @@ interface RequestPageProps extends Reading {
   readonly person: SignedIn;
   /** What an approval on this page needs, if the open stage demands a passkey. */
   readonly passkey?: PasskeyDemand | undefined;
+  /** The view of the arguments that the visitor chose. */
+  readonly view?: View | undefined;
   /** The visitor's last form, if it was refused. */
   readonly refused?: Refused | undefined;
 }
@@ -28,7 +30,7 @@ const TOOLS_CALL = 'tools/call';
 
 /** Everything an approver needs to decide one request, the complete call first. */
 export function RequestPage(props: RequestPageProps) {
-  const { request, seat, broken, presetReasons, template, person, passkey, refused } = props;
+  const { request, seat, broken, presetReasons, template, person, passkey, view, refused } = props;
   const { csrfToken } = person;
   const reviewer = broken !== undefined && canReview(seat, request, broken) ? csrfToken : undefined;
   return (
@@ -52,7 +54,7 @@ export function RequestPage(props: RequestPageProps) {
         )}
         <Standing request={request} seat={seat} broken={broken} refused={refused} />
         <div class="detail">
-          <Asked request={request} />
+          <Asked request={request} view={view} />
           <div class="detail-side">
             <WhoAndWhy request={request} />
             <WhoDecides request={request} />
@@ -71,23 +73,26 @@ export function RequestPage(props: RequestPageProps) {
 }
 
 /** The requested call or access, complete. */
-function Asked({ request }: { request: AccessRequest }) {
+function Asked({ request, view }: Pick<RequestPageProps, 'request' | 'view'>) {
   const { action, resource } = request;
   const call = callOf(request);
   const words = wordsOf(request);
   return (
     <section class="card" aria-labelledby="call">
-      <h2 id="call">{words.heading[request.status === 'pending' ? 'open' : 'ended']}</h2>
-      {call.arguments !== undefined && <Credentials canonical={call.arguments} />}
-      <JsonBlock
+      <Arguments
         canonical={call.arguments ?? canonicalJson({ action: { ...action }, resource: { ...resource } })}
         label={words.label}
+        id="arguments"
+        heading={<h2 id="call">{words.heading[request.status === 'pending' ? 'open' : 'ended']}</h2>}
+        view={view}
+        address={`/requests/${encodeURIComponent(request.id)}`}
+        mayHoldCredentials={call.arguments !== undefined}
       />
       {call.bound !== undefined && <OtherContext canonical={call.bound} />}
       {call.said !== undefined && (
         <>
           <h3>Stated by the requester, unverified</h3>
-          <JsonBlock canonical={call.said} label="Input of the requester" />
+          <JsonBlock canonical={call.said} label="Input of the requester" id="input" />
         </>
       )}
     </section>
@@ -100,7 +105,7 @@ function OtherContext({ canonical }: { canonical: string }) {
   return (
     <details open={!isUsual || !/^[\x20-\x7e]*$/.test(canonical)}>
       <summary>Also evaluated by policy</summary>
-      <JsonBlock canonical={canonical} label="Other context" />
+      <JsonBlock canonical={canonical} label="Other context" id="context" />
     </details>
   );
 }

@@ -14,6 +14,7 @@ import { grantsRouter } from './grants.tsx';
 import { list } from './list.tsx';
 import { passkeysRouter } from './passkeys.tsx';
 import { passkeyDemand } from './passkey-part.tsx';
+import { viewOf } from './arguments/arguments.tsx';
 import { RequestPage } from './request-page.tsx';
 import { Row } from './row.tsx';
 import { findReadable, type InboxHttp, namesOf } from './seat.ts';
@@ -69,6 +70,7 @@ function show(http: InboxHttp) {
     }
     const person = { name: visitor.name, csrfToken: csrfTokenOf(request) };
     const passkey = await passkeyDemand(http, reading, request);
-    response.send(renderPage(<RequestPage {...reading} person={person} passkey={passkey} />, http.clock.now()));
+    const shown = { person, passkey, view: viewOf(request.query['view']) };
+    response.send(renderPage(<RequestPage {...reading} {...shown} />, http.clock.now()));
   };
 }

@@ -1,6 +1,4 @@
 import type { AccessRequest, Vote } from '../../../workflows/domain/access-request/access-request.ts';
-import type { Json } from '../../../workflows/domain/canonical-json.ts';
-import { speaksOfSecret } from '../../../workflows/domain/submission-input/form-field.ts';
 import { ActingFor, Code, Visible } from '../../shared/pages/visible.tsx';
 import { Facts, Instant, Time } from '../../shared/pages/layout.tsx';
 import { DECIDED, NoPerson, stageView } from './view.tsx';
@@ -114,45 +112,5 @@ function VoteLine(vote: Vote & { readonly name: string | undefined }) {
         </p>
       )}
     </>
-  );
-}
-
-// cspell:ignore AKIA ASIA opsur glpat abprs
-/** Credentials with a recognizable form: PEM keys, JWTs, and tokens of clouds, code hosts, chats and payment services. */
-const MARKED =
-  /-----BEGIN [A-Z ]*PRIVATE KEY-----|\b(?:(?:AKIA|ASIA)[A-Z0-9]{16}|gh[opsur]_\w{20}|github_pat_\w{20}|glpat-[\w-]{20}|xox[abprs]-[\w-]{10}|sk_live_\w{10}|eyJ[\w-]{10,}\.eyJ[\w-]{10,}\.)|\b(?:Bearer|Basic) [\w.~+/=-]{16}|:\/\/[^\s/:@]+:[^\s/@]+@/;
-
-/**
- * Paths in the arguments where credentials may be: by the names of members with string values, and by the form of strings. It is a
- * hint for approvers, who see all arguments: it decides nothing, and it misses forms that it does not know.
- */
-function credentialsIn(value: Json, at = ''): string[] {
-  if (typeof value === 'string') return MARKED.test(value) ? [at] : [];
-  if (typeof value !== 'object' || value === null) return [];
-  if (Array.isArray(value)) {
-    return (value as readonly Json[]).flatMap((element, index) => credentialsIn(element, `${at}[${index}]`));
-  }
-  return Object.entries(value).flatMap(([name, member]) => {
-    const path = at === '' ? name : `${at}.${name}`;
-    const isNamed = typeof member === 'string' && member !== '' && speaksOfSecret(name);
-    return isNamed ? [path] : credentialsIn(member, path);
-  });
-}
-
-const NAMED_PATHS = 5;
-
-/** Tells approvers where the call may contain credentials. */
-export function Credentials({ canonical }: { canonical: string }) {
-  const paths = credentialsIn(JSON.parse(canonical) as Json);
-  if (paths.length === 0) return null;
-  return (
-    <div class="notice warn" role="note">
-      <p>
-        <strong>This call may contain credentials.</strong> The tool gets them, and everyone who can read this request
-        sees them: <Visible text={paths.slice(0, NAMED_PATHS).join(', ')} />
-        {paths.length > NAMED_PATHS && ` and ${paths.length - NAMED_PATHS} more`}. Ask whether they belong there. If
-        not, have them replaced.
-      </p>
-    </div>
   );
 }

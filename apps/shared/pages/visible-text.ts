@@ -8,21 +8,33 @@ export interface Piece {
    * - `plain`: text that all readers take for the same, with single blanks between words;
    * - `blanks`: a run of blanks, as in indented code;
    * - `edge`: unexpected blanks: at an end, or so many that the text after them is out of sight;
+   * - `tab`: a tab within the line of a text;
    * - `escape`: the escape of a character that would not show, or would change its surroundings;
    * - `alike`: text that looks like other letters or signs;
    * - `calm`: other letters and signs, which do not.
    */
-  readonly kind: 'plain' | 'blanks' | 'edge' | 'escape' | 'alike' | 'calm';
+  readonly kind: 'plain' | 'blanks' | 'edge' | 'tab' | 'escape' | 'alike' | 'calm';
   /** Whether its code points are shown, because fonts may draw it as another text, or not at all. */
   readonly isSpelledOut?: true;
   /** An explanation for people. */
   readonly says?: string;
   /** The script of a word, if it has only one. */
   readonly script?: string;
+  /** The id of its place on the page, to which a warning leads. */
+  readonly place?: string;
+  /** The colour of its role in a program. It means nothing else: without it, the piece is the same. */
+  readonly tone?: string;
 }
 
-/** The notation of a text: as it is, or as a JSON string (RFC 8785) with its quotes. */
-export type Notation = 'plain' | 'json';
+/**
+ * The notation of a text:
+ *
+ * - `plain`: a name, in which every control character is odd;
+ * - `json`: a JSON string (RFC 8785) with its quotes;
+ * - `text`: the first line of a text;
+ * - `line`: a further line of a text, which may be indented.
+ */
+export type Notation = 'plain' | 'json' | 'text' | 'line';
 
 const LETTER = String.raw`[[\p{L}\p{M}]--[\p{Script=Latin}\p{Script=Greek}\p{Script=Cyrillic}\p{Script=Inherited}]]`;
 /**
@@ -37,8 +49,13 @@ const HIDDEN =
 const PICTURE = String.raw`(?!\p{ASCII})\p{Extended_Pictographic}\ufe0f?(?:\u200d\p{Extended_Pictographic}\ufe0f?)*`;
 /** A run of blanks, and a blank at an end of the text, of a line, or of the text in the quotes. */
 const BLANKS = String.raw`(?<=^"?) +| {2,}| (?=(?:"|\\n)?$)`;
+/** Blanks beside a tab show, because a browser may end a row there. */
+const BESIDE_TABS = String.raw` +(?=\t)|(?<=\t) +`;
+const OF_LINES = new RegExp(`${BESIDE_TABS}|${BLANKS}|${PICTURE}|${HIDDEN}`, 'gv');
 const STEPS = {
   plain: new RegExp(`${BLANKS}|${PICTURE}|${HIDDEN}`, 'gv'),
+  text: OF_LINES,
+  line: OF_LINES,
   json: new RegExp(String.raw`\\(?:u[\da-f]{4}|[^u])|${BLANKS}|${PICTURE}|${HIDDEN}`, 'gv'),
 };
 /** A run of blanks of this length within a line may be meant to push text out of sight. */
@@ -48,8 +65,11 @@ const ORDINARY_ESCAPE = /^\\["\\nt]$/;
 const ASIAN = new RegExp(String.raw`${CJK}+(?:[\u3001-\u303f\uff01-\uff0f\uff1a-\uff20]+${CJK}*)*`, 'gu');
 const WORD = new RegExp(String.raw`[[\p{L}\p{M}\p{N}_]--${CJK}]+`, 'gv');
 const BEYOND_ASCII = /[^\x00-\x7f]/gu; // oxlint-disable-line no-control-regex -- all that is not ASCII
+const ORDINARY = /^(?! )(?:[\x21-\x7e]| (?! |$))*$/;
 const NOTHING_TO_SEE = {
-  plain: /^(?! )(?:[\x21-\x7e]| (?! |$))*$/,
+  plain: ORDINARY,
+  text: ORDINARY,
+  line: ORDINARY,
   json: /^"?(?! )(?:[\x21\x23-\x5b\x5d-\x7e]| (?! |"?$))*"?$/,
 };
 
@@ -64,7 +84,7 @@ const SPELLED_OUT = 'A sign that not every font has, with its code point';
 export function visiblePieces(text: string, notation: Notation = 'plain'): Piece[] {
   if (NOTHING_TO_SEE[notation].test(text)) return plain(text);
   const made = (found: string, at: number) =>
-    found.startsWith(' ') ? blanks(found, at, text, notation) : hidden(found);
+    found.startsWith(' ') ? blanks(found, at, text, notation) : hidden(found, notation);
   const pieces = split(text, STEPS[notation], made, (between) =>
     split(between, ASIAN, asian, (rest) =>
       split(rest, WORD, ofWord, (others) => split(others, BEYOND_ASCII, sign, plain)),
@@ -79,9 +99,14 @@ export const visibleTitle = (text: string): string =>
     .map((piece) => (piece.kind === 'alike' ? Array.from(piece.text, escapeOf).join('') : piece.text))
     .join('');
 
-function hidden(found: string): Piece {
-  if (ORDINARY_ESCAPE.test(found)) return { text: found, kind: 'plain' };
-  if (found.startsWith('\\')) return { text: found, kind: 'escape', says: ESCAPED };
+function hidden(found: string, notation: Notation): Piece {
+  if (notation === 'text' || notation === 'line') {
+    if (found === '\t') return { text: found, kind: 'tab' };
+    // As JSON writes it, such as `\\r`, so that all views of a text name it alike.
+    const short = JSON.stringify(found).slice(1, -1);
+    if (/^\\.$/.test(short)) return { text: short, kind: 'escape', says: ESCAPED };
+  } else if (ORDINARY_ESCAPE.test(found)) return { text: found, kind: 'plain' };
+  else if (found.startsWith('\\')) return { text: found, kind: 'escape', says: ESCAPED };
   if (isCommon(found)) return { text: found, kind: 'plain' };
   if (/^\p{Extended_Pictographic}/u.test(found)) return calmAndSpelledOut(found, SPELLED_OUT);
   return { text: escapeOf(found), kind: 'escape', says: ESCAPED };
@@ -90,8 +115,12 @@ function hidden(found: string): Piece {
 /** Blanks at the start of a line within a longer text are its indentation. At any other end, they are unexpected. */
 function blanks(found: string, at: number, text: string, notation: Notation): Piece {
   const after = text.slice(at + found.length, at + found.length + 3);
-  const isAtEnd =
-    notation === 'plain' ? at === 0 || after === '' : (at === 1 && text.startsWith('"')) || /^("|\\n)$/.test(after);
+  const isAtEnd = {
+    plain: at === 0 || after === '',
+    text: at === 0 || after === '',
+    line: after === '',
+    json: (at === 1 && text.startsWith('"')) || /^("|\\n)$/.test(after),
+  }[notation];
   const isEdge = isAtEnd || (at > 0 && found.length >= LONG_RUN);
   return isEdge ? { text: found, kind: 'edge', says: 'Blanks' } : { text: found, kind: 'blanks' };
 }
@@ -195,33 +224,3 @@ function escapeOf(character: string): string {
   const units = Array.from({ length: character.length }, (_, i) => character.charCodeAt(i));
   return units.map((unit) => `\\u${unit.toString(16).padStart(4, '0')}`).join('');
 }
-
-/** Suspect parts of a text, by kind, each once, in the order of the text. */
-export interface Findings {
-  /** Escapes of characters that do not show, or mislead. */
-  readonly hidden: readonly string[];
-  /** Texts that look like other letters or signs. */
-  readonly alike: readonly string[];
-  /** Length of the longest run of blanks that may push text out of sight. */
-  readonly blanks: number;
-  /** Explanations of the quiet marks. */
-  readonly calm: readonly string[];
-}
-
-const ESCAPE = /\\u[\da-f]{4}|\\./g;
-
-export function findingsOf(lines: readonly (readonly Piece[])[]): Findings {
-  const seen = { escape: new Set<string>(), alike: new Set<string>(), calm: new Set<string>() };
-  let blanks = 0;
-  for (const pieces of lines) {
-    for (const { kind, text, says = '' } of pieces) {
-      if (kind === 'edge') blanks = text.length < LONG_RUN ? blanks : Math.max(blanks, text.length);
-      else if (kind === 'escape') for (const one of text.match(ESCAPE) ?? []) seen.escape.add(one);
-      else if (kind !== 'plain' && kind !== 'blanks') seen[kind].add(kind === 'calm' ? says : text);
-    }
-  }
-  return { hidden: [...seen.escape], alike: [...seen.alike], calm: [...seen.calm], blanks };
-}
-
-/** Whether the text may be meant to deceive. */
-export const isSuspect = ({ hidden, alike, blanks }: Findings): boolean => hidden.length + alike.length + blanks > 0;

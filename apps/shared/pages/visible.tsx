@@ -15,6 +15,8 @@ export function Visible({ text, notation = 'plain' }: { text: string; notation?:
 interface PiecesProps {
   readonly pieces: readonly Piece[];
   readonly kind: string;
+  /** The id of the text's place on the page, if a warning leads there. */
+  readonly place?: string | undefined;
   /**
    * Whether lines break anywhere, so that a blank takes its room wherever it is. Then tokens are not kept together, and few runs of blanks
    * within a text are dotted. For texts with a million of either.
@@ -23,13 +25,16 @@ interface PiecesProps {
 }
 
 /** `Visible` for given pieces. */
-export function Pieces({ pieces, kind, isDense }: PiecesProps) {
+export function Pieces({ pieces, kind, place, isDense }: PiecesProps) {
   return (
-    <bdi class={`foreign ${kind}${isDense ? ' dense' : ''}`} dir="ltr">
+    <bdi class={`foreign ${kind}${isDense ? ' dense' : ''}`} dir="ltr" {...anchor(place)}>
       {isDense ? pieces.map(showDense) : tokensOf(pieces).map(showToken)}
     </bdi>
   );
 }
+
+/** The target of a link, which takes the focus when a person follows the link. */
+export const anchor = (id: string | undefined) => (id === undefined ? {} : { id, tabIndex: -1 });
 
 /** A blank before a character that a font may draw wider than a blank. `atEnd` also matches a last blank before a wide piece. */
 const BEFORE_WIDE = { within: /( )(?=[^\x20-\x7e])/, atEnd: /( )(?=[^\x20-\x7e]|$)/ };
@@ -46,7 +51,7 @@ function showDense(piece: Piece, key: number, pieces: readonly Piece[]) {
   if (kind !== 'plain') return show(piece, key);
   return text
     .split(isBeforeWide ? BEFORE_WIDE.atEnd : BEFORE_WIDE.within)
-    .map((part, at) => (at % 2 === 0 ? part : show({ kind: 'blanks', text: part }, at)));
+    .map((part, at) => show({ ...piece, kind: at % 2 === 0 ? 'plain' : 'blanks', text: part }, at));
 }
 
 /** A single token of uniform width may break anywhere, because it has no blank that a reader could miss. */
@@ -70,11 +75,18 @@ function showToken({ kind, pieces }: Token, key: number) {
 }
 
 function show(piece: Piece, key: number) {
-  const { kind, text, says, isSpelledOut } = piece;
-  if (kind === 'plain') return text;
-  if (kind === 'blanks' || kind === 'edge' || kind === 'escape') {
+  const { kind, text, says, isSpelledOut, tone, place } = piece;
+  if (kind === 'plain' && tone === undefined) return text;
+  if (kind === 'plain') {
     return (
-      <span key={key} class={kind} title={says}>
+      <span key={key} class={tone}>
+        {text}
+      </span>
+    );
+  }
+  if (kind === 'blanks' || kind === 'edge' || kind === 'tab' || kind === 'escape') {
+    return (
+      <span key={key} class={kind} title={says} {...anchor(place)}>
         {text}
       </span>
     );
@@ -83,7 +95,7 @@ function show(piece: Piece, key: number) {
   return (
     <Fragment key={key}>
       <bdi>
-        <Mark class={kind} title={says}>
+        <Mark class={kind} title={says} {...anchor(place)}>
           {text}
         </Mark>
       </bdi>
@@ -143,7 +155,7 @@ function tokensOf(pieces: readonly Piece[]): Token[] {
     open = [];
   };
   for (const piece of pieces) {
-    if (piece.kind === 'blanks' || piece.kind === 'edge') {
+    if (piece.kind === 'blanks' || piece.kind === 'edge' || piece.kind === 'tab') {
       close();
       tokens.push({ pieces: [piece], kind: 'blank' });
     } else if (piece.kind === 'plain') {
@@ -151,7 +163,7 @@ function tokensOf(pieces: readonly Piece[]): Token[] {
         if (text === ' ') {
           close();
           tokens.push({ pieces: [{ text, kind: 'plain' }], kind: 'blank' });
-        } else if (text !== '') open.push({ text, kind: 'plain' });
+        } else if (text !== '') open.push({ ...piece, text });
       }
     } else open.push(piece);
   }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { layOutJson, linesOf } from '../../../../apps/approvals/inbox/json-block.tsx';
-import { canonicalJson, type Json } from '../../../../workflows/domain/canonical-json.ts';
+import { layOutJson, linesOf } from '../../../../../apps/approvals/inbox/arguments/json-lines.ts';
+import { canonicalJson, type Json } from '../../../../../workflows/domain/canonical-json.ts';
 
 const linesIn = (value: Json) =>
   linesOf(layOutJson(canonicalJson(value))).map(({ depth, pieces }) => [

@@ -1,13 +1,13 @@
 import { describe, expect, it } from '@jest/globals';
 import { renderToString } from 'preact-render-to-string';
-import { JsonBlock } from '../../../../apps/approvals/inbox/json-block.tsx';
-import { canonicalJson, type Json } from '../../../../workflows/domain/canonical-json.ts';
-import { wordsOf } from '../../../support/pages.ts';
+import { JsonBlock } from '../../../../../apps/approvals/inbox/arguments/arguments.tsx';
+import { canonicalJson, type Json } from '../../../../../workflows/domain/canonical-json.ts';
+import { wordsOf } from '../../../../support/pages.ts';
 
 /** The block in two parts: the notice above it, and the arguments. */
 function drawn(value: Json): { readonly notice: string; readonly block: string } {
   const [notice = '', block = ''] = renderToString(
-    <JsonBlock canonical={canonicalJson(value)} label="Arguments" />,
+    <JsonBlock canonical={canonicalJson(value)} label="Arguments" id="a" />,
   ).split('<pre ');
   return { notice, block };
 }

@@ -1,0 +1,141 @@
+import { readFileSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { Browser, Page } from 'playwright-core';
+import { VIEWS } from '../../apps/approvals/inbox/arguments/arguments.tsx';
+import { packagePath } from '../../apps/shared/config/files.ts';
+import type { JsonObject } from '../../workflows/domain/canonical-json.ts';
+import { ApprovalsUnderTest } from '../support/approvals.ts';
+import { launchBrowser } from '../support/chromium.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+const AXE = readFileSync(packagePath('node_modules', 'axe-core', 'axe.min.js'), 'utf8');
+const PICTURE = Buffer.concat([Buffer.from('89504e470d0a1a0a', 'hex'), Buffer.alloc(90, 7)]).toString('base64');
+
+/** Every form that a view has, and every kind of warning. */
+const ARGUMENTS = {
+  path: 'src/limits.ts',
+  edits: [{ oldText: 'export const MAX = 50; // all\n', newText: 'export const MAX = 200;\n\tf("a", 1);\n' }],
+  query: 'SELECT a FROM b -- all\nWHERE c = 1;',
+  patch: '--- a\n+++ b\n@@ -1,2 +1,2 @@\n one\n-two\n+2\n',
+  rows: [
+    { to: 'acct-1', amount: 1 },
+    { to: 'p\u0430ypal', amount: null },
+  ],
+  picture: PICTURE,
+  list: ['1', 1, '', [], {}, true],
+  inner: '{"a":[1,"b"]}',
+  note: `first\u200b\u200b line${' '.repeat(14)}end\nsecond\u202e line\nthird\u200b line\n`,
+  password: 'hunter2',
+} satisfies JsonObject;
+
+describe('the views of the arguments', () => {
+  const service = new ApprovalsUnderTest();
+  let browser: Browser;
+  let cookie: { name: string; value: string; url: string };
+  beforeAll(async () => {
+    await service.start();
+    browser = await launchBrowser();
+    const name = 'countersign_approvals';
+    cookie = { name, value: (await service.signIn('alice')).cookie(name) ?? '', url: service.url };
+  });
+  afterAll(async () => {
+    await browser.close();
+    await service.stop();
+  });
+
+  async function open(args: JsonObject, options: Parameters<Browser['newContext']>[0] = {}) {
+    const { id } = await service.open({ arguments: args });
+    const context = await browser.newContext(options);
+    await context.addCookies([cookie]);
+    const page = await context.newPage();
+    page.setDefaultTimeout(60_000);
+    return { page, address: `${service.url}/requests/${id}` };
+  }
+  const current = (page: Page) => page.locator('nav[aria-label="View"] [aria-current]').innerText();
+
+  it('change by links, from the keyboard and without a script', async () => {
+    const { page, address } = await open(ARGUMENTS, { javaScriptEnabled: false });
+    await page.goto(address);
+    expect(await current(page)).toBe('Readable');
+    for (const name of ['Raw', 'Exact', 'Readable']) {
+      await page.getByRole('link', { name, exact: true }).focus();
+      await Promise.all([
+        page.waitForURL(`**/requests/*?view=${name.toLowerCase()}#arguments`),
+        page.keyboard.press('Enter'),
+      ]);
+      expect(await current(page)).toBe(name);
+      expect(await page.locator(`.json.${name.toLowerCase()}`).count()).toBe(1);
+    }
+  });
+
+  it('begin with formatted JSON where another view shows no more, and where the address names no view', async () => {
+    const { page, address } = await open({ path: '/srv/a', count: 1 });
+    await page.goto(`${address}?view=other`);
+    expect(await current(page)).toBe('Exact');
+  });
+
+  it.each(VIEWS)('allow an approval only when all of the arguments were on the screen: %s', async (view) => {
+    const { page, address } = await open({ content: 'one line of many\n'.repeat(400) });
+    await page.goto(`${address}?view=${view}`);
+    const [approve, deny] = ['Approve', 'Deny'].map((name) => page.getByRole('button', { name, exact: true }));
+    const hint = page.getByText('To approve, first scroll to the end of');
+    await deny?.scrollIntoViewIfNeeded();
+    await waitFor(async () => deny?.isEnabled());
+    expect([await approve?.isEnabled(), await hint.isVisible()]).toEqual([false, true]);
+    await page
+      .locator('.json')
+      .first()
+      .evaluate((region: HTMLElement) => (region.scrollTop = region.scrollHeight));
+    await waitFor(async () => !(await hint.isVisible()));
+    await waitFor(async () => approve?.isEnabled());
+  });
+
+  it.each(VIEWS)('have a place for each warning, to which the keyboard leads: %s', async (view) => {
+    const { page, address } = await open(ARGUMENTS);
+    await page.goto(`${address}?view=${view}`);
+    const links = page.locator('.notice.warn a[href^="#"]');
+    const names = await links.allInnerTexts();
+    // U+200B is in two places. The password is a credential by its name.
+    expect(names).toHaveLength(6);
+    for (const [at, name] of names.entries()) {
+      await links.nth(at).focus();
+      await page.keyboard.press('Enter');
+      const place = page.locator(':focus');
+      await waitFor(async () => (await place.evaluate((one) => one.closest('.json') !== null)) === true);
+      const seen = await place.evaluate((one: HTMLElement) => {
+        const [inner, outer] = [one, one.closest('.json') as HTMLElement].map((each) => each.getBoundingClientRect());
+        return {
+          text: one.innerText,
+          isInside: (inner?.top ?? 0) >= (outer?.top ?? 0) && (inner?.top ?? 0) < (outer?.bottom ?? 0),
+        };
+      });
+      expect(seen.isInside).toBe(true);
+      if (name === 'password') expect(seen.text).toContain('hunter2');
+      if (name.startsWith('\\u')) expect(seen.text).toContain(name);
+    }
+  });
+
+  const SCREENS = [
+    [1_280, 'light'],
+    [390, 'dark'],
+  ] as const;
+  it.each(SCREENS)('break no rule of accessibility at %i px, %s', async (width, colorScheme) => {
+    const { page, address } = await open(ARGUMENTS, { viewport: { width, height: 900 }, colorScheme });
+    for (const view of VIEWS) {
+      await page.goto(`${address}?view=${view}`);
+      await page.evaluate(AXE);
+      const violations = await page.evaluate(async () => {
+        const { axe } = globalThis as unknown as {
+          axe: { run(): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> };
+        };
+        return (await axe.run()).violations.map(({ id, nodes }) => [id, ...nodes.map(({ html }) => html)]);
+      });
+      expect([view, violations]).toEqual([view, []]);
+      const { wide, seen } = await page
+        .locator('.json')
+        .first()
+        .evaluate(({ scrollWidth, clientWidth }) => ({ wide: scrollWidth, seen: clientWidth }));
+      expect(wide).toBeLessThanOrEqual(seen);
+    }
+  });
+});
