@@ -8,7 +8,7 @@ export const SECTIONS = [
   { name: 'quorum', what: 'three approvers at the same moment', run: program('quorum') },
   { name: 'races', what: 'approval, cancellation and deadline at the same moment', run: program('races') },
   { name: 'histories', what: 'random lives of calls', run: program('histories') },
-  { name: 'rules', what: 'random sets of rules against their Cedar policies', run: files('test/unit') },
+  { name: 'rules', what: 'random sets of rules, and of arguments on the page', run: files('test/unit') },
   {
     name: 'model',
     what: 'the whole of the model against the SQL functions',
@@ -38,7 +38,7 @@ export const SECTIONS = [
     what: 'whole installations, broken in every way',
     run: files('test/e2e/(?!postgres)', 'test/apps/offboarding', 'test/browser', 'test/clients', 'test/pixels'),
   },
-  { name: 'pixels', what: 'random pairs of calls that differ', run: program('pixels', '--pairs', '500') },
+  { name: 'pixels', what: 'random pairs of calls that differ', run: program('pixels', '--pairs', '200') },
   { name: 'fuzz', what: 'random requests to the MCP endpoint', run: program('fuzz') },
   { name: 'forgeries', what: 'forged tokens, approvals, callbacks and decisions', run: program('forgeries') },
   { name: 'scale', what: '10,000 calls that wait', run: program('scale') },

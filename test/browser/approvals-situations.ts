@@ -24,6 +24,10 @@ const MAPPED = {
   members: ['agent', 'amount', 'arguments', 'call_digest', 'tool'],
 };
 
+const PICTURE = Buffer.from(`89504e470d0a1a0a${'07'.repeat(90)}`, 'hex').toString('base64');
+/** Arguments with a link of each kind, and with bytes whose text is folded. */
+const ALARMING = { note: 'a\u200bb\u200b c\u200b', password: 'hunter2', picture: PICTURE };
+
 /** A configuration in which every situation can occur. */
 export const settings = {
   approvals: {
@@ -215,6 +219,7 @@ export function approvalsSituations(service: ApprovalsUnderTest): Situation[] {
       as: 'alice',
       prepare: opened('alice', { arguments: { text: 'line\n'.repeat(2_000) } }),
     },
+    { name: 'a request with warnings', as: 'alice', prepare: opened('alice', { arguments: ALARMING }) },
     { name: 'a request in words of its own', as: 'alice', prepare: opened('alice', MAPPED) },
     { name: 'a request that one has decided', as: 'alice', prepare: async () => at(await voted('both', decided)) },
     {

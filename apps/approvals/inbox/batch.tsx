@@ -96,7 +96,9 @@ function whyLeftOut({ request, seat }: Reading): string | undefined {
   if (outline === undefined) return 'It is no tool call. Open it.';
   if (!outline.isWhole) return 'Its arguments are too long for this table. Open it.';
   const pieces = outline.leaves.flatMap(({ path, json }) => [visiblePieces(path), visiblePieces(json, 'json')]);
-  return pieces.some((line) => line.some(canMislead)) ? 'Its arguments have characters that can mislead. Open it.' : undefined;
+  return pieces.some((line) => line.some(canMislead))
+    ? 'Its arguments have characters that can mislead. Open it.'
+    : undefined;
 }
 
 const canMislead = ({ kind, text }: Piece): boolean =>

@@ -38,7 +38,8 @@ describe('inbox', () => {
       const { id, callDigest } = await service.open({ arguments: args, subject: 'carol', agent: 'release-bot' });
       const page = await text(alice, `/requests/${id}`);
       expect(page).toContain('/srv/production.yaml');
-      expect(page.slice(page.indexOf('What will run')).match(/line\\n/g)).toHaveLength(2_000);
+      expect(page.match(/>line</g)).toHaveLength(2_000);
+      expect((await text(alice, `/requests/${id}?view=exact`)).match(/line\\n/g)).toHaveLength(2_000);
       for (const shown of [callDigest, 'carol', 'release-bot', 'writes-need-approval', 'operator_approval']) {
         expect(page).toContain(shown);
       }

@@ -73,9 +73,17 @@ const library = core.newInstance();
 library.configure({ __emitter: Ranges });
 for (const [name, grammar] of Object.entries(GRAMMARS)) library.registerLanguage(name, grammar);
 
-/** The colours of each line of a program. None where the library does not give back the text as it was. */
+/**
+ * The library takes time with the square of such runs: two seconds for 20,000 letters without a blank. A page is drawn while other people
+ * wait for theirs, and a caller chooses the text.
+ */
+const SLOW = /\S{200}|\s{200}/;
+export const LONGEST_COLOURED = 10_000;
+
+/** The colours of each line of a program. None for a long one, and none where the library does not give back the text as it was. */
 export function tonesOf(lines: readonly string[], language: Language): Tone[][] {
   const text = lines.join('\n');
+  if (text.length > LONGEST_COLOURED || SLOW.test(text)) return [];
   const { text: seen, found } = library.highlight(text, { language, ignoreIllegals: true })._emitter as Ranges;
   if (seen !== text) return [];
   const tones: Tone[][] = [];

@@ -1,6 +1,7 @@
 import { diffArrays, parsePatch } from 'diff';
 import { isObject, jsonIn, type Json, type JsonObject } from '../../../../workflows/domain/canonical-json.ts';
 import { binaryIn, type Binary } from './base64.ts';
+import type { Pen } from './pen.ts';
 
 /** A line of two texts: in both, only in the first (`-`), or only in the second (`+`). */
 export interface ChangedLine {
@@ -8,13 +9,8 @@ export interface ChangedLine {
   readonly text: string;
 }
 
-/** Two members of an object that are the old and the new text of an edit. */
-export interface Edit {
-  readonly names: readonly [old: string, new: string];
-  /** The one that comes first in the canonical text. */
-  readonly first: string;
-  readonly lines: readonly ChangedLine[];
-}
+/** The members of an object that are the old and the new text of an edit. */
+export type EditNames = readonly [old: string, new: string];
 
 /** The form in which a text is drawn. */
 export type TextForm = 'quoted' | 'lines' | 'patch' | 'json' | Binary;
@@ -25,28 +21,25 @@ const EDITS = [
   ['oldString', 'newString'],
   ['old_str', 'new_str'],
 ] as const;
-/** More changed lines take too long to find. Then both texts are drawn one after the other. */
+/** More changed lines take too long to find. */
 const MOST_CHANGES = 1_000;
-const MOST_LINES = 20_000;
 
 /** An empty text has no line; any other has one more than it has line breaks. */
 export const textLines = (text: string): string[] => (text === '' ? [] : text.split('\n'));
 
-/** The edit that an object describes by two texts. */
-export function editIn(object: JsonObject): Edit | undefined {
-  for (const [old, added] of EDITS) {
-    const [before, after] = [object[old], object[added]];
-    if (typeof before !== 'string' || typeof after !== 'string' || before + after === '') continue;
-    const [from, to] = [textLines(before), textLines(after)];
-    if (from.length + to.length > MOST_LINES) return undefined;
-    const changes = diffArrays(from, to, { maxEditLength: MOST_CHANGES });
-    if (changes === undefined) return undefined;
-    const lines = changes.flatMap(({ value, added, removed }) =>
-      value.map((text) => ({ sign: added ? '+' : removed ? '-' : ' ', text }) as const),
-    );
-    return { names: [old, added], first: old < added ? old : added, lines };
-  }
-  return undefined;
+export const editIn = (object: JsonObject): EditNames | undefined =>
+  EDITS.find(([old, added]) => isText(object[old]) && isText(object[added]) && object[old] !== object[added]);
+
+const isText = (value: Json | undefined): value is string => typeof value === 'string';
+
+/** The lines of two texts; undefined if they differ in too many. Then they have to be drawn one after the other. */
+export function compare(before: string, after: string, pen: Pen): readonly ChangedLine[] | undefined {
+  const [from, to] = [textLines(before), textLines(after)];
+  if (!pen.mayCompare(from.length + to.length)) return undefined;
+  const changes = diffArrays(from, to, { maxEditLength: MOST_CHANGES });
+  return changes?.flatMap(({ value, added, removed }) =>
+    value.map((text) => ({ sign: added ? '+' : removed ? '-' : ' ', text }) as const),
+  );
 }
 
 const HUNK = /^@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@/;

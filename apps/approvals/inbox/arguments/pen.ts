@@ -25,7 +25,9 @@ const MOST_PLACES = 1_000;
 /** From this length on, lines may break inside tokens: there could be a million tokens. */
 const DENSE_FROM = 100_000;
 /** Characters of programs that one drawing colours. Colouring takes time, and the page is drawn while others wait. */
-const MOST_COLOURED = 100_000;
+const MOST_COLOURED = 20_000;
+/** The sum of the squares of the lines in each edit that one drawing compares: the time that a comparison may take grows so. */
+const MOST_COMPARED = 20_000_000;
 /** Values that one drawing shows one by one. The rest is drawn as JSON. */
 const MOST_VALUES = 5_000;
 const ESCAPE = /\\u[\da-f]{4}|\\./g;
@@ -53,6 +55,7 @@ export class Pen {
   readonly #calm = new Set<string>();
   #places = 0;
   #colourable = MOST_COLOURED;
+  #comparable = MOST_COMPARED;
   #values = MOST_VALUES;
 
   constructor(paper: Paper) {
@@ -81,6 +84,13 @@ export class Pen {
   mayColour(length: number): boolean {
     if (length > this.#colourable) return false;
     this.#colourable -= length;
+    return true;
+  }
+
+  /** Whether texts with this many lines may still be compared. */
+  mayCompare(lines: number): boolean {
+    if (lines ** 2 > this.#comparable) return false;
+    this.#comparable -= lines ** 2;
     return true;
   }
 

@@ -3,7 +3,7 @@ import { canonicalJson, isObject, type Json, type JsonObject } from '../../../..
 import { Pieces } from '../../../shared/pages/visible.tsx';
 import type { Language } from './colours.ts';
 import { exactLines } from './exact.tsx';
-import { columnsOf, editIn, formOfText, stringsIn } from './forms.ts';
+import { columnsOf, compare, editIn, formOfText, stringsIn } from './forms.ts';
 import { languageOf, languageOfMembers } from './languages.ts';
 import type { Pen } from './pen.ts';
 import { counted, drawEdit, drawText, quoted, type Drawn } from './text.tsx';
@@ -58,21 +58,28 @@ function drawMembers(object: JsonObject, pen: Pen, { around, depth, ordinal: fir
   const names = Object.keys(object).sort();
   const language = languageOfMembers(object) ?? around;
   const edit = editIn(object);
+  const changes = edit && compare(String(object[edit[0]]), String(object[edit[1]]), pen);
   let ordinal = first;
   const ordinals = new Map<string, number>();
   for (const name of names) {
     ordinals.set(name, ordinal);
     ordinal += stringsIn(object[name] ?? null);
   }
-  const isSecond = (name: string) => edit !== undefined && edit.names.includes(name) && name !== edit.first;
   const members = names.map((name) => {
-    if (isSecond(name)) return null;
-    if (edit !== undefined && name === edit.first) {
-      const key = edit.names.map((name) => keyOf(name, pen, pen.placeOf(ordinals.get(name) ?? 0)));
-      return member(key, drawEdit(edit, pen, language));
+    if (changes !== undefined && edit?.includes(name)) {
+      // Both are drawn at the place of the first one.
+      if (name !== edit.toSorted()[0]) return null;
+      const [old, added] = edit.map((name) => keyOf(name, pen, pen.placeOf(ordinals.get(name) ?? 0)));
+      const both = (
+        <>
+          {old}
+          {labelled('becomes')} {added}
+        </>
+      );
+      return member(both, drawEdit(changes, pen, language));
     }
     const place = { name, around: language, depth: depth + 1, ordinal: ordinals.get(name) ?? 0 };
-    return member([keyOf(name, pen)], drawValue(object[name] ?? null, pen, place));
+    return member(keyOf(name, pen), drawValue(object[name] ?? null, pen, place));
   });
   return { kind: 'block', label: counted(names.length, 'member'), body: <dl class="members">{members}</dl> };
 }
@@ -80,18 +87,15 @@ function drawMembers(object: JsonObject, pen: Pen, { around, depth, ordinal: fir
 const keyOf = (name: string, pen: Pen, place?: string) => (
   <>
     <Pieces pieces={pen.pieces(name, 'plain')} kind="k" place={place} isDense={pen.isDense} />
-    {name === '' && <span class="label">empty name</span>}
+    {name === '' && labelled('empty name')}
   </>
 );
 
-/** The old and the new text of an edit have a name each, and one drawing. */
-function member([name, another]: readonly VNode[], { kind, label, body }: Drawn): VNode {
+function member(name: VNode, { kind, label, body }: Drawn): VNode {
   return (
     <div class={`member ${kind}`}>
       <dt>
         {name}
-        {another !== undefined && <span class="label">becomes</span>}
-        {another}
         {kind === 'block' && labelled(label)}
       </dt>
       <dd>
@@ -102,7 +106,14 @@ function member([name, another]: readonly VNode[], { kind, label, body }: Drawn)
   );
 }
 
-const labelled = (label: string | undefined) => label !== undefined && <span class="label">{label}</span>;
+/** Words of the page, with the blank that a screen reader needs before them. */
+const labelled = (label: string | undefined) =>
+  label !== undefined && (
+    <>
+      {' '}
+      <span class="label">{label}</span>
+    </>
+  );
 
 function drawList(list: readonly Json[], pen: Pen, { name, around, depth, ordinal: first }: Place): Drawn {
   const columns = columnsOf(list);

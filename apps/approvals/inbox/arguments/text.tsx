@@ -3,7 +3,7 @@ import { anchor, Pieces } from '../../../shared/pages/visible.tsx';
 import type { Binary } from './base64.ts';
 import { toned, tonesOf, type Language, type Tone } from './colours.ts';
 import { exactLines } from './exact.tsx';
-import { type ChangedLine, type Edit, formOfText, isBrokenPatch, rolesInPatch, textLines } from './forms.ts';
+import { type ChangedLine, formOfText, isBrokenPatch, rolesInPatch, textLines } from './forms.ts';
 import { LANGUAGE_NAMES } from './languages.ts';
 import type { Pen } from './pen.ts';
 
@@ -90,7 +90,7 @@ const CHANGED = {
 } as const;
 
 /** The lines of two texts: those of the first have ` ` or `-`, those of the second have ` ` or `+`. */
-export function drawEdit({ lines }: Edit, pen: Pen, language: Language | undefined): Drawn {
+export function drawEdit(lines: readonly ChangedLine[], pen: Pen, language: Language | undefined): Drawn {
   const count = (sign: ChangedLine['sign']) => lines.filter((line) => line.sign === sign).length;
   const [removed, added] = [count('-'), count('+')];
   const tonesOfSide = (side: '-' | '+') => {
@@ -112,10 +112,7 @@ export function drawEdit({ lines }: Edit, pen: Pen, language: Language | undefin
       </Tag>
     );
   });
-  const label =
-    removed + added === 0
-      ? 'no difference'
-      : `${counted(removed, 'line')} removed, ${added.toLocaleString('en')} added`;
+  const label = `${counted(removed, 'line')} removed, ${added.toLocaleString('en')} added`;
   return { kind: 'block', label, body: <pre class="text edit">{drawn}</pre> };
 }
 

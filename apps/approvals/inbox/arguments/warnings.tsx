@@ -53,7 +53,7 @@ function Named({ findings, shown }: NamedProps) {
           {others.slice(0, LINKED - 1).map((place, at) => (
             <>
               {' '}
-              <a key={place} href={`#${place}`} aria-label={`Place ${at + 2}`}>
+              <a key={place} href={`#${place}`} aria-label={`Place ${at + 2} of ${text}`}>
                 {at + 2}
               </a>
             </>
