@@ -8,6 +8,7 @@ import {
   type People,
 } from '../../workflows/domain/access-request/eligibility.ts';
 import { earlierVote } from '../../workflows/domain/access-request/quorum.ts';
+import { signInAgain } from '../shared/auth/fresh-sign-in.ts';
 import { Refusal } from '../shared/http/csrf.ts';
 import { randomText } from '../shared/crypto.ts';
 import { singleLine } from './access-requests/problem.ts';
@@ -45,7 +46,8 @@ export function createCastVote(deps: CastVoteOptions): CastVote {
     if (request === undefined) return 'not_found';
     const people = deps.people();
     // The database tells earlier voters that they have voted, even when the open stage is for others.
-    const voter = { ...ballot.approver, castBy: ballot.standIn?.subject, chain: ballot.chain, actors: ballot.actors };
+    const { approver, standIn, chain, actors, session } = ballot;
+    const voter = { ...approver, castBy: standIn?.subject, chain, actors, session };
     const hasVoted = earlierVote(request, voter, ballot.stage) !== undefined;
     const ineligible = hasVoted ? undefined : ineligibilityOf(voter, request, people);
     const confirmed = hasVoted || ineligible ? undefined : await confirmedBy(ballot, request, deps.passkeys);
@@ -109,7 +111,7 @@ export const factsOf = (request: AccessRequest, people: People) => ({
   electorate: electorateOf(request, people),
 });
 
-type VoteRefused = Exclude<CastOutcome, 'counted' | 'repeated'>;
+type VoteRefused = Exclude<CastOutcome, 'counted' | 'repeated' | 'sign_in_too_old'>;
 
 const REFUSALS = {
   not_found: [
@@ -120,7 +122,7 @@ const REFUSALS = {
   own_request: [
     403,
     'You requested this yourself',
-    'You did by one of your names, or the client or an actor of your token did. Another approver has to decide it. If only the client of your token is the reason, decide in the inbox or with a token of another client.',
+    'You did by one of your names, or the client or an actor of your token did. Another approver has to decide it. If only the client of your token is the reason, decide in the inbox or with a token of another client. If the request lets you confirm it, do that in the inbox, in your browser.',
   ],
   delegate_of_requester: [
     403,
@@ -175,6 +177,7 @@ export const noSuchRequest = (): Refusal => refusalOf('not_found', '');
 
 /** Throws a `Refusal` unless the vote is counted, now or by an earlier attempt. */
 export function refuseUncounted(outcome: CastOutcome, requestId: string): void {
+  if (outcome === 'sign_in_too_old') throw signInAgain(linkTo(requestId).href);
   if (outcome !== 'counted' && outcome !== 'repeated') throw refusalOf(outcome, requestId);
 }
 

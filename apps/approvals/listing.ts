@@ -1,6 +1,7 @@
 import { ACCESS_REQUEST_STATUSES } from '../../workflows/domain/access-request/access-request.ts';
 import type { Effect } from '../../workflows/domain/tools/tool-facts.ts';
 import { ORDERS } from '../shared/http/list-cursor.ts';
+import { isAutomatic } from '../../workflows/domain/access-request/automatic.ts';
 import { OVERSEER_ROLE, type Reader, voicesOf } from '../../workflows/domain/access-request/eligibility.ts';
 import type { Directory } from '../shared/directory/directory.ts';
 
@@ -43,7 +44,10 @@ export function readerRow(
   }));
   return JSON.stringify({
     subject: self.subject,
+    issuer: self.issuer,
     persons,
+    // By which they may be the requester who confirms. A program never is.
+    own: self.session === undefined || isAutomatic(self) !== false ? [] : persons,
     actors,
     reads: isThere(self.subject),
     decides: persons.every(isThere),

@@ -1,12 +1,12 @@
-import type { Stage } from '../../workflows/domain/access-request/stages.ts';
+import type { ConfirmerNames, Stage } from '../../workflows/domain/access-request/stages.ts';
 import { CountersignError } from '../../workflows/domain/errors.ts';
 import { ownProperty } from '../../workflows/domain/canonical-json.ts';
 import { DEFAULT_STAGE, stageFor, templateProblems } from '../shared/approvers/stages.ts';
-import type { OwnerSettings, TemplateSettings } from '../shared/config/approver-settings.ts';
 import type { Config } from '../shared/config/config.ts';
 import { templatesIn } from '../shared/rules/rules.ts';
 import { formatPath } from '../shared/config/problems.ts';
 import type { Directory } from '../shared/directory/directory.ts';
+import { ApiProblem } from './access-requests/problem.ts';
 
 /** The terms of a request: its stages and time limits. */
 export interface Terms {
@@ -27,10 +27,15 @@ export interface DeniedTemplate {
 }
 
 /**
- * The current terms for a denial and a resource. Undefined if a template that the decision point found in its configuration is not listed
- * here: it was removed since, or has not arrived yet. One approver would then stand in for those that the denial demands.
+ * The current terms for a denial, a resource and the person whose agent asks. Undefined if a template that the decision point found in its
+ * configuration is not listed here: it was removed since, or has not arrived yet. One approver would then stand in for those that the
+ * denial demands. Throws an `ApiProblem` (400) if only the requester may decide, and no person asks.
  */
-export type TermsOf = (denial: DeniedTemplate, resource: string) => Terms | undefined;
+export type TermsOf = (denial: DeniedTemplate, resource: string, requester?: ConfirmerNames) => Terms | undefined;
+
+/** No approval can cure the denial, so the call ends. */
+const NO_PERSON =
+  'only the requester may confirm this, and no person asks: sign in as a person, or name other approvers in the template too';
 
 /** Throws `ERR_CONFIG_INVALID` when a template names approvers that the directory rules out. */
 export function refuseUnfitTemplates({ approvals }: Pick<Config, 'approvals'>, directory: Directory): void {
@@ -43,26 +48,29 @@ export function refuseUnfitTemplates({ approvals }: Pick<Config, 'approvals'>, d
 /** Reads the templates for each request. Throws as `refuseUnfitTemplates` does. */
 export function configuredTerms({ approvals }: Pick<Config, 'approvals'>, directory: Directory): TermsOf {
   refuseUnfitTemplates({ approvals }, directory);
-  const termsOf = (name: string | undefined, resource: string): Terms => {
+  const termsOf = (name: string | undefined, resource: string, requester: ConfirmerNames | undefined): Terms => {
     const template = name === undefined ? undefined : ownProperty(approvals.templates, name);
+    const stages = template?.stages.map((settings) => {
+      const demands = { ...settings, passkey: template.passkey || settings.passkey };
+      const stage = stageFor(demands, approvals.owners, { resource, requester });
+      if (stage === undefined) throw new ApiProblem('not_requestable', NO_PERSON);
+      return stage;
+    });
     return {
-      stages: template === undefined ? [DEFAULT_STAGE] : stagesOf(template, approvals.owners, resource),
+      stages: stages ?? [DEFAULT_STAGE],
       separateStages: template?.separateStages ?? true,
       requestTtlMs: (template?.requestTtlSeconds ?? approvals.requestTtlSeconds) * 1_000,
       approvalTtlMs: (template?.approvalTtlSeconds ?? approvals.approvalTtlSeconds) * 1_000,
       isNotified: approvals.notifications !== undefined,
     };
   };
-  return ({ template: name, listedTemplates = [] }, resource) => {
+  return ({ template: name, listedTemplates = [] }, resource, requester) => {
     if (!listedTemplates.every((one) => Object.hasOwn(approvals.templates, one))) return undefined;
     const names = name === undefined ? [] : templatesIn(name);
-    if (names.length < 2) return termsOf(name, resource);
-    return together(names.map((one) => ({ name: one, terms: termsOf(one, resource) })));
+    if (names.length < 2) return termsOf(name, resource, requester);
+    return together(names.map((one) => ({ name: one, terms: termsOf(one, resource, requester) })));
   };
 }
-
-const stagesOf = ({ stages, passkey }: TemplateSettings, owners: OwnerSettings, resource: string) =>
-  stages.map((stage) => stageFor({ ...stage, passkey: passkey || stage.passkey }, owners, resource));
 
 /** The reasons that the configuration has now for these templates. They are choices only, so a request does not keep them. */
 export type PresetReasonsOf = (template: string | undefined) => readonly string[];

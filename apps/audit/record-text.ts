@@ -81,6 +81,7 @@ const statementSchema = z.discriminatedUnion('kind', [
         approver: person,
         castBy: person.exactOptional(),
         actors: z.array(text).exactOptional(),
+        asRequester: z.literal(true).exactOptional(),
         verdict: z.enum(VERDICTS),
         reason: text.exactOptional(),
         agentMessage: text.exactOptional(),

@@ -35,6 +35,7 @@ const vote = deed.extend({
   approver: person,
   castBy: person.optional(),
   actors: z.array(z.string()).optional(),
+  asRequester: z.boolean().optional(),
   verdict: z.string(),
   passkey: z.looseObject({}).optional(),
   grant: optionalText,
@@ -137,10 +138,11 @@ function statedIn({ record }: OutcomeRecord) {
 }
 
 function votesIn({ votes, stages }: z.infer<typeof statement>) {
-  return votes.map(({ approver, castBy, actors, verdict, grant, passkey, stage, hasLapsed, ...rest }) => {
+  return votes.map(({ approver, castBy, actors, asRequester, verdict, grant, passkey, stage, hasLapsed, ...rest }) => {
     const where = stage === undefined ? [] : [`stage ${stage} ${stages?.[stage - 1]?.name ?? ''}`.trim()];
     const what = [
       verdict,
+      ...(asRequester === true ? ['as the requester'] : []),
       ...(passkey === undefined ? [] : ['with a passkey']),
       ...where,
       ...(grant === undefined ? [] : [`by ${grant}`]),

@@ -57,6 +57,7 @@ const vote = z
     approver: person,
     cast_by: person.exactOptional(),
     actors: z.array(text).max(MAX_ACTORS).exactOptional(),
+    as_requester: z.literal(true).exactOptional(),
     verdict: z.enum(VERDICTS),
     reason: words.exactOptional(),
     // Agents read it. An unfit message is left out, and the rest of the statement stays.
@@ -69,13 +70,23 @@ const vote = z
     lapsed: z.literal(true).exactOptional(),
     at: instant,
   })
-  .transform(({ cast_by: castBy, message_for_agent: agentMessage, passkey: proof, lapsed, ...rest }): StatedVote => ({
-    ...rest,
-    ...(castBy && { castBy }),
-    ...(agentMessage !== undefined && { agentMessage }),
-    ...(proof && { passkey: proof }),
-    ...(lapsed && { hasLapsed: true }),
-  }));
+  .transform(
+    ({
+      cast_by: castBy,
+      as_requester: asRequester,
+      message_for_agent: agentMessage,
+      passkey: proof,
+      lapsed,
+      ...rest
+    }): StatedVote => ({
+      ...rest,
+      ...(castBy && { castBy }),
+      ...(asRequester && { asRequester }),
+      ...(agentMessage !== undefined && { agentMessage }),
+      ...(proof && { passkey: proof }),
+      ...(lapsed && { hasLapsed: true }),
+    }),
+  );
 const canceller = z.union([person.transform((by: StatedPerson) => ({ by })), z.object({ client: text })]);
 
 const statement = z

@@ -1,7 +1,7 @@
 import type { AccessRequest } from '../../../workflows/domain/access-request/access-request.ts';
 import { outlineOf } from '../../../workflows/domain/access-request/outline.ts';
 import { type Bundle, BUNDLE_PREFIX } from '../../../workflows/domain/access-request/statement.ts';
-import { partiesOf, type PartiesSource } from '../../../workflows/domain/access-request/parties.ts';
+import { partiesOf, type PartiesSource, confirmerOf } from '../../../workflows/domain/access-request/parties.ts';
 import type { EvaluationRequest } from '../../../workflows/domain/authzen/evaluation.ts';
 import { canonicalJson, type Json, type JsonObject, objectOf } from '../../../workflows/domain/canonical-json.ts';
 import { EFFECTS } from '../../../workflows/domain/tools/tool-facts.ts';
@@ -112,7 +112,8 @@ async function verify(
   try {
     return denied.map((one) => {
       const agent = authorized(one, submitted.client);
-      const terms = termsOf(one.denial, one.submission.resource.id);
+      const confirmer = confirmerOf(one.submission as unknown as PartiesSource, submitted.client.issuers);
+      const terms = termsOf(one.denial, one.submission.resource.id, confirmer);
       // Its approvers would be others than those that the denial was made for.
       if (terms === undefined) throw new ApiProblem('expired_denial', UNLISTED);
       const asked = { ...(one.submission as unknown as EvaluationRequest), template: one.denial.template };

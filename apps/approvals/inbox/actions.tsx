@@ -105,9 +105,9 @@ export const vote = (http: InboxHttp) =>
       const reason = [presetReason, written].filter(Boolean).join(' ');
       const { seat } = await findReadable(http, visitor, requestId);
       const capacity = capacityOf(seat, onBehalfOf);
-      const { via, chain, actors } = visitor;
+      const { via, chain, actors, session } = visitor;
       const passkey = answer && passkeyNonce ? { answer, nonce: passkeyNonce } : undefined;
-      const cast = { requestId, ...ballot, reason, generation, via, chain, actors, passkey };
+      const cast = { requestId, ...ballot, reason, generation, via, chain, actors, session, passkey };
       refuseUncounted(capacity ? await http.castVote({ ...cast, ...capacity }) : 'delegation_over', requestId);
       return async () => {
         const found = await http.store.find(requestId);

@@ -1,6 +1,10 @@
 import type { Request, RequestHandler, Response } from 'express';
 import type { Approver, VoteChannel } from '../../../workflows/domain/access-request/access-request.ts';
-import { AGENT_ROLE, APPROVER_ROLE } from '../../../workflows/domain/access-request/eligibility.ts';
+import {
+  AGENT_ROLE,
+  APPROVER_ROLE,
+  type BrowserSession,
+} from '../../../workflows/domain/access-request/eligibility.ts';
 import { behind } from '../../../workflows/domain/access-request/parties.ts';
 import type { AccessToken } from '../../shared/auth/access-token.ts';
 import { NO_CLIENT, type ClientDemand } from '../../shared/auth/client-demand.ts';
@@ -19,6 +23,8 @@ export interface Voter extends Approver {
   readonly chain: readonly string[];
   /** Subjects that act for them by their token: together they have one vote. */
   readonly actors: readonly string[];
+  /** Only of a person who is signed in with a browser. A program has none, whichever token it holds. */
+  readonly session?: BrowserSession;
 }
 
 /** A person, who can use the rest of the inbox as well. */
@@ -64,7 +70,7 @@ export function votersOnly({ personOf, verifyAccessToken, hasClient, people, sco
     const person = isProgram ? undefined : await personOf(request);
     if (!isProgram && person === undefined) return askToSignIn(request, response, pageOf(request));
     if (person !== undefined) setSignedIn(response, { name: person.name, csrfToken: csrfTokenOf(request) });
-    const voter = person === undefined ? await byToken(request, response) : voterFor(person);
+    const voter = person === undefined ? await byToken(request, response) : voterFor(person, request.sessionID);
     refuseInactive(voter, people());
     response.locals['voter'] = voter;
     next();
@@ -86,11 +92,13 @@ function refuseInactive({ subject, chain }: Voter, people: Directory): void {
   );
 }
 
-function voterFor(person: Person): Voter {
-  const { issuer, subject, name, roles } = person;
+function voterFor(person: Person, id: string): Voter {
+  const { issuer, subject, name, roles, signedInAt } = person;
   if (roles.includes(AGENT_ROLE)) throw peopleOnly();
   // A session has no client beside the inbox itself, which makes no calls.
-  if (roles.includes(APPROVER_ROLE)) return { issuer, subject, name, roles, via: 'inbox', ...standing(person) };
+  const session = { id, signedInAt };
+  if (roles.includes(APPROVER_ROLE))
+    return { issuer, subject, name, roles, via: 'inbox', ...standing(person), session };
   const nextStep = `You are signed in as ${name}, who does not have the role “${APPROVER_ROLE}”. Ask an administrator for the role. Or sign out, and open this address again as another person.`;
   throw new Refusal(403, 'You are not an approver', nextStep);
 }

@@ -11,7 +11,7 @@ import { refuseUncounted } from '../cast-vote.ts';
 import { type Visitor, visitorOf } from './authenticate.ts';
 import { type BatchItem, BatchPage, type BatchResult, ResultsPage } from './batch-page.tsx';
 import { LONGEST_TEXT } from './refused.tsx';
-import { capacitiesOf, findReadable, type InboxHttp, obstacleTo, type Reading } from './seat.ts';
+import { capacitiesOf, confirmationBy, findReadable, type InboxHttp, obstacleTo, type Reading } from './seat.ts';
 
 /** Requests that one form decides. Each has its own vote over its own digest. */
 export const MAX_BATCH = 50;
@@ -90,6 +90,7 @@ function whyLeftOut({ request, seat }: Reading): string | undefined {
   if (isEnded(request.status)) return 'It has ended.';
   if (obstacle !== undefined) return OBSTACLES[obstacle];
   if (capacitiesOf(seat, request)[0]?.standIn !== undefined) return 'You decide it for another approver. Open it.';
+  if (confirmationBy(seat, request) !== undefined) return 'Your own agent asks. Open it to confirm it.';
   if (openStage(request).passkey === true) return 'It needs your passkey. Open it.';
   if (openStage(request).quorum > 1) return `It needs ${openStage(request).quorum} approvers. Open it.`;
   const { outline } = request;

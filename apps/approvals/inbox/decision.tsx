@@ -1,6 +1,7 @@
 import { isEnded, type AccessRequest, type Vote } from '../../../workflows/domain/access-request/access-request.ts';
 import { resolutionOf, type Tallied, tally } from '../../../workflows/domain/access-request/quorum.ts';
-import { openStage } from '../../../workflows/domain/access-request/stages.ts';
+import { type Confirmer, openStage } from '../../../workflows/domain/access-request/stages.ts';
+import { freshSignInPath, isFreshSignIn } from '../../shared/auth/fresh-sign-in.ts';
 import { Time, usePageTime } from '../../shared/pages/layout.tsx';
 import { visibleTitle } from '../../shared/pages/visible-text.ts';
 import { Visible } from '../../shared/pages/visible.tsx';
@@ -12,6 +13,7 @@ import {
   canGiveGrant,
   capacitiesOf,
   type Capacity,
+  confirmationBy,
   type Obstacle,
   obstacleTo,
   ownVote,
@@ -65,9 +67,10 @@ export function DecisionForm({ request, seat, presetReasons, csrfToken, passkey,
   const capacities = obstacleTo(seat, request) === undefined ? capacitiesOf(seat, request) : [];
   const [first] = capacities;
   if (first === undefined) return null;
+  const confirmer = confirmationBy(seat, request);
   return (
     <section class="card" id={`stage-${request.stage}`} aria-labelledby="decide">
-      <h2 id="decide">Your decision</h2>
+      <h2 id="decide">{confirmer ? 'You confirm what your own agent wants to do' : 'Your decision'}</h2>
       <form
         class="decision"
         method="post"
@@ -81,23 +84,8 @@ export function DecisionForm({ request, seat, presetReasons, csrfToken, passkey,
         <PresetReasons reasons={presetReasons} chosen={refused?.typed.presetReason} />
         <Reason typed={textFor('vote', refused)} isSecond={presetReasons.length > 0} />
         {passkey && <PasskeyPart demand={passkey} />}
-        <div class="decision-buttons">
-          {(passkey === undefined || canConfirm(passkey)) && (
-            <button class="approve" type="submit" name="verdict" value="approve">
-              Approve
-            </button>
-          )}
-          <button class="deny" type="submit" name="verdict" value="deny">
-            Deny
-          </button>
-        </div>
-        <p class="hint" data-unread hidden>
-          To approve, first scroll to the end of “{wordsOf(request).heading.open}”.
-        </p>
-        <p class="hint" data-again role="status" hidden>
-          This call {EFFECT_WORDS[request.effect ?? 'unknown']}. Press the key again to approve it.
-        </p>
-        <p class="hint">{consequence(request, first)}</p>
+        <Buttons {...{ request, seat, confirmer, passkey }} />
+        <p class="hint">{consequence(request, first, confirmer ? 'confirm' : 'approve')}</p>
         <MessageForAgent typed={refused?.typed.agentMessage} />
       </form>
     </section>
@@ -135,6 +123,49 @@ const EFFECT_WORDS = {
   ...{ read: 'reads', write: 'writes', delete: 'deletes', external: 'reaches outside' },
   unknown: 'has an effect that no operator has stated',
 } as const;
+
+interface ButtonsProps extends Omit<SeatedProps, 'refused'>, Pick<DecisionFormProps, 'passkey'> {
+  readonly confirmer: Confirmer | undefined;
+}
+
+/** The two verdicts. A requester whose sign-in is not recent finds the way to the sign-in in their place. */
+function Buttons({ request, seat, confirmer, passkey }: ButtonsProps) {
+  const now = usePageTime();
+  const { signedInAt } = seat.visitor.session ?? {};
+  if (confirmer && !isFreshSignIn({ signedInAt }, confirmer.freshSeconds, now.getTime())) {
+    return (
+      <>
+        <p>To show that it is you and not your agent, sign in again. This tab keeps the text that you typed.</p>
+        <p>
+          <a class="button" href={freshSignInPath(`/requests/${request.id}`)}>
+            Sign in again
+          </a>
+        </p>
+      </>
+    );
+  }
+  const { heading, confirm } = wordsOf(request);
+  return (
+    <>
+      <div class="decision-buttons">
+        {(passkey === undefined || canConfirm(passkey)) && (
+          <button class="approve" type="submit" name="verdict" value="approve">
+            {confirmer ? confirm : 'Approve'}
+          </button>
+        )}
+        <button class="deny" type="submit" name="verdict" value="deny">
+          Deny
+        </button>
+      </div>
+      <p class="hint" data-unread hidden>
+        To {confirmer ? 'confirm' : 'approve'}, first scroll to the end of “{heading.open}”.
+      </p>
+      <p class="hint" data-again role="status" hidden>
+        This call {EFFECT_WORDS[request.effect ?? 'unknown']}. Press the key again to approve it.
+      </p>
+    </>
+  );
+}
 
 /** Folded and below the buttons, which work only while they are in sight. */
 function MessageForAgent({ typed }: { typed: string | undefined }) {
@@ -200,20 +231,20 @@ function InWhoseName({ capacities, chosen }: { capacities: readonly Capacity[]; 
   );
 }
 
-function consequence(request: AccessRequest, { approver }: Capacity): string {
+function consequence(request: AccessRequest, { approver }: Capacity, verb: 'approve' | 'confirm'): string {
   const mine = { approver, verdict: 'approve', stage: request.stage } as const;
   const after = { ...request, votes: [...request.votes, mine] };
   const next = resolutionOf(after);
   if (next === 'granted') {
-    return `${wordsOf(request).onceGranted} You cannot change either decision later.`;
+    return `If you ${verb}, ${wordsOf(request).onceGranted} You cannot change either decision later.`;
   }
   const denial = openStage(request).veto
     ? 'A denial ends the request.'
     : 'A denial ends it once too few approvers are left to approve it.';
   if (typeof next === 'number') {
-    return `If you approve, others decide next: “${openStage({ ...request, stage: next }).name}”. ${denial}`;
+    return `If you ${verb}, others decide next: “${openStage({ ...request, stage: next }).name}”. ${denial}`;
   }
-  return `If you approve, ${moreApprovals(after)} needed in this stage. ${denial}`;
+  return `If you ${verb}, ${moreApprovals(after)} needed in this stage. ${denial}`;
 }
 
 function moreApprovals(request: Tallied): string {
@@ -222,12 +253,13 @@ function moreApprovals(request: Tallied): string {
 }
 
 function Confirmation({ request, vote, subject }: { request: AccessRequest; vote: Vote; subject: string }) {
-  const { approver, castBy, verdict, at } = vote;
+  const { approver, castBy, asRequester, verdict, at } = vote;
   const isOwn = approver.subject === subject;
   return (
     <div class={`notice ${verdict === 'approve' ? 'good' : 'bad'}`} role="status">
       <strong>
-        {isOwn && castBy !== undefined ? <Visible text={castBy} /> : 'You'} {DECIDED[verdict]} this
+        {isOwn && castBy !== undefined ? <Visible text={castBy} /> : 'You'}{' '}
+        {asRequester && verdict === 'approve' ? 'confirmed' : DECIDED[verdict]} this
         {isOwn && castBy !== undefined && ' for you'}
         {!isOwn && (
           <>

@@ -1,4 +1,3 @@
-import { partIn } from '../../../workflows/domain/access-request/parties.ts';
 import { addressOf } from '../../shared/http/list-cursor.ts';
 import { Page, type SignedIn } from '../../shared/pages/layout.tsx';
 import type { ListChoice, RequestFilter, RequestOrder } from '../listing.ts';
@@ -12,7 +11,6 @@ import { Filters, isFiltered } from './filters.tsx';
 import { InboxTabs, PageLinks } from './paging.tsx';
 import { Keys, Live } from './live.tsx';
 import { Row } from './row.tsx';
-import { namesOf } from './seat.ts';
 import type { SummaryTemplateOf } from './summary.tsx';
 
 export interface RequestListProps {
@@ -107,7 +105,7 @@ function Rows(props: RequestListProps) {
             key={request.id}
             request={request}
             template={summaries(request.tool)}
-            isOwn={partIn(request, namesOf(visitor)) === 'own_request'}
+            visitor={visitor}
             select={canSelect(props) || undefined}
             alike={others > 0 ? { others, href: alikeAddress(request.alike) } : undefined}
           />

@@ -1,5 +1,4 @@
 import express, { type Request, type Response, type Router } from 'express';
-import { partIn } from '../../../workflows/domain/access-request/parties.ts';
 import { csrfProtection, csrfTokenOf } from '../../shared/http/csrf.ts';
 import { refuseUnfaithful } from '../../shared/http/faithful-json.ts';
 import { renderPage } from '../../shared/pages/layout.tsx';
@@ -17,7 +16,7 @@ import { passkeyDemand } from './passkey-part.tsx';
 import { viewOf } from './arguments/arguments.tsx';
 import { RequestPage } from './request-page.tsx';
 import { Row } from './row.tsx';
-import { findReadable, type InboxHttp, namesOf } from './seat.ts';
+import { findReadable, type InboxHttp } from './seat.ts';
 import { detailView } from './view.tsx';
 
 const MAX_BODY = '64kb';
@@ -55,8 +54,7 @@ function showRow(http: InboxHttp) {
   return async (request: Request, response: Response) => {
     const visitor = voterOf(response);
     const { request: found } = await findReadable(http, visitor, String(request.params['id']));
-    const isOwn = partIn(found, namesOf(visitor)) === 'own_request';
-    const row = <Row request={found} template={http.summaries(found.tool)} isOwn={isOwn} alike={undefined} />;
+    const row = <Row request={found} template={http.summaries(found.tool)} visitor={visitor} alike={undefined} />;
     response.send(renderPage(<ul>{row}</ul>, http.clock.now()));
   };
 }

@@ -1,6 +1,9 @@
+import { partIn } from '../../../workflows/domain/access-request/parties.ts';
 import { Time } from '../../shared/pages/layout.tsx';
 import { Code, Visible } from '../../shared/pages/visible.tsx';
 import type { AccessRequestSummary } from '../stores/access-request.row.ts';
+import type { Voter } from './authenticate.ts';
+import { confirmationBy, namesOf } from './seat.ts';
 import { EffectBadge, Summary, summaryOf } from './summary.tsx';
 import { DECIDED, stageView, StatusBadge } from './view.tsx';
 
@@ -8,7 +11,8 @@ interface RowProps {
   readonly request: AccessRequestSummary;
   /** The operator's sentence for calls of this tool. */
   readonly template: string | undefined;
-  readonly isOwn: boolean;
+  /** The visitor, whose own request it may be. */
+  readonly visitor: Voter;
   /** Present where several requests can be decided together. */
   readonly select?: true | undefined;
   /** Other open requests of the same kind. */
@@ -16,7 +20,7 @@ interface RowProps {
 }
 
 /** One request in a list: what will happen, then who asks and how far it is. */
-export function Row({ request, template, isOwn, select, alike }: RowProps) {
+export function Row({ request, template, visitor, select, alike }: RowProps) {
   const { id, status, endedAt } = request;
   return (
     <li id={`row-${id}`} data-request={id} data-ended={endedAt !== undefined && ''}>
@@ -26,7 +30,7 @@ export function Row({ request, template, isOwn, select, alike }: RowProps) {
           <Summary parts={summaryOf(request, template)} />
         </a>{' '}
         {request.outline !== undefined && <EffectBadge effect={request.effect} />}
-        {isOwn && <span class="badge row-own">yours: another approver decides</span>}
+        <Own request={request} visitor={visitor} />
       </div>
       <div class="row-note">
         <Asked request={request} isNamed={template !== undefined} />
@@ -51,6 +55,13 @@ export function Row({ request, template, isOwn, select, alike }: RowProps) {
       </div>
     </li>
   );
+}
+
+/** Marks a request of the visitor's own agent. */
+function Own({ request, visitor }: Pick<RowProps, 'request' | 'visitor'>) {
+  if (partIn(request, namesOf(visitor)) !== 'own_request') return null;
+  const confirms = confirmationBy({ visitor }, request) !== undefined;
+  return <span class="badge row-own">{confirms ? 'your agent' : 'yours: another approver decides'}</span>;
 }
 
 /** Selects a request, to be decided together with others. */

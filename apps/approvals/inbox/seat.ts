@@ -5,9 +5,11 @@ import {
   type Ineligibility,
   ineligibilityOf,
   mayRead,
+  ownNamesIn,
   type Reader,
 } from '../../../workflows/domain/access-request/eligibility.ts';
 import { partIn } from '../../../workflows/domain/access-request/parties.ts';
+import { type Confirmer, openStage } from '../../../workflows/domain/access-request/stages.ts';
 import { earlierVote } from '../../../workflows/domain/access-request/quorum.ts';
 import type { Clock } from '../../shared/clock.ts';
 import type { Directory } from '../../shared/directory/directory.ts';
@@ -63,10 +65,20 @@ export function capacitiesOf(seat: Seat, request: AccessRequestSummary): Capacit
   const all = [{ approver: seat.visitor }, ...seat.delegations.map((one) => standingIn(one, seat.visitor))] as const;
   return all.filter(({ approver, ...rest }) => {
     const { chain, actors } = seat.visitor;
+    // A visitor's session stands behind their own vote only.
     const voter = { ...approver, castBy: 'standIn' in rest ? subject : undefined, chain, actors };
     const isFree = earlierVote(request, voter, request.stage) === undefined;
     return isFree && ineligibilityOf(voter, request, seat.people) === undefined;
   });
+}
+
+/** The terms on which the visitor, as the requester, may confirm the open stage. Undefined for any other visitor. */
+export function confirmationBy(
+  { visitor }: Pick<Seat, 'visitor'>,
+  request: AccessRequestSummary,
+): Confirmer | undefined {
+  const { approvers } = openStage(request);
+  return ownNamesIn(visitor, approvers).length > 0 ? approvers.requester : undefined;
 }
 
 /** Whether the visitor may grant this request alone, now. */

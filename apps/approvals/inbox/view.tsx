@@ -14,7 +14,7 @@ import { canBreakGlass, capacitiesOf, obstacleTo, type Seat } from './seat.ts';
 /** The open or last stage: its progress, and the groups and roles that may decide it. People are only counted. */
 export function stageView(request: AccessRequestSummary) {
   const { name, quorum, veto, approvers, automatic } = openStage(request);
-  const { people, groups, roles, owners, requesterManager } = approvers;
+  const { people, groups, roles, owners, requesterManager, requester } = approvers;
   return {
     name,
     position: request.stage,
@@ -29,6 +29,7 @@ export function stageView(request: AccessRequestSummary) {
       roles,
       resourceOwner: owners !== undefined,
       requesterManager,
+      requester: requester !== undefined,
       automatic,
     },
   };
@@ -155,7 +156,8 @@ const CALL = {
   heading: { open: 'What will run', ended: 'The call' },
   label: 'Arguments of the call',
   asked: 'asked to run this',
-  onceGranted: 'If you approve, exactly this call runs, once, as soon as policy confirms it.',
+  onceGranted: 'exactly this call runs, once, as soon as policy confirms it.',
+  confirm: 'Confirm and run',
   granted: 'The call runs if policy still allows it.',
   notGranted: 'The call does not run.',
   cancelled: 'Approvers can no longer decide it, and the call does not run.',
@@ -167,7 +169,8 @@ const ACCESS = {
   heading: { open: 'The requested access', ended: 'The requested access' },
   label: 'Action and resource',
   asked: 'asked for this',
-  onceGranted: 'If you approve, exactly this is allowed for as long as the approval is valid, unless policy denies it.',
+  onceGranted: 'exactly this is allowed for as long as the approval is valid, unless policy denies it.',
+  confirm: 'Confirm',
   granted: 'It is allowed for as long as the approval is valid, unless policy denies it.',
   notGranted: 'It is not allowed.',
   cancelled: 'Approvers can no longer decide it, and it is not allowed.',

@@ -36,13 +36,14 @@ export function WhoDecides({ request }: { request: AccessRequest }) {
 
 /** Names roles and groups and counts the named people; it never lists people. */
 function electorateWords(approvers: ReturnType<typeof stageView>['approvers']): string {
-  const { people, groups, roles, resourceOwner, requesterManager, automatic } = approvers;
+  const { people, groups, roles, resourceOwner, requesterManager, requester, automatic } = approvers;
   const words = [
     ...roles.map((role) => `role ${role}`),
     ...groups.map((group) => `group ${group}`),
     ...(people > 0 ? [people === 1 ? '1 named person' : `${people} named people`] : []),
     ...(resourceOwner ? ['owners of the resource'] : []),
     ...(requesterManager ? ['manager of the requester'] : []),
+    ...(requester ? ['the requester in person, in the browser'] : []),
     ...(automatic === undefined ? [] : [`the automatic resolver ${automatic}`]),
   ];
   return words.join(', or ');
@@ -70,13 +71,13 @@ function NoVotes({ answers }: Pick<AccessRequest, 'answers'>) {
 }
 
 function VoteLine(vote: Vote & { readonly name: string | undefined }) {
-  const { approver, castBy, actors, verdict, reason, agentMessage, via, grant, passkey, at, name } = vote;
+  const { approver, castBy, actors, asRequester, verdict, reason, agentMessage, via, grant, passkey, at, name } = vote;
   return (
     <>
       <strong>
         <Visible text={castBy ?? approver.subject} />
       </strong>{' '}
-      <NoPerson via={via} />{' '}
+      <NoPerson via={via} /> {asRequester && '(the requester) '}
       {castBy !== undefined && (
         <>
           on behalf of <Visible text={approver.subject} />{' '}

@@ -31,7 +31,8 @@ const columns = (context: string) => `
       SELECT json_agg(json_strip_nulls(json_build_object(
         'approver', json_build_object('issuer', v.approver_issuer, 'subject', v.approver_subject, 'roles', v.approver_roles),
         'castBy', CASE WHEN v.cast_by <> v.approver_subject THEN v.cast_by END, 'actors', CASE WHEN v.actors <> '{}' THEN v.actors END,
-        'stage', v.stage, 'verdict', v.verdict, 'reason', v.reason, 'agentMessage', v.agent_message, 'via', v.via, 'grant', v.grant_id,
+        'asRequester', CASE WHEN v.as_requester THEN true END, 'stage', v.stage, 'verdict', v.verdict, 'reason', v.reason,
+        'agentMessage', v.agent_message, 'via', v.via, 'grant', v.grant_id,
         'passkey', CASE WHEN v.passkey_assertion IS NOT NULL THEN true END, 'at', ${instant('v.at')})) ORDER BY v.at)
       FROM approvals.vote v WHERE v.access_request_id = r.id), '[]') AS votes, coalesce((
       SELECT json_agg(json_strip_nulls(json_build_object('stage', a.stage, 'resolver', a.resolver, 'verdict', a.verdict, 'reason', a.reason,

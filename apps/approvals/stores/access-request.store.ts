@@ -35,6 +35,8 @@ export type VoteOutcome =
   | 'passkey_over'
   | 'passkey_unknown'
   | 'passkey_copied'
+  /** The requester may confirm, and their sign-in in the browser is not recent enough. */
+  | 'sign_in_too_old'
   | Ineligibility
   | 'not_found';
 
@@ -161,7 +163,11 @@ function bundleRow({ id, hasOneDenial }: NewBundle, requests: readonly NewAccess
 function voting(query: Query) {
   return {
     castVote: (vote: NewVote) =>
-      callFunction<VoteOutcome>(query, 'cast_vote', { ...voteRow(vote), ...passkeyColumns(vote) }),
+      callFunction<VoteOutcome>(query, 'cast_vote', {
+        ...voteRow(vote),
+        ...passkeyColumns(vote),
+        session: vote.session?.id,
+      }),
 
     /** Counts the vote in a signed message once. `conflict`: the message id was used for another message. */
     acceptDecision: (message: { source: string; webhookId: string; bodyDigest: string }, vote: NewVote) => {

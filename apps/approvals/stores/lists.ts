@@ -81,7 +81,7 @@ const filterRow = ({ words, ...filter }: RequestFilter): string =>
     words: words && words.map((word) => JSON.stringify(word).slice(1, -1)),
   });
 
-const READER = `jsonb_to_record($1::jsonb) AS me (subject text, persons text[], actors text[], reads boolean, decides boolean, oversees boolean,
+const READER = `jsonb_to_record($1::jsonb) AS me (subject text, issuer text, persons text[], own text[], actors text[], reads boolean, decides boolean, oversees boolean,
     is_person boolean, breaks_glass boolean, voices jsonb, "all" jsonb),
   jsonb_to_record(me."all") AS everyone (subjects text[], roles text[], groups text[], reports text[])`;
 const VOICES = `(SELECT ARRAY[subject] AS subjects, voice.* FROM jsonb_to_recordset(me.voices)
@@ -94,10 +94,15 @@ const decides = (stage: string, voice: 'voice' | 'everyone') => `(
   OR ${stage} #> '{approvers,groups}' ?| ${voice}.groups OR ${stage} #> '{approvers,owners,groups}' ?| ${voice}.groups
   OR ${stage} #> '{approvers,requesterManager}' = 'true' AND r.requester_subject = ANY (${voice}.reports))`;
 
+/** Whether the reader is the requester who may confirm a stage. @see ownNamesIn */
+const confirms = (stage: string) =>
+  `${stage} #> '{approvers,requester,subjects}' ?| me.own AND ${stage} #>> '{approvers,requester,issuer}' = me.issuer`;
+
 /** Whether the reader (`me`, `everyone`) may read the request (`r`). Prisma's client cannot express it. @see mayRead */
 const READABLE = `me.reads AND (
   me.oversees
   OR me.is_person AND r.requester_subject = me.subject
+  OR EXISTS (SELECT FROM jsonb_array_elements(r.stages) AS stages (stage) WHERE ${confirms('stages.stage')})
   OR me.breaks_glass AND r.status = 'pending'
   OR EXISTS (SELECT FROM jsonb_array_elements(r.stages) AS stages (stage) WHERE ${decides('stages.stage', 'everyone')})
   OR r.end_note #>> '{by,subject}' = me.subject
@@ -106,14 +111,21 @@ const READABLE = `me.reads AND (
   OR me.is_person AND EXISTS (SELECT FROM approvals.break_glass g WHERE g.access_request_id = r.id
     AND (g.reviewed_by IS NULL OR me.subject IN (g.granted_by, g.reviewed_by))))`;
 
+/** Whether this voter, or the reader, has spoken where each may speak once. */
+const hasVoted = (voter: string) =>
+  `EXISTS (SELECT FROM approvals.vote v WHERE v.access_request_id = r.id AND (r.separate_stages OR v.stage = r.stage)
+      AND (ARRAY[v.approver_subject, v.cast_by] || v.actors) && (ARRAY[${voter}, me.subject] || me.actors))`;
+
 /** Whether the reader may vote on it now, for themselves or for another approver. @see ineligibilityOf, earlierVote */
-const DECIDABLE = `me.decides AND r.status = 'pending' AND ${decides('(r.stages -> r.stage - 1)', 'everyone')}
+const DECIDABLE = `me.decides AND r.status = 'pending' AND (${decides('(r.stages -> r.stage - 1)', 'everyone')}
   AND EXISTS (SELECT FROM ${VOICES}
   WHERE ${decides('(r.stages -> r.stage - 1)', 'voice')}
     AND NOT (voice.subject || me.persons) && r.parties
-    AND NOT EXISTS (SELECT FROM approvals.vote v WHERE v.access_request_id = r.id AND (r.separate_stages OR v.stage = r.stage)
-      AND (ARRAY[v.approver_subject, v.cast_by] || v.actors) && (ARRAY[voice.subject, me.subject] || me.actors))
-    AND NOT (voice.subject || me.persons) && approvals.delegates_of(r.parties, r.created_at))`;
+    AND NOT ${hasVoted('voice.subject')}
+    AND NOT (voice.subject || me.persons) && approvals.delegates_of(r.parties, r.created_at))
+  OR ${confirms('(r.stages -> r.stage - 1)')} AND NOT ${hasVoted('me.subject')} AND NOT EXISTS (SELECT FROM unnest(me.own) AS name
+    WHERE NOT (r.stages -> r.stage - 1) #> '{approvers,requester,subjects}' ? name
+      AND (name = ANY (r.parties) OR name = ANY (approvals.delegates_of(r.parties, r.created_at)))))`;
 
 const ENDED = 'r.ended_at IS NOT NULL';
 

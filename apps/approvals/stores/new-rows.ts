@@ -2,6 +2,7 @@ import type { Approver, Verdict, VoteChannel } from '../../../workflows/domain/a
 import type { PasskeyAssertion } from '../../../workflows/domain/access-request/passkey.ts';
 import type { Effect } from '../../../workflows/domain/tools/tool-facts.ts';
 import type { ResolverAnswer } from '../../../workflows/domain/access-request/automatic.ts';
+import type { BrowserSession } from '../../../workflows/domain/access-request/eligibility.ts';
 import type { DirectoryFacts } from '../../../workflows/domain/access-request/quorum.ts';
 import type { VerifiedDenial } from '../access-requests/denial-binding.ts';
 import type { Terms } from '../templates.ts';
@@ -65,6 +66,8 @@ export interface Ballot {
   /** The stage that the voter looked at, from 1. Absent: the open one. */
   readonly stage?: number | undefined;
   readonly via: VoteChannel;
+  /** The session of the inbox by which they decide in the browser. */
+  readonly session?: BrowserSession | undefined;
 }
 
 export interface NewVote extends Ballot {

@@ -33,6 +33,8 @@ export interface Statement {
     readonly cast_by?: Person;
     /** Subjects that acted for them, from the `act` chain of their token, the last first. */
     readonly actors?: readonly string[];
+    /** The approver is the requester, who confirmed what their own agent asked for. */
+    readonly as_requester?: true;
     readonly verdict: Verdict;
     readonly reason?: string;
     /** The approver's words for the agent. */
@@ -65,7 +67,7 @@ const SELECT = `
         'approver', json_build_object('issuer', v.approver_issuer, 'subject', v.approver_subject, 'name', v.approver_name),
         'cast_by', CASE WHEN v.delegation_id IS NOT NULL
           THEN json_build_object('issuer', v.approver_issuer, 'subject', v.cast_by, 'name', v.cast_by_name) END,
-        'actors', CASE WHEN v.actors <> '{}' THEN v.actors END,
+        'actors', CASE WHEN v.actors <> '{}' THEN v.actors END, 'as_requester', CASE WHEN v.as_requester THEN true END,
         'verdict', v.verdict, 'reason', v.reason, 'message_for_agent', v.agent_message, 'via', v.via, 'grant', v.grant_id, 'stage', v.stage,
         'passkey', CASE WHEN v.passkey_assertion IS NOT NULL THEN json_build_object(
           'credential_id', v.passkey_assertion -> 'credentialId', 'public_key', v.passkey_assertion -> 'publicKey',

@@ -70,13 +70,14 @@ export function Via({ via }: { via: string | undefined }): ComponentChildren {
 
 /** One vote in a line: the voter, in whose place, the verdict, the stage and the channel. */
 export function VoteLine({ vote, stageName }: { vote: StatedVote; stageName: string | undefined }) {
-  const { approver, castBy, actors, verdict, via, grant, passkey, stage, hasLapsed } = vote;
+  const { approver, castBy, actors, asRequester, verdict, via, grant, passkey, stage, hasLapsed } = vote;
   return (
     <>
       <strong>
         <Person of={castBy ?? approver} />
       </strong>{' '}
-      {verdict === 'approve' ? 'approved' : 'denied'}
+      {asRequester && '(the requester) '}
+      {verdict === 'approve' ? (asRequester ? 'confirmed' : 'approved') : 'denied'}
       {castBy && (
         <>
           {' in place of '}

@@ -1,7 +1,12 @@
 import { automaticVoter } from '../../../workflows/domain/access-request/automatic.ts';
 import { APPROVER_ROLE, subjectsOf } from '../../../workflows/domain/access-request/eligibility.ts';
-import type { Stage } from '../../../workflows/domain/access-request/stages.ts';
-import type { OwnerSettings, StageSettings, TemplateSettings } from '../config/approver-settings.ts';
+import type { ConfirmerNames, Stage } from '../../../workflows/domain/access-request/stages.ts';
+import {
+  isForNoOther,
+  type OwnerSettings,
+  type StageSettings,
+  type TemplateSettings,
+} from '../config/approver-settings.ts';
 import type { Config } from '../config/config.ts';
 import type { SettingProblem } from '../config/problems.ts';
 import type { Directory } from '../directory/directory.ts';
@@ -17,16 +22,36 @@ export const DEFAULT_STAGE: Stage = {
   onlyOnEscalation: false,
 };
 
-/** A configured stage for one resource: if the resource's owners approve, with these owners. */
-export function stageFor(settings: StageSettings, owners: OwnerSettings, resource: string): Stage {
-  const { approvers, withinSeconds, automatic, passkey, withoutPeople: _withoutPeople, ...rest } = settings;
-  const { resourceOwner, ...electorate } = approvers;
+/**
+ * A configured stage for one request: if the resource's owners approve, with these owners; if the requester confirms, with this person.
+ * Undefined if only the requester may decide it, and no person asks.
+ */
+export function stageFor(
+  settings: StageSettings,
+  owners: OwnerSettings,
+  { resource, requester }: { readonly resource: string; readonly requester: ConfirmerNames | undefined },
+): Stage | undefined {
+  const {
+    approvers,
+    withinSeconds,
+    automatic,
+    passkey,
+    freshSeconds,
+    withoutPeople: _withoutPeople,
+    ...rest
+  } = settings;
+  const { resourceOwner, requester: mayConfirm, ...electorate } = approvers;
+  if (mayConfirm && requester === undefined && isForNoOther(approvers)) return undefined;
   return {
     ...rest,
     ...(withinSeconds !== undefined && { withinSeconds }),
     ...(automatic !== undefined && { automatic }),
     ...(passkey && { passkey }),
-    approvers: { ...electorate, ...(resourceOwner && { owners: ownersOf(resource, owners) }) },
+    approvers: {
+      ...electorate,
+      ...(resourceOwner && { owners: ownersOf(resource, owners) }),
+      ...(mayConfirm && requester && { requester: { ...requester, freshSeconds } }),
+    },
   };
 }
 
@@ -116,8 +141,10 @@ function closedElectorate(
   { approvers, automatic }: StageSettings,
   directory: Directory,
 ): ReadonlySet<string> | undefined {
-  const { roles, resourceOwner, requesterManager } = approvers;
-  if (roles.length > 0 || resourceOwner || requesterManager) return undefined;
-  const active = [...subjectsOf(approvers, directory)].filter((one) => directory.find(one)?.isActive !== false);
+  const { people, groups, roles, resourceOwner, requesterManager, requester } = approvers;
+  if (roles.length > 0 || resourceOwner || requesterManager || requester) return undefined;
+  const active = [...subjectsOf({ people, groups }, directory)].filter(
+    (one) => directory.find(one)?.isActive !== false,
+  );
   return new Set(automatic === undefined ? active : [...active, automaticVoter(automatic).subject]);
 }

@@ -27,8 +27,12 @@ export function signedInAtOf({ auth_time: at }: { readonly auth_time?: unknown }
   return typeof at === 'number' && at <= now + SKEW_SECONDS ? Math.min(at, now) : undefined;
 }
 
+interface Session {
+  readonly signedInAt?: number | undefined;
+}
+
 /** Whether the person of a session signed in within this time. A session whose issuer does not say when never is. */
-export const isFreshSignIn = ({ signedInAt }: Pick<Identity, 'signedInAt'>, seconds: number, nowMs: number): boolean =>
+export const isFreshSignIn = ({ signedInAt }: Session, seconds: number, nowMs: number): boolean =>
   signedInAt !== undefined && nowMs / 1_000 - signedInAt <= seconds;
 
 /** The page or action needs a sign-in that is at most `freshSeconds` old. */

@@ -1,13 +1,8 @@
 import { resolve } from 'node:path';
 import * as z from 'zod';
 import { accessRequestSettings } from './access-request-settings.ts';
-import {
-  approverSettings,
-  breakGlassSettings,
-  checkResolvers,
-  resolverSettings,
-  webhookApproverSettings,
-} from './approver-settings.ts';
+import { approverSettings, breakGlassSettings, webhookApproverSettings } from './approver-settings.ts';
+import { checkResolvers, resolverSettings } from './resolver-settings.ts';
 import { clientId } from './identity-settings.ts';
 import {
   listOf,

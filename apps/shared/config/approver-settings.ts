@@ -1,19 +1,6 @@
 import * as z from 'zod';
 import { STAGE_ENDS } from '../../../workflows/domain/access-request/stages.ts';
-import {
-  listOf,
-  named,
-  network,
-  off,
-  on,
-  plainName,
-  recordOf,
-  seconds,
-  secret,
-  section,
-  text,
-  trustworthyUrl,
-} from './units.ts';
+import { listOf, named, off, on, recordOf, seconds, section, text } from './units.ts';
 
 const names = listOf(text);
 const peopleAndGroups = {
@@ -29,6 +16,10 @@ const ALONE =
 const derivedApprovers = {
   resourceOwner: off.describe('Adds the owners that `approvals.owners` names for the requested resource.'),
   requesterManager: off.describe('Adds the manager that the directory names for the subject of the request.'),
+  requester: off.describe(
+    'Adds the person for whom the agent asks. They confirm in the inbox, in their own browser, after a recent sign-in. Without ' +
+      'it, no requester decides. A program with an account of its own is no person.',
+  ),
 };
 const approvers = section({
   ...peopleAndGroups,
@@ -36,8 +27,25 @@ const approvers = section({
   ...derivedApprovers,
 }).describe('Who may vote in this stage. A person needs to match one entry only.');
 
-const isUnnamed = ({ people, groups, roles, resourceOwner, requesterManager }: z.infer<typeof approvers>) =>
+type Approvers = z.infer<typeof approvers>;
+
+/** Whether no approver is named besides the requester. */
+export const isForNoOther = ({ people, groups, roles, resourceOwner, requesterManager }: Approvers) =>
   people.length + groups.length + roles.length === 0 && !resourceOwner && !requesterManager;
+
+const isUnnamed = (named: Approvers) => isForNoOther(named) && !named.requester;
+
+/** The requester is one person, and the resolver one voice beside them. */
+const needsOthers = ({
+  approvers: named,
+  automatic,
+  quorum,
+}: {
+  approvers: Approvers;
+  automatic?: string | undefined;
+  quorum: number;
+}) => named.requester && isForNoOther(named) && quorum > (automatic === undefined ? 1 : 2);
+const ONE_REQUESTER = 'the requester is one person: name other approvers too, or set quorum to 1';
 
 const stage = z
   .strictObject({
@@ -69,6 +77,10 @@ const stage = z
       'Lets one denial deny the request. With `false`, the request is denied when too few approvers remain for the quorum. ' +
         'That needs approvers whom the directory can list, so `roles` must be empty.',
     ),
+    freshSeconds: seconds
+      .max(3_600)
+      .default(300)
+      .describe('How old the sign-in of a requester who confirms may be, in seconds.'),
     withinSeconds: seconds
       .optional()
       .describe(
@@ -97,6 +109,7 @@ const stage = z
       !withoutPeople || (isUnnamed(named) && automatic !== undefined && quorum === 1),
     { path: ['withoutPeople'], error: ALONE },
   )
+  .refine((given) => !needsOthers(given), { path: ['quorum'], error: ONE_REQUESTER })
   .refine(({ veto, approvers: { roles } }) => veto || roles.length === 0, {
     path: ['veto'],
     error: 'the directory cannot list the people of a role: set it to true, or leave roles out',
@@ -172,6 +185,7 @@ export const approverRuleSettings = z
       ...derivedApprovers,
       passkey: stage.shape.passkey,
       quorum: stage.shape.quorum,
+      freshSeconds: stage.shape.freshSeconds,
       withinSeconds: stage.shape.withinSeconds,
       remindAfterSeconds: stage.shape.remindAfterSeconds,
       approvalTtlSeconds: template.shape.approvalTtlSeconds,
@@ -179,6 +193,10 @@ export const approverRuleSettings = z
       presetReasons: template.shape.presetReasons,
     })
       .refine((named) => !isUnnamed(named), NO_APPROVER)
+      .refine(({ quorum, ...named }) => !needsOthers({ approvers: named, quorum }), {
+        path: ['quorum'],
+        error: ONE_REQUESTER,
+      })
       .transform(
         ({
           approvalTtlSeconds,
@@ -186,11 +204,14 @@ export const approverRuleSettings = z
           presetReasons,
           passkey,
           quorum,
+          freshSeconds,
           withinSeconds,
           remindAfterSeconds,
           ...named
         }): Template => ({
-          stages: [{ ...ONE_STAGE, approvers: named, passkey: false, quorum, withinSeconds, remindAfterSeconds }],
+          stages: [
+            { ...ONE_STAGE, approvers: named, passkey: false, quorum, freshSeconds, withinSeconds, remindAfterSeconds },
+          ],
           separateStages: true,
           passkey,
           ...{ approvalTtlSeconds, requestTtlSeconds, presetReasons },
@@ -255,45 +276,3 @@ export const breakGlassSettings = z
 export type TemplateSettings = z.infer<typeof template>;
 export type StageSettings = z.infer<typeof stage>;
 export type OwnerSettings = z.infer<(typeof approverSettings)['owners']>;
-
-const resolver = z.strictObject({
-  url: trustworthyUrl.describe('Address that receives the request as a signed message, and answers with a verdict.'),
-  secret: secret.describe('Standard Webhooks secret (`whsec_…`) that signs the messages.'),
-  // Less than `questionLeaseMs`.
-  timeoutSeconds: seconds
-    .max(60)
-    .default(10)
-    .describe('How long the resolver may take to answer, in seconds. After this time the people of the stage decide.'),
-  networks: listOf(network).describe(
-    'Private networks that the resolver may be in. Without it, its address must be public.',
-  ),
-});
-
-export const resolverSettings = recordOf(plainName, resolver).describe(
-  'Rule engines and risk engines that stages ask (`automatic`), by name.',
-);
-
-interface Approvals {
-  readonly templates: Readonly<Record<string, TemplateSettings>>;
-  readonly resolvers: object;
-}
-
-/** Stages name only configured resolvers. A resolver that counts once in a request is in one stage. */
-export function checkResolvers({ templates, resolvers }: Approvals, context: z.core.$RefinementCtx): void {
-  for (const [name, { stages, separateStages }] of Object.entries(templates)) {
-    for (const [index, { automatic }] of stages.entries()) {
-      const fault = (message: string) =>
-        context.addIssue({ code: 'custom', path: ['templates', name, 'stages', index, 'automatic'], message });
-      if (automatic === undefined) continue;
-      if (!Object.hasOwn(resolvers, automatic)) {
-        const known = Object.keys(resolvers).join(', ');
-        const others = known === '' ? 'which has none' : `or name one of these: ${known}`;
-        fault(`there is no resolver ${JSON.stringify(automatic)}: add it to approvals.resolvers, ${others}`);
-      }
-      const isAskedBefore = stages.slice(0, index).some((earlier) => earlier.automatic === automatic);
-      if (isAskedBefore && separateStages) {
-        fault('counts in one stage of a request only: name another resolver, or set separateStages: false');
-      }
-    }
-  }
-}

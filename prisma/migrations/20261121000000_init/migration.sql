@@ -554,6 +554,8 @@ CREATE TABLE approvals.vote (
   cast_by_name      text,
   actors            text[] NOT NULL,
   delegation_id     text REFERENCES approvals.delegation,
+  -- The requester confirmed what their own agent asked for.
+  as_requester      boolean NOT NULL DEFAULT false,
   verdict           text NOT NULL CHECK (verdict IN ('approve','deny')),
   reason            text,
   -- The approver's words for the agent. One paragraph: agents read it.
@@ -569,6 +571,8 @@ CREATE TABLE approvals.vote (
   CONSTRAINT vote_counts_in CHECK (counts_in IN (0, stage)),
   CONSTRAINT vote_one_voice UNIQUE (access_request_id, counts_in, cast_by),
   CONSTRAINT vote_in_whose_name CHECK ((cast_by = approver_subject) = (delegation_id IS NULL)),
+  -- Only the requester in person confirms, in the browser: no other voice and no program is behind the vote.
+  CONSTRAINT vote_as_requester CHECK (NOT as_requester OR via = 'inbox' AND delegation_id IS NULL AND actors = '{}'),
   -- No person can sign in with the name of a resolver, and a resolver votes only in its own name.
   CONSTRAINT vote_automatic CHECK
     ((via = 'automatic') = starts_with(approver_subject, 'automatic:') AND (via <> 'automatic' OR cast_by = approver_subject)),

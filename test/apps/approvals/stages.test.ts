@@ -225,7 +225,14 @@ describe('approval templates', () => {
     const { stage } = (await service.asPerson('alice', `/requests/${request.id}`)).body.request;
     expect(stage).toEqual({
       ...{ name: 'security', position: 2, of: 2, quorum: 2, approvals: 0, veto: true },
-      approvers: { people: 0, groups: ['security'], roles: [], resourceOwner: false, requesterManager: false },
+      approvers: {
+        people: 0,
+        groups: ['security'],
+        roles: [],
+        resourceOwner: false,
+        requesterManager: false,
+        requester: false,
+      },
     });
     const page = await (await (await service.signIn('alice')).go(`/requests/${request.id}`)).text();
     expect(page).toContain('Stage 2 of 2');

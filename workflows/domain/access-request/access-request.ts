@@ -38,6 +38,8 @@ export interface Vote {
   readonly castBy?: string;
   /** Subjects that acted for the voter by the `act` chain of their token. @see RFC 8693, section 4.1 */
   readonly actors?: readonly string[];
+  /** Whether the approver is the requester, who confirmed what their own agent asked for. */
+  readonly asRequester?: true;
   /** Counted from 1. */
   readonly stage: number;
   readonly verdict: Verdict;

@@ -1,4 +1,4 @@
-import type { AccessRequest, Approver } from './access-request.ts';
+import type { AccessRequest, Approver, Vote } from './access-request.ts';
 import { automaticVoter, isAutomatic } from './automatic.ts';
 import { type Part, partIn } from './parties.ts';
 import { type Electorate, openStage } from './stages.ts';
@@ -27,29 +27,57 @@ export interface People {
   membersOf(group: string): ReadonlySet<string>;
 }
 
+/** A voter with all names and persons behind the vote. */
+export interface VoterNames extends Approver {
+  /** Who speaks in the approver's place. */
+  readonly castBy?: string | undefined;
+  /** Names behind the voter beside their subject (`behind`). */
+  readonly chain?: readonly string[] | undefined;
+  /** The session of the inbox, for a person who decides in the browser. */
+  readonly session?: BrowserSession | undefined;
+}
+
+export interface BrowserSession {
+  readonly id: string;
+  /** When the person last proved to the issuer who they are, in seconds since the epoch. Absent if the issuer does not say. */
+  readonly signedInAt?: number | undefined;
+}
+
 type Asked = Pick<AccessRequest, 'requester' | 'parties' | 'delegates' | 'stages' | 'stage'>;
 
 /**
  * Why a person may not vote in the open stage, in their own name or with another voice (`castBy`); undefined when they may. An
  * approver decides no request in which they have a part, or the person in whose place they decide, or any name behind their vote
- * (`chain`). No role changes that. Groups and managers are looked up at the vote: a person who has left decides nothing.
+ * (`chain`). No role changes that. The one exception is a stage that lets the requester confirm (`ownNamesIn`). Groups and managers are
+ * looked up at the vote: a person who has left decides nothing.
  * @see ARAP, Approver Eligibility (ARAP-APV-01)
  */
-export function ineligibilityOf(
-  approver: Approver & { readonly castBy?: string | undefined; readonly chain?: readonly string[] | undefined },
-  asked: Asked,
-  people: People,
-): Ineligibility | undefined {
+export function ineligibilityOf(approver: VoterNames, asked: Asked, people: People): Ineligibility | undefined {
   const persons = [approver.subject, approver.castBy ?? approver.subject, ...(approver.chain ?? [])];
-  const part = partIn(asked, persons);
+  const own = ownNamesIn(approver, openStage(asked).approvers);
+  const others = persons.filter((one) => !own.includes(one));
+  const part = partIn(asked, others);
   if (part !== undefined) return part;
   if (persons.some((one) => people.find(one)?.isActive === false)) return 'not_eligible';
   const { approvers, automatic } = openStage(asked);
   const isResolver = isAutomatic(approver);
   const isEligible = isResolver
     ? automatic !== undefined && approver.subject === automaticVoter(automatic).subject
-    : isResolver === false && belongsTo(approvers, approver, { asked, people });
+    : isResolver === false && (own.length > 0 || belongsTo(approvers, approver, { asked, people }));
   return isEligible ? undefined : 'not_eligible';
+}
+
+/**
+ * The names of a voter by which they are the requester who may confirm a stage; empty for any other voter. A person can confirm only in
+ * the browser, where no agent has a credential, and in their own name. How recently they signed in is checked when the vote is cast,
+ * under the lock of the request (`approvals.own_names_in`).
+ */
+export function ownNamesIn(
+  { issuer, subject, castBy = subject, chain = [], session }: VoterNames,
+  { requester }: Pick<Electorate, 'requester'>,
+): readonly string[] {
+  if (session === undefined || castBy !== subject || requester?.issuer !== issuer) return [];
+  return [subject, ...chain].filter((one) => requester.subjects.includes(one));
 }
 
 /** Whether a person belongs to an electorate, and has not left. */
@@ -86,22 +114,27 @@ export function electorateOf(
   if (automatic !== undefined && !hasAnswered) named.add(automaticVoter(automatic).subject);
   const manager = approvers.requesterManager ? people.find(asked.requester.subject)?.manager : undefined;
   if (manager !== undefined) named.add(manager);
-  return new Set(
-    [...named].filter((subject) => partIn(asked, [subject]) === undefined && people.find(subject)?.isActive !== false),
-  );
+  const others = [...named].filter((subject) => partIn(asked, [subject]) === undefined);
+  const [requester] = approvers.requester?.subjects ?? [];
+  const all = requester === undefined ? others : [...others, requester];
+  return new Set(all.filter((subject) => people.find(subject)?.isActive !== false));
 }
 
 /** All subjects that an electorate names, itself or through a group. */
-export function subjectsOf({ people: named, groups, owners }: Electorate, people: People): Set<string> {
+export function subjectsOf(
+  { people: named, groups, owners }: Pick<Electorate, 'people' | 'groups' | 'owners'>,
+  people: People,
+): Set<string> {
   const members = [...groups, ...(owners?.groups ?? [])].flatMap((group) => [...people.membersOf(group)]);
   return new Set([...named, ...(owners?.people ?? []), ...members]);
 }
 
 /** Subjects whose approval in the open stage no longer counts, since they have left or no longer belong to the electorate. */
 export function lapsedApprovers(asked: Asked & Pick<AccessRequest, 'votes'>, people: People): string[] {
+  const isLapsed = ({ approver, castBy, asRequester }: Vote) =>
+    asRequester ? hasLeft(approver, people) : ineligibilityOf({ ...approver, castBy }, asked, people) !== undefined;
   return asked.votes
-    .filter(({ stage, verdict }) => stage === asked.stage && verdict === 'approve')
-    .filter(({ approver, castBy }) => ineligibilityOf({ ...approver, castBy }, asked, people) !== undefined)
+    .filter((vote) => vote.stage === asked.stage && vote.verdict === 'approve' && isLapsed(vote))
     .map(({ approver }) => approver.subject);
 }
 
@@ -110,7 +143,7 @@ export const OVERSEER_ROLE = 'approver-overseer';
 
 /** A reader of access requests, with the voices in which they may decide and their other rights. */
 export interface Reader {
-  readonly self: Approver;
+  readonly self: VoterNames;
   /** Those in whose place the reader may decide now. */
   readonly standsInFor: readonly Approver[];
   /** False for a supervising agent, which reads what it decides and nothing more. */
@@ -150,8 +183,10 @@ function deciders({ votes, cancelled, approval }: Readable): (string | undefined
   return [...voters, cancelled?.subject, approval?.revoked?.by];
 }
 
-function isThePersons({ self, mayBreakGlass }: Reader, { requester, status, emergency }: Readable): boolean {
+function isThePersons({ self, mayBreakGlass }: Reader, request: Readable): boolean {
+  const { requester, stages, status, emergency } = request;
   if (self.roles.includes(OVERSEER_ROLE) || requester.subject === self.subject) return true;
+  if (stages.some(({ approvers }) => ownNamesIn(self, approvers).length > 0)) return true;
   if (mayBreakGlass && status === 'pending') return true;
   if (emergency === undefined) return false;
   // Every approver sees an emergency grant until another has reviewed it.

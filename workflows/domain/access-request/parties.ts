@@ -1,6 +1,7 @@
 import { type Json, type JsonObject, objectOf } from '../canonical-json.ts';
 import type { Principal } from '../principal.ts';
 import type { AccessRequest } from './access-request.ts';
+import type { ConfirmerNames } from './stages.ts';
 
 /** The parts of a submission that name a person or a program for which, or through which, access is asked. */
 export interface PartiesSource {
@@ -60,6 +61,25 @@ export function partIn(
 ): Part | undefined {
   if (names.some((one) => parties.includes(one))) return 'own_request';
   return names.some((one) => delegates.includes(one)) ? 'delegate_of_requester' : undefined;
+}
+
+/**
+ * The person whose agent asks, with the names by which they may confirm it; undefined when there is none. The issuer of the enforcement
+ * point's token has to be known, and the subject of the denial has to be one of the names in that token: another subject may come from
+ * arguments of the call. A name that a program in the request also bears belongs to no person: an agent may have an account of its own.
+ */
+export function confirmerOf(
+  { subject, context, client }: PartiesSource,
+  issuers: ReadonlySet<string>,
+): ConfirmerNames | undefined {
+  const { actor, source } = client ?? {};
+  const { iss: issuer, sub, aliases } = objectOf(objectOf(source)['requester']);
+  if (typeof issuer !== 'string' || typeof sub !== 'string' || sub === '' || !issuers.has(issuer)) return undefined;
+  const names = [sub, ...(Array.isArray(aliases) ? (aliases as readonly Json[]) : [])];
+  const programs = distinct([context['agent'], ...chainOf(subject.properties?.['act']), ...chainOf(actor)]);
+  const subjects = distinct([subject.id, sub]);
+  if (!names.includes(subject.id) || subjects.some((one) => programs.includes(one))) return undefined;
+  return { issuer, subjects };
 }
 
 const distinct = (names: readonly (Json | undefined)[]): string[] => [

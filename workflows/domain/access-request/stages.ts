@@ -1,3 +1,16 @@
+/** A person whose agent asks, and who may confirm it where a stage lets them. */
+export interface ConfirmerNames {
+  readonly issuer: string;
+  /** The subject of the request and that of the token. Usually they are one. */
+  readonly subjects: readonly string[];
+}
+
+/** That person as a stage names them, from the opening of the request on. */
+export interface Confirmer extends ConfirmerNames {
+  /** How old their sign-in in the browser may be. */
+  readonly freshSeconds: number;
+}
+
 /** The people who may decide a stage: those who belong to any of these. */
 export interface Electorate {
   readonly people: readonly string[];
@@ -8,6 +21,8 @@ export interface Electorate {
   readonly owners?: { readonly people: readonly string[]; readonly groups: readonly string[] };
   /** The manager, as the directory says, of the subject for which access is asked. */
   readonly requesterManager: boolean;
+  /** The requester in person. Absent when the stage is not for them, or no person asks. */
+  readonly requester?: Confirmer;
 }
 
 /** The results of a stage whose time is over. Never an approval. */

@@ -15,6 +15,8 @@ export interface StatedVote {
   readonly castBy?: StatedPerson;
   /** Subjects that acted for them by their token, the last first. */
   readonly actors?: readonly string[];
+  /** The approver is the requester, who confirmed what their own agent asked for. */
+  readonly asRequester?: true;
   readonly verdict: 'approve' | 'deny';
   readonly reason?: string;
   /** The approver's words for the agent (`isAgentMessage`). */
