@@ -48,7 +48,7 @@ export async function startHostIssuer({ settings, testing }: Options = {}) {
   });
 }
 
-interface Parts {
+export interface Parts {
   readonly config: Config;
   readonly secrets: DevelopmentSecrets;
   readonly lines: Json[];
