@@ -13,7 +13,7 @@ const GOAL_SECONDS = 60;
 
 const HELP = `Does what a stranger does in the first minute, in an empty folder outside the checkout, with nothing but Node on the PATH:
 starts the packed package, adds two real servers of npm (one by its command, one by its address), writes a rule, connects a stock
-client, signs in with the browser, has a held call approved by a colleague, and receives the result. Prints each command, its output
+client, signs in with the browser, confirms a held call in the inbox, and receives the result. Prints each command, its output
 and its time. Exit code 1 when a step fails.
 
   npm run test:first-minute                             packs the checkout first

@@ -1,4 +1,4 @@
-/** Who takes part: a host of the official client, in which alice signs in, and her colleague bob at the inbox. */
+/** Who takes part: a host of the official client, in which alice signs in, and alice at the inbox in her browser. */
 import assert from 'node:assert/strict';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
@@ -63,8 +63,8 @@ export async function resultOf({ client }: Host, name: string, args: Record<stri
 const nextStepOf = ({ _meta }: CallToolResult) =>
   _meta?.['dev.countersign/next-step'] as { statusTool?: string; arguments?: Record<string, unknown> } | undefined;
 
-/** Signs in to the inbox at its address, opens the only request once it is there, and approves it. Answers what the page says of it. */
-export async function approveAs(person: string, browser: Browser, inbox: string): Promise<string> {
+/** Signs in to the inbox at its address, opens the only request once it is there, and confirms it. Answers what the page says of it. */
+export async function confirmAs(person: string, browser: Browser, inbox: string): Promise<string> {
   const context = await browser.newContext();
   try {
     const page = await context.newPage();
@@ -73,11 +73,11 @@ export async function approveAs(person: string, browser: Browser, inbox: string)
     const request = page.locator('main a[href^="/requests/"]').first();
     await waitFor(async () => (await request.count()) > 0 || (await page.reload(), false));
     await request.click();
-    const approve = page.getByRole('button', { name: 'Approve', exact: true });
+    const confirm = page.getByRole('button', { name: 'Confirm and run', exact: true });
     const shown = (await page.locator('main h1').innerText()).trim();
-    await isReady(approve, page.locator('form.decision'));
-    await approve.click();
-    await page.getByText('You approved').first().waitFor();
+    await isReady(confirm, page.locator('form.decision'));
+    await confirm.click();
+    await page.getByText('You confirmed').first().waitFor();
     return shown;
   } finally {
     await context.close();

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Browser } from 'playwright-core';
-import { approveAs, connectAs, type Host, resultOf, toolsOf } from './people.ts';
+import { confirmAs, connectAs, type Host, resultOf, toolsOf } from './people.ts';
 import type { Command, Said, Terminal } from './terminal.ts';
 
 export interface Scene {
@@ -36,7 +36,7 @@ const EVERYTHING = '@modelcontextprotocol/server-everything';
 /** The rule that the stranger writes: one more than `add` proposes. */
 const RULE = `  - name: sums are looked at
     approve: { server: everything, tool: get-sum }
-    by: { people: [bob] }
+    by: { requester: true }
 `;
 
 const both = ({ out, err }: Said): string => `${err}${out}`;
@@ -152,17 +152,17 @@ function calls(scene: Scene): Step[] {
       },
     },
     {
-      does: 'the host asks for a sum, which is held; her colleague bob approves it in the inbox; the host receives it',
+      does: 'the host asks for a sum, which is held; alice confirms it in the inbox, in her browser; the host receives it',
       counts: true,
       async run({ host, up }) {
         assert.ok(host && up);
         const [, inbox = ''] = /Inbox +(\S+)/.exec(up.said.out) ?? [];
         const [result, shown] = await Promise.all([
           resultOf(host, 'everything__get-sum', { a: 2, b: 3 }),
-          approveAs('bob', browser, inbox),
+          confirmAs('alice', browser, inbox),
         ]);
         assert.match(result, /sum of 2 and 3 is 5/);
-        return `bob reads: ${shown}\nthe host reads: ${result}`;
+        return `alice reads: ${shown}\nthe host reads: ${result}`;
       },
     },
   ];

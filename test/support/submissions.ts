@@ -28,6 +28,13 @@ export interface SubmissionChanges extends DenialChanges {
   readonly body?: Record<string, unknown>;
 }
 
+/** A call of a person's agent, as the gateway submits it: with the names in the token of the person. */
+export function ofPerson(issuer: string, { person, agent }: { person: string; agent: string }): SubmissionChanges {
+  const source = { generation: 1, requester: { iss: issuer, sub: person } };
+  const client = { id: 'mcp-gateway', actor: { id: agent, issuer, type: 'ai_agent' }, source };
+  return { subject: person, agent, body: { client } };
+}
+
 /** A submission as the gateway makes it, for a denial that the PDP with this key has signed. */
 export async function aSubmission(of: { urls: Config['urls']; key: JWK }, changes: SubmissionChanges = {}) {
   const { urls } = of;

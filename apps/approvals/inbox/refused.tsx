@@ -48,7 +48,8 @@ export const textFor = (form: Typed['form'], refused: Refused | undefined): stri
 export function RefusedNotice({ refused, outcome, isKept, ...decided }: DecidedProps & RefusedNoticeProps) {
   const { title, nextStep, typed } = refused;
   return (
-    <div class="notice warn" role="alert" tabIndex={-1} autofocus>
+    // The tab keeps the text of a form that is still there: its person may have to sign in before they send it again.
+    <div class="notice warn" role="alert" tabIndex={-1} autofocus data-refused={isKept ? '' : undefined}>
       <strong>{title}.</strong>
       <p>{nextStep}</p>
       <Decided {...decided} />

@@ -1,11 +1,13 @@
 import { isExample, type LoadedConfig } from '../../shared/config/load.ts';
+import { USUAL_TEMPLATE } from '../../shared/rules/rules.ts';
 import { OWN_COMMAND } from '../own-command.ts';
 
 /** What a person reads once everything is ready: the addresses, who signs in where, and the next commands. */
 export function welcome({ config, file }: LoadedConfig): string {
   const { urls, mcpServers } = config;
+  const confirmsOwn = isForRequesters(config);
   const places = [
-    ['MCP', urls.mcp, 'agent'],
+    ['MCP', urls.mcp, confirmsOwn ? 'approver' : 'agent'],
     ['Inbox', urls.approvals, 'approver'],
     ['Audit', urls.audit, 'auditor'],
   ] as const;
@@ -18,10 +20,26 @@ export function welcome({ config, file }: LoadedConfig): string {
     : Object.keys(mcpServers).length === 0
       ? WITHOUT_SERVERS
       : WITH_SERVERS;
-  return ['', 'Countersign is ready.', '', ...lines, '', ...next, '', 'Ctrl-C stops everything; nothing is lost.'].join(
-    '\n',
-  );
+  const inPerson = confirmsOwn ? [SAME_PERSON, ''] : [];
+  return [
+    '',
+    'Countersign is ready.',
+    '',
+    ...lines,
+    '',
+    ...inPerson,
+    ...next,
+    '',
+    'Ctrl-C stops everything; nothing is lost.',
+  ].join('\n');
 }
+
+/** Whether a person confirms what their own agent wants to do, where a rule does not say who approves. */
+const isForRequesters = ({ approvals }: LoadedConfig['config']): boolean =>
+  approvals.templates[USUAL_TEMPLATE]?.stages.some(({ approvers }) => approvers.requester) === true;
+
+const SAME_PERSON =
+  'Sign in as the same person in your MCP host and in the inbox: there you confirm what your agent wants to do.';
 
 /** An issuer of one's own knows who may be an agent; the development issuer has people for it. */
 function signInAs(role: 'agent' | 'approver' | 'auditor', { identity }: LoadedConfig['config']): string {

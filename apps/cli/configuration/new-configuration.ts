@@ -13,7 +13,7 @@ export const USUAL_CHOICES: Choices = { approvers: ['alice', 'bob'], policies: f
 
 /** Names of people, as the configuration takes them. */
 export const PERSON = /^[a-z0-9][a-z0-9._-]{0,62}$/;
-/** Who is there beside the approvers. An approver cannot approve their own call, so the agent is a person of its own. */
+/** Who is there beside the approvers. The agent is for programs with an account of their own. */
 const OTHERS = [
   { name: 'agent', role: 'agent' },
   { name: 'olivia', role: 'auditor' },
@@ -40,9 +40,16 @@ tools: {}
 # Which calls pass, which need an approval, and which are refused. The strictest rule that matches wins, so their order
 # means nothing. A call that no rule allows is refused. Try a call: \`countersign policy explain --tool files__read_file\`
 rules: []
+
+# Who approves if a rule does not say it: you, for your own agent, in the inbox; or another approver. If you leave out
+# \`requester\`, another approver has to.
+approvals:
+  templates:
+    approver:
+      stages: [{ name: approval, approvers: { requester: true, roles: [approver] } }]
 ${policies ? POLICIES : ''}
-# The people in the development identity provider, without passwords. Sign in to your MCP host as agent, and to the inbox
-# as an approver: the person who made a call cannot approve it. In production an OIDC issuer takes the place of this list.
+# The people in the development identity provider, without passwords. Sign in to your MCP host and to the inbox as the same
+# approver. In production an OIDC issuer takes the place of this list.
 identity:
   people:
 ${people.map(({ name, role }) => `    - { name: ${name}, roles: [${role}] }\n`).join('')}`;

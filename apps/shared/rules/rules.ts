@@ -65,7 +65,7 @@ export const TEMPLATE_JOINT = ' + ';
 export const templatesIn = (name: string): readonly string[] => name.split(TEMPLATE_JOINT);
 
 /** The template of rules that do not say who approves. If no template has this name, one person with the role `approver` decides. */
-const USUAL_TEMPLATE = 'approver';
+export const USUAL_TEMPLATE = 'approver';
 
 /** The template of the access request by which an `approve` rule can be met. */
 export function templateOf({ name, by }: Pick<Rule, 'name' | 'by'>): string {

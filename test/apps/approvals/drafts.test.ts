@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { ApprovalsUnderTest } from '../../support/approvals.ts';
 import { launchBrowser } from '../../support/chromium.ts';
+import { ofPerson } from '../../support/submissions.ts';
 
 const REASON = 'The change window is open until noon.\nI called the owner.';
 
@@ -9,7 +10,8 @@ describe('text that a person typed before the session ended', () => {
   const service = new ApprovalsUnderTest();
   let browser!: Browser;
   beforeAll(async () => {
-    await service.start();
+    const stage = { name: 'confirmation', approvers: { requester: true } };
+    await service.start({ approvals: { templates: { own: { stages: [stage] } } } });
     browser = await launchBrowser();
   });
   afterAll(async () => {
@@ -57,6 +59,30 @@ describe('text that a person typed before the session ended', () => {
     expect(await page.getByText('I called the owner.').count()).toBe(1);
     expect(await page.evaluate('sessionStorage.getItem("drafts")')).toBe('{}');
     expect(violations).toEqual([]);
+  });
+
+  it('is restored after the sign-in with which a requester shows that it is not the agent', async () => {
+    const own = ofPerson(service.config.urls.issuer, { person: 'alice', agent: 'a-host' });
+    const { id } = await service.open({ ...own, claims: { template: 'own' } });
+    const page = await (await browser.newContext()).newPage();
+    await arrive(page, 'alice', `/requests/${id}`);
+    await page.getByRole('heading', { name: 'You confirm what your own agent wants to do' }).waitFor();
+    await reasonOf(page).fill(REASON);
+    await service.database.pool.query(
+      `UPDATE approvals.session SET sess = jsonb_set(sess::jsonb, '{person,signedInAt}', '1')::json`,
+    );
+    // The page was opened in time, and the decision comes late: it is refused, and the text stays.
+    await page.getByRole('button', { name: 'Confirm and run' }).click();
+    await page.getByText('Sign in again first').waitFor();
+    expect(await statusOf(id)).toBe('pending');
+    await page.getByRole('link', { name: 'Sign in again' }).click();
+    await page.getByRole('button', { name: /alice/i }).click();
+    await page.waitForURL(`${service.url}/requests/${id}`);
+    expect(await reasonOf(page).inputValue()).toBe(REASON);
+    expect(await statusOf(id)).toBe('pending');
+    await page.getByRole('button', { name: 'Confirm and run' }).click();
+    await page.getByText('You confirmed this').waitFor();
+    expect(await statusOf(id)).toBe('approved');
   });
 
   it('is restored after a reload, separately for each form', async () => {

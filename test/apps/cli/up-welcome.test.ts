@@ -15,9 +15,10 @@ describe('what `up` says once everything is ready', () => {
     const lines = welcome(loadConfig({ environment: readEnvironment({}), cwd: '/mine', configFile })).split('\n');
     expect(lines).toEqual(
       expect.arrayContaining([
-        '  MCP    http://127.0.0.1:4100/mcp  sign in as agent or bob',
+        '  MCP    http://127.0.0.1:4100/mcp  sign in as alice or bob',
         '  Inbox  http://127.0.0.1:4102      sign in as alice or bob',
         '  Audit  http://127.0.0.1:4103      sign in as olivia',
+        expect.stringMatching(/^Sign in as the same person/),
         expect.stringMatching(/^This is the example/),
         expect.stringContaining(`  ${OWN_COMMAND} demo `),
         expect.stringMatching(/ add .* in place of the example$/),

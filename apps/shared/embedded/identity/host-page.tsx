@@ -53,8 +53,8 @@ export function hostPage(page: HostPage): string {
           />
         </div>
         <p>
-          Choose the person for whom the program acts.{' '}
-          <strong>This person cannot approve the calls of the program</strong>: another person has to. This sign-in is
+          Choose the person for whom the program acts. <strong>The program cannot approve its own calls</strong>: this
+          person confirms them in the inbox where a rule lets them, and otherwise another person has to. This sign-in is
           for development. It asks for no password.
         </p>
         <form method="post" action={action}>

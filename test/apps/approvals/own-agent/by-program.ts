@@ -30,7 +30,10 @@ export const BY_PROGRAM: Readonly<Record<string, Way>> = {
     const own = await scene.signInHost(host);
     const asked = { resource: service.config.urls.approvals, scope: 'approvals' };
     const { status, body } = await scene.issuer.refresh(host, own.refresh_token, asked);
-    return [status, await scene.voteWith(String(body['access_token'] ?? tokens.access_token), held)];
+    return [
+      status,
+      await scene.voteWith(typeof body['access_token'] === 'string' ? body['access_token'] : tokens.access_token, held),
+    ];
   },
   "the host's access token, on the lists and pages of the API": async (scene, { id }) => {
     const token = bearer(scene.tokens.access_token);

@@ -4,7 +4,7 @@ import { Browser } from '../../../support/browser.ts';
 import { HostIssuer, type Host, type Parts } from '../../../support/hosts.ts';
 import { csrfTokenIn } from '../../../support/pages.ts';
 import { beginSignIn } from '../../../support/signing-in.ts';
-import type { SubmissionChanges } from '../../../support/submissions.ts';
+import { ofPerson, type SubmissionChanges } from '../../../support/submissions.ts';
 
 const SESSION = 'countersign_approvals';
 const FRESH_SECONDS = 3_600;
@@ -30,6 +30,7 @@ export class Scene {
       approvals: {
         templates: {
           own: { stages: [{ name: 'confirmation', approvers: { requester: true }, freshSeconds: FRESH_SECONDS }] },
+          either: { stages: [{ name: 'approval', approvers: { requester: true, roles: ['approver'] } }] },
         },
         webhookApprovers: { people: ['alice', 'bob'] },
         breakGlass: { enabled: true, approvers: { people: ['alice'] } },
@@ -66,17 +67,8 @@ export class Scene {
   /** A call that the agent makes for alice, and that she may confirm. */
   hold(changes: SubmissionChanges = {}): Promise<Held> {
     const { issuer } = this.service.config.urls;
-    return this.service.open({
-      ...{ subject: 'alice', agent: this.host.id, claims: { template: 'own' } },
-      body: {
-        client: {
-          id: 'mcp-gateway',
-          actor: { id: this.host.id, issuer, type: 'ai_agent' },
-          source: { generation: 1, requester: { iss: issuer, sub: 'alice' } },
-        },
-      },
-      ...changes,
-    });
+    const own = ofPerson(issuer, { person: 'alice', agent: this.host.id });
+    return this.service.open({ ...own, claims: { template: 'own' }, ...changes });
   }
 
   /** A browser in which a person has signed in just now, and the same browser at the issuer. */
