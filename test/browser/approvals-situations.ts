@@ -2,8 +2,12 @@ import type { Page } from 'playwright-core';
 import { createAccessRequestStore } from '../../apps/approvals/stores/access-request.store.ts';
 import { createGrantStore } from '../../apps/approvals/stores/grant.store.ts';
 import type { ApprovalsUnderTest } from '../support/approvals.ts';
+<<<<<<< HEAD
 import { givenGrant, grantableRequest, grantableSubmission } from '../support/grants.ts';
 import type { SubmissionChanges } from '../support/submissions.ts';
+=======
+import { ofPerson, type SubmissionChanges } from '../support/submissions.ts';
+>>>>>>> e867c4c0 (docs: say how a person confirms what their own agent wants to do)
 import type { Situation } from '../support/situations.ts';
 import { aPasskey, manyDelegations, manyGranted, manyGrants } from './many-rows.ts';
 
@@ -14,6 +18,7 @@ const templates = {
   either: { stages: [stage('either', ['alice', 'bob'])] },
   both: { stages: [stage('both', ['alice', 'bob'], { quorum: 2 })] },
   prepared: { stages: [stage('prepared', ['alice'])], presetReasons: ['Change window', 'No ticket'] },
+  own: { stages: [{ name: 'own', approvers: { requester: true } }] },
   in_turn: { stages: [stage('first', ['alice', 'bob']), stage('second', ['alice', 'carol'])] },
 };
 
@@ -109,6 +114,7 @@ export function approvalsSituations(service: ApprovalsUnderTest): Situation[] {
   const together = (requests: readonly { id: string }[]) =>
     `/requests/batch?${requests.map(({ id }) => `id=${id}`).join('&')}`;
   const decided = { alice: 'approve' } as const;
+  const ownAgents = () => opened('own', ofPerson(service.config.urls.issuer, { person: 'alice', agent: 'a-host' }))();
   /** Another approver decides first. */
   const late = (template: 'either' | 'in_turn'): Pick<Situation, 'prepare' | 'arrive' | 'status'> => {
     let request: Awaited<ReturnType<typeof open>>;
@@ -208,10 +214,24 @@ export function approvalsSituations(service: ApprovalsUnderTest): Situation[] {
     },
     { name: 'no selected request', as: 'alice', prepare: async () => '/requests/batch', status: 400 },
     { name: 'a request to decide', as: 'alice', prepare: opened('alice') },
+<<<<<<< HEAD
     {
       name: 'a request with a grant to give',
       as: 'alice',
       prepare: async () => at(await service.open(grantableSubmission({ claims: { template: 'alice' } }))),
+=======
+    { name: 'a request of their own agent', as: 'alice', prepare: ownAgents },
+    {
+      name: 'a request of their own agent, long after the sign-in',
+      as: 'alice',
+      prepare: ownAgents,
+      arrive: async (page: Page) => {
+        await service.database.pool.query(
+          `UPDATE approvals.session SET sess = jsonb_set(sess::jsonb, '{person,signedInAt}', '1')::json`,
+        );
+        await page.reload();
+      },
+>>>>>>> e867c4c0 (docs: say how a person confirms what their own agent wants to do)
     },
     { name: 'a request with prepared reasons', as: 'alice', prepare: opened('prepared') },
     {

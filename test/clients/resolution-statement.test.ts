@@ -64,6 +64,13 @@ describe("an access request service's statement of who resolved a request", () =
     expect(asked.at(-1)).toEqual({ url: '/who', authorization: `Bearer ${TOKEN}` });
   });
 
+  it('says that the requester confirmed it', async () => {
+    expect(await stated(statement({ votes: [vote({ as_requester: true }), vote()] }))).toMatchObject({
+      votes: [{ asRequester: true }, expect.not.objectContaining({ asRequester: true })],
+    });
+    expect(await stated(statement({ votes: [vote({ as_requester: 'alice' })] }))).toEqual(UNREADABLE);
+  });
+
   it('is absent where the service states none', async () => {
     expect(await stated(statement(), {})).toBeUndefined();
     expect(asked).toHaveLength(1);

@@ -39,6 +39,7 @@ const electorate = fc.record({
   roles: some(ROLES, 1),
   owners: fc.option(fc.record({ people: some(PEOPLE, 1), groups: some(GROUPS, 1) }), { nil: undefined }),
   requesterManager: fc.boolean(),
+  confirmers: fc.option(some(PEOPLE), { freq: 3, nil: undefined }),
 });
 /** Every attribute that decides who may read a request or vote on it. */
 const request = fc.record({
@@ -77,7 +78,11 @@ describe('the readers of access requests', () => {
   /** Puts a request with these attributes into the database, past the functions that would refuse some of them. */
   async function put(generated: Generated): Promise<void> {
     const { requester, parties, stages, votes, separateStages, status, emergency, takenBackBy } = generated;
-    const electorates = stages.map(({ owners, ...rest }) => ({ ...rest, ...(owners && { owners }) }));
+    const electorates = stages.map(({ owners, confirmers: subjects, ...rest }) => ({
+      ...rest,
+      ...(owners && { owners }),
+      ...(subjects && { requester: { issuer: 'https://idp.test', subjects, freshSeconds: 300 } }),
+    }));
     const opened = newAccessRequest({
       requester: { issuer: undefined, subject: requester, clientId: undefined },
       parties,
@@ -178,6 +183,7 @@ describe('the readers of access requests', () => {
       mayBreakGlass: fc.boolean(),
       chain: some(PEOPLE, 1),
       actsFor: fc.boolean(),
+      isInBrowser: fc.boolean(),
     });
     const drawn = fc.record({
       requests: fc.array(request, { minLength: 30, maxLength: 30 }),
@@ -187,12 +193,14 @@ describe('the readers of access requests', () => {
       fc.asyncProperty(drawn, async ({ requests, readers }) => {
         for (const one of requests) await put(one);
         const all = await readAll();
-        for (const { subject, roles, isAgent, mayBreakGlass, chain, actsFor } of readers) {
+        for (const { subject, roles, isAgent, mayBreakGlass, chain, actsFor, isInBrowser } of readers) {
           // A chain that belongs to no client consists of actors.
           const actors = actsFor ? chain : [];
           const delegations = isAgent ? [] : await createDelegationStore(database.pool).activeTo(subject);
           const via = isAgent ? 'agent' : 'api';
-          const visitor = { ...anApprover(subject, roles), name: subject, via, chain, actors } as const;
+          // No program is behind a session.
+          const session = isInBrowser && !isAgent && !actsFor ? { session: { id: 'a session' } } : {};
+          const visitor = { ...anApprover(subject, roles), name: subject, via, chain, actors, ...session } as const;
           const seat: Seat = { visitor, delegations, people, mayBreakGlass: mayBreakGlass && !isAgent };
           const standsInFor = delegations.map(({ delegator }) => delegator);
           const who = { self: visitor, standsInFor, isPerson: !isAgent, mayBreakGlass: seat.mayBreakGlass };
