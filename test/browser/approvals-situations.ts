@@ -2,12 +2,8 @@ import type { Page } from 'playwright-core';
 import { createAccessRequestStore } from '../../apps/approvals/stores/access-request.store.ts';
 import { createGrantStore } from '../../apps/approvals/stores/grant.store.ts';
 import type { ApprovalsUnderTest } from '../support/approvals.ts';
-<<<<<<< HEAD
 import { givenGrant, grantableRequest, grantableSubmission } from '../support/grants.ts';
-import type { SubmissionChanges } from '../support/submissions.ts';
-=======
 import { ofPerson, type SubmissionChanges } from '../support/submissions.ts';
->>>>>>> e867c4c0 (docs: say how a person confirms what their own agent wants to do)
 import type { Situation } from '../support/situations.ts';
 import { aPasskey, manyDelegations, manyGranted, manyGrants } from './many-rows.ts';
 
@@ -214,12 +210,11 @@ export function approvalsSituations(service: ApprovalsUnderTest): Situation[] {
     },
     { name: 'no selected request', as: 'alice', prepare: async () => '/requests/batch', status: 400 },
     { name: 'a request to decide', as: 'alice', prepare: opened('alice') },
-<<<<<<< HEAD
     {
       name: 'a request with a grant to give',
       as: 'alice',
       prepare: async () => at(await service.open(grantableSubmission({ claims: { template: 'alice' } }))),
-=======
+    },
     { name: 'a request of their own agent', as: 'alice', prepare: ownAgents },
     {
       name: 'a request of their own agent, long after the sign-in',
@@ -231,7 +226,6 @@ export function approvalsSituations(service: ApprovalsUnderTest): Situation[] {
         );
         await page.reload();
       },
->>>>>>> e867c4c0 (docs: say how a person confirms what their own agent wants to do)
     },
     { name: 'a request with prepared reasons', as: 'alice', prepare: opened('prepared') },
     {

@@ -135,6 +135,7 @@ describe('the inbox in two browsers', () => {
     const request = await service.open(call('keys__two', 'delete'));
     const page = await as('alice', `/requests/${request.id}`);
     const button = page.locator('button.approve:not([disabled])');
+    await page.locator('button.approve').scrollIntoViewIfNeeded();
     await button.waitFor();
     await page.keyboard.press('?');
     await page.getByLabel('Keys work in this browser').uncheck();

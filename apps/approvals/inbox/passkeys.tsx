@@ -3,6 +3,7 @@ import * as z from 'zod';
 import { OVERSEER_ROLE } from '../../../workflows/domain/access-request/eligibility.ts';
 import { demandFreshSignIn } from '../../shared/auth/fresh-sign-in.ts';
 import { csrfTokenOf, Refusal } from '../../shared/http/csrf.ts';
+import { addressOf } from '../../shared/http/list-cursor.ts';
 import { renderPage } from '../../shared/pages/layout.tsx';
 import { wantsPage } from '../../shared/pages/refusal-page.tsx';
 import { visibleTitle } from '../../shared/pages/visible-text.ts';
@@ -110,7 +111,7 @@ function add(http: PasskeysHttp) {
       throw new Refusal(status, title, nextStep, AGAIN);
     }
     http.log.info('an approver registered a passkey');
-    if (wantsPage(request)) return response.redirect(303, PASSKEYS);
+    if (wantsPage(request)) return response.redirect(303, '/passkeys');
     response.status(201).json({ status: 'registered' });
   };
 }
@@ -129,7 +130,7 @@ function rename({ passkeys }: PasskeysHttp) {
     if (!body.success) throw new Refusal(400, 'This name cannot be used', 'Use 1 to 60 visible characters.', LINK);
     const outcome = await passkeys.store.rename(idOf(request), visitorOf(response).subject, body.data.name);
     if (outcome !== 'renamed') throw noSuchPasskey();
-    if (wantsPage(request)) return response.redirect(303, PASSKEYS);
+    if (wantsPage(request)) return response.redirect(303, '/passkeys');
     response.json({ status: 'renamed' });
   };
 }
@@ -138,13 +139,12 @@ function revoke(http: PasskeysHttp) {
   return async (request: Request, response: Response) => {
     isFresh(request, response, http);
     const visitor = visitorOf(response);
-    const { of } = (request.body ?? {}) as { of?: unknown };
-    const owner = ownerOf(visitor, of);
+    const owner = ownerOf(visitor, ((request.body ?? {}) as { of?: unknown }).of);
     const outcome = await http.passkeys.store.revoke(idOf(request), { subject: owner, by: visitor.subject });
     if (outcome !== 'revoked') throw noSuchPasskey();
     http.log.info({ isOwn: owner === visitor.subject }, 'a passkey was removed');
-    const back = owner === visitor.subject ? PASSKEYS : `${PASSKEYS}?${new URLSearchParams({ of: owner }).toString()}`;
-    if (wantsPage(request)) return response.redirect(303, back);
+    const of = owner === visitor.subject ? undefined : owner;
+    if (wantsPage(request)) return response.redirect(303, addressOf('/passkeys', { of }));
     response.json({ status: 'removed' });
   };
 }

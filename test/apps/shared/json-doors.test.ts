@@ -159,6 +159,36 @@ const DOORS: readonly Door[] = [
     good: () => JSON.stringify({ verdict: 'deny', item: [`${request.id} 9 1 ${request.callDigest}`] }),
   },
   {
+    name: 'approvals: a grant',
+    opened: 'approvals/inbox/router.tsx router.post("/requests/:id/grants"',
+    knock: asApprover(() => `/requests/${request.id}/grants`),
+    good: () => JSON.stringify({ minutes: 5, uses: 2, callDigest: request.callDigest, generation: 1 }),
+  },
+  {
+    name: 'approvals: the end of a grant',
+    opened: 'approvals/inbox/grants.tsx router.post("/:id/revoke"',
+    knock: asApprover(() => '/grants/grn_none/revoke'),
+    good: () => '{}',
+  },
+  {
+    name: 'approvals: a new passkey',
+    opened: 'approvals/inbox/passkeys.tsx router.post("/"',
+    knock: asApprover(() => '/passkeys'),
+    good: () => '{"name":"Laptop","passkey":"{}"}',
+  },
+  {
+    name: 'approvals: the name of a passkey',
+    opened: 'approvals/inbox/passkeys.tsx router.post("/:id/rename"',
+    knock: asApprover(() => '/passkeys/none/rename'),
+    good: () => '{"name":"Laptop"}',
+  },
+  {
+    name: 'approvals: the end of a passkey',
+    opened: 'approvals/inbox/passkeys.tsx router.post("/:id/revoke"',
+    knock: asApprover(() => '/passkeys/none/revoke'),
+    good: () => '{}',
+  },
+  {
     name: 'approvals: delegations',
     opened: 'approvals/inbox/delegations.tsx router.post("/"',
     knock: asApprover(() => '/delegations'),

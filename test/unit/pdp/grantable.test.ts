@@ -54,7 +54,7 @@ describe('the grant that policy allows on a request', () => {
     expect(await grantableBy([rule(30, 10, 'a'), rule(5, 20, 'b')])).toEqual({ seconds: 300, uses: 10 });
   });
 
-  it('is none if one of several rules has no word of it, whatever the order', async () => {
+  it('is none if one of several rules has no word of it, in either order', async () => {
     expect(await grantableBy([rule(30, 10), {}])).toBeUndefined();
     expect(await grantableBy([{ by: 'a' }, rule(30, 10, 'b')])).toBeUndefined();
     expect(await grantableBy([rule(30, 10, 'a'), { by: 'b' }])).toBeUndefined();

@@ -61,7 +61,7 @@ rules:
 describe('a file of rules with twenty mistakes', () => {
   it('gets a message for each, with its line and what to write instead', () => {
     expect(problemsOf(TWENTY_MISTAKES)).toEqual([
-      'countersign.yaml:4: rules[0].permit: there is no such setting; use allow, approve, deny, by, name, description',
+      'countersign.yaml:4: rules[0].permit: there is no such setting; use allow, approve, deny, by, grantable, name, description',
       'countersign.yaml:5: rules[1].allow.tools: there is no such setting; use server, tool, prompt, resource, effect, caller, where',
       "countersign.yaml:6: rules[2].allow: names no tool: use server, tool or effect, or tool: '*' for every tool",
       'countersign.yaml:7: rules[3].allow.server: there is no "file" in mcpServers, which has files',
