@@ -31,11 +31,11 @@ describe('approvals.cast_vote, for the requester', () => {
 
   const stageFor = (subjects: readonly string[], more: object = {}) =>
     aStage({ approvers: { requester: { issuer: ISSUER, subjects, freshSeconds: 300 } }, ...more });
-  const alices = stageFor(['alice']);
+  const byHer = stageFor(['alice']);
 
   async function open(changes: Partial<NewAccessRequest> = {}) {
     const requester = { issuer: ISSUER, subject: 'alice', clientId: 'host' };
-    const request = newAccessRequest({ requester, parties: ['alice', 'host'], stages: [alices], ...changes });
+    const request = newAccessRequest({ requester, parties: ['alice', 'host'], stages: [byHer], ...changes });
     await store.create(request);
     return request;
   }
@@ -122,7 +122,7 @@ describe('approvals.cast_vote, for the requester', () => {
   it.each<[string, Partial<NewAccessRequest>]>([
     ['does not name her', { stages: [aStage({ approvers: { people: ['alice'], roles: ['approver'] } })] }],
     ['names another requester', { stages: [stageFor(['bob'])] }],
-    ['names her only later', { stages: [aStage(), { ...alices, name: 'later' }] }],
+    ['names her only later', { stages: [aStage(), { ...byHer, name: 'later' }] }],
   ])('refuses her vote where the open stage %s', async (_what, changes) => {
     const request = await open(changes);
     expect(await byAlice(request, { session: await session() })).toBe('own_request');
@@ -151,7 +151,7 @@ describe('approvals.cast_vote, for the requester', () => {
   });
 
   it('leaves signed messages, resolvers and emergency grants without an exception', async () => {
-    const request = await open({ stages: [{ ...alices, automatic: 'alice' }] });
+    const request = await open({ stages: [{ ...byHer, automatic: 'alice' }] });
     const vote = newVote(request, { via: 'inbox', session: await session() });
     const message = { source: 'decisions', webhookId: randomUUID(), bodyDigest: 'sha-256:x' };
     expect(await store.acceptDecision(message, vote)).toBe('own_request');
