@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { verifyAuthenticationResponse } from '@simplewebauthn/server';
+import { signInTo } from '../support/signing-in.ts';
 import { startRecordedCalls, type RecordedCalls, type Template } from '../support/recorded-calls.ts';
 
 let world: RecordedCalls;
@@ -108,6 +109,18 @@ describe('the record of a call', () => {
     expect(byAgent.statement.votes).toMatchObject([
       { approver: { subject: 'overseer' }, via: 'agent', reason: REASON },
     ]);
+  });
+
+  it('says that the requester confirmed what their own agent asked for', async () => {
+    const { taskId, request } = await world.held('own', { sub: 'carol', client_id: 'desk', azp: 'host' });
+    await expect(world.vote('carol', request, 'approve')).rejects.toThrow('You requested this yourself');
+    await world.voteInInbox('carol', request, REASON);
+    const { record, statement } = await recordOf(taskId, 'own');
+    expect(record.headline).toBe('The tool ran once.');
+    expect(statement.votes).toMatchObject([{ approver: example('carol'), asRequester: true, via: 'inbox' }]);
+    const { site } = await signInTo({ site: world.urls.audit, issuer: world.urls.issuer }, 'olivia');
+    const page = await (await site.follow(await site.go(`/outcome-records/by-task/${taskId}`))).text();
+    expect(page.replaceAll(/<[^>]*>/g, '')).toMatch(/Carol Example.*\(the requester\) confirmed/s);
   });
 
   it('shows which approvals of a quorum count and which have lapsed', async () => {

@@ -21,6 +21,7 @@ const DAY_MS = 86_400_000;
 /** The deciders, by the folder in which a call wants to write. */
 const TEMPLATES = {
   one: { stages: [{ name: 'any', approvers: { roles: ['approver'] } }] },
+  own: { stages: [{ name: 'person', approvers: { requester: true } }] },
   three: { stages: [{ name: 'group', approvers: { groups: ['keepers'] }, quorum: 3 }] },
   turns: {
     stages: [
