@@ -5,6 +5,8 @@ import type { ApprovalsUnderTest } from '../support/approvals.ts';
 import { givenGrant, grantableRequest, grantableSubmission } from '../support/grants.ts';
 import { ofPerson, type SubmissionChanges } from '../support/submissions.ts';
 import type { Situation } from '../support/situations.ts';
+import { requestsOfOneKind, stated, together } from './of-one-kind.ts';
+import { signOut, signOutHere } from './signing-out.ts';
 import { aPasskey, manyDelegations, manyGranted, manyGrants } from './many-rows.ts';
 
 const DAY_MS = 86_400_000;
@@ -91,24 +93,7 @@ export function approvalsSituations(service: ApprovalsUnderTest): Situation[] {
     const joint = path.includes('?') ? '&' : '?';
     return `${path}${joint}${parameter}=${String(body[`next${cursor}`])}`;
   };
-  const stated = (tool: string, effect: string): SubmissionChanges => ({
-    tool,
-    members: ['agent', 'arguments', 'call', 'call_digest'],
-    context: { call: { tool, effect } },
-  });
-  const alike = () =>
-    Promise.all(
-      [10, 11, 12, 9_000].map((amount) =>
-        open('alice', { ...stated('bank__pay', 'external'), arguments: { amount, currency: 'EUR' } }),
-      ),
-    );
-  const ofOneKind = async (one: { id: string } | undefined) => {
-    const { body } = await service.asPerson('alice', '/requests?limit=200&order=newest');
-    const found = (body['requests'] as { id: string; alike: string }[]).find(({ id }) => id === one?.id);
-    return `/requests?status=yours&alike=${String(found?.alike)}`;
-  };
-  const together = (requests: readonly { id: string }[]) =>
-    `/requests/batch?${requests.map(({ id }) => `id=${id}`).join('&')}`;
+  const { alike, ofOneKind } = requestsOfOneKind(service, (changes) => open('alice', changes));
   const decided = { alice: 'approve' } as const;
   const ownAgents = () => opened('own', ofPerson(service.config.urls.issuer, { person: 'alice', agent: 'a-host' }))();
   /** Another approver decides first. */
@@ -187,11 +172,7 @@ export function approvalsSituations(service: ApprovalsUnderTest): Situation[] {
     },
     { name: 'a list in which nothing is found', as: 'alice', prepare: async () => '/requests?q=nowhere-to-be-found' },
     { name: 'requests of one kind', as: 'alice', prepare: async () => ofOneKind((await alike()).at(0)) },
-    {
-      name: 'several requests to decide together',
-      as: 'alice',
-      prepare: async () => together(await alike()),
-    },
+    { name: 'several requests to decide together', as: 'alice', prepare: async () => together(await alike()) },
     {
       name: 'selected requests of which some have to be opened',
       as: 'alice',
@@ -313,16 +294,4 @@ export function approvalsSituations(service: ApprovalsUnderTest): Situation[] {
       prepare: async () => (await manyDelegations(service), pageTwo('rita', '/delegations', `${list}Cursor`)),
     })),
   ];
-}
-
-/** To the issuer, which asks whether to end its session as well. The page of this site redirects there at once. */
-async function signOutHere(page: Page): Promise<void> {
-  await page.getByRole('button', { name: 'Sign out' }).click();
-  await page.getByText('You are still signed in at the identity provider').waitFor();
-}
-
-async function signOut(page: Page): Promise<void> {
-  await signOutHere(page);
-  await page.getByRole('button', { name: 'Sign out' }).click();
-  await page.waitForURL('**/signed-out');
 }

@@ -19,7 +19,7 @@ const ARGUMENTS = {
   patch: '--- a\n+++ b\n@@ -1,2 +1,2 @@\n one\n-two\n+2\n',
   rows: [
     { to: 'acct-1', amount: 1 },
-    { to: 'p\u0430ypal', amount: null },
+    { to: '\u0430cct', amount: null },
   ],
   picture: PICTURE,
   list: ['1', 1, '', [], {}, true],

@@ -58,7 +58,7 @@ function drawMembers(object: JsonObject, pen: Pen, { around, depth, ordinal: fir
   const names = Object.keys(object).sort();
   const language = languageOfMembers(object) ?? around;
   const edit = editIn(object);
-  const changes = edit && compare(String(object[edit[0]]), String(object[edit[1]]), pen);
+  const changes = edit && compare(object[edit[0]] as string, object[edit[1]] as string, pen);
   let ordinal = first;
   const ordinals = new Map<string, number>();
   for (const name of names) {

@@ -1,3 +1,4 @@
+// cspell:ignore hnull
 import { describe, expect, it } from '@jest/globals';
 import { tonesOf } from '../../../../../apps/approvals/inbox/arguments/colours.ts';
 import { canonicalJson, type Json } from '../../../../../workflows/domain/canonical-json.ts';
