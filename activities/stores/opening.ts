@@ -109,7 +109,7 @@ export async function findOpen(
 }
 
 /** The parts of the opening that the database keeps and cannot read. */
-function sealed(seals: Seals, gatedCallId: string, { binding, submission }: Opening) {
+function sealed(seals: Seals, gatedCallId: string, { binding, submission, preview }: Opening) {
   const keys = seals.forNewCall(gatedCallId);
   const { subject, action, resource } = binding.evaluation;
   const requested = { requester: binding.caller, subject, action, resource };
@@ -120,6 +120,7 @@ function sealed(seals: Seals, gatedCallId: string, { binding, submission }: Open
     sealed_content: keys.seal('call_binding.sealed_content', JSON.stringify(binding)),
     sealed_requester: keys.seal('call_binding.sealed_requester', JSON.stringify(requested)),
     sealed_body: keys.seal('submission.sealed_body', submission.body),
+    sealed_preview: preview && keys.seal('preview.sealed_preview', JSON.stringify(preview)),
   };
 }
 

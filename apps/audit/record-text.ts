@@ -8,6 +8,7 @@ import { ACCESS_REQUEST_STATUSES, VERDICTS } from '../../workflows/domain/access
 import type { CallSeals } from '../../workflows/domain/gated-call/sealing.ts';
 import { END_REASONS, GATED_CALL_STATES } from '../../workflows/domain/gated-call/gated-call.ts';
 import type { JsonObject } from '../../workflows/domain/canonical-json.ts';
+import { PREVIEW_FAULTS, type RecordedPreview } from '../../workflows/domain/tools/preview.ts';
 import { isSealingKeyMissing } from '../../workflows/domain/errors.ts';
 import { toInstant } from './filters.ts';
 
@@ -61,6 +62,7 @@ const recordSchema = z.object({
       approvedAt: instant.exactOptional(),
     }),
   ),
+  previews: z.array(z.object({ number: count, sealedPreview: text })).exactOptional(),
   claim: z.object({ claimedAt: instant, decisionId: text, generation: count }).exactOptional(),
   invocation: z.object({ beganAt: instant, notSentAt: instant.exactOptional() }).exactOptional(),
   result: z.object({ isError: z.boolean(), digest: text }).exactOptional(),
@@ -112,6 +114,12 @@ const statementSchema = z.discriminatedUnion('kind', [
   }),
 ]);
 const handleSchema = z.object({ accessRequestId: text });
+const previewSchema = z.object({
+  tool: text,
+  takenAt: instant,
+  said: z.object({ isError: z.boolean(), digest: text, bytes: count }).exactOptional(),
+  fault: z.enum(PREVIEW_FAULTS).exactOptional(),
+});
 const requesterSchema = z.object({
   requester: z.object({
     issuer: text,
@@ -134,17 +142,25 @@ const requesterSchema = z.object({
 export function readRecordText(recorded: string, keys: Pick<CallSeals, 'open'>): OutcomeRecord | undefined {
   try {
     const parsed: unknown = JSON.parse(recorded, (_key, value: unknown) => (value === null ? undefined : value));
-    const { sealedRequester, accessRequests, ...record } = recordSchema.parse(parsed);
+    const { sealedRequester, accessRequests, previews, ...record } = recordSchema.parse(parsed);
     const requester = keys.open('call_binding.sealed_requester', sealedRequester);
     return {
       ...record,
       ...requesterSchema.parse(JSON.parse(requester)),
       accessRequests: accessRequests.map((request) => openAccessRequest(request, keys)),
+      ...(previews !== undefined && { previews: previews.map((preview) => openPreview(preview, keys)) }),
     };
   } catch (error) {
     if (isSealingKeyMissing(error)) throw error;
     return undefined;
   }
+}
+
+function openPreview(
+  { number, sealedPreview }: { number: number; sealedPreview: string },
+  keys: Pick<CallSeals, 'open'>,
+): RecordedPreview {
+  return previewSchema.parse(JSON.parse(keys.open('preview.sealed_preview', sealedPreview, number)));
 }
 
 function openAccessRequest(

@@ -46,6 +46,22 @@ export function timeLimit(clock: Pick<Clock, 'once'>, ms: number, ...others: rea
   return { signal: controller.signal, end };
 }
 
+/** Rejects when the signal fires first, or has fired already. */
+export async function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  let onAbort: (() => void) | undefined;
+  const aborted = new Promise<never>((_resolve, reject) => {
+    onAbort = () => reject(new Error('aborted'));
+    if (signal.aborted) onAbort();
+    else signal.addEventListener('abort', onAbort, { once: true });
+  });
+  try {
+    return await Promise.race([aborted, promise]);
+  } finally {
+    if (onAbort !== undefined) signal.removeEventListener('abort', onAbort);
+    promise.catch(() => undefined);
+  }
+}
+
 /** The longest timer of Node. A longer one would fire at once. */
 const LONGEST_MS = 2 ** 31 - 1;
 const timerMs = (ms: number) => Math.min(Math.max(Math.floor(ms), 0), LONGEST_MS);

@@ -98,6 +98,8 @@ const DEFAULTS = {
   upstreamListenMs: 10_000,
   /** The wait for the stream on which an upstream of an earlier revision asks. It may not have one, or not say that it has. */
   upstreamStreamMs: 2_000,
+  /** A preview of a call, from its beginning to the answer. The call is put on hold without one afterwards. */
+  previewMs: 5_000,
   /** An outcome probe. Without an answer, the outcome stays unknown. */
   outcomeProbeMs: 5_000,
   /**

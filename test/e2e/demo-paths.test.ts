@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Browser } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import { launchBrowser } from '../support/chromium.ts';
 import { startStack, type Stack } from '../support/stack.ts';
 import { allTaskIds, sealedDatabase, taskIdOf } from '../support/artefacts.ts';
@@ -17,7 +17,12 @@ describe('the whole product, driven by the official tasks client', () => {
   let browser: Browser;
   const wire = recordingFetch();
   beforeAll(async () => {
-    stack = await startStack({ parts: 'together', servers: 'shared' });
+    const preview = { dryRun: { argument: 'dryRun' } };
+    stack = await startStack({
+      parts: 'together',
+      servers: 'shared',
+      config: { tools: { files__edit_file: { preview } } },
+    });
     agent = await connectAgent(stack.config.urls.mcp, await stack.token('agent'), wire.fetch);
     browser = await launchBrowser();
   });
@@ -29,6 +34,17 @@ describe('the whole product, driven by the official tasks client', () => {
 
   const writesOf = (path: string) =>
     stack.upstreamCalls().filter((call) => call.name === 'write_file' && call.arguments['path'] === path);
+
+  /** A page of the inbox in the browser of an approver. */
+  async function signedInPage(path: string): Promise<Page> {
+    const page = await (await browser.newContext()).newPage();
+    page.setDefaultTimeout(60_000);
+    await page.goto(`${stack.config.urls.approvals}/requests`);
+    await page.getByRole('button', { name: /alice/i }).click();
+    await page.waitForURL('**/requests');
+    await page.goto(`${stack.config.urls.approvals}${path}`);
+    return page;
+  }
 
   it('lists the tools of the upstream under its prefix', async () => {
     expect(await agent.toolNames()).toEqual(expect.arrayContaining(['files__read_text_file', 'files__write_file']));
@@ -50,12 +66,7 @@ describe('the whole product, driven by the official tasks client', () => {
     const [request] = await stack.openRequests(1);
     expect(existsSync(path)).toBe(false);
 
-    const page = await (await browser.newContext()).newPage();
-    page.setDefaultTimeout(60_000);
-    await page.goto(`${stack.config.urls.approvals}/requests`);
-    await page.getByRole('button', { name: /alice/i }).click();
-    await page.waitForURL('**/requests');
-    await page.goto(`${stack.config.urls.approvals}/requests/${request?.id}`);
+    const page = await signedInPage(`/requests/${request?.id}`);
     await page.getByLabel('Reason', { exact: true }).fill(REASON);
     await page.getByRole('button', { name: 'Approve' }).click();
     await page
@@ -70,6 +81,38 @@ describe('the whole product, driven by the official tasks client', () => {
     expect(writesOf(path)).toHaveLength(1);
     const record = await stack.record(answer.taskId);
     expect(record).toMatchObject({ disposition: 'approved-executed', sealIntact: true });
+  });
+
+  it('shows the approver the diff of an edit before it is made, and records its digest', async () => {
+    const path = join(stack.files, 'edited.txt');
+    writeFileSync(path, 'one\ntwo\nthree\n');
+    const edits = [{ oldText: 'two', newText: 'zwei <b>' }];
+    const called = agent.call('files__edit_file', { path, edits, dryRun: false });
+    const [request] = await stack.openRequests(1);
+    const editsOf = () => stack.upstreamCalls().filter((call) => call.name === 'edit_file');
+    expect(editsOf()).toMatchObject([{ arguments: { dryRun: true }, _meta: { 'dev.countersign/preview': true } }]);
+    expect(readFileSync(path, 'utf8')).toBe('one\ntwo\nthree\n');
+
+    const page = await signedInPage(`/requests/${request?.id}`);
+    const shown = page.getByRole('region', { name: 'What the server says' });
+    expect(await shown.textContent()).toMatch(/^ one\n-two\n\+zwei <b>\n three$/m);
+    expect(wire.received()).not.toContain('+zwei');
+    const digest = await page
+      .getByText(/^sha-256:/)
+      .first()
+      .innerText();
+    const approve = page.getByRole('button', { name: 'Approve' });
+    // The buttons work once they were visible for a moment.
+    await approve.scrollIntoViewIfNeeded();
+    await approve.click();
+    expect(await called).toMatchObject({ status: 'completed', isError: false });
+    expect(readFileSync(path, 'utf8')).toBe('one\nzwei <b>\nthree\n');
+    expect(editsOf().map((call) => call.arguments['dryRun'])).toEqual([true, false]);
+    const recorded = await stack.record((await called).taskId);
+    expect(recorded).toMatchObject({
+      record: { previews: [{ tool: 'files__edit_file', said: { isError: false, digest } }] },
+      answers: { contradictions: [] },
+    });
   });
 
   it('runs a write once after an approval through the signed webhook [APPR-217]', async () => {

@@ -8,6 +8,7 @@ import type { CataloguedForm, CatalogReference } from './submission-input/catalo
 import type { Option } from './submission-input/form-field.ts';
 import type { Principal } from './principal.ts';
 import type { RequestForm } from './submission-input/request-form.ts';
+import type { RecordedPreview } from './tools/preview.ts';
 
 /**
  * The policy decision point, with the obligations of its answers carried out: no allow has an unmet obligation. Throws
@@ -82,6 +83,8 @@ export interface Opening {
   readonly binding: CallBinding;
   readonly decision: Extract<Decision, { kind: 'requestable' }>;
   readonly submission: NewSubmission;
+  /** What the server said would happen. It goes on record without its content. */
+  readonly preview?: RecordedPreview | undefined;
   /** Whether its client can be asked within the task: it declared for this call that it can hold tasks and show forms. */
   readonly takesInput: boolean;
   /** W3C trace id of the request that opens it. Default: one of its own. */

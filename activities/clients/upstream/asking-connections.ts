@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import type { Cancel } from '../../../apps/shared/clock.ts';
+import { type Cancel, orAborted } from '../../../apps/shared/clock.ts';
 import type { Timing } from '../../../apps/shared/limits.ts';
 import { objectOf } from '../../../workflows/domain/canonical-json.ts';
 import type {
@@ -12,7 +12,6 @@ import type {
 import { ADDRESSES_FIRST, AskingConnection } from './asking-connection.ts';
 import { asksOfEarlier, withinAsks, withoutOtherQuestions } from './asks.ts';
 import type { UpstreamConnection } from './connection.ts';
-import { orAborted } from './reconnection.ts';
 import { askOnce, type AskOptions, type Connection, type UpstreamRequest } from './request.ts';
 
 /** Connections of one session, and of all. A call for which there is no room goes over the shared one, where nothing can be asked. */

@@ -42,22 +42,6 @@ export function scheduleAttempts(connect: () => Promise<unknown>, clock: Clock) 
   };
 }
 
-/** Rejects when the signal fires first, or has fired already. */
-export async function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  let onAbort: (() => void) | undefined;
-  const aborted = new Promise<never>((_resolve, reject) => {
-    onAbort = () => reject(new Error('aborted'));
-    if (signal.aborted) onAbort();
-    else signal.addEventListener('abort', onAbort, { once: true });
-  });
-  try {
-    return await Promise.race([aborted, promise]);
-  } finally {
-    if (onAbort !== undefined) signal.removeEventListener('abort', onAbort);
-    promise.catch(() => undefined);
-  }
-}
-
 /** Waits for a promise to settle, but not longer than this. Answers whether it was fulfilled. */
 export function atMost(promise: Promise<unknown>, ms: number, clock: Pick<Clock, 'once'>): Promise<boolean> {
   return new Promise((resolve) => {

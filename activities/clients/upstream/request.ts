@@ -1,7 +1,7 @@
 import { CLIENT_CAPABILITIES_META_KEY, type Client } from '@modelcontextprotocol/client';
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Readable } from 'node:stream';
-import type { Clock } from '../../../apps/shared/clock.ts';
+import { type Clock, orAborted } from '../../../apps/shared/clock.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import { type JsonObject, objectOf } from '../../../workflows/domain/canonical-json.ts';
 import type {
@@ -12,7 +12,6 @@ import type {
   Unanswered,
 } from '../../../workflows/domain/upstream-ports.ts';
 import type { Principal } from '../../../workflows/domain/principal.ts';
-import { orAborted } from './reconnection.ts';
 import { readFailure } from './answer.ts';
 import type { Credentials } from './credentials.ts';
 import { asItIs } from './sdk-client.ts';

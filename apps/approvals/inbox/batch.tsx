@@ -4,7 +4,7 @@ import { isEnded, VERDICTS, type Verdict } from '../../../workflows/domain/acces
 import { openStage } from '../../../workflows/domain/access-request/stages.ts';
 import { csrfTokenOf, Refusal } from '../../shared/http/csrf.ts';
 import { renderPage } from '../../shared/pages/layout.tsx';
-import { LONG_RUN, type Piece, visiblePieces } from '../../shared/pages/visible-text.ts';
+import { canMislead, visiblePieces } from '../../shared/pages/visible-text.ts';
 import { wantsPage } from '../../shared/pages/refusal-page.tsx';
 import { agentMessage } from '../agent-message.ts';
 import { refuseUncounted } from '../cast-vote.ts';
@@ -97,13 +97,8 @@ function whyLeftOut({ request, seat }: Reading): string | undefined {
   if (outline === undefined) return 'It is no tool call. Open it.';
   if (!outline.isWhole) return 'Its arguments are too long for this table. Open it.';
   const pieces = outline.leaves.flatMap(({ path, json }) => [visiblePieces(path), visiblePieces(json, 'json')]);
-  return pieces.some((line) => line.some(canMislead))
-    ? 'Its arguments have characters that can mislead. Open it.'
-    : undefined;
+  return pieces.some(canMislead) ? 'Its arguments have characters that can mislead. Open it.' : undefined;
 }
-
-const canMislead = ({ kind, text }: Piece): boolean =>
-  kind === 'escape' || kind === 'alike' || (kind === 'edge' && text.length >= LONG_RUN);
 
 const OBSTACLES = {
   own_request: 'You or your agent requested it.',

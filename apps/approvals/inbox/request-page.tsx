@@ -10,6 +10,7 @@ import { BreakGlassForm, EmergencyNotice } from './emergency.tsx';
 import { Keys, Live } from './live.tsx';
 import { EffectBadge, Summary, summaryOf } from './summary.tsx';
 import type { PasskeyDemand } from './passkey-part.tsx';
+import { PreviewSection } from './preview.tsx';
 import { textFor, type Refused } from './refused.tsx';
 import { canBreakGlass, canReview, type Reading } from './seat.ts';
 import { callOf, StatusBadge, wordsOf } from './view.tsx';
@@ -30,7 +31,7 @@ const TOOLS_CALL = 'tools/call';
 
 /** Everything an approver needs to decide one request, the complete call first. */
 export function RequestPage(props: RequestPageProps) {
-  const { request, seat, broken, presetReasons, template, person, passkey, view, refused } = props;
+  const { request, seat, broken, presetReasons, template, preview, person, passkey, view, refused } = props;
   const { csrfToken } = person;
   const reviewer = broken !== undefined && canReview(seat, request, broken) ? csrfToken : undefined;
   return (
@@ -55,6 +56,7 @@ export function RequestPage(props: RequestPageProps) {
         <Standing request={request} seat={seat} broken={broken} refused={refused} />
         <div class="detail">
           <Asked request={request} view={view} />
+          {preview !== undefined && <PreviewSection preview={preview} />}
           <div class="detail-side">
             <WhoAndWhy request={request} />
             <WhoDecides request={request} />

@@ -64,7 +64,7 @@ function show(http: InboxHttp) {
     const visitor = voterOf(response);
     const reading = await findReadable(http, visitor, String(request.params['id']));
     if (!wantsPage(request)) {
-      return void response.json({ request: detailView(reading.request, reading.seat, reading.broken) });
+      return void response.json({ request: detailView(reading.request, reading.seat, reading) });
     }
     const person = { name: visitor.name, csrfToken: csrfTokenOf(request) };
     const passkey = await passkeyDemand(http, reading, request);

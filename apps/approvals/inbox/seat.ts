@@ -15,6 +15,7 @@ import type { Clock } from '../../shared/clock.ts';
 import type { Directory } from '../../shared/directory/directory.ts';
 import type { BreakGlass, Withdraw } from '../break-glass.ts';
 import type { Passkeys } from '../passkeys/passkeys.ts';
+import { readPreview, type ShownPreview } from '../access-requests/preview.ts';
 import { type CastVote, noSuchRequest } from '../cast-vote.ts';
 import { readerRow, type ReaderRow } from '../listing.ts';
 import type { AccessRequestSummary } from '../stores/access-request.row.ts';
@@ -118,7 +119,7 @@ export function standingIn(
 }
 
 export interface InboxHttp extends Doors {
-  readonly store: Pick<AccessRequestStore, 'find' | 'list' | 'kinds'>;
+  readonly store: Pick<AccessRequestStore, 'find' | 'list' | 'kinds' | 'preview'>;
   readonly castVote: CastVote;
   readonly passkeys: Passkeys;
   readonly delegations: StandIns;
@@ -145,6 +146,8 @@ export interface Reading {
   readonly presetReasons: readonly string[];
   /** The operator's sentence for calls of this tool. */
   readonly template: string | undefined;
+  /** What the server of the tool says would happen, unless the visitor is a requester who cannot decide. */
+  readonly preview: ShownPreview | undefined;
 }
 
 /** An agent never stands in for an approver and never breaks glass, even if an approver delegated to it. */
@@ -168,8 +171,13 @@ export async function findReadable(http: InboxHttp, visitor: Voter, id: string):
     throw noSuchRequest();
   }
   const presetReasons = http.presetReasons(request.template);
-  return { request, seat, broken, presetReasons, template: http.summaries(request.tool) };
+  const preview = maySeePreview(seat, request) ? readPreview(await http.store.preview(id)) : undefined;
+  return { request, seat, broken, presetReasons, template: http.summaries(request.tool), preview };
 }
+
+/** A preview is for those who decide. It ran without a decision of policy, so its requester learns nothing by it. */
+const maySeePreview = (seat: Seat, request: AccessRequest): boolean =>
+  partIn(request, namesOf(seat.visitor)) === undefined || capacitiesOf(seat, request).length > 0;
 
 export const readerRowOf = (seat: Seat): ReaderRow =>
   readerRow({ ...readerOf(seat), chain: seat.visitor.chain, actors: seat.visitor.actors }, seat.people);

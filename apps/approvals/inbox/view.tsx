@@ -8,8 +8,7 @@ import { tally } from '../../../workflows/domain/access-request/quorum.ts';
 import { openStage } from '../../../workflows/domain/access-request/stages.ts';
 import { canonicalJson, type JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import type { AccessRequestSummary } from '../stores/access-request.row.ts';
-import type { BrokenGlass } from '../stores/break-glass.store.ts';
-import { canBreakGlass, capacitiesOf, obstacleTo, type Seat } from './seat.ts';
+import { canBreakGlass, capacitiesOf, obstacleTo, type Reading, type Seat } from './seat.ts';
 
 /** The open or last stage: its progress, and the groups and roles that may decide it. People are only counted. */
 export function stageView(request: AccessRequestSummary) {
@@ -103,7 +102,11 @@ export function callView(request: AccessRequest) {
 }
 
 /** A request with the complete call, the votes, and what the visitor may do. */
-export function detailView(request: AccessRequest, seat: Seat, broken?: BrokenGlass) {
+export function detailView(
+  request: AccessRequest,
+  seat: Seat,
+  { broken, preview }: Partial<Pick<Reading, 'broken' | 'preview'>> = {},
+) {
   return {
     ...summaryView(request),
     ...callView(request),
@@ -114,6 +117,8 @@ export function detailView(request: AccessRequest, seat: Seat, broken?: BrokenGl
     /** All answers of automatic resolvers, including those that are not votes. */
     answers: request.answers,
     breakGlass: broken,
+    /** The word of the server, which is not bound to the decision. */
+    preview,
     mayBreakGlass: canBreakGlass(seat, request),
     /** The greatest grant that policy allows an approver to give with an approval. */
     grantable: request.grantable,

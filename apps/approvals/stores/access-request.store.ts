@@ -120,6 +120,13 @@ function reading(query: Query) {
       return row && { id: row.id, bodyDigest: row.body_digest };
     },
 
+    /** The preview that the client sent with its submission, as it was sent. */
+    async preview(id: string): Promise<unknown> {
+      const text = `SELECT claimed::json #> '{client,source,preview}' AS sent FROM approvals.access_request WHERE id = $1 AND bundle_id IS NULL`;
+      const [row] = await query<{ sent: unknown }>('preview', text, [id]);
+      return row?.sent ?? undefined;
+    },
+
     /** Whether this denial has already opened a request. */
     async isUsed({ tokenId, evaluationId }: Pick<NewAccessRequest, 'tokenId' | 'evaluationId'>): Promise<boolean> {
       const text = 'SELECT FROM approvals.access_request WHERE token_jti = $1 OR evaluation_id = $2 LIMIT 1';

@@ -10,6 +10,7 @@ import { AccessRequests } from './access-requests.tsx';
 import { LIST, RecordRows } from './list-page.tsx';
 import { Moment, State, ToTheList } from './parts.tsx';
 import { Deciders } from './people.tsx';
+import { Previews } from './previews.tsx';
 import { timelineOf } from './timeline.ts';
 
 /** One record from the top: what happened, the reasons for saying so, and the evidence. */
@@ -30,6 +31,7 @@ export function RecordPage({ view }: { view: RecordView }) {
       <div class="detail audit-detail">
         <div>
           {record && <AccessRequests record={record} />}
+          {record?.previews && <Previews of={record.previews} />}
           {record && <Policy record={record} />}
           {record && <Timeline record={record} />}
         </div>

@@ -6,7 +6,7 @@ interface Happening {
   readonly what: string;
   readonly detail?: string | undefined;
   /** `step` is a change of state; the others happened between two of them. */
-  readonly kind: 'step' | 'policy' | 'approval' | 'execution';
+  readonly kind: 'step' | 'policy' | 'preview' | 'approval' | 'execution';
 }
 
 const STEPS = {
@@ -66,6 +66,12 @@ export function timelineOf(record: OutcomeRecord): readonly Happening[] {
     detail: reason && plain(reason),
     kind: 'policy',
   }));
+  const previews = (record.previews ?? []).map(({ takenAt, tool, fault }): Happening => ({
+    at: takenAt,
+    what: fault === undefined ? 'Preview shown to approvers' : 'No preview',
+    detail: fault === undefined ? tool : plain(fault),
+    kind: 'preview',
+  }));
   const votes = record.accessRequests.flatMap(votesOf);
   const approvals = record.accessRequests.flatMap(({ approvedAt, generation }): Happening[] =>
     approvedAt ? [{ at: approvedAt, what: 'Approved', detail: `access request ${generation}`, kind: 'approval' }] : [],
@@ -76,7 +82,7 @@ export function timelineOf(record: OutcomeRecord): readonly Happening[] {
     : [];
   if (invocation?.notSentAt) sending.push({ at: invocation.notSentAt, what: 'Nothing was sent', kind: 'execution' });
   // The sort keeps the order of equal instants, so the steps stay in their own order.
-  return [...decisions, ...votes, ...approvals, ...steps, ...sending].sort((a, b) =>
+  return [...decisions, ...previews, ...votes, ...approvals, ...steps, ...sending].sort((a, b) =>
     a.at < b.at ? -1 : a.at > b.at ? 1 : 0,
   );
 }

@@ -13,6 +13,7 @@ import {
   type TaskView,
 } from '@modelcontextprotocol/ext-tasks/client';
 import { systemClock, timeLimit } from '../../shared/clock.ts';
+import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
 
 const clientInfo = { name: 'demo-agent', version: '1.0.0' };
 const clientCapabilities = { extensions: { 'io.modelcontextprotocol/tasks': {} } };
@@ -46,7 +47,7 @@ export async function connectAgent(mcpUrl: string, token: string, fetchWith: typ
       return (await client.listTools()).tools.map((tool) => tool.name);
     },
     /** Calls a tool and follows the task, if there is one, to its end. `taskId` is set if the server answered with a task first. */
-    async call(name: string, args: Record<string, string>, onTask?: (task: TaskView) => void) {
+    async call(name: string, args: JsonObject, onTask?: (task: TaskView) => void) {
       const execution = await session.callTool(name, args);
       const { outcome } = await execution.settle({
         onEvent: (event) => {

@@ -4,11 +4,13 @@ import type { CallBinding } from '../../../workflows/domain/gated-call/call-bind
 import { isTerminal } from '../../../workflows/domain/gated-call/gated-call.ts';
 import { newSubmission, type SubmissionSettings } from '../../../workflows/domain/gated-call/submission.ts';
 import type { EnsureSubmitted, GatedCalls, Opened, Opening, ToSubmit } from '../../../workflows/domain/ports.ts';
-import { subjectKey } from '../../../workflows/domain/principal.ts';
+import { type Principal, subjectKey } from '../../../workflows/domain/principal.ts';
+import { recordedPreview } from '../../../workflows/domain/tools/preview.ts';
 import type { Config } from '../../shared/config/config.ts';
 import type { RateLimit } from '../../shared/http/address-limit.ts';
 import { logScope } from '../../shared/log-scope.ts';
 import { randomText } from '../../shared/crypto.ts';
+import type { Previews } from '../extensions/previews.ts';
 import type { OpenedPage } from '../extensions/sealed-state.ts';
 import {
   type Held,
@@ -27,6 +29,7 @@ export interface HoldingDeps extends WaitDeps {
   readonly ensureSubmitted: EnsureSubmitted;
   readonly requestInput: RequestInput;
   readonly pageRounds: PageRounds;
+  readonly previews: Previews;
   /** Of access requests, for each subject. */
   readonly submissions: RateLimit;
   readonly settings: SubmissionSettings;
@@ -101,12 +104,13 @@ async function requestApproval(
 ): Promise<ToolCallAnswer | undefined> {
   const { binding, decision, asked } = requestable;
   const { requestSchemaUrl: schemaUrl } = decision.offer;
-  if (schemaUrl === undefined) return openTask(deps, call, { binding, decision });
-  // A repeated open call needs no new input.
+  // A repeated open call needs no new input, and no new preview.
+  const isRepeatable = asked === undefined && (schemaUrl !== undefined || deps.previews.has(binding.tool));
   const waitedMs = deps.clock.monotonicMs() - call.cameAt;
-  const open = asked === undefined ? await deps.gatedCalls.findOpen(binding, waitedMs) : undefined;
+  const open = isRepeatable ? await deps.gatedCalls.findOpen(binding, waitedMs) : undefined;
   if (open?.kind === 'unread') return heldTask(deps, binding, open.taskId, { isEarlier: true });
   if (open !== undefined) return joinTask(deps, binding, open);
+  if (schemaUrl === undefined) return openTask(deps, call, { binding, decision });
   const collected = await deps.requestInput.collect(call, { ...requestable, schemaUrl });
   if (collected.kind !== 'complete') return collected;
   const redemption = asked !== undefined && { redemption: asked };
@@ -124,14 +128,19 @@ async function openTask(
   { binding, decision, redemption }: Pick<Opening, 'binding' | 'decision' | 'redemption'>,
 ): Promise<ToolCallAnswer | undefined> {
   const { evaluation, caller, input } = binding;
-  const facts = { evaluation, caller, denial: decision, generation: 1, additions: input?.additions };
-  const submission = newSubmission(facts, deps.settings, randomText);
   // A caller without a task cannot be asked within it.
   const takesInput = onHold === 'task' && acceptsForm;
   const { trace } = logScope();
-  const waitedMs = deps.clock.monotonicMs() - cameAt;
-  const opening = { binding, decision, submission, takesInput, trace, waitedMs, ...(redemption && { redemption }) };
-  const opened = await openWithinLimit(deps, opening, signal);
+  const opened = await withinLimit(deps, caller, async () => {
+    // The bytes of a submission never change, so its preview comes first.
+    const preview = await deps.previews.take(binding, signal);
+    const facts = { evaluation, caller, denial: decision, generation: 1, additions: input?.additions, preview };
+    const submission = newSubmission(facts, deps.settings, randomText);
+    const recorded = preview && { preview: recordedPreview(preview) };
+    const waitedMs = deps.clock.monotonicMs() - cameAt;
+    const opening = { binding, decision, submission, takesInput, trace, waitedMs, ...recorded };
+    return deps.gatedCalls.open({ ...opening, ...(redemption && { redemption }) }, signal);
+  });
   if (opened.kind === 'gone') return undefined;
   if (opened.kind === 'too_many') return refused({ reason: 'too_many' });
   if (opened.kind === 'unwanted') return { kind: 'ran', outcome: { kind: 'not_sent', cause: 'the caller has gone' } };
@@ -171,14 +180,14 @@ async function joinTask(
 }
 
 /** Counts only a call that opened a request, not one that joined an open request. @see APPR-196 */
-async function openWithinLimit(
-  { gatedCalls, submissions }: Pick<HoldingDeps, 'gatedCalls' | 'submissions'>,
-  opening: Opening,
-  signal: AbortSignal,
+async function withinLimit(
+  { submissions }: Pick<HoldingDeps, 'submissions'>,
+  caller: Principal,
+  open: () => Promise<Opened>,
 ): Promise<Opened> {
-  const subject = subjectKey(opening.binding.caller);
+  const subject = subjectKey(caller);
   if ((await submissions.take(subject)) !== undefined) return { kind: 'too_many' };
-  const opened = await gatedCalls.open(opening, signal);
+  const opened = await open();
   if (opened.kind !== 'opened') await submissions.giveBack(subject);
   return opened;
 }

@@ -16,6 +16,7 @@ import { createMappedArguments } from '../extensions/mapped-arguments.ts';
 import { createRelayedRounds } from '../extensions/relayed-rounds.ts';
 import { createCard } from '../card/card.ts';
 import { createPageRounds } from '../extensions/page-rounds.ts';
+import { createPreviews } from '../extensions/previews.ts';
 import { createRequestInput, type RequestInputDeps } from '../extensions/request-forms.ts';
 import { createEnforcement, type EnforcementDeps } from '../calls/enforce.ts';
 import { createRequestLimits } from './request-limits.ts';
@@ -159,6 +160,8 @@ function createEnforcements(
 ) {
   const { gateway } = config;
   const { clock, limits, log } = ports;
+  const checkArguments = createArgumentCheck(limits);
+  const openings = { count: gateway.maxSubmissionsPerMinute ?? gateway.maxOpenPerCaller, seconds: 60 };
   const enforce = createEnforcement({
     ...ports,
     ...shared,
@@ -167,8 +170,9 @@ function createEnforcements(
     requestInput: createRequestInput(ports),
     pageRounds: createPageRounds(ports),
     ...{ config, coaz: gateway.coaz, inForce: () => ports.live?.inForce() ?? config },
-    checkArguments: createArgumentCheck(limits),
-    submissions: createRateLimit({ count: gateway.maxSubmissionsPerMinute ?? gateway.maxOpenPerCaller, seconds: 60 }),
+    previews: createPreviews({ ...ports, config, checkArguments, rate: createRateLimit(openings) }),
+    checkArguments,
+    submissions: createRateLimit(openings),
   });
   return { enforce, enforceRead: createReadEnforcement({ ...ports, ...shared }) };
 }

@@ -53,6 +53,9 @@ export const SIGNATURE_DIGEST_META = 'dev.countersign/signature-digest';
 /** In a refusal: the requirements that are not met. */
 export const UNMET_REQUIREMENTS_META = 'dev.countersign/unmet-requirements';
 
+/** In a call to an upstream: it is a preview of another call, for the approvers of that one. */
+export const PREVIEW_META = 'dev.countersign/preview';
+
 /** `_meta` keys that only the gateway writes. */
 export const OWN_META_PREFIX = 'dev.countersign/';
 /** `_meta` keys that only the gateway or the protocol may write. Otherwise an upstream could forge a denial or a disposition. */

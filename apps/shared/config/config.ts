@@ -9,6 +9,7 @@ import { pdpSettings, withAbsoluteCertificate } from './engine-settings.ts';
 import { packagePath, withAbsoluteFiles } from './files.ts';
 import { clientId, identitySettings } from './identity-settings.ts';
 import type { SettingProblem } from './problems.ts';
+import { previewProblems } from './preview-problems.ts';
 import { ruleProblems } from './rule-problems.ts';
 import { rules } from './rule-settings.ts';
 import { templatesOf } from '../rules/rules.ts';
@@ -94,7 +95,7 @@ export const configSchema = z
     }).describe('The Temporal cluster.'),
   })
   .superRefine((file, context) => {
-    for (const { path, message } of [...ruleProblems(file), ...audienceProblems(file)])
+    for (const { path, message } of [...ruleProblems(file), ...previewProblems(file), ...audienceProblems(file)])
       context.addIssue({ code: 'custom', path: [...path], message });
   });
 

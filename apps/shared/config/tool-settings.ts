@@ -50,6 +50,40 @@ const summaryTemplate = text
   .max(200)
   .refine(isSummaryTemplate, 'write arguments in braces, such as `Write {path}`; other braces are not allowed');
 
+/** @see docs/tool-facts.md, Previews */
+const previewSetting = z.union([
+  z.strictObject({
+    dryRun: z
+      .strictObject({
+        argument: text.describe('Argument of the tool. Its schema must name it, with this value or as a boolean.'),
+        value: z
+          .union([z.boolean(), text])
+          .default(true)
+          .describe('Value with which a call of the tool changes nothing. No value of a caller replaces it.'),
+      })
+      .describe('States that a call of the tool itself changes nothing if it has this argument.'),
+  }),
+  z
+    .strictObject({
+      tool: text.describe(
+        'Public name of another tool of the same server, which only reads. State its `effect: read` in `tools`.',
+      ),
+      copy: recordOf(text, text).describe(
+        'Its arguments that take the value of an argument of the call: the name here, then the name in the call.',
+      ),
+      arguments: recordOf(z.string(), z.json()).describe('Its other arguments, with their values.'),
+    })
+    .superRefine(({ copy, arguments: own }, context) => {
+      const twice = Object.keys(copy).filter((name) => Object.hasOwn(own, name));
+      for (const name of twice)
+        context.addIssue({
+          code: 'custom',
+          path: ['copy', name],
+          message: 'it is in arguments too: remove one of them',
+        });
+    }),
+]);
+
 const requirement = text.max(256);
 
 /** The check of one requirement. Each requirement has exactly one. */
@@ -114,6 +148,12 @@ export const toolFactSettings = {
       'Sentence that lists of the inbox show for a call, such as `Write {path}`. `{target.path}` is the member `path` of the ' +
         'argument `target`. Without it, or for a call without one of these arguments, lists show the name of the tool and its ' +
         'shortest arguments.',
+    ),
+  preview: previewSetting
+    .optional()
+    .describe(
+      'How Countersign previews a call of the tool for its approvers. It calls the server when the call is put on hold. Without it, ' +
+        'approvers get no preview.',
     ),
   mapping: z
     .union([z.literal('default'), operatorMapping])

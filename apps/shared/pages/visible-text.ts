@@ -224,3 +224,9 @@ function escapeOf(character: string): string {
   const units = Array.from({ length: character.length }, (_, i) => character.charCodeAt(i));
   return units.map((unit) => `\\u${unit.toString(16).padStart(4, '0')}`).join('');
 }
+
+/** Whether some of these pieces may be meant to deceive: an escape, a look-alike, or blanks that push text out of sight. */
+export const canMislead = (pieces: readonly Piece[]): boolean =>
+  pieces.some(
+    ({ kind, text }) => kind === 'escape' || kind === 'alike' || (kind === 'edge' && text.length >= LONG_RUN),
+  );

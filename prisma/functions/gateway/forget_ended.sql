@@ -9,6 +9,7 @@ BEGIN
     DELETE FROM gateway.late_evidence WHERE gated_call_id = v_id;
     DELETE FROM gateway.approval WHERE gated_call_id = v_id;
     DELETE FROM gateway.question WHERE gated_call_id = v_id;
+    DELETE FROM gateway.preview WHERE gated_call_id = v_id;
     DELETE FROM gateway.submission WHERE gated_call_id = v_id;
     DELETE FROM gateway.call_binding WHERE gated_call_id = v_id;
     UPDATE gateway.data_key SET call_key = NULL WHERE gated_call_id = v_id;

@@ -14,7 +14,9 @@ CREATE OR REPLACE FUNCTION gateway.open_gated_call(
   -- The decision.
   p_decision_id uuid, p_decision_reason text, p_evaluation_id text, p_policy_version text, p_policies text[], p_obligations jsonb,
   -- The submission.
-  p_submission_id uuid, p_idempotency_key text, p_submission_endpoint text, p_sealed_body text, p_lease_ms bigint
+  p_submission_id uuid, p_idempotency_key text, p_submission_endpoint text, p_sealed_body text, p_lease_ms bigint,
+  -- What the server said would happen, if there is a preview.
+  p_sealed_preview text
 ) RETURNS TABLE (outcome text, gated_call_id uuid, task_id text) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE v_owner text := p_owner_key; v_dedup text := p_dedup_key;
@@ -65,6 +67,9 @@ BEGIN
   INSERT INTO gateway.submission (id, gated_call_id, generation, idempotency_key, endpoint, sealed_body, lease_until)
     VALUES (p_submission_id, p_id, 1, p_idempotency_key, p_submission_endpoint,
       p_sealed_body, v_now + p_lease_ms * interval '1 ms');
+  IF p_sealed_preview IS NOT NULL THEN
+    INSERT INTO gateway.preview (gated_call_id, number, sealed_preview) VALUES (p_id, 1, p_sealed_preview);
+  END IF;
   INSERT INTO gateway.call_event (gated_call_id, seq, to_state, cause) VALUES (p_id, 1, 'preparing', 'requestable_denial');
   RETURN QUERY SELECT 'opened', p_id, p_task_id;
 END $$;

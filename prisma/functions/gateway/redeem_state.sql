@@ -13,7 +13,9 @@ CREATE OR REPLACE FUNCTION gateway.redeem_state(p_nonce text, p_expires_at times
   -- The decision.
   p_decision_id uuid, p_decision_reason text, p_evaluation_id text, p_policy_version text, p_policies text[], p_obligations jsonb,
   -- The submission.
-  p_submission_id uuid, p_idempotency_key text, p_submission_endpoint text, p_sealed_body text, p_lease_ms bigint
+  p_submission_id uuid, p_idempotency_key text, p_submission_endpoint text, p_sealed_body text, p_lease_ms bigint,
+  -- What the server said would happen, if there is a preview.
+  p_sealed_preview text
 ) RETURNS TABLE (outcome text, gated_call_id uuid, task_id text) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE v record;
@@ -43,7 +45,7 @@ BEGIN
       p_decision_reason => p_decision_reason, p_evaluation_id => p_evaluation_id, p_policy_version => p_policy_version,
       p_policies => p_policies, p_obligations => p_obligations, p_submission_id => p_submission_id,
       p_idempotency_key => p_idempotency_key, p_submission_endpoint => p_submission_endpoint, p_sealed_body => p_sealed_body,
-      p_lease_ms => p_lease_ms);
+      p_lease_ms => p_lease_ms, p_sealed_preview => p_sealed_preview);
   IF v.gated_call_id IS NULL THEN
     -- Nothing was opened: the same answers can still open it.
     DELETE FROM gateway.redeemed_state WHERE nonce = p_nonce;

@@ -10,6 +10,8 @@ CREATE OR REPLACE TRIGGER call_binding_immutable BEFORE UPDATE ON gateway.call_b
 CREATE OR REPLACE TRIGGER submission_statement_kept BEFORE UPDATE ON gateway.submission FOR EACH ROW
   WHEN (OLD.sealed_statement IS NOT NULL AND NEW.sealed_statement IS DISTINCT FROM OLD.sealed_statement)
   EXECUTE FUNCTION gateway.refuse_change();
+CREATE OR REPLACE TRIGGER preview_immutable BEFORE UPDATE ON gateway.preview
+  FOR EACH ROW EXECUTE FUNCTION gateway.refuse_change();
 CREATE OR REPLACE TRIGGER decision_immutable BEFORE UPDATE ON gateway.decision
   FOR EACH ROW EXECUTE FUNCTION gateway.refuse_change();
 CREATE OR REPLACE TRIGGER approval_immutable BEFORE UPDATE ON gateway.approval

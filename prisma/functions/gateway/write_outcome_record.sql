@@ -22,6 +22,8 @@ BEGIN
         'approvedAt', a.approved_at)
         ORDER BY s.generation), '[]') FROM gateway.submission s
         LEFT JOIN gateway.approval a USING (gated_call_id, generation) WHERE s.gated_call_id = p_call),
+    'previews', (SELECT jsonb_agg(jsonb_build_object('number', p.number, 'sealedPreview', p.sealed_preview) ORDER BY p.number)
+        FROM gateway.preview p WHERE p.gated_call_id = p_call),
     'claim', (SELECT jsonb_build_object('claimedAt', e.claimed_at, 'decisionId', e.decision_id, 'generation', e.generation)
         FROM gateway.execution_claim e WHERE e.gated_call_id = p_call),
     'invocation', (SELECT jsonb_build_object('beganAt', i.began_at, 'notSentAt', i.not_sent_at)

@@ -131,6 +131,15 @@ CREATE TABLE gateway.submission (
 );
 CREATE INDEX submission_by_access_request ON gateway.submission (access_request_key) WHERE access_request_key IS NOT NULL;
 
+-- What the server of the tool said would happen, as it was shown to approvers: when, and its digest. A preview is no invocation,
+-- and no state rests on it.
+CREATE TABLE gateway.preview (
+  gated_call_id  uuid NOT NULL REFERENCES gateway.gated_call,
+  number         integer NOT NULL CHECK (number >= 1),
+  sealed_preview text NOT NULL,
+  PRIMARY KEY (gated_call_id, number)
+);
+
 CREATE TABLE gateway.decision (
   id            uuid PRIMARY KEY,
   gated_call_id uuid NOT NULL REFERENCES gateway.gated_call,

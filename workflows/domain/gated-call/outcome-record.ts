@@ -3,6 +3,7 @@ import type { PolicyBasis } from '../authzen/evaluation.ts';
 import type { ObligationOutcome } from '../authzen/obligation.ts';
 import type { JsonObject } from '../canonical-json.ts';
 import type { Principal } from '../principal.ts';
+import type { RecordedPreview } from '../tools/preview.ts';
 import { type EndReason, GATED_CALL_STATES, type GatedCallState, isTerminal } from './gated-call.ts';
 
 /** The states a gated call can end in, and so the states a record can have. */
@@ -66,6 +67,8 @@ export interface OutcomeRecord {
   readonly approvalExpiresAt?: string;
   readonly decisions: readonly RecordedDecision[];
   readonly accessRequests: readonly RecordedAccessRequest[];
+  /** What approvers were shown as the server's word of what would happen. None of them is a call. */
+  readonly previews?: readonly RecordedPreview[];
   readonly claim?: { readonly claimedAt: string; readonly decisionId: string; readonly generation: number };
   readonly invocation?: { readonly beganAt: string; readonly notSentAt?: string };
   readonly result?: { readonly isError: boolean; readonly digest: string };

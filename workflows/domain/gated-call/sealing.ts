@@ -14,6 +14,7 @@ export const SEALED_COLUMNS = {
   'submission.sealed_handle': 'record',
   'submission.sealed_statement': 'record',
   'approval.sealed_reference': 'record',
+  'preview.sealed_preview': 'record',
 } as const satisfies Record<string, 'call' | 'record'>;
 
 export type SealedColumn = keyof typeof SEALED_COLUMNS;

@@ -1,6 +1,7 @@
 import { canonicalJson, type Json, type JsonObject, objectOf } from '../canonical-json.ts';
 import type { Sha256 } from '../gated-call/call-binding.ts';
 import { mirroredArguments, type MirroredArguments } from './mirrored-arguments.ts';
+import type { PreviewSetting } from './preview.ts';
 import { declaredRequirements } from './requirements.ts';
 import { HINT_META, MAPPING_KEYWORD } from './wire-names.ts';
 
@@ -76,6 +77,8 @@ export interface ToolSettings extends ToolHints {
   readonly preprocessor?: boolean | undefined;
   /** The mapping from a call to evaluation requests, in place of the upstream's: this one, or the default. */
   readonly mapping?: JsonObject | 'default' | undefined;
+  /** How approvers of its calls get a preview. */
+  readonly preview?: PreviewSetting | undefined;
 }
 
 /** A mapping and its author. It was not checked yet. @see COAZ, declared mappings */

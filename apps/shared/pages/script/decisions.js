@@ -42,7 +42,8 @@ function guard(form) {
     }
     update();
   };
-  whenRead([...document.querySelectorAll('.json')], () => {
+  // A preview is not what is decided on.
+  whenRead([...document.querySelectorAll('.json:not(.preview)')], () => {
     isRead = true;
     update();
   });

@@ -16,7 +16,7 @@ function move(by) {
 /** Where an approval needs more reading, shows the next part of the call. Otherwise brings the decision into sight. */
 function goOn(form, verdict) {
   const isUnread = ({ scrollTop, clientHeight, scrollHeight }) => scrollTop + clientHeight < scrollHeight - 4;
-  const region = verdict === 'approve' && [...document.querySelectorAll('.json')].find(isUnread);
+  const region = verdict === 'approve' && [...document.querySelectorAll('.json:not(.preview)')].find(isUnread);
   if (region) {
     region.focus();
     region.scrollBy(0, region.clientHeight * 0.9);
