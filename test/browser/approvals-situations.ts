@@ -7,7 +7,7 @@ import { ofPerson, type SubmissionChanges } from '../support/submissions.ts';
 import type { Situation } from '../support/situations.ts';
 import { requestsOfOneKind, stated, together } from './of-one-kind.ts';
 import { signOut, signOutHere } from './signing-out.ts';
-import { aPasskey, manyDelegations, manyGranted, manyGrants } from './many-rows.ts';
+import { aPasskey, manyDelegations, manyGranted, manyGrants, signedInAt } from './many-rows.ts';
 
 const DAY_MS = 86_400_000;
 const stage = (name: string, people: string[], more: object = {}) => ({ name, approvers: { people }, ...more });
@@ -202,10 +202,10 @@ export function approvalsSituations(service: ApprovalsUnderTest): Situation[] {
       as: 'alice',
       prepare: ownAgents,
       arrive: async (page: Page) => {
-        await service.database.pool.query(
-          `UPDATE approvals.session SET sess = jsonb_set(sess::jsonb, '{person,signedInAt}', '1')::json`,
-        );
+        await signedInAt(service, 1);
         await page.reload();
+        // The people of the situations after this one have signed in a moment ago.
+        await signedInAt(service, Math.floor(Date.now() / 1_000));
       },
     },
     { name: 'a request with prepared reasons', as: 'alice', prepare: opened('prepared') },

@@ -50,3 +50,9 @@ export async function aPasskey({ database }: ApprovalsUnderTest, subject: string
     VALUES ($1, 'i', $2, 'Laptop', 'x', 0, '{}', 'multiDevice', true)`;
   await database.pool.query(text, [randomUUID(), subject]);
 }
+
+/** Sets when the people of all sessions signed in, in seconds since the epoch. */
+export async function signedInAt({ database }: ApprovalsUnderTest, at: number): Promise<void> {
+  const text = `UPDATE approvals.session SET sess = jsonb_set(sess::jsonb, '{person,signedInAt}', to_jsonb($1::bigint))::json`;
+  await database.pool.query(text, [at]);
+}

@@ -48,6 +48,8 @@ describe('a refused form', () => {
     const context = signedIn.get(name) ?? (await browser.newContext());
     const page = await context.newPage();
     page.setDefaultTimeout(60_000);
+    // A page that follows changes would show the other decision before the press.
+    await page.route('**/requests/events?*', (route) => route.abort());
     await page.goto(`${service.url}/requests/${id}`);
     if (!signedIn.has(name)) await page.locator(`button[value="${name}"]`).click();
     signedIn.set(name, context);
