@@ -9,8 +9,8 @@ export interface ChangedLine {
   readonly text: string;
 }
 
-/** The members of an object that are the old and the new text of an edit. */
-export type EditNames = readonly [old: string, new: string];
+/** The members of an object that are the old and the new text of an edit, by name and text. */
+export type Edit = readonly [old: readonly [string, string], added: readonly [string, string]];
 
 /** The form in which a text is drawn. */
 export type TextForm = 'quoted' | 'lines' | 'patch' | 'json' | Binary;
@@ -27,13 +27,20 @@ const MOST_CHANGES = 1_000;
 /** An empty text has no line; any other has one more than it has line breaks. */
 export const textLines = (text: string): string[] => (text === '' ? [] : text.split('\n'));
 
-export const editIn = (object: JsonObject): EditNames | undefined =>
-  EDITS.find(([old, added]) => isText(object[old]) && isText(object[added]) && object[old] !== object[added]);
-
-const isText = (value: Json | undefined): value is string => typeof value === 'string';
+export function editIn(object: JsonObject): Edit | undefined {
+  for (const [old, added] of EDITS) {
+    const [before, after] = [object[old], object[added]];
+    if (typeof before === 'string' && typeof after === 'string' && before !== after)
+      return [
+        [old, before],
+        [added, after],
+      ];
+  }
+  return undefined;
+}
 
 /** The lines of two texts; undefined if they differ in too many. Then they have to be drawn one after the other. */
-export function compare(before: string, after: string, pen: Pen): readonly ChangedLine[] | undefined {
+export function compare([[, before], [, after]]: Edit, pen: Pen): readonly ChangedLine[] | undefined {
   const [from, to] = [textLines(before), textLines(after)];
   if (!pen.mayCompare(from.length + to.length)) return undefined;
   const changes = diffArrays(from, to, { maxEditLength: MOST_CHANGES });

@@ -58,7 +58,8 @@ function drawMembers(object: JsonObject, pen: Pen, { around, depth, ordinal: fir
   const names = Object.keys(object).sort();
   const language = languageOfMembers(object) ?? around;
   const edit = editIn(object);
-  const changes = edit && compare(object[edit[0]] as string, object[edit[1]] as string, pen);
+  const changes = edit && compare(edit, pen);
+  const editNames = edit?.map(([name]) => name) ?? [];
   let ordinal = first;
   const ordinals = new Map<string, number>();
   for (const name of names) {
@@ -66,10 +67,10 @@ function drawMembers(object: JsonObject, pen: Pen, { around, depth, ordinal: fir
     ordinal += stringsIn(object[name] ?? null);
   }
   const members = names.map((name) => {
-    if (changes !== undefined && edit?.includes(name)) {
+    if (changes !== undefined && editNames.includes(name)) {
       // Both are drawn at the place of the first one.
-      if (name !== edit.toSorted()[0]) return null;
-      const [old, added] = edit.map((name) => keyOf(name, pen, pen.placeOf(ordinals.get(name) ?? 0)));
+      if (name !== editNames.toSorted()[0]) return null;
+      const [old, added] = editNames.map((name) => keyOf(name, pen, pen.placeOf(ordinals.get(name) ?? 0)));
       const both = (
         <>
           {old}

@@ -59,7 +59,7 @@ export function drawText(text: string, pen: Pen, { language, place }: TextOption
   return { kind: 'block', label: `${what}, ${counted(lines.length, 'line')}${odd}`, body };
 }
 
-const PATCH_CLASSES = { ' ': '', '+': 'added', '-': 'removed', head: 'head' } as const;
+const PATCH_CLASSES = { ' ': '', '+': 'added', '-': 'removed', head: 'part' } as const;
 
 /** A text without line breaks, between signs that no text has: a text with such signs has them underlined. */
 export function quoted(text: string, pen: Pen, { language, place }: Partial<TextOptions> = {}): VNode {

@@ -38,7 +38,7 @@ describe('the readable view', () => {
       'e empty list',
       'f no members',
       'g“null”',
-      'hnull',
+      'null',
     ])
       expect(text).toContain(part);
     expect(text).toContain('empty name“"”');
