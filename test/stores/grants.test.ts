@@ -12,6 +12,10 @@ const WAITS = `
   SELECT FROM pg_stat_activity
   WHERE wait_event_type = 'Lock' AND query LIKE '%create_access_request%' AND datname = current_database()`;
 
+const OF_REQUESTER = aStage({
+  approvers: { roles: ['approver'], requester: { issuer: 'i', subjects: ['dana'], freshSeconds: 300 } },
+});
+
 describe('giving a grant', () => {
   it('approves the request and records the grant in one transaction', async () => {
     const { id, request, outcome } = await own.give();
@@ -39,6 +43,7 @@ describe('giving a grant', () => {
     ['for more uses than policy allows', { grantUses: 9 }, {}],
     ['where two approvals are needed', { stages: [aStage({ quorum: 2 })] }, {}],
     ['where a second stage follows', { stages: [aStage(), aStage({ name: 'second' })] }, {}],
+    ['where the requester may confirm', { stages: [OF_REQUESTER] }, {}],
     ['where a stage demands a passkey', { stages: [{ ...aStage(), passkey: true } as never] }, {}],
     ['for a tool whose description is not known', { toolDigest: undefined }, {}],
     ['for an agent that is not known', { requester: { issuer: undefined, subject: 'dana', clientId: undefined } }, {}],
@@ -100,6 +105,7 @@ describe('a request under a grant', () => {
     ['another enforcement point', { clientId: 'other-gateway' }],
     ['another template', { template: 'finance' }],
     ['two approvals are needed now', { stages: [aStage({ quorum: 2 })] }],
+    ['the requester may confirm now', { stages: [OF_REQUESTER] }],
     ['a passkey is demanded now', { stages: [{ ...aStage(), passkey: true } as never] }],
     ['policy allows no grant now', { grantSeconds: undefined, grantUses: undefined }],
     ['a call of the giver', { parties: ['dana', 'agent', 'bob'] }],

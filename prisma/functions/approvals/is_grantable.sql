@@ -4,5 +4,5 @@
 CREATE OR REPLACE FUNCTION approvals.is_grantable(r approvals.access_request) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
   SELECT r.grant_seconds IS NOT NULL AND r.tool_digest IS NOT NULL AND r.requester_client IS NOT NULL AND r.bundle_id IS NULL
     AND r.stage = 1 AND approvals.stage_after(r.stages, 1, false) IS NULL AND r.stages #> '{0,quorum}' = '1'
-    AND r.stages #> '{0,passkey}' IS DISTINCT FROM 'true' AND r.stages #> '{0,approvers,requester}' IS DISTINCT FROM 'true'
+    AND r.stages #> '{0,passkey}' IS DISTINCT FROM 'true' AND r.stages #> '{0,approvers,requester}' IS NULL
 $$;
