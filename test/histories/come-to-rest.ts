@@ -7,7 +7,7 @@ interface Healing {
   readonly actors: Actors;
   readonly scheduler: Scheduler;
   readonly chance: Chance;
-  readonly decide: (verdict: 'granted' | 'denied') => void;
+  readonly decide: (verdict: 'granted' | 'denied') => unknown;
   /** Whether the agent repeats its call while it has no task yet. */
   readonly isRepeated: boolean;
 }
@@ -54,7 +54,7 @@ async function driveOn(healing: Healing, id: string): Promise<void> {
   const kind = kindOf(step);
   if (kind === 'claimed') return execute(healing, id);
   if (kind !== 'retry' && kind !== 'open') return;
-  if (chance.happens(0.8)) return decide(chance.happens(0.9) ? 'granted' : 'denied');
+  if (chance.happens(0.8)) return void (await decide(chance.happens(0.9) ? 'granted' : 'denied'));
   await actors.wait('the request deadline passes', id);
   await complete(healing, actors.sweep());
 }

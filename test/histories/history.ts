@@ -2,10 +2,14 @@ import { randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
 import { isTerminal } from '../../workflows/domain/gated-call/gated-call.ts';
 import type { Arrival, ServiceRequest } from '../invariants/invariant.ts';
+import type { Opening } from '../../workflows/domain/ports.ts';
+import { OTHER_DIGEST, TOOL_DIGEST } from '../support/grants.ts';
 import { CALLER, anOpening } from '../support/gated-calls.ts';
 import { createActors, type Actors } from './actors.ts';
+import { type Authority, createForeignAuthority } from './authority.ts';
 import { createChance, type Chance } from './chance.ts';
 import { comeToRest } from './come-to-rest.ts';
+import { createGrantingAuthority } from './granting-authority.ts';
 import type { Mutation } from './instance.ts';
 import { createOutside, type Temper } from './outside.ts';
 import { INSTANTS, type Instant } from './passing-time.ts';
@@ -41,39 +45,82 @@ export async function runHistory(pool: Pool, seed: string, mutation: Mutation = 
   };
   const trace: string[] = [];
   const scheduler = createScheduler((line) => trace.push(line));
-  const outside = createOutside(chance, temper);
-  // Two agents that make the same call.
-  const args = { path: `/tmp/${randomUUID()}` };
-  const openings = [0, 1].map(() => anOpening({ args, caller: { ...CALLER, subject: randomUUID() } }));
+  // In half of the histories, the authority is the product's own, and its approvers give grants.
+  const isGranting = chance.happens(0.5);
+  const outside = createOutside(chance, temper, (findings) =>
+    isGranting ? createGrantingAuthority(pool, chance, findings) : createForeignAuthority(chance, findings),
+  );
+  const { authority } = outside;
+  const openings = isGranting ? similarCalls() : sameCalls();
   const actors = createActors({ pool, outside, scheduler, chance, mutation, openings, trace });
+  const events = [...authority.events, ...callsAfterFirst(openings.length, chance, actors)];
   const pace = { isDisturbed: chance.happens(0.5), goesOn: chance.oneOf([0.5, 0.75, 0.9]) };
   actors.toolCall();
-  for (let left = 15 + chance.below(60); left > 0; left -= 1) {
-    await step({ actors, scheduler, chance, temper, ...pace, decide: outside.decide });
+  for (let left = (isGranting ? 40 : 15) + chance.below(60); left > 0; left -= 1) {
+    await step({ actors, scheduler, chance, temper, ...pace, events, decide: authority.decide });
   }
   trace.push('all is well');
   outside.calmDown();
-  await comeToRest({ actors, scheduler, chance, decide: outside.decide, isRepeated: chance.happens(0.5) });
+  await comeToRest({ actors, scheduler, chance, decide: authority.decide, isRepeated: chance.happens(0.5) });
   const rows = await endsOf(pool, actors.ids());
   const isSmooth =
     scheduler.faults.length === 0 && temper.otherInvocation === 0 && !trace.includes('the execution deadline passes');
   return {
     seed,
     arrivals: outside.arrivals,
-    requests: [...outside.requests.values()].map(({ id, status }) => ({
-      accessRequestId: id,
-      live: status === 'open',
-    })),
+    requests: authority.evidence(),
     seenTaskIds: actors.seenTaskIds(),
     findings: [
       ...outside.findings,
       ...actors.findings(),
-      ...findingsOf(rows, { isSmooth, requests: outside.requests.size }),
+      ...findingsOf(rows, { isSmooth, requests: authority.count().opened }),
     ],
     trace,
     ends: rows.map(({ state }) => state),
   };
 }
+
+/** Two agents that make the same call. */
+function sameCalls(): Opening[] {
+  const args = { path: `/tmp/${randomUUID()}` };
+  return [0, 1].map(() => anOpening({ args, caller: { ...CALLER, subject: randomUUID() } }));
+}
+
+/** Calls of one agent in two folders, one of them of a tool that changed, and the same call by others. */
+function similarCalls(): Opening[] {
+  const own = { ...CALLER, subject: randomUUID() };
+  const other = { ...CALLER, subject: randomUUID() };
+  const folder = `/tmp/${randomUUID()}`;
+  const call = (path: string, caller = own, digest = TOOL_DIGEST) =>
+    describedOpening(anOpening({ args: { path }, caller }), digest);
+  return [
+    ...['a', 'b', 'c'].map((name) => call(`${folder}/${name}`)),
+    call(`${folder}-else/a`),
+    call(`${folder}/d`, own, OTHER_DIGEST),
+    call(`${folder}/a`, other),
+    call(`${folder}/a`, { ...own, clientId: 'another-agent' }),
+  ];
+}
+
+/** As the gateway makes it: with the digest of the tool's description in the question, and the question in the submission. */
+function describedOpening(opening: Opening, digest: string): Opening {
+  const { binding } = opening;
+  const { evaluation } = binding;
+  const call = { tool: binding.tool, tool_digest: digest, roles: [] };
+  const question = { ...evaluation, context: { ...evaluation.context, call } };
+  return {
+    ...opening,
+    binding: { ...binding, evaluation: question },
+    get submission() {
+      return { ...opening.submission, body: JSON.stringify(question) };
+    },
+  };
+}
+
+/** The other calls than the first, as rare together as one call of another agent. With more of them, each comes as often as the first. */
+const callsAfterFirst = (count: number, chance: Chance, actors: Actors): Authority['events'] => [
+  [count > 2 ? 3 : 0.3, () => actors.toolCall(1 + chance.below(count - 1))],
+];
 
 interface Stage {
   readonly actors: Actors;
@@ -83,11 +130,12 @@ interface Stage {
   readonly isDisturbed: boolean;
   /** The probability that a pending operation goes on, rather than another one beginning. */
   readonly goesOn: number;
-  readonly decide: (verdict: 'granted' | 'denied') => void;
+  readonly decide: (verdict: 'granted' | 'denied') => unknown;
+  readonly events: Authority['events'];
 }
 
 /** One more event: usually a pending operation goes on, sometimes another one begins. */
-async function step({ actors, scheduler, chance, temper, isDisturbed, goesOn, decide }: Stage): Promise<void> {
+async function step({ actors, scheduler, chance, temper, isDisturbed, goesOn, decide, events }: Stage): Promise<void> {
   const waiting = await scheduler.settled();
   if (waiting > 0 && (waiting >= MOST_UNDER_WAY || chance.happens(goesOn))) {
     const fate = chance.happens(temper.fault) ? chance.oneOf(FATES) : 'done';
@@ -96,7 +144,7 @@ async function step({ actors, scheduler, chance, temper, isDisturbed, goesOn, de
   const disturbing = isDisturbed ? 1 : 0;
   const begin = chance.weighted<() => unknown>([
     [1.7, () => actors.toolCall(0)],
-    [0.3, () => actors.toolCall(1)],
+    ...events,
     [6, actors.claim],
     [3, actors.invoke],
     [1, actors.settle],

@@ -62,7 +62,7 @@ export interface Watch {
 
 export function createInstance({ pool, outside, onWorkflow, watch, mutation }: Surroundings, fiber: Fiber) {
   const store = stepwise(createLifecycleStore(pool, { ...LIMITS, ...systemTime }), fiber);
-  const service = outside.accessRequests(fiber);
+  const service = outside.authority.accessRequests(fiber);
   const accessRequests = mutation.accessRequests?.(service) ?? service;
   const calls = createGatedCallStore(pool, { ...LIMITS, ...systemTime });
   const plain: ActivityDeps = {

@@ -1,21 +1,13 @@
-import { randomUUID } from 'node:crypto';
-import type { Approval, Decision } from '../../workflows/domain/authzen/evaluation.ts';
+import type { Decision } from '../../workflows/domain/authzen/evaluation.ts';
 import { CountersignError } from '../../workflows/domain/errors.ts';
-import type { AccessRequestService, PolicyDecisionPoint, ResolutionStatus } from '../../workflows/domain/ports.ts';
+import type { PolicyDecisionPoint } from '../../workflows/domain/ports.ts';
 import type { InvocationResult, Upstreams } from '../../workflows/domain/upstream-ports.ts';
 import type { Arrival } from '../invariants/invariant.ts';
 import { arrivalOf } from '../support/arrivals.ts';
-import { anApproval } from '../support/gated-calls.ts';
 import { TOOL } from '../support/steps.ts';
+import type { Authority } from './authority.ts';
 import type { Chance } from './chance.ts';
 import type { Fiber } from './scheduler.ts';
-
-interface KnownRequest {
-  readonly id: string;
-  readonly body: string;
-  status: 'open' | 'granted' | 'denied' | 'cancelled';
-  readonly approval: Approval;
-}
 
 /** How well-behaved the world is: the probability of each deviation from the plain way. */
 export interface Temper {
@@ -30,60 +22,34 @@ export interface Temper {
 /** The policy decision point, the access request service and the tools, with their observations. */
 export interface Outside {
   readonly arrivals: Arrival[];
-  readonly requests: Map<string, KnownRequest>;
   /** Events that must not have happened, seen from outside. */
   readonly findings: string[];
-  /** An approver decides on one of the open requests. */
-  decide(verdict: 'granted' | 'denied'): void;
+  readonly authority: Authority;
   /** Everything works from now on. */
   calmDown(): void;
   pdp(fiber: Fiber): Pick<PolicyDecisionPoint, 'evaluate'>;
-  accessRequests(fiber: Fiber): AccessRequestService;
   upstreams(fiber: Fiber): Upstreams;
 }
 
-export function createOutside(chance: Chance, temper: Temper): Outside {
+/** `makeAuthority` gets the list of findings. */
+export function createOutside(
+  chance: Chance,
+  temper: Temper,
+  makeAuthority: (findings: string[]) => Authority,
+): Outside {
   const arrivals: Arrival[] = [];
-  const requests = new Map<string, KnownRequest>();
   const findings: string[] = [];
+  const authority = makeAuthority(findings);
+  const grants = () => authority.count().granted;
   let isCalm = false;
-  const grants = () => [...requests.values()].filter(({ status }) => status === 'granted').length;
-  const byId = (id: string) => [...requests.values()].find((request) => request.id === id);
-
-  function accessRequests(fiber: Fiber): AccessRequestService {
-    const failure = 'ERR_ACCESS_REQUEST_SERVICE_UNAVAILABLE';
-    return {
-      submit: ({ idempotencyKey, body }) =>
-        fiber.step('submit', async () => submitted(requests, findings, { idempotencyKey, body }), failure),
-      read: ({ accessRequestId }) =>
-        fiber.step('read the status', async () => statusOf(byId(accessRequestId)), failure),
-      stated: async (_handle, { kind }) => ({
-        ...{ kind: 'stated', status: kind === 'granted' ? 'approved' : kind, votes: [] },
-      }),
-      cancel: ({ accessRequestId }) =>
-        fiber.step(
-          'cancel the request',
-          async () => {
-            const request = byId(accessRequestId);
-            if (request?.status === 'open') request.status = 'cancelled';
-          },
-          failure,
-        ),
-    };
-  }
 
   return {
     arrivals,
-    requests,
     findings,
-    decide(verdict) {
-      const open = [...requests.values()].filter(({ status }) => status === 'open');
-      if (open.length > 0) chance.oneOf(open).status = verdict;
-    },
+    authority,
     calmDown() {
       isCalm = true;
     },
-    accessRequests,
     pdp: (fiber) => ({
       evaluate: () =>
         fiber.step(
@@ -99,25 +65,6 @@ export function createOutside(chance: Chance, temper: Temper): Outside {
         invoke(fiber, { call, arrivals, chance, findings, grants, oddity: isCalm ? 0 : temper.otherInvocation }),
     }),
   };
-}
-
-function submitted(
-  requests: Map<string, KnownRequest>,
-  findings: string[],
-  { idempotencyKey, body }: { idempotencyKey: string; body: string },
-) {
-  const known = requests.get(idempotencyKey);
-  if (known !== undefined && known.body !== body) findings.push('one key was submitted with two bodies');
-  const request = known ?? { id: `arq_${randomUUID()}`, body, status: 'open' as const, approval: anApproval() };
-  requests.set(idempotencyKey, request);
-  const at = (what: string) => `http://127.0.0.1:1/${what}/${request.id}`;
-  return { accessRequestId: request.id, statusEndpoint: at('status'), cancelEndpoint: at('cancel') };
-}
-
-function statusOf(request: KnownRequest | undefined): ResolutionStatus {
-  if (request === undefined) throw new CountersignError('ERR_ACCESS_REQUEST_NOT_FOUND', 'no such request');
-  if (request.status === 'open') return { kind: 'pending' };
-  return request.status === 'granted' ? { kind: 'granted', approval: request.approval } : { kind: request.status };
 }
 
 function decisionOf(chance: Chance, oddity: number): Decision {

@@ -17,14 +17,27 @@ export const INSTANTS = {
   'the lease runs out': 'UPDATE gateway.submission SET lease_until = clock_timestamp() WHERE gated_call_id = $1',
 } as const;
 
+/** Makes a grant and its uses older. */
+export const passGrant = (pool: Pool, id: string, seconds: number): Promise<void> =>
+  withoutFences(
+    pool,
+    `WITH used AS (UPDATE approvals.grant_use SET at = at - $2 * interval '1 s', expires_at = expires_at - $2 * interval '1 s'
+       WHERE grant_id = $1)
+     UPDATE approvals."grant" SET created_at = created_at - $2 * interval '1 s', expires_at = expires_at - $2 * interval '1 s' WHERE id = $1`,
+    [id, seconds],
+  );
+
 export type Instant = keyof typeof INSTANTS;
 
+export const pass = (pool: Pool, instant: Instant, gatedCallId: string): Promise<void> =>
+  withoutFences(pool, INSTANTS[instant], [gatedCallId]);
+
 /** Only without the fences can rows be made older. */
-export async function pass(pool: Pool, instant: Instant, gatedCallId: string): Promise<void> {
+async function withoutFences(pool: Pool, text: string, values: readonly unknown[]): Promise<void> {
   const client = await pool.connect();
   try {
     await client.query('BEGIN; SET LOCAL session_replication_role = replica');
-    await client.query(INSTANTS[instant], [gatedCallId]);
+    await client.query(text, [...values]);
     await client.query('COMMIT');
   } finally {
     client.release();

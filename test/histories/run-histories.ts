@@ -124,7 +124,7 @@ async function inParallel<T, R>(inputs: readonly T[], work: (input: T) => Promis
 async function empty(pool: Pool): Promise<void> {
   await pool.query(
     `SET session_replication_role = replica;
-     TRUNCATE gateway.gated_call, gateway.outbox CASCADE;
+     TRUNCATE gateway.gated_call, gateway.outbox, approvals.access_request, approvals."grant", approvals.outbox CASCADE;
      SET session_replication_role = origin`,
   );
 }

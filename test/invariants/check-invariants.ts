@@ -2,12 +2,20 @@ import type { Pool, PoolClient } from 'pg';
 import { EFFECTS } from './effects.ts';
 import { EXECUTION } from './execution.ts';
 import { EVIDENCE, type Evidence, type Invariant } from './invariant.ts';
+import { GRANTS } from './grants.ts';
 import { LIVENESS } from './liveness.ts';
 import { RECORDS } from './records.ts';
 import { REQUESTS } from './requests.ts';
 
 /** Statements that always hold, after any crash, repetition, race or restart. */
-export const INVARIANTS: readonly Invariant[] = [...EFFECTS, ...EXECUTION, ...RECORDS, ...REQUESTS, ...LIVENESS];
+export const INVARIANTS: readonly Invariant[] = [
+  ...EFFECTS,
+  ...EXECUTION,
+  ...RECORDS,
+  ...REQUESTS,
+  ...GRANTS,
+  ...LIVENESS,
+];
 
 export interface Violation {
   readonly invariant: string;
@@ -46,6 +54,8 @@ interface OwnRequest {
   readonly live: boolean;
   readonly call_digest: string;
   readonly generation: number;
+  /** The grant that approved it. */
+  readonly grant_id: string | null;
 }
 
 /**
@@ -57,10 +67,12 @@ async function prepare(database: Pool | PoolClient, evidence: Evidence): Promise
   if (keyed === undefined)
     return JSON.stringify({ ...same, arrivals: arrivals.map(({ upstreamKey, at }) => ({ upstreamKey, at })) });
   const { rows } = await database.query<OwnRequest>(
-    `SELECT id, status = 'pending' AS live, call_digest, generation FROM approvals.access_request`,
+    `SELECT id, status = 'pending' AS live, call_digest, generation,
+       (SELECT max(grant_id) FROM approvals.vote v WHERE v.access_request_id = r.id) AS grant_id
+     FROM approvals.access_request r`,
   );
-  const own = rows.map(({ id, live, call_digest, generation }) => ({
-    ...{ key: keyed(id), live, generation },
+  const own = rows.map(({ id, live, call_digest, generation, grant_id }) => ({
+    ...{ key: keyed(id), live, generation, grantId: grant_id },
     callDigest: keyed(call_digest),
   }));
   const others = requests.map(({ accessRequestId, live }) => ({ key: keyed(accessRequestId), live }));

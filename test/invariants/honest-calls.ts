@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
 import { createAccessRequestStore } from '../../apps/approvals/stores/access-request.store.ts';
+import { createGrantStore } from '../../apps/approvals/stores/grant.store.ts';
+import { givenGrant, grantableRequest } from '../support/grants.ts';
 import { anApprover, aStage, newAccessRequest, newVote } from '../support/access-requests.ts';
 import { gatedCallFixture, TEST_SEALS } from '../support/gated-calls.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -69,6 +71,8 @@ export async function makeHonestCalls(pool: Pool): Promise<HonestCalls> {
   const pending = await fixture.pending();
   const { binding } = await lifecycle.load(pending.gatedCallId);
   await approvedRequest(pool, { id: `arq_${pending.gatedCallId}`, call_digest: binding.callDigest });
+  const { binding: ran } = await lifecycle.load(executed.gatedCallId);
+  await approvedByGrant(pool, { id: `arq_${executed.gatedCallId}`, callDigest: ran.callDigest });
   return {
     preparing: (await fixture.opened()).gatedCallId,
     pending: pending.gatedCallId,
@@ -102,4 +106,11 @@ async function approvedRequest(pool: Pool, of: { id: string; call_digest: string
     const message = { source: 'directory', webhookId: randomUUID(), bodyDigest: 'digest' };
     await store.acceptDecision(message, newVote(request, { approver: anApprover(approver), via: 'webhook' }));
   }
+}
+
+/** The access request behind an executed call, approved by a grant that `bob` gave before. */
+async function approvedByGrant(pool: Pool, of: { id: string; callDigest: string }): Promise<void> {
+  const stores = { requests: createAccessRequestStore(pool), grants: createGrantStore(pool) };
+  const { id } = await givenGrant(stores, grantableRequest(), { uses: 2 });
+  await stores.requests.create(grantableRequest(of), [id]);
 }

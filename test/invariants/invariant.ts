@@ -50,9 +50,9 @@ export const EVIDENCE = `
   arrived_call AS (
     SELECT i.gated_call_id, i.began_at, i.not_sent_at, a.* FROM arrival a JOIN gateway.invocation i USING (upstream_key)),
   service_request AS (
-    SELECT r.key, r.live, r."callDigest" AS call_digest, r.generation
+    SELECT r.key, r.live, r."callDigest" AS call_digest, r.generation, r."grantId" AS grant_id
     FROM given, jsonb_to_recordset(coalesce(body -> 'requests', '[]'))
-      AS r(key text, live boolean, "callDigest" text, generation int)),
+      AS r(key text, live boolean, "callDigest" text, generation int, "grantId" text)),
   fault AS (
     SELECT f."from" AS began_at, f."to" AS ended_at FROM given, jsonb_to_recordset(coalesce(body -> 'faults', '[]'))
       AS f("from" timestamptz, "to" timestamptz)),

@@ -226,7 +226,35 @@ function liveness(c: HonestCalls): Record<string, Planted> {
   };
 }
 
+function grants(c: HonestCalls): Record<string, Planted> {
+  const set = (change: string) => `UPDATE approvals."grant" SET ${change}`;
+  return {
+    'a grant approves no more requests than it has uses, and counts each': { sql: ['DELETE FROM approvals.grant_use'] },
+    'a grant approves nothing after its end or its revocation': {
+      sql: [set(`revoked_at = ${LONG_AGO}, revoked_by = 'bob'`)],
+    },
+    'a grant approves only requests of the same tool, agent and caller': { sql: [set(`tool_digest = 'other'`)] },
+    'a grant approves a request for as long and as often as policy allows for that request': {
+      sql: [`UPDATE approvals.access_request SET grant_seconds = NULL, grant_uses = NULL`],
+    },
+    'no more calls arrive by a grant than it has uses': {
+      sql: [
+        without('approvals."grant"', 'grant_max_uses_check'),
+        set('max_uses = 0'),
+        rowsOf('submission', c.executed, `access_request_key = '${TEST_SEALS.digest(`arq_${c.executed}`)}'`),
+      ],
+    },
+  };
+}
+
 /** One violation of every invariant, by its name. */
 export function plantedViolations(calls: HonestCalls): Readonly<Record<string, Planted>> {
-  return { ...effects(calls), ...execution(calls), ...records(calls), ...requests(calls), ...liveness(calls) };
+  return {
+    ...effects(calls),
+    ...execution(calls),
+    ...records(calls),
+    ...requests(calls),
+    ...grants(calls),
+    ...liveness(calls),
+  };
 }

@@ -6,6 +6,14 @@ const change =
   (pool: Pool) =>
     replaceInFunction(pool, `gateway.${name}`, ...changes);
 
+const changeUse =
+  (fences: readonly string[], ...changes: readonly (readonly [string, string])[]) =>
+  async (pool: Pool) => {
+    await replaceInFunction(pool, 'approvals.use_grant', ...changes);
+    // The second fences, where the mutant has to show the purpose of the first one.
+    for (const fence of fences) await pool.query(`ALTER TABLE approvals.grant_use DROP CONSTRAINT ${fence}`);
+  };
+
 /** Faults in the functions of the database. */
 export const DATABASE_MUTANTS: readonly Mutant[] = [
   {
@@ -135,5 +143,28 @@ export const DATABASE_MUTANTS: readonly Mutant[] = [
     name: 'an end leaves no outcome record',
     checks: ['histories'],
     inDatabase: change('transition', ['IF v_end THEN PERFORM', 'IF false THEN PERFORM']),
+  },
+  {
+    name: 'a grant is used more often than it has uses',
+    checks: ['histories'],
+    inDatabase: changeUse(['grant_use_within_number'], ['v_used >= least(g.max_uses, r.grant_uses)', 'false']),
+  },
+  {
+    name: 'a grant is used more often than policy allows now',
+    checks: ['histories'],
+    inDatabase: changeUse([], ['least(g.max_uses, r.grant_uses)', 'g.max_uses']),
+  },
+  {
+    name: 'a grant is used after its end',
+    checks: ['histories'],
+    inDatabase: changeUse(
+      ['grant_use_in_time'],
+      ["v_now >= least(g.expires_at, g.created_at + r.grant_seconds * interval '1 s')", 'false'],
+    ),
+  },
+  {
+    name: 'a grant is used after its revocation',
+    checks: ['histories'],
+    inDatabase: changeUse([], ["IF g.revoked_at IS NOT NULL THEN RETURN 'revoked'; END IF;", '']),
   },
 ];
