@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import axe from 'axe-core';
 import type { Browser, Page } from 'playwright-core';
 import { VIEWS } from '../../apps/approvals/inbox/arguments/arguments.tsx';
 import type { JsonObject } from '../../workflows/domain/canonical-json.ts';
+import { violationsIn } from '../support/accessibility.ts';
 import { ApprovalsUnderTest } from '../support/approvals.ts';
 import { launchBrowser } from '../support/chromium.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -121,13 +121,7 @@ describe('the views of the arguments', () => {
     const { page, address } = await open(ARGUMENTS, { viewport: { width, height: 900 }, colorScheme });
     for (const view of VIEWS) {
       await page.goto(`${address}?view=${view}`);
-      await page.evaluate(axe.source);
-      const violations = await page.evaluate(async () => {
-        const { axe } = globalThis as unknown as {
-          axe: { run(): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> };
-        };
-        return (await axe.run()).violations.map(({ id, nodes }) => [id, ...nodes.map(({ html }) => html)]);
-      });
+      const violations = await violationsIn(page);
       expect([view, violations]).toEqual([view, []]);
       const { wide, seen } = await page
         .locator('.json')
