@@ -86,7 +86,7 @@ describe('the whole product, driven by the official tasks client', () => {
   it('shows the approver the diff of an edit before it is made, and records its digest', async () => {
     const path = join(stack.files, 'edited.txt');
     writeFileSync(path, 'one\ntwo\nthree\n');
-    const edits = [{ oldText: 'two', newText: 'zwei <b>' }];
+    const edits = [{ oldText: 'two', newText: '2nd <b>' }];
     const called = agent.call('files__edit_file', { path, edits, dryRun: false });
     const [request] = await stack.openRequests(1);
     const editsOf = () => stack.upstreamCalls().filter((call) => call.name === 'edit_file');
@@ -95,8 +95,8 @@ describe('the whole product, driven by the official tasks client', () => {
 
     const page = await signedInPage(`/requests/${request?.id}`);
     const shown = page.getByRole('region', { name: 'What the server says' });
-    expect(await shown.textContent()).toMatch(/^ one\n-two\n\+zwei <b>\n three$/m);
-    expect(wire.received()).not.toContain('+zwei');
+    expect(await shown.textContent()).toMatch(/^ one\n-two\n\+2nd <b>\n three$/m);
+    expect(wire.received()).not.toContain('+2nd');
     const digest = await page
       .getByText(/^sha-256:/)
       .first()
@@ -106,7 +106,7 @@ describe('the whole product, driven by the official tasks client', () => {
     await approve.scrollIntoViewIfNeeded();
     await approve.click();
     expect(await called).toMatchObject({ status: 'completed', isError: false });
-    expect(readFileSync(path, 'utf8')).toBe('one\nzwei <b>\nthree\n');
+    expect(readFileSync(path, 'utf8')).toBe('one\n2nd <b>\nthree\n');
     expect(editsOf().map((call) => call.arguments['dryRun'])).toEqual([true, false]);
     const recorded = await stack.record((await called).taskId);
     expect(recorded).toMatchObject({

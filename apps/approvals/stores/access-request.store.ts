@@ -19,6 +19,7 @@ import {
   submissionColumns,
   voteRow,
 } from './new-rows.ts';
+import { previews } from './previews.ts';
 import { callFunction, snakeCased } from './query.ts';
 import { statements } from './statements.ts';
 
@@ -72,6 +73,7 @@ export function createAccessRequestStore(pool: Pool) {
     ...notices(query),
     ...callbacks(query, read.findBundle),
     ...statements(query),
+    ...previews(query),
   };
 }
 
@@ -118,13 +120,6 @@ function reading(query: Query) {
         [clientId, idempotencyKey],
       );
       return row && { id: row.id, bodyDigest: row.body_digest };
-    },
-
-    /** The preview that the client sent with its submission, as it was sent. */
-    async preview(id: string): Promise<unknown> {
-      const text = `SELECT claimed::json #> '{client,source,preview}' AS sent FROM approvals.access_request WHERE id = $1 AND bundle_id IS NULL`;
-      const [row] = await query<{ sent: unknown }>('preview', text, [id]);
-      return row?.sent ?? undefined;
     },
 
     /** Whether this denial has already opened a request. */

@@ -54,6 +54,24 @@ describe('countersign lint', () => {
     ]);
   });
 
+  it('fails for a preview that no call would get', async () => {
+    const { code, out } = await run({
+      ...{ mcpServers: { files }, pdp },
+      tools: {
+        ...example.tools,
+        files__write_file: { requiresConfirmation: true, preview: { dryRun: { argument: 'dryRun' } } },
+        files__move_file: { requiresConfirmation: true, preview: { tool: 'files__stat' } },
+        files__stat: { effect: 'read' },
+      },
+    });
+    expect(code).toBe(1);
+    expect(out).toContain(
+      'files__write_file: no call of it gets a preview: its schema names no argument dryRun that takes true',
+    );
+    expect(out).toContain('files__move_file: no call of it gets a preview: its server has no files__stat');
+    expect(out).not.toContain('files__edit_file: no call');
+  });
+
   it('fails when a tool destroys without a confirmation [HINT-010]', async () => {
     const { code, out, err } = await run({
       mcpServers: { files },

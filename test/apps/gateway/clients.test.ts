@@ -26,7 +26,7 @@ describe('the official tasks client', () => {
     const seen: string[] = [];
     try {
       expect(await agent.toolNames()).toEqual(TOOLS);
-      const answer = await agent.call('bank__transfer', { to: 'a', amount: 1 as never }, (task) => {
+      const answer = await agent.call('bank__transfer', { to: 'a', amount: 1 }, (task) => {
         seen.push(task.status);
         const result = JSON.stringify({ content: [{ type: 'text', text: 'booked' }] });
         world.view = aView({ state: 'executed', result, outcomeRef: 'out_1' });
@@ -48,7 +48,7 @@ describe('the official tasks client', () => {
     world.decision = requestable();
     const agent = await connectAgent(gateway.mcpUrl, 'token-of-alice');
     try {
-      const answer = await agent.call('bank__transfer', { to: 'a', amount: 1 as never }, () => (world.view = view));
+      const answer = await agent.call('bank__transfer', { to: 'a', amount: 1 }, () => (world.view = view));
       expect(answer).toMatchObject({ status, isError: true });
       expect(answer.text).toMatch(text);
     } finally {

@@ -41,7 +41,7 @@ describe('the arguments of a dry run', () => {
     expect(dryRunArguments(SCHEMA, { path: '/a' }, { argument, value })).toBeUndefined();
   });
 
-  it.each(['DRYRUN', 'dry_run', 'dry-run', 'ＤryRun', 'unnamed'])(
+  it.each(['DryRun', 'dry_run', 'dry-run', 'ＤryRun', 'unnamed'])(
     'are refused if the call has the argument %s, which the description does not name',
     (name) => {
       expect(dryRunArguments(SCHEMA, { path: '/a', [name]: false }, DRY)).toBeUndefined();

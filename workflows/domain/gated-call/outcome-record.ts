@@ -67,7 +67,7 @@ export interface OutcomeRecord {
   readonly approvalExpiresAt?: string;
   readonly decisions: readonly RecordedDecision[];
   readonly accessRequests: readonly RecordedAccessRequest[];
-  /** What approvers were shown as the server's word of what would happen. None of them is a call. */
+  /** What approvers were shown as the server's word of what would happen. A preview is no call. */
   readonly previews?: readonly RecordedPreview[];
   readonly claim?: { readonly claimedAt: string; readonly decisionId: string; readonly generation: number };
   readonly invocation?: { readonly beganAt: string; readonly notSentAt?: string };

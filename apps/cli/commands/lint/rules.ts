@@ -1,6 +1,7 @@
 import { pino } from 'pino';
 import { type Json, objectOf, ownProperty } from '../../../../workflows/domain/canonical-json.ts';
 import { contradictionsIn } from '../../../../workflows/domain/tools/tool-facts.ts';
+import { dryRunArguments } from '../../../../workflows/domain/tools/preview.ts';
 import type { UpstreamTool } from '../../../../workflows/domain/upstream-ports.ts';
 import { MappingError } from '../../../shared/coaz/json-of.ts';
 import { compileMapping, expressionsIn, expressionsOf, type Mapping } from '../../../shared/coaz/mapping.ts';
@@ -24,6 +25,7 @@ export interface Finding {
     | 'mapping'
     | 'no-policy'
     | 'policy'
+    | 'preview'
     | 'refused'
     | 'setting'
     | 'no-such-tool'
@@ -59,6 +61,7 @@ export function lintTools(
     ...refused.map(({ name, reason }) => finding('error', 'refused', name, reason)),
     ...tools.flatMap(checkHints),
     ...tools.flatMap((tool) => checkMapping(config, tool)),
+    ...tools.flatMap((tool) => checkPreview(config, tool, tools)),
     ...checkRequirements(config, tools),
   ];
 }
@@ -93,6 +96,24 @@ function checkHints({ name, facts: { hints, annotations } }: UpstreamTool): Find
   const message =
     'it is destructive, and no hint tells hosts to ask a person first; set requiresConfirmation, or its true effect';
   return [...found, finding('error', 'asks', name, message)];
+}
+
+/** A preview that no call of the tool would ever get. */
+function checkPreview(
+  { tools: settings }: Pick<Config, 'tools'>,
+  { name, upstream, definition }: UpstreamTool,
+  tools: readonly UpstreamTool[],
+): Finding[] {
+  const preview = ownProperty(settings, name)?.preview;
+  if (preview === undefined) return [];
+  const report = (message: string) => [finding('error', 'preview', name, `no call of it gets a preview: ${message}`)];
+  if ('tool' in preview) {
+    const isBeside = tools.some((one) => one.name === preview.tool && one.upstream === upstream);
+    return isBeside ? [] : report(`its server has no ${preview.tool}; correct preview.tool`);
+  }
+  const { argument, value } = preview.dryRun;
+  if (dryRunArguments(definition['inputSchema'], {}, preview.dryRun) !== undefined) return [];
+  return report(`its schema names no argument ${argument} that takes ${JSON.stringify(value)}; correct preview.dryRun`);
 }
 
 /** @see SEP-2487 (REQ-002) */
