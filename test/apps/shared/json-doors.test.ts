@@ -152,6 +152,12 @@ const DOORS: readonly Door[] = [
     knock: asApprover(() => `/requests/${request.id}/${what}`),
     good: () => '{"reason":"over"}',
   })),
+  ...['/', '/:id/rename', '/:id/revoke'].map((path) => ({
+    name: `approvals: passkeys, ${path}`,
+    opened: `approvals/inbox/passkeys.tsx router.post("${path}"`,
+    knock: asApprover(() => `/passkeys${path.replace(':id', 'AAAA')}`),
+    good: () => '{"name":"Laptop","passkey":"{}"}',
+  })),
   {
     name: 'approvals: several votes',
     opened: 'approvals/inbox/router.tsx router.post("/requests/batch"',
