@@ -203,7 +203,7 @@ function requestOf(
   };
   const request = newAccessRequest({
     ...{ idempotencyKey, bodyDigest: sha256(body), callDigest: context.call_digest },
-    context: canonicalJson(context as unknown as JsonObject),
+    context: canonicalJson(context),
     requester: { issuer: undefined, subject: subject.id, clientId: context.agent },
     parties: [subject.id, context.agent],
     ...{ toolDigest: call.digest, grantSeconds: policy?.seconds, grantUses: policy?.uses },

@@ -177,24 +177,6 @@ const DOORS: readonly Door[] = [
     good: () => '{}',
   },
   {
-    name: 'approvals: a new passkey',
-    opened: 'approvals/inbox/passkeys.tsx router.post("/"',
-    knock: asApprover(() => '/passkeys'),
-    good: () => '{"name":"Laptop","passkey":"{}"}',
-  },
-  {
-    name: 'approvals: the name of a passkey',
-    opened: 'approvals/inbox/passkeys.tsx router.post("/:id/rename"',
-    knock: asApprover(() => '/passkeys/none/rename'),
-    good: () => '{"name":"Laptop"}',
-  },
-  {
-    name: 'approvals: the end of a passkey',
-    opened: 'approvals/inbox/passkeys.tsx router.post("/:id/revoke"',
-    knock: asApprover(() => '/passkeys/none/revoke'),
-    good: () => '{}',
-  },
-  {
     name: 'approvals: delegations',
     opened: 'approvals/inbox/delegations.tsx router.post("/"',
     knock: asApprover(() => '/delegations'),
