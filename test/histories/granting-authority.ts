@@ -8,7 +8,7 @@ import type { NewAccessRequest } from '../../apps/approvals/stores/new-rows.ts';
 import { readDirectory } from '../../apps/shared/directory/directory.ts';
 import { sha256 } from '../../apps/shared/crypto.ts';
 import type { AccessRequest } from '../../workflows/domain/access-request/access-request.ts';
-import { canonicalJson, type JsonObject } from '../../workflows/domain/canonical-json.ts';
+import { canonicalJson } from '../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../workflows/domain/errors.ts';
 import type { AccessRequestService, ResolutionStatus } from '../../workflows/domain/ports.ts';
 import { anApprover, newAccessRequest, newVote } from '../support/access-requests.ts';
