@@ -17,8 +17,8 @@ export interface Authority {
   decide(verdict: 'granted' | 'denied'): unknown;
   /** Further events, each with its weight. */
   readonly events: readonly (readonly [weight: number, event: () => unknown])[];
-  /** How many requests were opened, and how many of them were granted. */
-  count(): { readonly opened: number; readonly granted: number };
+  /** How many requests were opened, how many of them were granted, and how many of these by a grant. */
+  count(): { readonly opened: number; readonly granted: number; readonly byGrant: number };
   /** Those of its requests that are not in the database. */
   evidence(): readonly ServiceRequest[];
 }
@@ -42,7 +42,7 @@ export function createForeignAuthority(chance: Chance, findings: string[]): Auth
   const of = (status: KnownRequest['status']) => [...requests.values()].filter((one) => one.status === status);
   return {
     events: [],
-    count: () => ({ opened: requests.size, granted: of('granted').length }),
+    count: () => ({ opened: requests.size, granted: of('granted').length, byGrant: 0 }),
     evidence: () => [...requests.values()].map(({ id, status }) => ({ accessRequestId: id, live: status === 'open' })),
     decide(verdict) {
       const open = of('open');

@@ -144,7 +144,11 @@ export function createGrantingAuthority(pool: Pool, chance: Chance, findings: st
   }
 
   return {
-    count: () => ({ opened: known.size, granted: approved.size }),
+    count: () => ({
+      opened: known.size,
+      granted: approved.size,
+      byGrant: gifts.reduce((sum, { used }) => sum + used, 0),
+    }),
     // They are in the database, where the invariants find them.
     evidence: () => [],
     events: [

@@ -24,6 +24,8 @@ export interface HistoryResult {
   readonly findings: readonly string[];
   /** All events, in order. */
   readonly trace: readonly string[];
+  /** How many of its requests a grant approved. */
+  readonly byGrant: number;
   /** The states in which its calls ended. */
   readonly ends: readonly string[];
 }
@@ -45,8 +47,8 @@ export async function runHistory(pool: Pool, seed: string, mutation: Mutation = 
   };
   const trace: string[] = [];
   const scheduler = createScheduler((line) => trace.push(line));
-  // In half of the histories, the authority is the product's own, and its approvers give grants.
-  const isGranting = chance.happens(0.5);
+  // In a quarter of the histories, the authority is the product's own, and its approvers give grants.
+  const isGranting = chance.happens(0.25);
   const outside = createOutside(chance, temper, (findings) =>
     isGranting ? createGrantingAuthority(pool, chance, findings) : createForeignAuthority(chance, findings),
   );
@@ -76,6 +78,7 @@ export async function runHistory(pool: Pool, seed: string, mutation: Mutation = 
       ...findingsOf(rows, { isSmooth, requests: authority.count().opened }),
     ],
     trace,
+    byGrant: authority.count().byGrant,
     ends: rows.map(({ state }) => state),
   };
 }

@@ -33,7 +33,14 @@ async function main(): Promise<void> {
             seed: values.seed,
             onProgress: (done) => done % 400 === 0 && process.stderr.write(`${done} histories …\n`),
           })
-        : { ends: {}, histories: 1, arrivals: 0, seconds: 0, failure: await replay(db.pool, values.replay) };
+        : {
+            ends: {},
+            histories: 1,
+            arrivals: 0,
+            byGrant: 0,
+            seconds: 0,
+            failure: await replay(db.pool, values.replay),
+          };
     process.stdout.write(values.json === true ? `${JSON.stringify(figures, null, 2)}\n` : wordsOf(figures));
     const { findings = [], violations = [] } = figures.failure ?? {};
     if (findings.length + violations.length > 0) process.exitCode = 1;

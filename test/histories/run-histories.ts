@@ -32,6 +32,8 @@ export interface HistoriesFigures {
   /** How many calls ended in each state. */
   readonly ends: Readonly<Record<string, number>>;
   readonly arrivals: number;
+  /** Requests that a grant approved. */
+  readonly byGrant: number;
   readonly failure?: Failure;
 }
 
@@ -42,8 +44,8 @@ export async function runHistories(pool: Pool, options: HistoriesOptions): Promi
   const { count, seed, mutation = {}, onProgress } = options;
   const began = performance.now();
   const ends: Record<string, number> = {};
-  let [histories, arrivals] = [0, 0];
-  const figures = () => ({ histories, arrivals, ends, seconds: (performance.now() - began) / 1_000 });
+  let [histories, arrivals, byGrant] = [0, 0, 0];
+  const figures = () => ({ histories, arrivals, byGrant, ends, seconds: (performance.now() - began) / 1_000 });
   while (histories < count) {
     const seeds = Array.from(
       { length: Math.min(BATCH, count - histories) },
@@ -54,6 +56,7 @@ export async function runHistories(pool: Pool, options: HistoriesOptions): Promi
     histories += results.length;
     for (const state of results.flatMap((result) => result.ends)) ends[state] = (ends[state] ?? 0) + 1;
     arrivals += results.reduce((sum, result) => sum + result.arrivals.length, 0);
+    byGrant += results.reduce((sum, result) => sum + result.byGrant, 0);
     if (violations.length > 0 || results.some(({ findings }) => findings.length > 0)) {
       return { ...figures(), failure: await findFailure(pool, { results, violations, mutation }) };
     }
@@ -68,7 +71,7 @@ export function wordsOf({ failure, ...figures }: HistoriesFigures): string {
   const ends = Object.entries(figures.ends).map(([state, count]) => `${state} ${count}`);
   const { findings = [], violations = [], trace = [], seed } = failure ?? {};
   const lines = [
-    `${figures.histories} histories in ${figures.seconds.toFixed(1)} s, ${figures.arrivals} arrivals at tools`,
+    `${figures.histories} histories in ${figures.seconds.toFixed(1)} s, ${figures.arrivals} arrivals at tools, ${figures.byGrant} requests approved by grants`,
     `calls ended as: ${ends.sort().join(', ') || 'not counted'}`,
     `violations: ${findings.length + violations.length}`,
     ...findings,
