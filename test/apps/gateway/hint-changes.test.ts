@@ -8,7 +8,8 @@ import { requestable } from '../../support/gateway-world.ts';
 import { send } from '../../support/gateway-wire.ts';
 import { aTool } from '../../support/tools.ts';
 
-const gateway = new GatewayUnderTest({ redactAbove: 'internal' });
+// The random calls of one caller can ask for more approvals than the default limit allows in a minute.
+const gateway = new GatewayUnderTest({ redactAbove: 'internal', maxSubmissionsPerMinute: 1_000 });
 const { world } = gateway;
 beforeAll(() => gateway.start());
 afterAll(() => gateway.stop());
