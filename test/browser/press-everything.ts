@@ -20,7 +20,7 @@ const texts = {
   from: '2020-01-01T00:00:00Z',
   callDigest: `hmac-sha-256:${'0'.repeat(64)}`,
 };
-/** host-sign-in.test.ts and passkeys.test.ts press their controls: a host has to begin that sign-in, and passkeys need an authenticator. */
+/** host-sign-in.test.ts and passkeys.long.ts press their controls: a host has to begin that sign-in, and passkeys need an authenticator. */
 const PRESSED_ELSEWHERE = [
   'apps/shared/embedded/identity/host-page.tsx',
   'apps/approvals/inbox/passkey-part.tsx',

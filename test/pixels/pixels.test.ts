@@ -3,7 +3,7 @@ import { ALL_LOOKS, testLineEnds } from './line-ends.ts';
 import { runPixels } from './run-pixels.ts';
 
 /** Fewer pairs than `npm run test:pixels` draws, and always the same. */
-const PAIRS = 12;
+const PAIRS = 6;
 
 describe('arguments, as an approver sees them', () => {
   testLineEnds(
