@@ -107,6 +107,18 @@ describe('lists of requests', () => {
     });
   });
 
+  it.each([
+    ['U+0000', 'a\u0000zero-1'],
+    ['the escape of U+0000 as a text', 'a\\u0000zero-2'],
+    ['the end of an outline', '","shape":"0000zero-3'],
+  ])('lists and finds a request with %s in its arguments, and the others beside it', async (_what, value) => {
+    const { id } = await service.open(call('nul__one', 'read', { [value]: value }));
+    const other = await service.open(call('nul__one', 'read', { plain: `beside ${value.slice(-6)}` }));
+    expect(await found('tool=nul__one')).toEqual(expect.arrayContaining([id, other.id]));
+    expect(await found(`q=${value.slice(-6)}`)).toEqual([id, other.id]);
+    expect((await alice.go('/requests?tool=nul__one')).status).toBe(200);
+  });
+
   it('puts the earliest deadline first', async () => {
     const soon = { body: { requested_access: { requested_until: new Date(Date.now() + 3_600_000).toISOString() } } };
     const late = await service.open(call('order__one', 'read', { n: 1 }));
