@@ -45,12 +45,19 @@ describe('a preview of the call', () => {
   });
 
   it('is text only, marks what deceives, and says what is cut', async () => {
-    const parts = [{ text: '<script>alert(1)</script>\n\u202e\u200b\u0430cct </pre><h2>Approved</h2>' }];
+    const parts = [{ text: '<script>alert(1)</script>\n\u202e\u200b\u0000\u0430cct </pre><h2>Approved</h2>' }];
     const { id } = await open(preview({ ...said, is_error: true, is_cut: true, parts }));
     const page = await text(alice, `/requests/${id}`);
     expect(page.match(/<script/g)).toHaveLength(1);
     expect(page).not.toMatch(/[\u202e\u200b]|<h2>Approved/);
-    for (const shown of ['\\u202e', '\\u200b', 'Look closely.', 'This is the beginning only.', '90,000 bytes'])
+    for (const shown of [
+      '\\u202e',
+      '\\u200b',
+      '\\u0000',
+      'Look closely.',
+      'This is the beginning only.',
+      '90,000 bytes',
+    ])
       expect(page).toContain(shown);
     expect(page).toMatch(/answered with an error.*<mark[^>]*>\u0430cct<\/mark>/s);
   });
