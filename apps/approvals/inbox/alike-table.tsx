@@ -4,7 +4,7 @@ import { Code, Visible } from '../../shared/pages/visible.tsx';
 import type { ListedRequest } from '../stores/lists.ts';
 import { type Differences, differencesIn } from './alike.ts';
 import { Select } from './row.tsx';
-import { EffectBadge, LeafValue } from './summary.tsx';
+import { AskedBy, EffectBadge, LeafValue } from './summary.tsx';
 
 /** More columns would not fit beside each other. The rows say what is left out. */
 const MAX_COLUMNS = 6;
@@ -66,14 +66,7 @@ export function AlikeTable({ rows, select }: AlikeTableProps) {
 function Kind({ of: first }: { of: ListedRequest }) {
   return (
     <p>
-      <Code text={first.tool} /> <EffectBadge effect={first.effect} /> asked by{' '}
-      <Visible text={first.requester.subject} />
-      {first.requester.clientId !== undefined && first.requester.clientId !== first.requester.subject && (
-        <>
-          {' through '}
-          <Visible text={first.requester.clientId} />
-        </>
-      )}
+      <Code text={first.tool} /> <EffectBadge effect={first.effect} /> <AskedBy requester={first.requester} />
     </p>
   );
 }

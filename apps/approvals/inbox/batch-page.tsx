@@ -6,7 +6,7 @@ import { Visible } from '../../shared/pages/visible.tsx';
 import { Keys } from './live.tsx';
 import { LONGEST_TEXT } from './refused.tsx';
 import type { Reading } from './seat.ts';
-import { EffectBadge, Summary, summaryOf, type SummaryTemplateOf } from './summary.tsx';
+import { AskedBy, EffectBadge, Summary, summaryOf, type SummaryTemplateOf } from './summary.tsx';
 import { wordsOf } from './view.tsx';
 
 /** One request of a batch: it can be decided here, or the reason why it has to be opened. */
@@ -84,13 +84,7 @@ function ItemRow({ item: { id, reading } }: { item: Decidable }) {
         </a>{' '}
         <EffectBadge effect={effect} />
         <div class="soft">
-          asked by <Visible text={requester.subject} />
-          {requester.clientId !== undefined && requester.clientId !== requester.subject && (
-            <>
-              {' through '}
-              <Visible text={requester.clientId} />
-            </>
-          )}
+          <AskedBy requester={requester} />
         </div>
       </th>
       <td>

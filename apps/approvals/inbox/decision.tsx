@@ -19,6 +19,7 @@ import {
   ownVote,
   type Reading,
 } from './seat.ts';
+import { effectWord } from './summary.tsx';
 import { withdrawalOf } from './withdrawal.tsx';
 import { DECIDED, endOf, wordsOf } from './view.tsx';
 
@@ -119,11 +120,6 @@ function Reason({ typed, isSecond }: { typed: string | undefined; isSecond: bool
 /** Whether a key alone is too easily pressed for this approval. */
 const isCareful = ({ effect }: Pick<AccessRequest, 'effect'>) => effect !== 'read' && effect !== 'write';
 
-const EFFECT_WORDS = {
-  ...{ read: 'reads', write: 'writes', delete: 'deletes', external: 'reaches outside' },
-  unknown: 'has an effect that no operator has stated',
-} as const;
-
 interface ButtonsProps extends Omit<SeatedProps, 'refused'>, Pick<DecisionFormProps, 'passkey'> {
   readonly confirmer: Confirmer | undefined;
 }
@@ -161,7 +157,8 @@ function Buttons({ request, seat, confirmer, passkey }: ButtonsProps) {
         To {confirmer ? 'confirm' : 'approve'}, first scroll to the end of “{heading.open}”.
       </p>
       <p class="hint" data-again role="status" hidden>
-        This call {EFFECT_WORDS[request.effect ?? 'unknown']}. Press the key again to approve it.
+        This call {effectWord(request.effect) ?? 'has an effect that no operator has stated'}. Press the key again to
+        approve it.
       </p>
     </>
   );

@@ -82,17 +82,19 @@ function revoke({ grants, log }: GrantsHttp) {
 }
 
 /** A grant in the API. The chain of names behind the giver is for the comparison with parties alone. */
-const viewOf = ({ giverChain: _chain, shape: _shape, isOver: _isOver, ...grant }: Grant) => ({
+const viewOf = ({ giverChain: _chain, shape: _shape, isOver, ...grant }: Grant) => ({
   ...grant,
-  status: statusOf(grant, _isOver),
+  status: statusOf({ ...grant, isOver }),
 });
 
 type Status = 'active' | 'revoked' | 'used' | 'over';
 
-function statusOf(
-  { revokedAt, uses, maxUses }: Pick<Grant, 'revokedAt' | 'uses' | 'maxUses'>,
-  isOver: boolean,
-): Status {
+function statusOf({
+  revokedAt,
+  isOver,
+  uses,
+  maxUses,
+}: Pick<Grant, 'revokedAt' | 'isOver' | 'uses' | 'maxUses'>): Status {
   if (revokedAt !== undefined) return 'revoked';
   if (isOver) return 'over';
   return uses >= maxUses ? 'used' : 'active';
@@ -106,7 +108,7 @@ const STATUS = {
 } as const satisfies Record<Status, readonly [string, string]>;
 
 function StatusBadge({ grant }: { grant: Grant }) {
-  const [word, tone] = STATUS[statusOf(grant, grant.isOver)];
+  const [word, tone] = STATUS[statusOf(grant)];
   return <span class={`badge ${tone}`.trim()}>{word}</span>;
 }
 
@@ -166,7 +168,7 @@ function Row({ grant, csrfToken }: { grant: Grant; csrfToken: string }) {
 
 /** One press revokes: a grant can be given again, and an agent asks again by itself. */
 function RevokeForm({ grant, csrfToken }: { grant: Grant; csrfToken: string }) {
-  if (statusOf(grant, grant.isOver) !== 'active') return null;
+  if (statusOf(grant) !== 'active') return null;
   return (
     <form class="inline" method="post" action={`/grants/${grant.id}/revoke`}>
       <input type="hidden" name="csrfToken" value={csrfToken} />

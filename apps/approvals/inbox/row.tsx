@@ -4,7 +4,7 @@ import { Code, Visible } from '../../shared/pages/visible.tsx';
 import type { AccessRequestSummary } from '../stores/access-request.row.ts';
 import type { Voter } from './authenticate.ts';
 import { confirmationBy, namesOf } from './seat.ts';
-import { EffectBadge, Summary, summaryOf } from './summary.tsx';
+import { AskedBy, EffectBadge, Summary, summaryOf } from './summary.tsx';
 import { DECIDED, stageView, StatusBadge } from './view.tsx';
 
 interface RowProps {
@@ -98,13 +98,7 @@ function Asked({ request, isNamed }: { request: AccessRequestSummary; isNamed: b
           {' · '}
         </>
       )}
-      asked by <Visible text={requester.subject} />
-      {requester.clientId !== undefined && requester.clientId !== requester.subject && (
-        <>
-          {' through '}
-          <Visible text={requester.clientId} />
-        </>
-      )}
+      <AskedBy requester={requester} />
       {bundle !== undefined && (
         <>
           {' · '}item {bundle.position} of {bundle.size} in <Code text={bundle.id} />

@@ -98,12 +98,30 @@ export function Summary({ parts }: { parts: readonly SummaryPart[] }) {
   );
 }
 
+/** The person, and the agent through which they ask. */
+export function AskedBy({ requester: { subject, clientId } }: Pick<AccessRequestSummary, 'requester'>) {
+  return (
+    <>
+      asked by <Visible text={subject} />
+      {clientId !== undefined && clientId !== subject && (
+        <>
+          {' through '}
+          <Visible text={clientId} />
+        </>
+      )}
+    </>
+  );
+}
+
 const EFFECTS = {
   read: ['reads', ''],
   write: ['writes', 'info'],
   delete: ['deletes', 'bad'],
   external: ['reaches outside', 'warn'],
 } as const satisfies Record<Effect, readonly [string, string]>;
+
+/** What the tool does: `deletes`. Undefined if neither the operator nor an accepted description says it. */
+export const effectWord = (effect: Effect | undefined): string | undefined => effect && EFFECTS[effect][0];
 
 /** What the tool does, in words. Undefined: neither the operator nor an accepted description says it. */
 export function EffectBadge({ effect }: { effect: Effect | undefined }) {
