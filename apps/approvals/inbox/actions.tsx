@@ -11,9 +11,17 @@ import { AGENT_MESSAGE_RULE, agentMessage } from '../agent-message.ts';
 import { linkTo, refuseUncounted } from '../cast-vote.ts';
 import { visitorOf, type Voter, voterOf } from './authenticate.ts';
 import { LONGEST_TEXT, type Typed } from './refused.tsx';
-import { RequestPage } from './request-page.tsx';
+import { RequestPage, type RequestPageProps } from './request-page.tsx';
 import { passkeyDemand } from './passkey-part.tsx';
-import { type Capacity, findReadable, type InboxHttp, type Seat, standingIn } from './seat.ts';
+import {
+  type Capacity,
+  findReadable,
+  type InboxHttp,
+  previewFor,
+  type Reading,
+  type Seat,
+  standingIn,
+} from './seat.ts';
 import { detailView } from './view.tsx';
 
 /** Text of a form field. Browsers count a line break as one character but send two. */
@@ -45,6 +53,18 @@ interface Action<Body extends z.ZodType> {
   readonly act: (body: z.infer<Body>, exchange: Exchange) => Promise<() => object | Promise<object>>;
 }
 
+/** Draws the page of a request, with what it needs beyond the request itself. */
+export async function requestPage(
+  http: InboxHttp,
+  request: Request,
+  reading: Reading & Pick<RequestPageProps, 'view' | 'refused'>,
+): Promise<string> {
+  const person = { name: reading.seat.visitor.name, csrfToken: csrfTokenOf(request) };
+  const passkey = await passkeyDemand(http, reading, request);
+  const preview = await previewFor(http, reading);
+  return renderPage(<RequestPage {...reading} {...{ person, passkey, preview }} />, http.clock.now());
+}
+
 /**
  * Handles a form of the request page. After a refusal, a person gets the page again with the request as it is now and the text they
  * typed; a program gets the refusal.
@@ -66,11 +86,8 @@ export function handle<Body extends z.ZodType>(http: InboxHttp, { body, invalid,
       const reading = await findReadable(http, visitor, requestId).catch(() => {
         throw refusal;
       });
-      const person = { name: visitor.name, csrfToken: csrfTokenOf(request) };
       const refused = { title: refusal.message, nextStep: refusal.nextStep, typed: typed(parsed.data) };
-      const passkey = await passkeyDemand(http, reading, request);
-      const page = <RequestPage {...reading} person={person} passkey={passkey} refused={refused} />;
-      response.status(refusal.status).send(renderPage(page, http.clock.now()));
+      response.status(refusal.status).send(await requestPage(http, request, { ...reading, refused }));
     }
   };
 }

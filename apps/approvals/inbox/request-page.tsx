@@ -1,4 +1,5 @@
 import type { AccessRequest } from '../../../workflows/domain/access-request/access-request.ts';
+import type { ShownPreview } from '../access-requests/preview.ts';
 import { canonicalJson, type JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import { Facts, Instant, Page, type SignedIn, Time } from '../../shared/pages/layout.tsx';
 import { Code, Visible } from '../../shared/pages/visible.tsx';
@@ -16,8 +17,10 @@ import { canBreakGlass, canReview, type Reading } from './seat.ts';
 import { callOf, StatusBadge, wordsOf } from './view.tsx';
 import { WithdrawalForm } from './withdrawal.tsx';
 
-interface RequestPageProps extends Reading {
+export interface RequestPageProps extends Reading {
   readonly person: SignedIn;
+  /** What the server of the tool says would happen. */
+  readonly preview: ShownPreview | undefined;
   /** What an approval on this page needs, if the open stage demands a passkey. */
   readonly passkey?: PasskeyDemand | undefined;
   /** The view of the arguments that the visitor chose. */

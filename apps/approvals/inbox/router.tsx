@@ -1,10 +1,10 @@
 import express, { type Request, type Response, type Router } from 'express';
-import { csrfProtection, csrfTokenOf } from '../../shared/http/csrf.ts';
+import { csrfProtection } from '../../shared/http/csrf.ts';
 import { refuseUnfaithful } from '../../shared/http/faithful-json.ts';
 import { renderPage } from '../../shared/pages/layout.tsx';
 import { wantsPage } from '../../shared/pages/refusal-page.tsx';
 import { WITHDRAWALS } from '../break-glass.ts';
-import { breakGlass, review, vote, withdrawal } from './actions.tsx';
+import { breakGlass, requestPage, review, vote, withdrawal } from './actions.tsx';
 import { approversOnly, voterOf, votersOnly } from './authenticate.ts';
 import { decideBatch, showBatch } from './batch.tsx';
 import { delegationsRouter } from './delegations.tsx';
@@ -12,11 +12,9 @@ import { giveGrant } from './give-grant.ts';
 import { grantsRouter } from './grants.tsx';
 import { list } from './list.tsx';
 import { passkeysRouter } from './passkeys.tsx';
-import { passkeyDemand } from './passkey-part.tsx';
 import { viewOf } from './arguments/arguments.tsx';
-import { RequestPage } from './request-page.tsx';
 import { Row } from './row.tsx';
-import { findReadable, type InboxHttp } from './seat.ts';
+import { findReadable, type InboxHttp, previewFor } from './seat.ts';
 import { detailView } from './view.tsx';
 
 const MAX_BODY = '64kb';
@@ -64,11 +62,9 @@ function show(http: InboxHttp) {
     const visitor = voterOf(response);
     const reading = await findReadable(http, visitor, String(request.params['id']));
     if (!wantsPage(request)) {
-      return void response.json({ request: detailView(reading.request, reading.seat, reading) });
+      const shown = { broken: reading.broken, preview: await previewFor(http, reading) };
+      return void response.json({ request: detailView(reading.request, reading.seat, shown) });
     }
-    const person = { name: visitor.name, csrfToken: csrfTokenOf(request) };
-    const passkey = await passkeyDemand(http, reading, request);
-    const shown = { person, passkey, view: viewOf(request.query['view']) };
-    response.send(renderPage(<RequestPage {...reading} {...shown} />, http.clock.now()));
+    response.send(await requestPage(http, request, { ...reading, view: viewOf(request.query['view']) }));
   };
 }

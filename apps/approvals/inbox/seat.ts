@@ -15,7 +15,7 @@ import type { Clock } from '../../shared/clock.ts';
 import type { Directory } from '../../shared/directory/directory.ts';
 import type { BreakGlass, Withdraw } from '../break-glass.ts';
 import type { Passkeys } from '../passkeys/passkeys.ts';
-import { readPreview, type ShownPreview } from '../access-requests/preview.ts';
+import { readPreview } from '../access-requests/preview.ts';
 import { type CastVote, noSuchRequest } from '../cast-vote.ts';
 import { readerRow, type ReaderRow } from '../listing.ts';
 import type { AccessRequestSummary } from '../stores/access-request.row.ts';
@@ -146,8 +146,6 @@ export interface Reading {
   readonly presetReasons: readonly string[];
   /** The operator's sentence for calls of this tool. */
   readonly template: string | undefined;
-  /** What the server of the tool says would happen, unless the visitor is a requester who cannot decide. */
-  readonly preview: ShownPreview | undefined;
 }
 
 /** An agent never stands in for an approver and never breaks glass, even if an approver delegated to it. */
@@ -171,13 +169,20 @@ export async function findReadable(http: InboxHttp, visitor: Voter, id: string):
     throw noSuchRequest();
   }
   const presetReasons = http.presetReasons(request.template);
-  const preview = maySeePreview(seat, request) ? readPreview(await http.store.preview(id)) : undefined;
-  return { request, seat, broken, presetReasons, template: http.summaries(request.tool), preview };
+  return { request, seat, broken, presetReasons, template: http.summaries(request.tool) };
 }
 
-/** A preview is for those who decide. It ran without a decision of policy, so its requester learns nothing by it. */
-const maySeePreview = (seat: Seat, request: AccessRequest): boolean =>
-  partIn(request, namesOf(seat.visitor)) === undefined || capacitiesOf(seat, request).length > 0;
+/**
+ * What the server of the tool says would happen. It is for those who decide: it ran without a decision of policy, so a requester who cannot
+ * decide learns nothing by it.
+ */
+export async function previewFor(
+  { store }: Pick<InboxHttp, 'store'>,
+  { request, seat }: Pick<Reading, 'request' | 'seat'>,
+) {
+  const isForOthers = partIn(request, namesOf(seat.visitor)) !== undefined && capacitiesOf(seat, request).length === 0;
+  return isForOthers ? undefined : readPreview(await store.preview(request.id));
+}
 
 export const readerRowOf = (seat: Seat): ReaderRow =>
   readerRow({ ...readerOf(seat), chain: seat.visitor.chain, actors: seat.visitor.actors }, seat.people);

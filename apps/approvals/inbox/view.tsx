@@ -8,6 +8,7 @@ import { tally } from '../../../workflows/domain/access-request/quorum.ts';
 import { openStage } from '../../../workflows/domain/access-request/stages.ts';
 import { canonicalJson, type JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import type { AccessRequestSummary } from '../stores/access-request.row.ts';
+import type { ShownPreview } from '../access-requests/preview.ts';
 import { canBreakGlass, capacitiesOf, obstacleTo, type Reading, type Seat } from './seat.ts';
 
 /** The open or last stage: its progress, and the groups and roles that may decide it. People are only counted. */
@@ -105,7 +106,7 @@ export function callView(request: AccessRequest) {
 export function detailView(
   request: AccessRequest,
   seat: Seat,
-  { broken, preview }: Partial<Pick<Reading, 'broken' | 'preview'>> = {},
+  { broken, preview }: Partial<Pick<Reading, 'broken'> & { readonly preview: ShownPreview | undefined }> = {},
 ) {
   return {
     ...summaryView(request),
