@@ -8,13 +8,13 @@ import { canMislead, visiblePieces } from '../../shared/pages/visible-text.ts';
 import { wantsPage } from '../../shared/pages/refusal-page.tsx';
 import { agentMessage } from '../agent-message.ts';
 import { refuseUncounted } from '../cast-vote.ts';
+import { typedText } from './actions.tsx';
 import { type Visitor, visitorOf } from './authenticate.ts';
 import { type BatchItem, BatchPage, type BatchResult, ResultsPage } from './batch-page.tsx';
-import { LONGEST_TEXT } from './refused.tsx';
 import { capacitiesOf, confirmationBy, findReadable, type InboxHttp, obstacleTo, type Reading } from './seat.ts';
 
 /** Requests that one form decides. Each has its own vote over its own digest. */
-export const MAX_BATCH = 50;
+const MAX_BATCH = 50;
 
 const ID = z.string().max(100);
 const some = z.union([ID.transform((one) => [one]), z.array(ID)]).pipe(z.array(ID).min(1).max(MAX_BATCH));
@@ -29,7 +29,7 @@ const seen = z
 type Seen = z.infer<typeof seen>;
 const ballots = z.object({
   verdict: z.enum(VERDICTS),
-  reason: z.string().max(LONGEST_TEXT).optional(),
+  reason: typedText.optional(),
   agentMessage: agentMessage.optional(),
   item: z.union([seen.transform((one) => [one]), z.array(seen)]).pipe(z.array(z.custom<Seen>()).min(1).max(MAX_BATCH)),
 });

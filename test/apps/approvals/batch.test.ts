@@ -22,8 +22,8 @@ describe('requests that are decided together', () => {
   const address = (requests: readonly { id: string }[]) =>
     `/requests/batch?${requests.map(({ id }) => `id=${id}`).join('&')}`;
   const itemsIn = (page: string) => [...page.matchAll(/name="item" value="([^"]+)"/g)].map(([, item]) => item ?? '');
-  const send = async (page: string, verdict: string, items = itemsIn(page)) => {
-    const form = new URLSearchParams({ csrfToken: csrfTokenIn(page), verdict, reason: 'all of them' });
+  const send = async (page: string, verdict: string, items = itemsIn(page), reason = 'all of them') => {
+    const form = new URLSearchParams({ csrfToken: csrfTokenIn(page), verdict, reason });
     for (const item of items) form.append('item', item);
     return alice.go('/requests/batch', form);
   };
@@ -97,6 +97,15 @@ describe('requests that are decided together', () => {
     const answer = await send(page, 'approve', [`${request.id} 1 1 ${request.callDigest}`]);
     expect(wordsOf(await answer.text())).toContain('too long for this table');
     expect(await votesOn([request.id])).toEqual([]);
+  });
+
+  it('take a reason that its field accepts, with any number of lines', async () => {
+    const request = await open('alice');
+    const page = await (await alice.go(address([request]))).text();
+    // A browser sends two characters for the end of each line.
+    const reason = 'a\r\n'.repeat(1_000);
+    expect((await send(page, 'deny', itemsIn(page), reason)).status).toBe(200);
+    expect(await votesOn([request.id])).toHaveLength(1);
   });
 
   it('are at most fifty, and at least one', async () => {
