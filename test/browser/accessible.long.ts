@@ -1,44 +1,19 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { pino } from 'pino';
-import type { Browser, BrowserContext } from 'playwright-core';
-import { startAudit } from '../../apps/audit/main.ts';
-import type { Running } from '../../apps/shared/lifecycle.ts';
+import type { BrowserContext } from 'playwright-core';
 import { violationsIn } from '../support/accessibility.ts';
-import { ApprovalsUnderTest } from '../support/approvals.ts';
-import { launchBrowser } from '../support/chromium.ts';
-import { SEALING_SECRETS } from '../support/gated-calls.ts';
 import type { Situation } from '../support/situations.ts';
-import { systemTime } from '../support/time.ts';
-import { approvalsSituations, settings } from './approvals-situations.ts';
-import { auditSituations } from './audit-situations.ts';
+import { SitesUnderTest } from './sites.ts';
 
 const WIDTHS = [1_280, 390] as const;
 const THEMES = ['light', 'dark'] as const;
 
 describe('every page in every state, in both themes and both widths', () => {
-  const service = new ApprovalsUnderTest();
-  let audit: Running;
-  let browser: Browser;
-  beforeAll(async () => {
-    await service.start(settings);
-    const secrets = { ...service.secrets, ...SEALING_SECRETS };
-    const deps = { ...systemTime, log: pino({ level: 'silent' }), databaseUrl: service.database.url };
-    audit = await startAudit(service.config, secrets, deps);
-    browser = await launchBrowser();
-  });
-  afterAll(async () => {
-    await browser.close();
-    await audit.stop();
-    await service.stop();
-  });
-
-  const sites = [
-    { site: 'the inbox', url: () => service.config.urls.approvals, situations: approvalsSituations(service) },
-    { site: 'the audit pages', url: () => service.config.urls.audit, situations: auditSituations(service) },
-  ];
+  const sites = new SitesUnderTest();
+  beforeAll(() => sites.start());
+  afterAll(() => sites.stop());
 
   async function signedIn(url: string, name: string | undefined): Promise<BrowserContext> {
-    const context = await browser.newContext();
+    const context = await sites.browser.newContext();
     if (name === undefined) return context;
     const page = await context.newPage();
     await page.goto(`${url}/sign-in?returnTo=/healthz`);
@@ -48,7 +23,7 @@ describe('every page in every state, in both themes and both widths', () => {
     return context;
   }
 
-  describe.each(sites)('of $site', ({ url, situations }) => {
+  describe.each(sites.all)('of $site', ({ url, situations }) => {
     it.each(situations)('breaks no rule of accessibility: $name', async ({ as, prepare, arrive }: Situation) => {
       const context = await signedIn(url(), as);
       const page = await context.newPage();

@@ -1,16 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { pino } from 'pino';
-import type { Browser } from 'playwright-core';
-import { startAudit } from '../../apps/audit/main.ts';
-import type { Running } from '../../apps/shared/lifecycle.ts';
-import { ApprovalsUnderTest } from '../support/approvals.ts';
-import { launchBrowser } from '../support/chromium.ts';
 import { controlSources, markSources } from '../support/control-sources.ts';
 import { type ControlsOptions, ControlsUnderTest, type Pressed, type Situation } from '../support/situations.ts';
-import { SEALING_SECRETS } from '../support/gated-calls.ts';
-import { approvalsSituations, settings } from './approvals-situations.ts';
-import { auditSituations } from './audit-situations.ts';
-import { systemTime } from '../support/time.ts';
+import { SitesUnderTest } from './sites.ts';
 
 /** For fields that accept only certain text. */
 const texts = {
@@ -30,33 +21,24 @@ const PAGES = ['apps/approvals/inbox', 'apps/audit/pages', 'apps/shared/pages', 
 
 /** Defines tests that press each control of each page in each situation, and check that all sources of controls are covered. */
 export function pressEverything(manner: Pick<ControlsOptions, 'javaScriptEnabled' | 'everywhere'>): void {
-  const service = new ApprovalsUnderTest();
+  const sites = new SitesUnderTest();
   const pressed: Pressed[] = [];
-  let audit: Running;
-  let browser: Browser;
   beforeAll(async () => {
     markSources();
-    await service.start(settings);
-    const secrets = { ...service.secrets, ...SEALING_SECRETS };
-    const deps = { ...systemTime, log: pino({ level: 'silent' }), databaseUrl: service.database.url };
-    audit = await startAudit(service.config, secrets, deps);
-    browser = await launchBrowser();
+    await sites.start();
   });
-  afterAll(async () => {
-    await browser.close();
-    await audit.stop();
-    await service.stop();
-  });
+  afterAll(() => sites.stop());
 
-  const sites = [
-    { site: 'the inbox', url: () => service.config.urls.approvals, situations: approvalsSituations(service) },
-    { site: 'the audit pages', url: () => service.config.urls.audit, situations: auditSituations(service) },
-  ];
-
-  describe.each(sites)('on $site', ({ url, situations }) => {
+  describe.each(sites.all)('on $site', ({ url, situations }) => {
     let controls: ControlsUnderTest;
     beforeAll(() => {
-      controls = new ControlsUnderTest({ browser, url: url(), pool: service.database.pool, texts, ...manner });
+      controls = new ControlsUnderTest({
+        browser: sites.browser,
+        url: url(),
+        pool: sites.service.database.pool,
+        texts,
+        ...manner,
+      });
     });
 
     it.each(situations)('have an effect: $name', async (situation: Situation) => {
