@@ -35,6 +35,7 @@ export async function startChanges({ databaseUrl, log, ...time }: ChangesOptions
   const { clock } = time;
   const open = new Set<Response>();
   let latest = clock.now();
+  let isStopping = false;
   const tell = (response: Response) => response.write(`id: ${latest}\nevent: changed\ndata:\n\n`);
   const listening = await listen({
     ...{ url: databaseUrl, channel: CHANNEL, log },
@@ -49,6 +50,8 @@ export async function startChanges({ databaseUrl, log, ...time }: ChangesOptions
     if (open.size >= MAX_STREAMS) return void response.status(503).end();
     response.set({ 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-store', 'X-Accel-Buffering': 'no' });
     response.write(`retry: ${RECONNECT_MS}\n\n`);
+    // A page that was just loaded asks while this process stops, and would keep it from stopping. It asks again.
+    if (isStopping) return void response.end();
     open.add(response);
     const cancel = clock.once(STREAM_MS, () => response.end());
     response.once('close', () => {
@@ -62,6 +65,7 @@ export async function startChanges({ databaseUrl, log, ...time }: ChangesOptions
     name: 'changes',
     stream,
     async stop() {
+      isStopping = true;
       for (const response of open) response.end();
       await listening.stop();
     },

@@ -1,5 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import express from 'express';
+import pino from 'pino';
+import { startChanges } from '../../../apps/approvals/inbox/events.ts';
+import { listen as serve } from '../../../apps/shared/http/listen.ts';
 import { ApprovalsUnderTest } from '../../support/approvals.ts';
+import { systemTime } from '../../support/time.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 describe('the stream of changes', () => {
@@ -61,6 +66,18 @@ describe('the stream of changes', () => {
     const again = await listen(0, { 'last-event-id': last });
     await waitFor(() => again.heard.text.includes('retry'));
     expect(changes(again.heard)).toBe(0);
+  });
+
+  it('ends a stream that opens while the service stops, and lets the browser ask again', async () => {
+    const log = pino({ level: 'silent' });
+    const changes = await startChanges({ ...systemTime, databaseUrl: service.database.url, log });
+    const app = express().get('/', changes.stream);
+    const server = await serve(app, { ...systemTime, host: '127.0.0.1', port: 0 });
+    await changes.stop();
+    const answer = await fetch(server.url);
+    expect(answer.status).toBe(200);
+    expect(await answer.text()).toMatch(/^retry: \d+\n\n$/);
+    await server.close();
   });
 
   it('is only for people who may use the inbox', async () => {
