@@ -11,8 +11,16 @@ export const ALL_LOOKS: readonly (readonly [string, Look])[] = VIEWS.flatMap((vi
   [`${view}, dense`, { view, isDense: true }] as const,
 ]);
 
-/** Tests that no end of a line hides a blank, on pages of these widths in pixels. */
-export function testLineEnds(widths: readonly number[], looks = ALL_LOOKS): void {
+interface LineEnds {
+  /** Of pages, in pixels. */
+  readonly widths: readonly number[];
+  readonly looks?: typeof ALL_LOOKS;
+  /** Whether tabs are drawn too. */
+  readonly withTabs?: boolean;
+}
+
+/** Tests that no end of a line hides a blank. */
+export function testLineEnds({ widths, looks = ALL_LOOKS, withTabs = true }: LineEnds): void {
   let browser: Browser;
   beforeAll(async () => {
     browser = await launchBrowser();
@@ -50,11 +58,12 @@ export function testLineEnds(widths: readonly number[], looks = ALL_LOOKS): void
     },
   );
 
-  it.each(widths)('show a blank beside a tab, wherever lines of %i px end', async (width) => {
+  const drawTabs = async (width: number) => {
     const board = await DrawingBoard.open(browser, width, 'light');
     const texts = [...commands(['\tx\ny', ' \tx\ny']), ...commands(['\tx\ny', '\t x\ny'])];
     expect(alikeIn(texts, await board.draw(texts, { view: 'readable', isDense: false }))).toEqual([]);
-  });
+  };
+  if (withTabs) it.each(widths)('show a blank beside a tab, wherever lines of %i px end', drawTabs);
 
   it('show it in names too, where a browser would end a line by itself', async () => {
     const board = await DrawingBoard.open(browser, 390, 'light');

@@ -6,10 +6,12 @@ import { runPixels } from './run-pixels.ts';
 const PAIRS = 6;
 
 describe('arguments, as an approver sees them', () => {
-  testLineEnds(
-    [390],
-    ALL_LOOKS.filter(([name]) => ['exact', 'exact, dense', 'readable'].includes(name)),
-  );
+  // line-ends.long.ts draws every look at every width, and tabs.
+  testLineEnds({
+    widths: [390],
+    looks: ALL_LOOKS.filter(([name]) => ['exact, dense', 'readable'].includes(name)),
+    withTabs: false,
+  });
 
   it('differ wherever two calls do', async () => {
     const { alike, unsteady, pairs } = await runPixels({ pairs: PAIRS, seed: 'the suite' });

@@ -14,17 +14,21 @@ type Placed = VNode<Record<string, unknown>> & {
   readonly __source?: { readonly fileName: string; readonly lineNumber: number; readonly columnNumber: number };
 };
 
-/** From now on every control that this process renders has its place in the sources. */
+/** From now on every control that this process renders has its place in the sources. Hidden fields have none. */
 export function markSources(): void {
   const before = options.vnode;
   options.vnode = (vnode: Placed) => {
     const { type, props, __source: source } = vnode;
-    if (source !== undefined && CONTROLS.some((tag) => tag === type)) {
+    if (source !== undefined && CONTROLS.some((tag) => tag === type) && props['type'] !== 'hidden') {
       props[SOURCE] = `${relative(packagePath(), source.fileName)}:${source.lineNumber}:${source.columnNumber}`;
     }
     before?.(vnode);
   };
 }
+
+/** The places of controls in the text of a page. */
+export const sourcesOn = (html: string): string[] =>
+  [...html.matchAll(new RegExp(`${SOURCE}="([^"]+)"`, 'g'))].map(([, source]) => source ?? '');
 
 /** The places of controls in the pages of these folders. Hidden fields do not count: no person presses them. */
 export function controlSources(folders: readonly string[]): string[] {

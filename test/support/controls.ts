@@ -14,8 +14,8 @@ export interface Control {
   readonly content: string | undefined;
 }
 
-export /** The controls in a browser: the first and the last of those that one place in the sources makes. */
-async function collect(page: Page): Promise<Control[]> {
+/** The controls in a browser: the first and the last of those that one place in the sources makes. */
+export async function collect(page: Page): Promise<Control[]> {
   const all = await page.evaluate(
     ([tags, attribute]) =>
       Array.from(document.querySelectorAll<HTMLElement>(tags), (element) => ({

@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import type { Browser, BrowserContext, Page, Request } from 'playwright-core';
+import { sourcesOn } from './control-sources.ts';
 import { collect, staysHere, type Control } from './controls.ts';
 import { countEffects, effectsOf, wrongEffects } from './effects.ts';
 import { press, type Texts } from './press.ts';
@@ -17,10 +18,6 @@ export interface Situation {
   readonly status?: number;
   /** Statuses of refusals that may answer presses on this page. */
   readonly refusals?: readonly number[];
-}
-
-export interface Pressed extends Control {
-  readonly situation: string;
 }
 
 /** A situation before a visitor's eyes. */
@@ -58,6 +55,8 @@ export class ControlsUnderTest {
   readonly #signedIn = new Map<string, Awaited<ReturnType<BrowserContext['cookies']>>>();
   readonly #pressedBefore = new Set<string>();
   #page: Page | undefined;
+  /** The person whose sign-in the page has. */
+  #present: string | undefined;
   /** The content now before the page's reader. */
   #opened: Opened | undefined;
 
@@ -66,11 +65,13 @@ export class ControlsUnderTest {
   }
 
   /**
-   * Presses the controls that are new, and answers all controls of the page. A control that leads away is pressed in a fresh state of
-   * its own.
+   * Presses the controls that are new, and answers the places in the sources of all controls of the page. A control that leads away is
+   * pressed in a fresh state of its own.
    */
-  async pressAll(situation: Situation): Promise<Pressed[]> {
-    const opened = await this.#open(situation);
+  async pressAll(situation: Situation): Promise<string[]> {
+    const ahead = await this.#readAhead(situation);
+    if (ahead?.hasNew === false) return ahead.sources;
+    const opened = await this.#open(situation, ahead?.address);
     const controls = await collect(opened.page);
     const where = ({ label, source }: Control) => `${situation.name}: ${label} (${source})`;
     const fresh = controls.filter((one) => this.#isNew(one));
@@ -79,7 +80,20 @@ export class ControlsUnderTest {
       if (index > 0) await this.#again(opened);
       await this.#check(opened, control, where(control));
     }
-    return controls.map((control) => ({ ...control, situation: situation.name }));
+    return controls.map(({ source }) => source);
+  }
+
+  /** The controls of a page, read without a browser where that can spare opening it. */
+  async #readAhead({ as, prepare, arrive, status = 200 }: Situation) {
+    if (this.#options.everywhere || arrive !== undefined) return undefined;
+    const page = (this.#page ??= await this.#newPage());
+    await this.#appearAs(page, as);
+    const address = await prepare();
+    const headers = { accept: 'text/html' };
+    const answer = await page.context().request.get(new URL(address, this.#options.url).href, { headers });
+    if (answer.status() !== status) throw new Error(`the page has the status ${answer.status()}`);
+    const sources = sourcesOn(await answer.text());
+    return { address, sources, hasNew: sources.some((source) => !this.#pressedBefore.has(source)) };
   }
 
   async #check({ page, faults, taken }: Opened, control: Control, where: string): Promise<void> {
@@ -114,12 +128,12 @@ export class ControlsUnderTest {
   /**
    * All situations share one page, because a new one costs a browser as much as five loads.
    */
-  async #open(situation: Situation): Promise<Opened> {
+  async #open(situation: Situation, address?: string): Promise<Opened> {
     const page = (this.#page ??= await this.#newPage());
     const opened: Opened = {
       situation,
       page,
-      address: undefined,
+      address,
       faults: [],
       isArriving: true,
       hasSent: false,
@@ -142,7 +156,9 @@ export class ControlsUnderTest {
     });
     page.on('request', (request) => {
       if (this.#opened !== undefined) this.#opened.hasSent ||= request.method() !== 'GET';
-      if (new URL(request.url()).pathname === '/sign-out') this.#signedIn.clear();
+      if (new URL(request.url()).pathname !== '/sign-out') return;
+      this.#signedIn.clear();
+      this.#present = undefined;
     });
     page.on('response', (response) => {
       if (this.#opened === undefined) return;
@@ -162,10 +178,7 @@ export class ControlsUnderTest {
     const { page, faults, situation } = opened;
     const { as, prepare, arrive, status = 200 } = situation;
     opened.isArriving = true;
-    // A page that follows changes would ask without a sign-in.
-    await page.goto('about:blank');
-    await page.context().clearCookies();
-    if (as !== undefined) await page.context().addCookies(await this.#signIn(as));
+    await this.#appearAs(page, as);
     if (opened.hasSent || arrive !== undefined) opened.address = undefined;
     opened.address ??= await prepare();
     const answer = await page.goto(new URL(opened.address, this.#options.url).href);
@@ -173,6 +186,16 @@ export class ControlsUnderTest {
     if (arrive === undefined && answer?.status() !== status) faults.push(`the page has the status ${answer?.status()}`);
     if (faults.length > 0) throw new Error(`the page cannot be opened: ${faults.join('; ')}`);
     Object.assign(opened, { isArriving: false, hasSent: false });
+  }
+
+  /** Gives the page the sign-in of this person, or no sign-in. */
+  async #appearAs(page: Page, as: string | undefined): Promise<void> {
+    if (this.#present !== undefined && this.#present === as) return;
+    // A page that follows changes would ask without a sign-in.
+    await page.goto('about:blank');
+    await page.context().clearCookies();
+    if (as !== undefined) await page.context().addCookies(await this.#signIn(as));
+    this.#present = as;
   }
 
   /** In the ordinary way, once for each person and each time that they signed out. */
