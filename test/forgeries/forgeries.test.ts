@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { startGround, type Ground } from './ground.ts';
 import { ATTACK_NAMES, runForgeries } from './run-forgeries.ts';
 
-const COUNT = 1_000;
+const COUNT = 500;
 
 let ground!: Ground;
 beforeAll(async () => void (ground = await startGround()));

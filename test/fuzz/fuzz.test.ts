@@ -3,7 +3,7 @@ import { REQUESTABLE, startRealGateway } from '../support/real-gateway.ts';
 import { runFuzz } from './run-fuzz.ts';
 import { openSessions } from './sessions.ts';
 
-const REQUESTS = 1_500;
+const REQUESTS = 1_000;
 const DECISIONS = { files__hang: { decision: false }, files__die: REQUESTABLE } as Readonly<Record<string, object>>;
 
 let gateway!: Awaited<ReturnType<typeof startRealGateway>>;
