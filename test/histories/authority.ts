@@ -16,7 +16,7 @@ export interface Authority {
   /** An approver decides on one of the open requests. */
   decide(verdict: 'granted' | 'denied'): unknown;
   /** Further events, each with its weight. */
-  readonly events: readonly (readonly [weight: number, event: () => unknown])[];
+  events(): readonly (readonly [weight: number, event: () => unknown])[];
   /** How many requests were opened, how many of them were granted, and how many of these by a grant. */
   count(): { readonly opened: number; readonly granted: number; readonly byGrant: number };
   /** Those of its requests that are not in the database. */
@@ -41,7 +41,7 @@ export function createForeignAuthority(chance: Chance, findings: string[]): Auth
   const byId = (id: string) => [...requests.values()].find((request) => request.id === id);
   const of = (status: KnownRequest['status']) => [...requests.values()].filter((one) => one.status === status);
   return {
-    events: [],
+    events: () => [],
     count: () => ({ opened: requests.size, granted: of('granted').length, byGrant: 0 }),
     evidence: () => [...requests.values()].map(({ id, status }) => ({ accessRequestId: id, live: status === 'open' })),
     decide(verdict) {

@@ -68,6 +68,9 @@ export function createGrantingAuthority(pool: Pool, chance: Chance, findings: st
   const approved = new Set<string>();
   const gifts: Gift[] = [];
   const prefix = `grn_${randomUUID()}`;
+  /** Grants that a submission in progress has found. Most faults need what happens to them before it is opened. */
+  let found: readonly string[] = [];
+  const anyGift = () => gifts.find(({ id }) => found.includes(id)) ?? chance.oneOf(gifts);
   let policy: (typeof POLICIES)[number] = POLICIES[0];
 
   async function open(request: NewAccessRequest, call: Call, grants: readonly string[]) {
@@ -119,7 +122,7 @@ export function createGrantingAuthority(pool: Pool, chance: Chance, findings: st
     ]);
     const scope = scopeOf({ path: call.path }, [choice]);
     if (scope === undefined) throw new Error('a choice does not cover its call');
-    const gift = { id: `${prefix}_${gifts.length}`, seconds: chance.oneOf([900, 1_800]), uses: 1 + chance.below(3) };
+    const gift = { id: `${prefix}_${gifts.length}`, seconds: chance.oneOf([900, 1_800]), uses: 1 + chance.below(2) };
     const outcome = await stores.grants.give({ ...gift, ...scope }, bobs(request));
     const isAllowed = gift.seconds <= (request.grantSeconds ?? 0) && gift.uses <= (request.grantUses ?? 0);
     if ((outcome === 'counted') !== isAllowed)
@@ -131,14 +134,14 @@ export function createGrantingAuthority(pool: Pool, chance: Chance, findings: st
 
   async function revoke(): Promise<void> {
     if (gifts.length === 0) return;
-    const gift = chance.oneOf(gifts);
+    const gift = anyGift();
     await stores.grants.revoke(gift.id, { subject: 'bob', oversees: false });
     gift.isRevoked = true;
   }
 
   async function wait(): Promise<void> {
     if (gifts.length === 0) return;
-    const gift = chance.oneOf(gifts);
+    const gift = anyGift();
     await passGrant(pool, gift.id, TWENTY_MINUTES);
     gift.age += TWENTY_MINUTES;
   }
@@ -151,10 +154,10 @@ export function createGrantingAuthority(pool: Pool, chance: Chance, findings: st
     }),
     // They are in the database, where the invariants find them.
     evidence: () => [],
-    events: [
-      [3, give],
-      [0.7, revoke],
-      [0.7, wait],
+    events: () => [
+      [4, give],
+      [found.length > 0 ? 1 : 0.3, revoke],
+      [found.length > 0 ? 1 : 0.3, wait],
       [0.7, () => (policy = POLICIES[chance.below(POLICIES.length)])],
     ],
     async decide(verdict) {
@@ -170,7 +173,8 @@ export function createGrantingAuthority(pool: Pool, chance: Chance, findings: st
         const { request, call } = requestOf(submission, policy);
         // Anything may happen between the look and the opening, which decides.
         const grants = await fiber.step('look for grants', () => covering(request), AWAY);
-        return fiber.step('submit', () => open(request, call, grants), AWAY);
+        found = grants;
+        return fiber.step('submit', () => open(request, call, grants), AWAY).finally(() => (found = []));
       }),
   };
 }

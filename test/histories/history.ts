@@ -48,14 +48,15 @@ export async function runHistory(pool: Pool, seed: string, mutation: Mutation = 
   const trace: string[] = [];
   const scheduler = createScheduler((line) => trace.push(line));
   // In a quarter of the histories, the authority is the product's own, and its approvers give grants.
-  const isGranting = chance.happens(0.25);
+  const isGranting = createChance(`${seed}, authority`).happens(0.25);
   const outside = createOutside(chance, temper, (findings) =>
     isGranting ? createGrantingAuthority(pool, chance, findings) : createForeignAuthority(chance, findings),
   );
   const { authority } = outside;
   const openings = isGranting ? similarCalls() : sameCalls();
   const actors = createActors({ pool, outside, scheduler, chance, mutation, openings, trace });
-  const events = [...authority.events, ...callsAfterFirst(openings.length, chance, actors)];
+  const others = callsAfterFirst(openings.length, chance, actors);
+  const events = () => [...authority.events(), others];
   const pace = { isDisturbed: chance.happens(0.5), goesOn: chance.oneOf([0.5, 0.75, 0.9]) };
   actors.toolCall();
   for (let left = (isGranting ? 40 : 15) + chance.below(60); left > 0; left -= 1) {
@@ -97,7 +98,7 @@ function similarCalls(): Opening[] {
   const call = (path: string, caller = own, digest = TOOL_DIGEST) =>
     describedOpening(anOpening({ args: { path }, caller }), digest);
   return [
-    ...['a', 'b', 'c'].map((name) => call(`${folder}/${name}`)),
+    ...['a', 'b', 'c', 'e', 'f'].map((name) => call(`${folder}/${name}`)),
     call(`${folder}-else/a`),
     call(`${folder}/d`, own, OTHER_DIGEST),
     call(`${folder}/a`, other),
@@ -121,8 +122,9 @@ function describedOpening(opening: Opening, digest: string): Opening {
 }
 
 /** The other calls than the first, as rare together as one call of another agent. With more of them, each comes as often as the first. */
-const callsAfterFirst = (count: number, chance: Chance, actors: Actors): Authority['events'] => [
-  [count > 2 ? 3 : 0.3, () => actors.toolCall(1 + chance.below(count - 1))],
+const callsAfterFirst = (count: number, chance: Chance, actors: Actors): ReturnType<Authority['events']>[number] => [
+  count > 2 ? 5 : 0.3,
+  () => actors.toolCall(1 + chance.below(count - 1)),
 ];
 
 interface Stage {
@@ -147,7 +149,7 @@ async function step({ actors, scheduler, chance, temper, isDisturbed, goesOn, de
   const disturbing = isDisturbed ? 1 : 0;
   const begin = chance.weighted<() => unknown>([
     [1.7, () => actors.toolCall(0)],
-    ...events,
+    ...events(),
     [6, actors.claim],
     [3, actors.invoke],
     [1, actors.settle],
