@@ -2,6 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { heldCalls } from '../support/held-calls.ts';
+import { signInTo } from '../support/signing-in.ts';
 import { startStack, type Stack } from '../support/stack.ts';
 
 let stack!: Stack;
@@ -20,7 +21,7 @@ beforeAll(async () => {
     },
     rules: [
       { allow: { server: 'files', effect: 'read' } },
-      { approve: { server: 'files', effect: 'write' } },
+      { approve: { server: 'files', effect: 'write' }, grantable: { minutes: 5, uses: 2 } },
       {
         name: 'reports',
         approve: { server: 'files', tool: 'write_file', where: { path: { like: '*/reports/*' } } },
@@ -79,5 +80,30 @@ describe('an installation with rules and without a policy', () => {
     expect(await end(taskId)).toEqual({ status: 'completed', disposition: 'approved-executed' });
     expect(writes(path)).toBe(1);
     expect(JSON.stringify(await stack.record(taskId))).toContain('"reports (approved)"');
+  });
+
+  it('runs further calls under a grant until it is used up, and each record names it', async () => {
+    const folder = join(stack.files, 'granted');
+    mkdirSync(folder);
+    const write = async (name: string) =>
+      taskOf(await call('write_file', { path: join(folder, name), content: `of ${name}` }));
+    const first = await write('a.txt');
+    const [request] = await stack.openRequests(1);
+    const { site } = await signInTo({ site: stack.config.urls.approvals, issuer: stack.config.urls.issuer }, 'alice');
+    const page = await (await site.go(`/requests/${request?.id}`)).text();
+    const csrfToken = /name="csrfToken" value="([^"]+)"/.exec(page)?.[1] ?? '';
+    const form = { csrfToken, callDigest: request?.callDigest ?? '', minutes: '5', uses: '2' };
+    const choices = { 'how-0': 'any', 'how-1': 'begins', 'begins-1': `${folder}/` };
+    expect((await site.go(`/requests/${request?.id}/grants`, { ...form, ...choices })).status).toBe(303);
+    const further = [await write('b.txt'), await write('c.txt')];
+    for (const taskId of [first, ...further])
+      expect(await end(taskId)).toEqual({ status: 'completed', disposition: 'approved-executed' });
+    const covered = await write('d.txt');
+    const [beyond] = await stack.openRequests(1);
+    await stack.decide(beyond, { verdict: 'deny' });
+    expect(await end(covered)).toMatchObject({ disposition: 'denied-not-executed' });
+    for (const taskId of further)
+      expect(JSON.stringify(await stack.record(taskId))).toMatch(/"via":"grant","grant":"grn_/);
+    expect(['a', 'b', 'c', 'd'].map((name) => writes(join(folder, `${name}.txt`)))).toEqual([1, 1, 1, 0]);
   });
 });
