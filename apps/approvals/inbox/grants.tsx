@@ -182,16 +182,20 @@ function RevokeForm({ grant, csrfToken }: { grant: Grant; csrfToken: string }) {
 /** The conditions on arguments, in words. */
 function Conditions({ of: { conditions } }: { of: Grant }) {
   const all = Object.entries(conditions);
-  if (all.length === 0) return <p>Any value of each argument.</p>;
   return (
-    <ul class="votes">
-      {all.map(([path, condition]) => (
-        <li key={path}>
-          <Code text={path} /> {'like' in condition ? 'begins with ' : 'is '}
-          <Code text={shortened('like' in condition ? beginningOf(condition.like) : String(condition.equal))} />
-        </li>
-      ))}
-    </ul>
+    <>
+      {all.length > 0 && (
+        <ul class="votes">
+          {all.map(([path, condition]) => (
+            <li key={path}>
+              <Code text={path} /> {'like' in condition ? 'begins with ' : 'is '}
+              <Code text={shortened('like' in condition ? beginningOf(condition.like) : String(condition.equal))} />
+            </li>
+          ))}
+        </ul>
+      )}
+      <p class="soft">A value that is not named here may be any of its type.</p>
+    </>
   );
 }
 
