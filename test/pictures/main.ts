@@ -44,6 +44,13 @@ async function approveNewest(stack: Stack, inbox: Taker): Promise<void> {
 const stack = await startStack({
   parts: 'together',
   mcpServers: { files: { command: process.execPath, args: [FILE_SERVER, '.'], cwd: './files' } },
+  config: {
+    tools: {
+      files__create_directory: { effect: 'write', summary: 'Make the folder {path}' },
+      files__edit_file: { effect: 'write', summary: 'Edit {path}' },
+      files__write_file: { effect: 'write', summary: 'Write {path}' },
+    },
+  },
 });
 const browser = await launchBrowser();
 try {

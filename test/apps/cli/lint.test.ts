@@ -45,7 +45,7 @@ describe('countersign lint', () => {
     );
     const rowOf = (tool: string) => lines.find((line) => line.startsWith(`files__${tool} `))?.split(/ {2,}/);
     expect(rowOf('read_text_file')).toEqual(['files__read_text_file', '-', 'yes', '-', 'no', '-', '-', '-', 'no', '-']);
-    expect(rowOf('write_file')).toEqual(['files__write_file', '-', 'no', 'yes', 'no', 'yes', '-', '-', 'no', '-']);
+    expect(rowOf('write_file')).toEqual(['files__write_file', 'write', 'no', 'yes', 'no', 'yes', '-', '-', 'no', '-']);
     expect(lines.slice(15)).toEqual([
       expect.stringMatching(
         /^warning {2}everything__echo: .*no upstream with its prefix is configured; add the upstream or correct the name$/,
@@ -100,7 +100,13 @@ describe('countersign lint', () => {
     ]);
     expect(said.tools.map(({ tool }) => tool)).not.toContain('files__create_directory');
     expect(said.tools).toContainEqual({
-      ...{ tool: 'files__write_file', readOnlyHint: false, destructiveHint: true, openWorldHint: false },
+      ...{
+        tool: 'files__write_file',
+        effect: 'write',
+        readOnlyHint: false,
+        destructiveHint: true,
+        openWorldHint: false,
+      },
       ...{ requiresConfirmation: true, preprocessor: false, requirements: [] },
     });
   });
