@@ -16,12 +16,13 @@ type Open = (changes: SubmissionChanges) => Promise<{ readonly id: string }>;
 
 /** Payments that are alike, but for one, and the address of the table that compares them. */
 export function requestsOfOneKind(service: ApprovalsUnderTest, open: Open) {
-  const alike = () =>
-    Promise.all(
-      [10, 11, 12, 9_000].map((amount) =>
-        open({ ...stated('bank__pay', 'external'), arguments: { amount, currency: 'EUR' } }),
-      ),
-    );
+  /** One after the other, so that lists have them in this order. */
+  const alike = async () => {
+    const opened: { readonly id: string }[] = [];
+    for (const amount of [10, 11, 12, 9_000])
+      opened.push(await open({ ...stated('bank__pay', 'external'), arguments: { amount, currency: 'EUR' } }));
+    return opened;
+  };
   const ofOneKind = async (one: { id: string } | undefined) => {
     const { body } = await service.asPerson('alice', '/requests?limit=200&order=newest');
     const found = (body['requests'] as { id: string; alike: string }[]).find(({ id }) => id === one?.id);
