@@ -128,6 +128,7 @@ describe('the views of the arguments', () => {
         .first()
         .evaluate(({ scrollWidth, clientWidth }) => ({ wide: scrollWidth, seen: clientWidth }));
       expect(wide).toBeLessThanOrEqual(seen);
+      expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(width);
     }
   });
 });

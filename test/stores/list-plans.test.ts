@@ -5,7 +5,7 @@ import { createBreakGlassStore } from '../../apps/approvals/stores/break-glass.s
 import { ORDERS } from '../../apps/shared/http/list-cursor.ts';
 import { LIST_CHOICES, readerRow } from '../../apps/approvals/listing.ts';
 import { EMPTY_DIRECTORY } from '../../apps/shared/directory/directory.ts';
-import { anApprover } from '../support/access-requests.ts';
+import { anApprover, newAccessRequest } from '../support/access-requests.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 
 interface Statement {
@@ -79,6 +79,19 @@ describe('the lists of the inbox', () => {
     const isOpen = list.choice === 'pending' || list.choice === 'yours';
     expect(plans).not.toEqual([]);
     for (const plan of plans) expect(plan).toMatch(inOrderOf(INDEXES[isOpen ? 'open' : 'ended']));
+  });
+
+  it('of the same agent are read in the order of an index', async () => {
+    const requester = { issuer: 'i', subject: 'paul', clientId: 'host' };
+    const plans = await plansOf(() =>
+      createAccessRequestStore(pool).sameAgent(newAccessRequest({ requester }), reader),
+    );
+    const used = (plan: string) => /CTE latest\n[^]*?using (\S+) on[^]*?Index Cond: (.*)/.exec(plan)?.slice(1);
+    expect(plans.map(used)).toEqual([
+      ['access_request_by_agent', expect.stringMatching(/requester_client = .*tool = .*ended_at IS NOT NULL/)],
+      ['access_request_open_by_agent', expect.stringMatching(/requester_client = /)],
+    ]);
+    for (const plan of plans) expect(plan).not.toMatch(/Sort Key: a\./);
   });
 
   it('of emergency grants are read in the order of an index', async () => {

@@ -18,6 +18,7 @@ import {
   findReadable,
   type InboxHttp,
   previewFor,
+  readerRowOf,
   type Reading,
   type Seat,
   standingIn,
@@ -60,9 +61,14 @@ export async function requestPage(
   reading: Reading & Pick<RequestPageProps, 'view' | 'refused'>,
 ): Promise<string> {
   const person = { name: reading.seat.visitor.name, csrfToken: csrfTokenOf(request) };
-  const passkey = await passkeyDemand(http, reading, request);
-  const preview = await previewFor(http, reading);
-  return renderPage(<RequestPage {...reading} {...{ person, passkey, preview }} />, http.clock.now());
+  const { store, summaries } = http;
+  const [passkey, preview, sameAgent] = await Promise.all([
+    passkeyDemand(http, reading, request),
+    previewFor(http, reading),
+    store.sameAgent(reading.request, readerRowOf(reading.seat)),
+  ]);
+  const shown = { ...reading, person, passkey, preview, sameAgent, summaries };
+  return renderPage(<RequestPage {...shown} />, http.clock.now());
 }
 
 /**

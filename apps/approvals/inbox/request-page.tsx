@@ -1,5 +1,6 @@
 import type { AccessRequest } from '../../../workflows/domain/access-request/access-request.ts';
 import type { ShownPreview } from '../access-requests/preview.ts';
+import type { SameAgent } from '../stores/same-agent.ts';
 import { canonicalJson, type JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import { Facts, Instant, Page, type SignedIn, Time } from '../../shared/pages/layout.tsx';
 import { Code, Visible } from '../../shared/pages/visible.tsx';
@@ -9,9 +10,10 @@ import { GrantForm } from './grant-form.tsx';
 import { Arguments, JsonBlock, type View } from './arguments/arguments.tsx';
 import { BreakGlassForm, EmergencyNotice } from './emergency.tsx';
 import { Keys, Live } from './live.tsx';
-import { EffectBadge, Summary, summaryOf } from './summary.tsx';
+import { EffectBadge, Summary, summaryOf, type SummaryTemplateOf } from './summary.tsx';
 import type { PasskeyDemand } from './passkey-part.tsx';
 import { PreviewSection } from './preview.tsx';
+import { SameAgentSection } from './same-agent.tsx';
 import { textFor, type Refused } from './refused.tsx';
 import { canBreakGlass, canReview, type Reading } from './seat.ts';
 import { callOf, StatusBadge, wordsOf } from './view.tsx';
@@ -21,6 +23,9 @@ export interface RequestPageProps extends Reading {
   readonly person: SignedIn;
   /** What the server of the tool says would happen. */
   readonly preview: ShownPreview | undefined;
+  /** Other requests of the agent. Undefined if no agent is named. */
+  readonly sameAgent: SameAgent | undefined;
+  readonly summaries: SummaryTemplateOf;
   /** What an approval on this page needs, if the open stage demands a passkey. */
   readonly passkey?: PasskeyDemand | undefined;
   /** The view of the arguments that the visitor chose. */
@@ -35,6 +40,7 @@ const TOOLS_CALL = 'tools/call';
 /** Everything an approver needs to decide one request, the complete call first. */
 export function RequestPage(props: RequestPageProps) {
   const { request, seat, broken, presetReasons, template, preview, person, passkey, view, refused } = props;
+  const { sameAgent, summaries } = props;
   const { csrfToken } = person;
   const reviewer = broken !== undefined && canReview(seat, request, broken) ? csrfToken : undefined;
   return (
@@ -63,6 +69,7 @@ export function RequestPage(props: RequestPageProps) {
           <div class="detail-side">
             <WhoAndWhy request={request} />
             <WhoDecides request={request} />
+            {sameAgent !== undefined && <SameAgentSection {...{ request, others: sameAgent, summaries }} />}
           </div>
           <DecisionForm {...{ request, seat, presetReasons, csrfToken, passkey, refused }} />
           <GrantForm {...{ request, seat, csrfToken, refused }} />

@@ -119,7 +119,7 @@ export function standingIn(
 }
 
 export interface InboxHttp extends Doors {
-  readonly store: Pick<AccessRequestStore, 'find' | 'list' | 'kinds' | 'preview'>;
+  readonly store: Pick<AccessRequestStore, 'find' | 'list' | 'kinds' | 'preview' | 'sameAgent'>;
   readonly castVote: CastVote;
   readonly passkeys: Passkeys;
   readonly delegations: StandIns;

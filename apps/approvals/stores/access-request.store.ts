@@ -21,6 +21,7 @@ import {
 } from './new-rows.ts';
 import { previews } from './previews.ts';
 import { callFunction, snakeCased } from './query.ts';
+import { sameAgent } from './same-agent.ts';
 import { statements } from './statements.ts';
 
 export type VoteOutcome =
@@ -74,6 +75,7 @@ export function createAccessRequestStore(pool: Pool) {
     ...callbacks(query, read.findBundle),
     ...statements(query),
     ...previews(query),
+    ...sameAgent(query),
   };
 }
 

@@ -119,6 +119,30 @@ describe('lists of requests', () => {
     expect((await alice.go('/requests?tool=nul__one')).status).toBe(200);
   });
 
+  it('are short beside a request, for the same agent, and lead to the whole list', async () => {
+    const agent = 'host <b>\u202e';
+    const of = (path: string, subject: string) =>
+      service.open(call('files__write', 'write', { path, target: { space: 'docs' } }, { subject, agent }));
+    const denied = await of('one.md', 'paul');
+    await service.vote('alice', denied, 'deny');
+    const other = await of('two.md', 'pia');
+    const here = await of('three.md', 'paul');
+    const request = await (await alice.go(`/requests/${here.id}`)).text();
+    const section = /<section class="card" aria-labelledby="same-agent">.*?<\/section>/s.exec(request)?.[0] ?? '';
+    expect(wordsOf(section)).toMatch(
+      /Before, with this tool.*Write "one\.md" in "docs".*Denied by alice.*Also open.*Write "two\.md".*for pia.*1 more open request/s,
+    );
+    expect(section).not.toMatch(/\u202e|<b>|three\.md/);
+    const links = [...section.matchAll(/href="([^"]+)"/g)].map(([, href]) => href?.replaceAll('&amp;', '&') ?? '');
+    expect(links.filter((href) => !href.includes('?'))).toEqual([denied, other].map(({ id }) => `/requests/${id}`));
+    const whole = await Promise.all(links.filter((href) => href.includes('?')).map(async (href) => alice.go(href)));
+    const listed = (page: string) => [...page.matchAll(/data-request="([^"]+)"/g)].map(([, id]) => id);
+    expect(await Promise.all(whole.map(async (one) => listed(await one.text())))).toEqual([
+      [denied.id],
+      [other.id, here.id],
+    ]);
+  });
+
   it('puts the earliest deadline first', async () => {
     const soon = { body: { requested_access: { requested_until: new Date(Date.now() + 3_600_000).toISOString() } } };
     const late = await service.open(call('order__one', 'read', { n: 1 }));
