@@ -13,7 +13,7 @@ export interface SubmissionChanges extends DenialChanges {
   /** Of a call that was asked about in other words than those of the protocol. */
   readonly mapped?: {
     readonly action: { readonly name: string };
-    readonly resource: { readonly type: string; readonly id: string };
+    readonly resource: { readonly type: string; readonly id: string; readonly properties?: JsonObject };
   };
   /** The subject, and the agent in between. */
   readonly subject?: string;

@@ -1,7 +1,8 @@
 import type { AccessRequest } from '../../../workflows/domain/access-request/access-request.ts';
 import type { ShownPreview } from '../access-requests/preview.ts';
 import type { SameAgent } from '../stores/same-agent.ts';
-import { canonicalJson, type JsonObject } from '../../../workflows/domain/canonical-json.ts';
+import { hintWords } from '../../../workflows/domain/tools/hint-words.ts';
+import { canonicalJson, type JsonObject, objectOf } from '../../../workflows/domain/canonical-json.ts';
 import { Facts, Instant, Page, type SignedIn, Time } from '../../shared/pages/layout.tsx';
 import { Code, Visible } from '../../shared/pages/visible.tsx';
 import { WhoDecides } from './who-decides.tsx';
@@ -158,13 +159,26 @@ function WhoAndWhy({ request }: { request: AccessRequest }) {
             <Code text={`${action.name}, on ${resource.type} ${resource.id}`} />,
           ],
           resource.properties !== undefined && [
-            'Stated by the tool, unverified',
-            <Code text={canonicalJson(resource.properties)} />,
+            'Its server says, unverified',
+            <ServerSays properties={resource.properties} />,
           ],
           ['Call digest', <code class="digest">{request.callDigest}</code>],
         ]}
       />
     </section>
+  );
+}
+
+/** The hints of the server in words, and everything else that it states as it is. */
+function ServerSays({ properties }: { properties: JsonObject }) {
+  const { annotations, ...others } = properties;
+  const { words, rest } = hintWords(objectOf(annotations));
+  const isWhole = words.length > 0 && Object.keys({ ...others, ...rest }).length === 0;
+  if (isWhole) return <>{words.join(', ')}</>;
+  return (
+    <>
+      {words.join(', ')} <Code text={canonicalJson(properties)} />
+    </>
   );
 }
 

@@ -47,6 +47,22 @@ describe('inbox', () => {
       expect(page).toContain('Writes outside the scratch folder');
     });
 
+    it('says in words what the server of the tool states, and shows the rest as it is', async () => {
+      const stating = async (annotations: object) => {
+        const resource = { type: 'tool', id: 'bank__pay', properties: { annotations: { ...annotations } } };
+        const mapped = { action: { name: 'tools/call' }, resource };
+        const { id } = await service.open({ tool: 'bank__pay', mapped });
+        const page = await text(alice, `/requests/${id}`);
+        return /Its server says, unverified<\/dt><dd>(.*?)<\/dd>/.exec(page)?.[1] ?? '';
+      };
+      const hints = { readOnlyHint: false, destructiveHint: true, idempotentHint: false };
+      expect(await stating(hints)).toBe('changes things, destroys, not repeatable');
+      expect(await stating({ ...hints, title: '<b>Safe' })).toMatch(
+        /^changes things, destroys, not repeatable <code.*&quot;title&quot;:&quot;&lt;b>Safe/,
+      );
+      expect(await stating({ title: 'Safe' })).toMatch(/^ <code/);
+    });
+
     it('shows hostile arguments only as text', async () => {
       const markup = '<script>alert(1)</script>';
       const { id } = await service.open({

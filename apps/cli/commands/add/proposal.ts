@@ -1,3 +1,4 @@
+import { hintWords } from '../../../../workflows/domain/tools/hint-words.ts';
 import { objectOf } from '../../../../workflows/domain/canonical-json.ts';
 import type { UpstreamTool } from '../../../../workflows/domain/upstream-ports.ts';
 import { contradictionsIn, type Effect, statedEffect } from '../../../../workflows/domain/tools/tool-facts.ts';
@@ -29,22 +30,9 @@ export function proposalFor({ name, upstreamName, facts, definition }: UpstreamT
   };
 }
 
-const WORDS: Readonly<Record<string, readonly [yes: string, no: string]>> = {
-  readOnlyHint: ['reads only', 'changes things'],
-  destructiveHint: ['destroys', 'destroys nothing'],
-  openWorldHint: ['reaches outside', 'stays inside'],
-};
-
 function saysOf({ hints, annotations }: UpstreamTool['facts']): string {
-  const said = Object.entries(WORDS).flatMap(([annotation, [yes, no]]) => {
-    const value = annotations[annotation];
-    if (typeof value !== 'boolean') return [];
-    // Of a tool that only reads, the other two mean nothing to a reader of this table.
-    if (annotation === 'destructiveHint' && annotations['readOnlyHint'] === true) return [];
-    return [value ? yes : no];
-  });
   const hinted = hints.effect === undefined ? [] : [`effect ${hints.effect}`];
-  return [...hinted, ...said].join(', ') || 'nothing';
+  return [...hinted, ...hintWords(annotations).words].join(', ') || 'nothing';
 }
 
 const LONGEST = 60;
