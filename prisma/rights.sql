@@ -80,7 +80,8 @@ GRANT EXECUTE ON FUNCTION
   approvals.cast_vote, approvals.accept_decision, approvals.answer_resolver, approvals.revoke_approval, approvals.readable_until, approvals.forget_ended,
   approvals.delegate, approvals.revoke_delegation, approvals.delegates_of,
   approvals.break_glass, approvals.review_break_glass, approvals.give_grant, approvals.revoke_grant, approvals.is_grantable,
-  approvals.issue_passkey_challenge, approvals.register_passkey, approvals.rename_passkey, approvals.revoke_passkey
+  approvals.issue_passkey_challenge, approvals.register_passkey, approvals.rename_passkey, approvals.revoke_passkey,
+  approvals.note_opening
   TO countersign_approvals;
 
 GRANT USAGE ON SCHEMA pdp TO countersign_pdp;

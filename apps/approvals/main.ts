@@ -40,6 +40,7 @@ import { passkeyScript } from './passkeys/script.ts';
 import { createCoveringGrants } from './grants/covering-grants.ts';
 import { createDelegationStore } from './stores/delegation.store.ts';
 import { createBreakGlassStore } from './stores/break-glass.store.ts';
+import { createFigureStore } from './stores/figures.ts';
 import { createGrantStore } from './stores/grant.store.ts';
 import { createAccessRequestStore } from './stores/access-request.store.ts';
 import { createPasskeyStore } from './stores/passkey.store.ts';
@@ -141,6 +142,7 @@ async function createParts(config: Config, secrets: ApprovalsSecrets, own: Own) 
     delegations: standIns(createDelegationStore(pool), still),
     brokenGlass: createBreakGlassStore(pool),
     passkeys,
+    figures: createFigureStore(pool),
     castVote: createCastVote({ store, grants, passkeys, people, log }),
     termsOf: configuredTerms(config, people()),
     clients: await accessRequestClients(config, secrets),

@@ -5,6 +5,7 @@ import type { ApprovalsUnderTest } from '../support/approvals.ts';
 import { givenGrant, grantableRequest, grantableSubmission } from '../support/grants.ts';
 import { ofPerson, type SubmissionChanges } from '../support/submissions.ts';
 import type { Situation } from '../support/situations.ts';
+import { figuresSituations } from './figures-situations.ts';
 import { requestsOfOneKind, stated, together } from './of-one-kind.ts';
 import { signOut, signOutHere } from './signing-out.ts';
 import { aPasskey, manyDelegations, manyGranted, manyGrants, signedInAt } from './many-rows.ts';
@@ -281,6 +282,7 @@ export function approvalsSituations(service: ApprovalsUnderTest): Situation[] {
       as: 'carol',
       prepare: async () => (await delegated('carol', 'dora'), await delegated('dora', 'carol'), '/delegations'),
     },
+    ...figuresSituations(service),
     { name: 'no passkeys', as: 'lone', prepare: async () => '/passkeys' },
     { name: 'passkeys', as: 'alice', prepare: async () => (await aPasskey(service, 'alice'), '/passkeys') },
     {

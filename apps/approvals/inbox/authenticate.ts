@@ -4,6 +4,7 @@ import {
   AGENT_ROLE,
   APPROVER_ROLE,
   type BrowserSession,
+  OVERSEER_ROLE,
 } from '../../../workflows/domain/access-request/eligibility.ts';
 import { behind } from '../../../workflows/domain/access-request/parties.ts';
 import type { AccessToken } from '../../shared/auth/access-token.ts';
@@ -31,6 +32,10 @@ export interface Voter extends Approver {
 export interface Visitor extends Voter {
   readonly via: Extract<VoteChannel, 'inbox' | 'api'>;
 }
+
+/** Whether they may read what concerns all approvers. That right gives no vote. */
+export const isOverseer = ({ roles, via }: Pick<Voter, 'roles' | 'via'>): boolean =>
+  via !== 'agent' && roles.includes(OVERSEER_ROLE);
 
 /** Identifies a visitor and says whether their account is still active. */
 export interface Doors {
@@ -80,7 +85,7 @@ export function votersOnly({ personOf, verifyAccessToken, hasClient, people, sco
 /** The page that contains the submitted form. */
 const pageOf = ({ originalUrl }: Request): string =>
   /^\/requests\/[\w-]+(?=\/)/.exec(originalUrl)?.[0] ??
-  /^\/(?:delegations|grants|passkeys)(?=$|[/?])/.exec(originalUrl)?.[0] ??
+  /^\/(?:delegations|figures|grants|passkeys)(?=$|[/?])/.exec(originalUrl)?.[0] ??
   '/';
 
 function refuseInactive({ subject, chain }: Voter, people: Directory): void {

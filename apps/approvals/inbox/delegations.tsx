@@ -9,7 +9,7 @@ import { Visible } from '../../shared/pages/visible.tsx';
 import { randomText } from '../../shared/crypto.ts';
 import type { Delegation, DelegationList } from '../stores/delegation.store.ts';
 import type { Page } from '../../shared/database/pages.ts';
-import { visitorOf } from './authenticate.ts';
+import { type Visitor, visitorOf } from './authenticate.ts';
 import type { InboxHttp } from './seat.ts';
 import { cursorsOf, given, InboxTabs, PageLinks } from './paging.tsx';
 
@@ -21,6 +21,7 @@ interface DelegationsProps {
   /** Delegations that the visitor made and that have ended. */
   readonly over: Page<Delegation>;
   readonly parameters: Parameters;
+  readonly visitor: Visitor;
   readonly person: SignedIn;
 }
 
@@ -33,12 +34,12 @@ const CURSORS = {
   over: 'overCursor',
 } as const satisfies Record<DelegationList, string>;
 
-function DelegationsPage({ made, received, over, parameters, person }: DelegationsProps) {
+function DelegationsPage({ made, received, over, parameters, visitor, person }: DelegationsProps) {
   return (
     <Frame title="Out of office" section="Approvals" person={person}>
       <div class="title-row">
         <h1>Out of office</h1>
-        <InboxTabs current="delegations" />
+        <InboxTabs current="delegations" visitor={visitor} />
       </div>
       <div class="stack">
         <section class="card" aria-labelledby="made">
@@ -195,7 +196,7 @@ function show({ delegations }: DelegationsHttp) {
     // The delegations on this page have ended meanwhile.
     if (emptied !== undefined) return response.redirect(303, '/delegations');
     const person = { name: visitor.name, csrfToken: csrfTokenOf(request) };
-    response.send(renderPage(<DelegationsPage {...{ made, received, over, parameters, person }} />));
+    response.send(renderPage(<DelegationsPage {...{ made, received, over, parameters, visitor, person }} />));
   };
 }
 

@@ -1,6 +1,5 @@
 import express, { type Request, type Response, type Router } from 'express';
 import * as z from 'zod';
-import { OVERSEER_ROLE } from '../../../workflows/domain/access-request/eligibility.ts';
 import type { Page } from '../../shared/database/pages.ts';
 import { csrfTokenOf, Refusal } from '../../shared/http/csrf.ts';
 import { cursorParameter } from '../../shared/http/list-cursor.ts';
@@ -8,7 +7,7 @@ import { Facts, Instant, Page as Frame, renderPage, type SignedIn, Time } from '
 import { wantsPage } from '../../shared/pages/refusal-page.tsx';
 import { Code, Visible } from '../../shared/pages/visible.tsx';
 import type { Grant, GrantReader, GrantUse } from '../stores/grant.store.ts';
-import { visitorOf, type Visitor } from './authenticate.ts';
+import { isOverseer, visitorOf, type Visitor } from './authenticate.ts';
 import { cursorsOf, given, InboxTabs, PageLinks } from './paging.tsx';
 import type { InboxHttp } from './seat.ts';
 
@@ -30,7 +29,7 @@ export function grantsRouter(http: GrantsHttp): Router {
 }
 
 /** Overseers see and revoke all grants, other approvers their own. */
-const readerOf = ({ subject, roles }: Visitor): GrantReader => ({ subject, oversees: roles.includes(OVERSEER_ROLE) });
+const readerOf = (visitor: Visitor): GrantReader => ({ subject: visitor.subject, oversees: isOverseer(visitor) });
 
 const query = z.object({ cursor: cursorParameter.optional() });
 
@@ -50,7 +49,7 @@ function list({ grants, clock }: GrantsHttp) {
     if (cursor !== undefined && page.rows.length === 0) return response.redirect(303, '/grants');
     const person = { name: visitor.name, csrfToken: csrfTokenOf(request) };
     const parameters = given(request, ['cursor']);
-    response.send(renderPage(<GrantsPage {...{ page, parameters, person }} />, clock.now()));
+    response.send(renderPage(<GrantsPage {...{ page, parameters, visitor, person }} />, clock.now()));
   };
 }
 
@@ -115,15 +114,16 @@ function StatusBadge({ grant }: { grant: Grant }) {
 interface GrantsProps {
   readonly page: Page<Grant>;
   readonly parameters: Parameters;
+  readonly visitor: Visitor;
   readonly person: SignedIn;
 }
 
-function GrantsPage({ page, parameters, person }: GrantsProps) {
+function GrantsPage({ page, parameters, visitor, person }: GrantsProps) {
   return (
     <Frame title="Grants" section="Approvals" person={person}>
       <div class="title-row">
         <h1>Grants</h1>
-        <InboxTabs current="grants" />
+        <InboxTabs current="grants" visitor={visitor} />
       </div>
       {page.rows.length === 0 ? (
         <div class="card empty">

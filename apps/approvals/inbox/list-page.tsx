@@ -45,14 +45,14 @@ const EMPTY = {
 
 /** The inbox: requests that wait for a decision, or that have ended. */
 export function RequestList(props: RequestListProps) {
-  const { page, unreviewed, status, person, filter, parameters } = props;
+  const { page, unreviewed, status, person, visitor, filter, parameters } = props;
   const which = status === 'pending' || status === 'yours' ? status : 'ended';
   const count = which === 'ended' || !page.count ? '' : `(${page.count.toLocaleString('en')}) `;
   return (
     <Page title={`${count}${TITLES[which]}`} section="Approvals" person={person}>
       <div class="title-row">
         <h1>Requests</h1>
-        <InboxTabs current={which} />
+        <InboxTabs current={which} visitor={visitor} />
       </div>
       {(page.rows.length > 0 || isFiltered(filter)) && <Filters {...props} />}
       <Live>

@@ -1,6 +1,7 @@
 import type { Request } from 'express';
 import { addressOf, writeCursor } from '../../shared/http/list-cursor.ts';
 import type { Page } from '../../shared/database/pages.ts';
+import { isOverseer, type Voter } from './authenticate.ts';
 
 const TABS = [
   ['yours', '/requests?status=yours', 'Yours to decide'],
@@ -9,12 +10,19 @@ const TABS = [
   ['grants', '/grants', 'Grants'],
   ['delegations', '/delegations', 'Out of office'],
   ['passkeys', '/passkeys', 'Passkeys'],
+  ['figures', '/figures', 'Figures'],
 ] as const;
 
-export function InboxTabs({ current }: { current: (typeof TABS)[number][0] }) {
+interface InboxTabsProps {
+  readonly current: (typeof TABS)[number][0];
+  readonly visitor: Pick<Voter, 'roles' | 'via'>;
+}
+
+/** The parts of the inbox that the visitor can open. */
+export function InboxTabs({ current, visitor }: InboxTabsProps) {
   return (
     <nav class="tabs" aria-label="Parts of the inbox">
-      {TABS.map(([name, href, label]) => (
+      {TABS.filter(([name]) => name !== 'figures' || isOverseer(visitor)).map(([name, href, label]) => (
         <a key={name} href={href} {...(name === current && { 'aria-current': 'page' })}>
           {label}
         </a>

@@ -1,6 +1,7 @@
 import { Instant, Page, type SignedIn } from '../../shared/pages/layout.tsx';
 import { Visible } from '../../shared/pages/visible.tsx';
 import type { Passkey } from '../stores/passkey.store.ts';
+import { isOverseer, type Visitor } from './authenticate.ts';
 import { InboxTabs } from './paging.tsx';
 
 interface PasskeysProps {
@@ -8,12 +9,12 @@ interface PasskeysProps {
   readonly all: readonly Passkey[];
   readonly owner: string;
   readonly isOwn: boolean;
-  readonly isOverseer: boolean;
+  readonly visitor: Visitor;
   readonly person: SignedIn;
 }
 
 /** The passkeys of one person: those that work, and those that were removed. */
-export function PasskeysPage({ all, owner, isOwn, isOverseer, person }: PasskeysProps) {
+export function PasskeysPage({ all, owner, isOwn, visitor, person }: PasskeysProps) {
   const usable = all.filter(({ revokedAt }) => revokedAt === undefined);
   const removed = all.filter(({ revokedAt }) => revokedAt !== undefined);
   const { csrfToken } = person;
@@ -21,7 +22,7 @@ export function PasskeysPage({ all, owner, isOwn, isOverseer, person }: Passkeys
     <Page title="Passkeys" section="Approvals" person={person}>
       <div class="title-row">
         <h1>Passkeys</h1>
-        <InboxTabs current="passkeys" />
+        <InboxTabs current="passkeys" visitor={visitor} />
       </div>
       <div class="stack">
         <section class="card" aria-labelledby="passkeys">
@@ -47,7 +48,7 @@ export function PasskeysPage({ all, owner, isOwn, isOverseer, person }: Passkeys
           </p>
         </section>
         {removed.length > 0 && <Removed passkeys={removed} />}
-        {isOverseer && <OfAnother />}
+        {isOverseer(visitor) && <OfAnother />}
       </div>
     </Page>
   );

@@ -7,7 +7,7 @@ import { addressOf } from '../../shared/http/list-cursor.ts';
 import { renderPage } from '../../shared/pages/layout.tsx';
 import { wantsPage } from '../../shared/pages/refusal-page.tsx';
 import { visibleTitle } from '../../shared/pages/visible-text.ts';
-import { type Visitor, visitorOf } from './authenticate.ts';
+import { isOverseer, type Visitor, visitorOf } from './authenticate.ts';
 import { placeOf } from './passkey-part.tsx';
 import { NewPasskeyPage } from './new-passkey-page.tsx';
 import { PasskeysPage } from './passkeys-page.tsx';
@@ -43,7 +43,7 @@ const subject = z.string().trim().max(1_024);
 function ownerOf(visitor: Visitor, named: unknown): string {
   const { data: other = '' } = subject.optional().safeParse(named);
   if (other === '' || other === visitor.subject) return visitor.subject;
-  if (visitor.roles.includes(OVERSEER_ROLE)) return other;
+  if (isOverseer(visitor)) return other;
   throw new Refusal(
     403,
     'These are not your passkeys',
@@ -60,8 +60,7 @@ function show({ passkeys }: PasskeysHttp) {
     if (!wantsPage(request)) {
       return void response.json({ passkeys: all.map(({ publicKey: _publicKey, subject: _subject, ...one }) => one) });
     }
-    const isOverseer = visitor.roles.includes(OVERSEER_ROLE);
-    const props = { all, owner, isOwn: owner === visitor.subject, isOverseer, person: personOf(request, visitor) };
+    const props = { all, owner, isOwn: owner === visitor.subject, visitor, person: personOf(request, visitor) };
     response.send(renderPage(<PasskeysPage {...props} />));
   };
 }

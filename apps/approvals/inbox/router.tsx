@@ -8,13 +8,14 @@ import { breakGlass, requestPage, review, vote, withdrawal } from './actions.tsx
 import { approversOnly, voterOf, votersOnly } from './authenticate.ts';
 import { decideBatch, showBatch } from './batch.tsx';
 import { delegationsRouter } from './delegations.tsx';
+import { figures } from './figures.tsx';
 import { giveGrant } from './give-grant.ts';
 import { grantsRouter } from './grants.tsx';
 import { list } from './list.tsx';
 import { passkeysRouter } from './passkeys.tsx';
 import { viewOf } from './arguments/arguments.tsx';
 import { Row } from './row.tsx';
-import { findReadable, type InboxHttp, previewFor } from './seat.ts';
+import { findReadable, type InboxHttp, obstacleTo, previewFor } from './seat.ts';
 import { detailView } from './view.tsx';
 
 const MAX_BODY = '64kb';
@@ -43,6 +44,7 @@ export function inboxRouter(http: InboxHttp): Router {
   router.use('/passkeys', approver, parsed, passkeysRouter(http));
   router.post('/requests/:id/grants', approver, parsed, giveGrant(http));
   router.use('/grants', approver, parsed, grantsRouter(http));
+  router.get('/figures', approver, figures(http));
   router.use('/delegations', approver, parsed, delegationsRouter(http));
   return router;
 }
@@ -65,6 +67,8 @@ function show(http: InboxHttp) {
       const shown = { broken: reading.broken, preview: await previewFor(http, reading) };
       return void response.json({ request: detailView(reading.request, reading.seat, shown) });
     }
+    if (visitor.via === 'inbox' && obstacleTo(reading.seat, reading.request) === undefined)
+      await http.figures.noteOpening(reading.request.id, visitor.subject);
     response.send(await requestPage(http, request, { ...reading, view: viewOf(request.query['view']) }));
   };
 }

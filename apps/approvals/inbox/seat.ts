@@ -24,6 +24,7 @@ import type { PresetReasonsOf } from '../templates.ts';
 import type { BreakGlassStore, BrokenGlass } from '../stores/break-glass.store.ts';
 import { argumentsIn, MAX_OPEN_VALUES, openValues } from '../grants/scope.ts';
 import type { StandIns, StillApprover } from '../stand-ins.ts';
+import type { FigureStore } from '../stores/figures.ts';
 import type { GrantStore } from '../stores/grant.store.ts';
 import type { Delegation } from '../stores/delegation.store.ts';
 import type { Doors, Voter } from './authenticate.ts';
@@ -124,6 +125,7 @@ export interface InboxHttp extends Doors {
   readonly passkeys: Passkeys;
   readonly delegations: StandIns;
   readonly grants: GrantStore;
+  readonly figures: FigureStore;
   readonly still: StillApprover;
   readonly withdraw: Withdraw;
   readonly breakGlass: BreakGlass;

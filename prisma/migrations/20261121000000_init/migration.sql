@@ -733,6 +733,15 @@ CREATE TABLE approvals.passkey_challenge (
 CREATE INDEX passkey_challenge_by_expiry ON approvals.passkey_challenge (expires_at);
 CREATE INDEX passkey_challenge_by_request ON approvals.passkey_challenge (access_request_id);
 
+-- When an approver who could decide a request first opened its page, in a browser. It is for figures about decisions, and no decision
+-- rests on it.
+CREATE TABLE approvals.page_opening (
+  access_request_id text NOT NULL REFERENCES approvals.access_request ON DELETE CASCADE,
+  subject           text NOT NULL,
+  at                timestamptz NOT NULL DEFAULT clock_timestamp(),
+  PRIMARY KEY (access_request_id, subject)
+);
+
 -- Authority side: denials that the policy decision point put on record.
 CREATE SCHEMA IF NOT EXISTS pdp;
 
