@@ -10,7 +10,7 @@ import {
   type FigureSort,
   MOST_REQUESTS,
   QUICK_SECONDS,
-} from '../stores/figures.ts';
+} from '../figures.ts';
 import type { Visitor } from './authenticate.ts';
 import { InboxTabs } from './paging.tsx';
 
@@ -229,7 +229,11 @@ function Heading({ kind, column, label, sort, order, parameters }: HeadingProps)
   );
 }
 
-function Row({ figure: { key, name, approved, denied, medianSeconds, p90Seconds, opened, quick } }: { figure: Figure }) {
+function Row({
+  figure: { key, name, approved, denied, medianSeconds, p90Seconds, opened, quick },
+}: {
+  figure: Figure;
+}) {
   return (
     <tr>
       <th scope="row">

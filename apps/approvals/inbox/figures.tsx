@@ -4,7 +4,7 @@ import { OVERSEER_ROLE } from '../../../workflows/domain/access-request/eligibil
 import { csrfTokenOf, Refusal } from '../../shared/http/csrf.ts';
 import { renderPage } from '../../shared/pages/layout.tsx';
 import { wantsPage } from '../../shared/pages/refusal-page.tsx';
-import { FIGURE_SORTS } from '../stores/figures.ts';
+import { FIGURE_SORTS } from '../figures.ts';
 import { isOverseer, visitorOf } from './authenticate.ts';
 import { type FigureRange, FiguresPage } from './figures-page.tsx';
 import { given } from './paging.tsx';

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { createFigureStore, type Figure, type FigureSort } from '../../../apps/approvals/stores/figures.ts';
+import type { Figure, FigureSort } from '../../../apps/approvals/figures.ts';
+import { createFigureStore } from '../../../apps/approvals/stores/figures.ts';
 import { ApprovalsUnderTest } from '../../support/approvals.ts';
 import type { Browser } from '../../support/browser.ts';
 import { manyEnded } from '../../support/many-ended.ts';
