@@ -3,7 +3,8 @@ import { withOwnServers } from '../support/own-servers.ts';
 import { type Figures, runDay } from './run-day.ts';
 
 const HELP = `A day of an approver in Chromium: 200 requests of 12 tools by 6 agents, once by keyboard alone and once on a touch screen of
-390 pixels. Says how many presses and seconds each task took, how soon another browser shows a decision, and what open pages cost while
+390 pixels. Says how many presses each task took, and how many seconds until the page answered it. A decision counts
+five seconds later, when it can no longer be undone. Also says how soon another browser shows a decision, and what open pages cost while
 nothing happens.
 
   npm run test:day                      all of it
@@ -27,8 +28,9 @@ function words({ requests: count, tasks, seenAfter, idle: quiet, wrong }: Figure
   const lines = Object.entries(tasks).flatMap(([manner, figures]) => [
     `by ${manner}, of ${count} requests`,
     ...Object.entries(figures).map(
-      ([task, { presses, seconds }]) =>
-        `  ${task.padEnd(38)} ${String(presses).padStart(3)} presses ${seconds.toFixed(1).padStart(6)} s`,
+      ([task, { presses, seconds, countedSeconds }]) =>
+        `  ${task.padEnd(38)} ${String(presses).padStart(3)} presses, a visible answer after ${seconds.toFixed(1).padStart(4)} s` +
+        (countedSeconds === undefined ? '' : `, counted after ${countedSeconds.toFixed(1).padStart(4)} s`),
     ),
   ]);
   return [

@@ -3,7 +3,10 @@ import type { Locator, Page } from 'playwright-core';
 /** What a task took: presses of keys, clicks or taps, and seconds, the waits for pages included. */
 export interface Taken {
   readonly presses: number;
+  /** Until the page answers: it shows what was looked for, or says that it takes the decision and how to undo that. */
   readonly seconds: number;
+  /** Until the page says that a decision counted: later than its answer by the time to undo it. */
+  readonly countedSeconds?: number;
 }
 
 /** A person at a keyboard, or with a finger on a touch screen. Counts each press; a typed text counts as one. */
@@ -11,6 +14,7 @@ export class Person {
   readonly page: Page;
   readonly #hasKeyboard: boolean;
   #presses = 0;
+  #answeredAt: number | undefined;
 
   constructor(page: Page, hasKeyboard: boolean) {
     this.page = page;
@@ -24,9 +28,22 @@ export class Person {
   /** Runs one task and says what it took. */
   async measure(task: () => Promise<void>): Promise<Taken> {
     this.#presses = 0;
+    this.#answeredAt = undefined;
     const start = performance.now();
+    const since = (at: number) => (at - start) / 1_000;
     await task();
-    return { presses: this.#presses, seconds: (performance.now() - start) / 1_000 };
+    const end = performance.now();
+    if (this.#answeredAt === undefined) return { presses: this.#presses, seconds: since(end) };
+    return { presses: this.#presses, seconds: since(this.#answeredAt), countedSeconds: since(end) };
+  }
+
+  /** Waits until the page says that it takes the decision in five seconds. */
+  async answered(): Promise<void> {
+    await this.page
+      .locator('.undo')
+      .getByText(/ in \d s\.$/)
+      .waitFor();
+    this.#answeredAt = performance.now();
   }
 
   async key(key: string): Promise<void> {

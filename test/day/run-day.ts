@@ -37,7 +37,7 @@ interface Sizes {
 
 /** A day of an approver in Chromium, on the real service, database and issuer. `say` reports progress. */
 export async function runDay(sizes: Sizes, say: (line: string) => void): Promise<Figures> {
-  const browser = await launchBrowser();
+  const browser = await launchBrowser({ canUndo: true });
   try {
     const tasks = {} as Record<Manner, DayFigures>;
     const wrong: string[] = [];

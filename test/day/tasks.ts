@@ -63,6 +63,7 @@ async function press(person: Person, verdict: 'approve' | 'deny'): Promise<void>
     await ready(person, verdict);
     await person.tap(button);
   }
+  await person.answered();
 }
 
 async function approveFirst(person: Person): Promise<void> {

@@ -149,15 +149,17 @@ function BatchForm({ items, csrfToken }: { items: readonly Decidable[]; csrfToke
   return (
     <section class="card" aria-labelledby="decide">
       <h2 id="decide">Your decision</h2>
-      <form class="decision" method="post" action="/requests/batch" data-decides data-careful>
+      <form
+        class="decision"
+        method="post"
+        action="/requests/batch"
+        data-decides
+        data-careful
+        data-shows="/requests?status=yours"
+      >
         <input type="hidden" name="csrfToken" value={csrfToken} />
-        {items.map(({ id, reading: { request } }) => (
-          <input
-            key={id}
-            type="hidden"
-            name="item"
-            value={`${id} ${request.generation} ${request.stage} ${request.callDigest}`}
-          />
+        {items.map((item) => (
+          <WhatWasSeen key={item.id} item={item} />
         ))}
         <div>
           <label for="reason">Reason</label>
@@ -167,10 +169,10 @@ function BatchForm({ items, csrfToken }: { items: readonly Decidable[]; csrfToke
           </p>
         </div>
         <div class="decision-buttons">
-          <button class="approve" type="submit" name="verdict" value="approve">
+          <button class="approve" type="submit" name="verdict" value="approve" data-undo={`You approve ${many}`}>
             Approve {many}
           </button>
-          <button class="deny" type="submit" name="verdict" value="deny">
+          <button class="deny" type="submit" name="verdict" value="deny" data-undo={`You deny ${many}`}>
             Deny {many}
           </button>
         </div>
@@ -189,6 +191,12 @@ function BatchForm({ items, csrfToken }: { items: readonly Decidable[]; csrfToke
     </section>
   );
 }
+
+/** The call and the stage that the visitor looks at. */
+const WhatWasSeen = ({ item: { id, reading } }: { item: Decidable }) => {
+  const { generation, stage, callDigest } = reading.request;
+  return <input type="hidden" name="item" value={`${id} ${generation} ${stage} ${callDigest}`} />;
+};
 
 interface ResultsPageProps extends Omit<BatchPageProps, 'items'> {
   readonly results: readonly BatchResult[];

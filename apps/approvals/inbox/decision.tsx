@@ -78,6 +78,7 @@ export function DecisionForm({ request, seat, presetReasons, csrfToken, passkey,
         action={`/requests/${request.id}/votes`}
         data-decides
         data-careful={isCareful(request) && ''}
+        data-shows={`/requests/${request.id}`}
         {...(passkey && { 'data-passkeys': JSON.stringify(passkey.options) })}
       >
         <WhatIsDecided request={request} csrfToken={csrfToken} />
@@ -94,7 +95,7 @@ export function DecisionForm({ request, seat, presetReasons, csrfToken, passkey,
 }
 
 /** The call and the stage that the visitor looked at. */
-const WhatIsDecided = ({ request, csrfToken }: { request: AccessRequest; csrfToken: string }) => (
+export const WhatIsDecided = ({ request, csrfToken }: { request: AccessRequest; csrfToken: string }) => (
   <>
     <input type="hidden" name="csrfToken" value={csrfToken} />
     <input type="hidden" name="callDigest" value={request.callDigest} />
@@ -141,15 +142,23 @@ function Buttons({ request, seat, confirmer, passkey }: ButtonsProps) {
     );
   }
   const { heading, confirm } = wordsOf(request);
+  // A passkey is a second, deliberate act: its approval is sent at once.
+  const approval = confirmer ? 'You confirm this' : 'You approve this';
   return (
     <>
       <div class="decision-buttons">
         {(passkey === undefined || canConfirm(passkey)) && (
-          <button class="approve" type="submit" name="verdict" value="approve">
+          <button
+            class="approve"
+            type="submit"
+            name="verdict"
+            value="approve"
+            data-undo={passkey ? undefined : approval}
+          >
             {confirmer ? confirm : 'Approve'}
           </button>
         )}
-        <button class="deny" type="submit" name="verdict" value="deny">
+        <button class="deny" type="submit" name="verdict" value="deny" data-undo="You deny this">
           Deny
         </button>
       </div>

@@ -1,5 +1,6 @@
 import type { AccessRequest } from '../../../workflows/domain/access-request/access-request.ts';
 import { Code, Visible } from '../../shared/pages/visible.tsx';
+import { WhatIsDecided } from './decision.tsx';
 import { argumentsIn, openValues, type OpenValue } from '../grants/scope.ts';
 import { LONGEST_TEXT, textFor, type Refused } from './refused.tsx';
 import { canGiveGrant, type Seat } from './seat.ts';
@@ -19,7 +20,7 @@ const LONGEST_BEGINNING = 500;
 
 /** The form with which the visitor approves the call and gives a grant on further calls like it. Folded, since most need only one. */
 export function GrantForm({ request, seat, csrfToken, refused }: GrantFormProps) {
-  const { grantable, callDigest, generation, stage, requester } = request;
+  const { grantable, requester } = request;
   const args = argumentsIn(request.context);
   if (grantable === undefined || args === undefined || !canGiveGrant(seat, request)) return null;
   const minutes = Math.floor(grantable.seconds / 60);
@@ -28,11 +29,14 @@ export function GrantForm({ request, seat, csrfToken, refused }: GrantFormProps)
     <section class="card" aria-labelledby="grant">
       <details open={refused?.typed.form === 'grant'}>
         <summary id="grant">Approve further calls like this</summary>
-        <form class="decision" method="post" action={`/requests/${request.id}/grants`} data-decides>
-          <input type="hidden" name="csrfToken" value={csrfToken} />
-          <input type="hidden" name="callDigest" value={callDigest} />
-          <input type="hidden" name="generation" value={String(generation)} />
-          <input type="hidden" name="stage" value={String(stage)} />
+        <form
+          class="decision"
+          method="post"
+          action={`/requests/${request.id}/grants`}
+          data-decides
+          data-shows={`/requests/${request.id}`}
+        >
+          <WhatIsDecided request={request} csrfToken={csrfToken} />
           <p>
             A grant approves this call now, and further calls of <Code text={request.tool} /> by{' '}
             <Visible text={requester.clientId ?? ''} /> for <Visible text={requester.subject} />, in your name. Policy
@@ -46,7 +50,13 @@ export function GrantForm({ request, seat, csrfToken, refused }: GrantFormProps)
           <p class="hint">Lists, and which arguments there are, stay as in this call.</p>
           <Reason typed={typed} />
           <div class="decision-buttons">
-            <button class="approve" type="submit" name="verdict" value="approve">
+            <button
+              class="approve"
+              type="submit"
+              name="verdict"
+              value="approve"
+              data-undo="You approve this and further calls like it"
+            >
               Approve and give the grant
             </button>
           </div>

@@ -26,6 +26,7 @@ const KEYS = [
   ['b', 'Decide the selected requests together'],
   ['u', 'Back to the list'],
   ['a, d', 'Read on and approve, deny. What deletes, reaches outside or is unknown needs a second press.'],
+  ['z', 'Take back a decision in its first five seconds. Escape does so too.'],
   ['r', 'Write a reason. Escape leaves the field.'],
   ['/', 'Search'],
   ['?', 'Show these keys'],
@@ -54,7 +55,10 @@ export function Keys() {
         </dl>
         <form method="dialog">
           <label class="switch">
-            <input type="checkbox" name="keys" /> Keys work in this browser
+            <input type="checkbox" name="keys" checked /> Keys work in this browser
+          </label>
+          <label class="switch">
+            <input type="checkbox" name="at-once" /> Decisions are sent at once, without the five seconds to undo them
           </label>
           <button type="submit">Close</button>
         </form>

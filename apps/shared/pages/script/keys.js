@@ -1,6 +1,5 @@
 // Keys for the inbox. A page that has keys says so, and a person can switch them off.
-const SWITCH = 'keys';
-const isOn = () => localStorage.getItem(SWITCH) !== 'off';
+const isOn = () => localStorage.getItem('keys') !== 'off';
 const rows = () => [...document.querySelectorAll('[data-request]:not([data-gone])')];
 const current = () =>
   document.activeElement?.closest('[data-request]') ?? document.querySelector('[data-request].current');
@@ -28,7 +27,7 @@ let armed;
 function decide(verdict) {
   const form = document.querySelector('form[data-decides]');
   const button = form?.querySelector(`button[value="${verdict}"]`);
-  if (!button) return;
+  if (!button || form.inert) return;
   if (button.disabled) return goOn(form, verdict);
   button.focus();
   if (verdict === 'approve' && form.dataset.careful !== undefined && armed !== button) {
@@ -37,6 +36,7 @@ function decide(verdict) {
     if (hint) hint.hidden = false;
     return;
   }
+  armed = undefined;
   button.click();
 }
 
@@ -53,6 +53,7 @@ const KEYS = {
   a: () => decide('approve'),
   d: () => decide('deny'),
   r: () => document.querySelector('#reason')?.focus(),
+  z: () => document.querySelector('.undo:not([hidden]) button')?.click(),
   '/': () => document.querySelector('input[type="search"]')?.focus(),
   '?': () => help()?.showModal(),
 };
@@ -67,9 +68,10 @@ addEventListener('keydown', (event) => {
   action();
 });
 
+// Each switch is named like its place in the browser's storage.
 for (const box of document.querySelectorAll('dialog[data-keys] input[type="checkbox"]')) {
-  box.checked = isOn();
-  box.addEventListener('change', () => localStorage.setItem(SWITCH, box.checked ? 'on' : 'off'));
+  box.checked = (localStorage.getItem(box.name) ?? (box.defaultChecked ? 'on' : 'off')) === 'on';
+  box.addEventListener('change', () => localStorage.setItem(box.name, box.checked ? 'on' : 'off'));
 }
 for (const opener of document.querySelectorAll('button[data-opens-keys]')) {
   opener.hidden = false;

@@ -43,11 +43,13 @@ async function keepGone(live, fresh) {
 }
 
 /**
- * A form with typed text stays as it is, also when its request has moved on: then the service refuses it, and keeps the text. Only what
- * the person saw is sent.
+ * A form with typed text, or whose decision waits to be sent, stays as it is, also when its request has moved on: then the service refuses
+ * it, and keeps the text. Only what the person saw is sent.
  */
 const isTypedIn = (node) =>
-  node.matches?.('section') === true && [...node.querySelectorAll('textarea')].some(({ value }) => value !== '');
+  node.matches?.('section') === true &&
+  (node.querySelector('form[inert]') !== null ||
+    [...node.querySelectorAll('textarea')].some(({ value }) => value !== ''));
 
 function keepTyped(live, fresh) {
   for (const section of [...live.querySelectorAll('section')].filter(isTypedIn)) {

@@ -1,0 +1,156 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
+import { ApprovalsUnderTest } from '../support/approvals.ts';
+import { launchBrowser } from '../support/chromium.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+const TYPED = 'I called the owner.';
+
+describe('a decision in its first five seconds', () => {
+  const service = new ApprovalsUnderTest();
+  let browser: Browser;
+  let context: BrowserContext;
+  let page: Page;
+  beforeAll(async () => {
+    await service.start({
+      approvals: { templates: { either: { stages: [{ name: 'one', approvers: { people: ['alice', 'bob'] } }] } } },
+    });
+    browser = await launchBrowser({ canUndo: true });
+    context = await browser.newContext();
+    page = await context.newPage();
+    page.setDefaultTimeout(60_000);
+    // The five seconds pass when the test says so.
+    await page.clock.install();
+    await page.goto(`${service.url}/sign-in?returnTo=/healthz`);
+    await page.locator('button[value="alice"]').click();
+    await page.waitForURL('**/healthz');
+  });
+  afterAll(async () => {
+    await browser.close();
+    await service.stop();
+  });
+
+  type Opened = Awaited<ReturnType<typeof open>>;
+  const open = () => service.open({ tool: 'undo__one', claims: { template: 'either' } });
+  const statusOf = async ({ id }: Opened) => (await service.status(id)).body.task.status as string;
+  const button = (name: string) => page.getByRole('button', { name, exact: true });
+  /** Opens a request, types a reason, presses the button, and waits for the bar. */
+  async function decide(verdict: 'Approve' | 'Deny'): Promise<Opened> {
+    const request = await open();
+    await page.goto(`${service.url}/requests/${request.id}`);
+    await page.getByLabel('Reason', { exact: true }).fill(TYPED);
+    await button(verdict).scrollIntoViewIfNeeded();
+    await page.clock.runFor(1_000);
+    await button(verdict).click();
+    await page.getByText(verdict === 'Approve' ? 'You approve this in 5 s.' : 'You deny this in 5 s.').waitFor();
+    return request;
+  }
+  const votes = async ({ id }: Opened) => {
+    const text = 'SELECT verdict, reason FROM approvals.vote WHERE access_request_id = $1';
+    return (await service.database.pool.query(text, [id])).rows as object[];
+  };
+
+  it('waits, and is sent with its text when they are over, once', async () => {
+    const request = await decide('Approve');
+    await page.clock.runFor(4_000);
+    await page.getByText('You approve this in 1 s.').waitFor();
+    // Neither a second press nor its key sends it.
+    await button('Approve').evaluate((one: HTMLButtonElement) => one.click());
+    await page.keyboard.press('a');
+    expect(await statusOf(request)).toBe('pending');
+    await page.clock.runFor(1_000);
+    await page.getByText('You approved this').waitFor();
+    expect(await votes(request)).toEqual([{ verdict: 'approve', reason: TYPED }]);
+  });
+
+  it('is taken back by the button, z and Escape, keeps its text, and can be made again', async () => {
+    const request = await decide('Deny');
+    const ways = [() => button('Undo').click(), () => page.keyboard.press('z'), () => page.keyboard.press('Escape')];
+    for (const takeBack of ways) {
+      await page.getByRole('status').getByText('Press Escape to undo it').waitFor();
+      await takeBack();
+      await page.getByText('Undone. Nothing was sent.').waitFor();
+      await page.clock.runFor(10_000);
+      expect(await page.getByLabel('Reason', { exact: true }).inputValue()).toBe(TYPED);
+      expect(await statusOf(request)).toBe('pending');
+      await button('Deny').click();
+    }
+    await button('Undo').click();
+    await button('Approve').click();
+    await page.clock.runFor(5_000);
+    await page.getByText('You approved this').waitFor();
+  });
+
+  it('is sent by leaving the page', async () => {
+    const request = await decide('Deny');
+    await page.goto(`${service.url}/grants`);
+    await waitFor(async () => (await statusOf(request)) === 'denied');
+    expect(await votes(request)).toEqual([{ verdict: 'deny', reason: TYPED }]);
+  });
+
+  it('is sent by closing the page', async () => {
+    const request = await decide('Approve');
+    const closed = page;
+    page = await context.newPage();
+    page.setDefaultTimeout(60_000);
+    await page.clock.install();
+    await closed.close({ runBeforeUnload: true });
+    await waitFor(async () => (await statusOf(request)) === 'approved');
+  });
+
+  it('is sent when the page is put away, which then shows what became of it', async () => {
+    const request = await decide('Approve');
+    await page.evaluate(() => {
+      Object.defineProperty(document, 'hidden', { value: true });
+      document.dispatchEvent(new Event('visibilitychange'));
+    });
+    await page.getByText('You approved this').waitFor();
+    expect(await statusOf(request)).toBe('approved');
+  });
+
+  it('is sent before another form of the page', async () => {
+    const request = await decide('Approve');
+    await button('Sign out').click();
+    await waitFor(async () => (await statusOf(request)) === 'approved');
+    await page.goto(`${service.url}/sign-in?returnTo=/healthz`);
+    await page.locator('button[value="alice"]').click();
+    await page.waitForURL('**/healthz');
+  });
+
+  it('is refused if another approver was faster, and keeps its text', async () => {
+    const request = await decide('Approve');
+    await service.vote('bob', request, 'deny');
+    // The page follows the other decision, and the form that waits stays.
+    await page.getByText('This request has ended').first().waitFor();
+    await page.clock.runFor(5_000);
+    await page.getByLabel('Your text, which was not recorded').waitFor();
+    expect(await page.getByLabel('Your text, which was not recorded').inputValue()).toBe(TYPED);
+  });
+
+  it('is not sent while the service does not answer, and its form stays', async () => {
+    const request = await decide('Approve');
+    await context.setOffline(true);
+    await page.clock.runFor(5_000);
+    await page.getByRole('status').getByText('The service does not answer').waitFor();
+    expect(await page.getByLabel('Reason', { exact: true }).inputValue()).toBe(TYPED);
+    await context.setOffline(false);
+    expect(await statusOf(request)).toBe('pending');
+    await button('Approve').click();
+    await page.clock.runFor(5_000);
+    await page.getByText('You approved this').waitFor();
+  });
+
+  it('is sent at once in a browser whose person has switched the pause off', async () => {
+    await page.goto(`${service.url}/requests`);
+    await page.keyboard.press('?');
+    await page.getByLabel('Decisions are sent at once').check();
+    await page.keyboard.press('Escape');
+    const request = await open();
+    await page.goto(`${service.url}/requests/${request.id}`);
+    await button('Deny').scrollIntoViewIfNeeded();
+    await page.clock.runFor(1_000);
+    await button('Deny').click();
+    await page.getByText('You denied this').waitFor();
+    expect(await statusOf(request)).toBe('denied');
+  });
+});
