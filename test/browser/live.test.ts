@@ -152,6 +152,48 @@ describe('the inbox in two browsers', () => {
     await page.getByText('You approved this').waitFor();
   });
 
+  it('shows a desktop notice with the number of requests, while another window is in front and its person wants it', async () => {
+    const page = await as('alice', '/requests?status=yours');
+    await page.evaluate(() => {
+      const shown: string[] = [];
+      class Shown extends EventTarget {
+        static readonly permission = 'granted';
+        static readonly requestPermission = async () => 'granted';
+        constructor(title: string) {
+          super();
+          shown.push(title);
+        }
+      }
+      Object.assign(window, { Notification: Shown, shown });
+      document.hasFocus = () => false;
+    });
+    const counted = async () => Number(/^\((\d+)\)/.exec(await page.title())?.[1] ?? 0);
+    const appears = async () => row(page, await service.open(call('notice__one', 'read'))).waitFor();
+    const before = await counted();
+    await appears();
+    await page.keyboard.press('?');
+    await page.getByLabel('Desktop notices').check();
+    await page.keyboard.press('Escape');
+    await appears();
+    expect(await counted()).toBe(before + 2);
+    expect(await page.evaluate('shown')).toEqual([`(${before + 2}) Yours to decide · Countersign Approvals`]);
+    await page.evaluate('document.hasFocus = () => true');
+    await appears();
+    expect(await page.evaluate('shown.length')).toBe(1);
+  });
+
+  it('switches desktop notices off again in a browser that does not allow them', async () => {
+    const page = await as('alice', '/requests?status=yours');
+    await page.evaluate(() => {
+      Object.assign(window, { Notification: { permission: 'denied', requestPermission: async () => 'denied' } });
+    });
+    await page.keyboard.press('?');
+    await page.getByLabel('Desktop notices').click();
+    await page.getByText('This browser does not allow notices').waitFor();
+    expect(await page.getByLabel('Desktop notices').isChecked()).toBe(false);
+    await page.keyboard.press('Escape');
+  });
+
   it('types letters into a field, and not as keys', async () => {
     const request = await service.open(call('keys__three', 'read'));
     const page = await as('alice', `/requests/${request.id}`);

@@ -29,20 +29,20 @@ const KEYS = [
   ['z', 'Take back a decision in its first five seconds. Escape does so too.'],
   ['r', 'Write a reason. Escape leaves the field.'],
   ['/', 'Search'],
-  ['?', 'Show these keys'],
+  ['?', 'Show these keys and settings'],
 ] as const;
 
-/** The list of keys, and the switch for them. Both need the script, so the button shows only with it. */
+/** The list of keys, and the settings of this browser. They need the script, so the button shows only with it. */
 export function Keys() {
   return (
     <>
       <p class="keys-hint">
         <button class="quiet" type="button" data-opens-keys hidden>
-          Keys
+          Keys and settings
         </button>
       </p>
       <dialog data-keys aria-labelledby="keys-title">
-        <h2 id="keys-title">Keys</h2>
+        <h2 id="keys-title">Keys and settings</h2>
         <dl class="keys">
           {KEYS.map(([key, does]) => (
             <div key={key}>
@@ -57,6 +57,13 @@ export function Keys() {
           <label class="switch">
             <input type="checkbox" name="keys" checked /> Keys work in this browser
           </label>
+          <label class="switch">
+            <input type="checkbox" name="notices" /> Desktop notices when there is more to decide
+          </label>
+          <p class="hint" role="status" data-notices-refused hidden>
+            This browser does not allow notices of this site. Allow them in the settings of the browser, and switch them
+            on again.
+          </p>
           <label class="switch">
             <input type="checkbox" name="at-once" /> Decisions are sent at once, without the five seconds to undo them
           </label>
