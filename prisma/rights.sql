@@ -72,7 +72,9 @@ GRANT EXECUTE ON FUNCTION
 GRANT USAGE ON SCHEMA approvals TO countersign_approvals;
 GRANT SELECT ON ALL TABLES IN SCHEMA approvals TO countersign_approvals;
 GRANT UPDATE (approval_state) ON approvals.access_request TO countersign_approvals;
-GRANT UPDATE, DELETE ON approvals.outbox, approvals.question_outbox TO countersign_approvals;
+GRANT UPDATE, DELETE ON approvals.outbox, approvals.question_outbox, approvals.message_outbox TO countersign_approvals;
+GRANT INSERT ON approvals.message_outbox TO countersign_approvals;
+GRANT UPDATE (begun_at, told, external_id, held_until) ON approvals.message TO countersign_approvals;
 GRANT INSERT, UPDATE, DELETE ON approvals.session TO countersign_approvals;
 GRANT EXECUTE ON FUNCTION
   approvals.create_access_request, approvals.expire_access_request, approvals.carry_out_due, approvals.cancel_access_request,
@@ -81,7 +83,7 @@ GRANT EXECUTE ON FUNCTION
   approvals.delegate, approvals.revoke_delegation, approvals.delegates_of,
   approvals.break_glass, approvals.review_break_glass, approvals.give_grant, approvals.revoke_grant, approvals.is_grantable,
   approvals.issue_passkey_challenge, approvals.register_passkey, approvals.rename_passkey, approvals.revoke_passkey,
-  approvals.note_opening
+  approvals.note_opening, approvals.address_notice
   TO countersign_approvals;
 
 GRANT USAGE ON SCHEMA pdp TO countersign_pdp;

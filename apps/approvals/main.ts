@@ -6,17 +6,17 @@ import { createSignIn, type SignIn } from '../shared/auth/sign-in.ts';
 import { systemClock } from '../shared/clock.ts';
 import type { Config } from '../shared/config/config.ts';
 import { unchanging } from '../shared/config/live.ts';
-import { type Secrets, secretText } from '../shared/config/secrets.ts';
+import type { Secrets } from '../shared/config/secrets.ts';
 import { createPool, ROLES } from '../shared/database/pool.ts';
 import { databaseProblems } from '../shared/database/readiness.ts';
-import { openDirectory } from '../shared/directory/directory.ts';
+import { EMPTY_DIRECTORY, openDirectory } from '../shared/directory/directory.ts';
 import { type Deps, runDeployable } from '../shared/deployable.ts';
 import { openTo } from '../shared/http/address-limit.ts';
 import { healthRouter, traced } from '../shared/http/health.ts';
 import { listen } from '../shared/http/listen.ts';
 import { pageHeaders } from '../shared/http/page-headers.ts';
 import { isEntryScript, type Running } from '../shared/lifecycle.ts';
-import { limitsOf, type Timing } from '../shared/limits.ts';
+import { type Limits, limitsOf, type Timing } from '../shared/limits.ts';
 import { startForgetting } from '../shared/maintenance/rounds.ts';
 import { startOutbox } from '../shared/outbox.ts';
 import { assetsRouter } from '../shared/pages/assets.ts';
@@ -24,10 +24,10 @@ import { nothingHere, refusalHandler } from '../shared/pages/refusal-page.tsx';
 import { createAccessRequests } from './access-requests/create.ts';
 import { accessRequestClients } from './access-requests/clients.ts';
 import { statusEndpoint } from './access-requests/task.ts';
-import { createCallbackSender, createNotificationSender } from './callbacks/send-callback.ts';
+import { createCallbackSender } from './callbacks/send-callback.ts';
 import { createBreakGlass, createWithdraw } from './break-glass.ts';
-import { createSignedPost } from './callbacks/signed-post.ts';
 import { createCastVote } from './cast-vote.ts';
+import { examineChannels as examine, openChannels, startTelling } from './channels/channels.ts';
 import { configuredSummaries } from './inbox/summary.tsx';
 import { type Changes, startChanges } from './inbox/events.ts';
 import { inboxRouter } from './inbox/router.tsx';
@@ -48,7 +48,7 @@ import { configuredResolvers, createConsult } from './resolvers/resolvers.ts';
 import { configuredReasons, configuredTerms, refuseUnfitTemplates } from './templates.ts';
 import { configuredApprovers, decisionWebhookRouter } from './webhooks/decision-webhook.ts';
 
-const MESSAGES_AT_ONCE = 8;
+const CALLBACKS_AT_ONCE = 8;
 
 const SECRETS = [
   'accessRequestToken',
@@ -99,7 +99,8 @@ export async function startApprovals(
       startCarryingOutDue(parts),
       startForgetting({ of: 'access requests', forget: (limit) => parts.store.forgetEnded(limit), clock, log }),
     );
-    running.push(await startMessages(parts));
+    running.push(await startCallbacks(parts));
+    running.push(await startTelling(parts));
     // Stops first: its requests abort at once, while sending a message may delay the shutdown.
     running.push(await startAskingResolvers({ ...parts, consult }));
     leave = live.follow(async (next) => {
@@ -146,6 +147,7 @@ async function createParts(config: Config, secrets: ApprovalsSecrets, own: Own) 
     castVote: createCastVote({ store, grants, passkeys, people, log }),
     termsOf: configuredTerms(config, people()),
     clients: await accessRequestClients(config, secrets),
+    channels: await openChannels({ config, people, ...own }),
   };
 }
 
@@ -157,7 +159,7 @@ interface Site {
 }
 
 async function createApp(parts: Parts, secrets: ApprovalsSecrets, site: Site): Promise<Express> {
-  const { config, people, pool, log } = parts;
+  const { config, people, pool, channels, log } = parts;
   const app = express();
   app.disable('x-powered-by');
   app.disable('etag');
@@ -168,6 +170,7 @@ async function createApp(parts: Parts, secrets: ApprovalsSecrets, site: Site): P
   const findApprover = configuredApprovers(config, people);
   app.use(decisionWebhookRouter({ ...parts, findApprover, secret: secrets.decisionWebhookSecret }));
   app.use(assetsRouter(), passkeyScript());
+  if (channels.mailbox !== undefined) app.use(channels.mailbox.router());
   app.use(...site.signIn.handlers, createInbox(parts, site));
   app.use(nothingHere);
   app.use(refusalHandler({ section: 'Approvals', log }));
@@ -192,8 +195,8 @@ function createInbox(parts: Parts, { signIn: { personOf }, changes }: Site): Rou
   });
 }
 
-/** Sends callbacks to enforcement points and notifications to people. */
-async function startMessages(parts: Parts): Promise<Running> {
+/** Sends callbacks to enforcement points. */
+function startCallbacks(parts: Parts): Promise<Running> {
   const { pool, databaseUrl, config, clock, limits, log } = parts;
   return startOutbox({
     ...{ pool, clock, limits, log },
@@ -202,22 +205,14 @@ async function startMessages(parts: Parts): Promise<Running> {
     channel: 'approvals_outbox',
     handlers: {
       callback: createCallbackSender({ ...parts, statusEndpointOf: (id) => statusEndpoint(id, config.urls) }),
-      notification: createNotificationSender({
-        ...parts,
-        receiver: await notified(config.approvals.notifications, parts),
-        inboxUrl: config.urls.approvals,
-      }),
     },
-    concurrency: MESSAGES_AT_ONCE,
+    concurrency: CALLBACKS_AT_ONCE,
   });
 }
 
-async function notified(settings: Config['approvals']['notifications'], time: Timing) {
-  if (settings === undefined) return undefined;
-  const { url, networks } = settings;
-  const secret = await secretText(settings.secret, 'approvals.notifications.secret');
-  return { url, post: createSignedPost({ secret, networks }, time) };
-}
+/** Whether each configured channel could tell people something now. */
+export const examineChannels = (config: Config, limits: Limits) =>
+  examine({ config, people: () => EMPTY_DIRECTORY, clock: systemClock, limits });
 
 if (isEntryScript(import.meta.url)) {
   await runDeployable('approvals', SECRETS, systemClock, ({ config, secrets, ...deps }) =>

@@ -2,6 +2,7 @@ import type { ConfirmerNames, Stage } from '../../workflows/domain/access-reques
 import { CountersignError } from '../../workflows/domain/errors.ts';
 import { ownProperty } from '../../workflows/domain/canonical-json.ts';
 import { DEFAULT_STAGE, stageFor, templateProblems } from '../shared/approvers/stages.ts';
+import { isTold } from '../shared/config/channel-settings.ts';
 import type { Config } from '../shared/config/config.ts';
 import { templatesIn } from '../shared/rules/rules.ts';
 import { formatPath } from '../shared/config/problems.ts';
@@ -14,7 +15,7 @@ export interface Terms {
   readonly separateStages: boolean;
   readonly requestTtlMs: number;
   readonly approvalTtlMs: number;
-  /** Whether notifications about the request are sent. */
+  /** Whether people or programs are told about the request. */
   readonly isNotified: boolean;
 }
 
@@ -46,7 +47,8 @@ export function refuseUnfitTemplates({ approvals }: Pick<Config, 'approvals'>, d
 }
 
 /** Reads the templates for each request. Throws as `refuseUnfitTemplates` does. */
-export function configuredTerms({ approvals }: Pick<Config, 'approvals'>, directory: Directory): TermsOf {
+export function configuredTerms(config: Pick<Config, 'mode' | 'approvals'>, directory: Directory): TermsOf {
+  const { approvals } = config;
   refuseUnfitTemplates({ approvals }, directory);
   const termsOf = (name: string | undefined, resource: string, requester: ConfirmerNames | undefined): Terms => {
     const template = name === undefined ? undefined : ownProperty(approvals.templates, name);
@@ -61,7 +63,7 @@ export function configuredTerms({ approvals }: Pick<Config, 'approvals'>, direct
       separateStages: template?.separateStages ?? true,
       requestTtlMs: (template?.requestTtlSeconds ?? approvals.requestTtlSeconds) * 1_000,
       approvalTtlMs: (template?.approvalTtlSeconds ?? approvals.approvalTtlSeconds) * 1_000,
-      isNotified: approvals.notifications !== undefined,
+      isNotified: isTold(config),
     };
   };
   return ({ template: name, listedTemplates = [] }, resource, requester) => {

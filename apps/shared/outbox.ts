@@ -32,8 +32,10 @@ export interface OutboxOptions extends Timing {
   /** Channel of the notices about committed rows. */
   readonly channel: string;
   readonly handlers: Readonly<Record<string, OutboxHandler>>;
-  /** The number of rows that this process handles at the same time. */
+  /** The number of rows that this process handles at the same time; with `apart`, of each kind. */
   readonly concurrency: number;
+  /** Whether no kind waits for another. Rows of an unknown kind then stay as they are. */
+  readonly apart?: boolean;
   readonly log: Logger;
 }
 
@@ -59,22 +61,25 @@ interface Row {
 export async function startOutbox(options: OutboxOptions): Promise<Running> {
   const { schema, table = 'outbox', listenUrl: url, channel, clock, limits } = options;
   const log = options.log.child({ outbox: `${schema}.${table}` });
-  const dispatcher = createDispatcher(options, log);
-  const listener = await listen({ url, channel, onNotice: dispatcher.deliver, clock, limits, log });
-  const stopPolling = clock.every(POLL_MS, dispatcher.deliver);
-  dispatcher.deliver();
+  const kinds = options.apart ? Object.keys(options.handlers) : [undefined];
+  const dispatchers = kinds.map((kind) => createDispatcher(options, { kind, log }));
+  const deliver = () => dispatchers.forEach((one) => one.deliver());
+  const listener = await listen({ url, channel, onNotice: deliver, clock, limits, log });
+  const stopPolling = clock.every(POLL_MS, deliver);
+  deliver();
   return {
     name: `${schema}.${table}`,
     async stop() {
       stopPolling();
-      await Promise.all([dispatcher.stop(), listener.stop()]);
+      await Promise.all([...dispatchers, listener].map((one) => one.stop()));
     },
   };
 }
 
-function createDispatcher(options: OutboxOptions, log: Logger) {
+/** `kind`: the only kind of rows that it takes. */
+function createDispatcher(options: OutboxOptions, { kind, log }: { kind: string | undefined; log: Logger }) {
   const { handlers, concurrency } = options;
-  const rows = createRows(options);
+  const rows = createRows(options, kind);
   const inHand = new Set<Promise<void>>();
   const stopping = new AbortController();
   const { signal } = stopping;
@@ -154,13 +159,15 @@ const retryPause = (attempt: number) =>
     ? STUCK_PAUSE_MS
     : pauseMs({ attempt, minMs: RETRY_MIN_MS, maxMs: RETRY_MAX_MS, remainingMs: Infinity, random: Math.random() });
 
-function createRows({ pool, schema, table = 'outbox', limits, leaseMs = limits.outboxLeaseMs }: OutboxOptions) {
+function createRows(options: OutboxOptions, kind: string | undefined) {
+  const { pool, schema, table = 'outbox', limits, leaseMs = limits.outboxLeaseMs } = options;
+  const ofKind = kind === undefined ? [] : [kind];
   const from = `${escapeIdentifier(schema)}.${escapeIdentifier(table)}`;
   // Materialized, because the update may run a subquery again for each row and find other rows each time.
   const take = `
     WITH handled AS (DELETE FROM ${from} USING ${WITHOUT_FLUSH} WHERE id = ANY ($1::bigint[])),
     due AS MATERIALIZED (
-      SELECT id FROM ${from} WHERE available_at <= clock_timestamp() AND id <> ALL ($1::bigint[])
+      SELECT id FROM ${from} WHERE available_at <= clock_timestamp() AND id <> ALL ($1::bigint[])${kind === undefined ? '' : ' AND kind = $4'}
       ORDER BY urgency, available_at, id LIMIT $2 FOR UPDATE SKIP LOCKED)
     UPDATE ${from} SET attempts = attempts + 1, available_at = clock_timestamp() + $3 * interval '1 ms'
     FROM ${WITHOUT_FLUSH} WHERE id IN (SELECT id FROM due)
@@ -178,7 +185,12 @@ function createRows({ pool, schema, table = 'outbox', limits, leaseMs = limits.o
       const dropped = handled;
       handled = [];
       try {
-        const statement = { name: `${schema}-${table}-take`, text: take, values: [dropped, limit, leaseMs] };
+        const name = `${schema}-${table}-take`;
+        const statement = {
+          name: [name, ...ofKind].join('-'),
+          text: take,
+          values: [dropped, limit, leaseMs, ...ofKind],
+        };
         return (await pool.query<Row>(statement)).rows;
       } catch (error) {
         handled.push(...dropped);

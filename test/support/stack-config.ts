@@ -1,7 +1,7 @@
 import { cpSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { packagePath } from '../../apps/shared/config/files.ts';
-import { onFreePorts } from './config.ts';
+import { NO_MAILBOX, onFreePorts } from './config.ts';
 import { PATIENT_FACTOR } from './time.ts';
 
 export interface StackOptions {
@@ -65,7 +65,7 @@ export async function stackConfig(
     worker: { resolutionPollMinSeconds: 1, resolutionPollMaxSeconds: 2, ...config['worker'] },
     ...(rules && { rules }),
     pdp: section('pdp', rules ? {} : { policies: './policies' }),
-    approvals: section('approvals'),
+    approvals: section('approvals', { channels: NO_MAILBOX }),
     audit: section('audit'),
     identity: section('identity'),
     // In a Temporal that other tests use too, each test has its own queue.

@@ -1,10 +1,8 @@
 import type { Logger } from 'pino';
-import type { Clock } from '../../shared/clock.ts';
 import type { Timing } from '../../shared/limits.ts';
-import type { OutboxHandler } from '../../shared/outbox.ts';
 import type { AccessRequestClient } from '../access-requests/clients.ts';
 import type { AccessRequestStore } from '../stores/access-request.store.ts';
-import { createSignedPost, isAccepted, type SignedPost } from './signed-post.ts';
+import { createSignedPost, isAccepted } from './signed-post.ts';
 
 interface CallbackOptions extends Timing {
   readonly store: Pick<AccessRequestStore, 'callbackOf'>;
@@ -48,41 +46,4 @@ export function createCallbackSender(options: CallbackOptions) {
 function addressNow(registered: ReadonlySet<string> = new Set(), endpoint: string): string | undefined {
   if (registered.has(endpoint)) return endpoint;
   return registered.size === 1 ? [...registered][0] : undefined;
-}
-
-interface NotificationOptions {
-  readonly store: Pick<AccessRequestStore, 'noticeOf'>;
-  /** Undefined if notifications are no longer configured. */
-  readonly receiver: { readonly url: string; readonly post: SignedPost } | undefined;
-  readonly inboxUrl: string;
-  readonly clock: Clock;
-  readonly log: Logger;
-}
-
-/**
- * Sends a notification about a request: its tool and its page, but no arguments of the call, because the recipient may not be an
- * approver. Id and body depend on the notice alone, so that the receiver recognizes a repetition. Throws when the receiver did not
- * accept it; the outbox then tries again.
- */
-export function createNotificationSender(options: NotificationOptions): OutboxHandler {
-  const { store, receiver, inboxUrl, clock, log } = options;
-  return async (noticeId) => {
-    const notice = await store.noticeOf(noticeId);
-    if (notice === undefined) return;
-    if (receiver === undefined) return log.warn({ noticeId }, 'a notification is not sent: no receiver is configured');
-    const { event, at, number, ...data } = notice;
-    const body = JSON.stringify({
-      type: `access_request.${event}`,
-      timestamp: at,
-      data: {
-        ...data,
-        ...(event === 'reminder' && { number }),
-        url: `${inboxUrl}/requests/${encodeURIComponent(notice.id)}`,
-      },
-    });
-    const id = `msg_${notice.id}_${notice.step}_${event}_${number}`;
-    const posted = receiver.post(receiver.url, { id, body });
-    if (await isAccepted(posted, { since: at, what: `the notification ${id}`, clock })) return;
-    log.warn({ noticeId, accessRequest: notice.id }, 'a notification was given up');
-  };
 }

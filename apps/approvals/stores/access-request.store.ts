@@ -6,8 +6,9 @@ import { randomText } from '../../shared/crypto.ts';
 import { functionCall } from '../../shared/database/function-call.ts';
 import { one, queryOf, type Query } from '../../shared/database/query.ts';
 import { accessRequestFrom, SELECT_WHOLE, type AccessRequestRow } from './access-request.row.ts';
-import { callbacks, notices } from './callbacks.ts';
+import { callbacks } from './callbacks.ts';
 import { lists } from './lists.ts';
+import { messages } from './messages.ts';
 import {
   type EndNote,
   newRow,
@@ -71,7 +72,7 @@ export function createAccessRequestStore(pool: Pool) {
     ...voting(query),
     ...ending(query),
     ...sweeping(query),
-    ...notices(query),
+    ...messages(query),
     ...callbacks(query, read.findBundle),
     ...statements(query),
     ...previews(query),

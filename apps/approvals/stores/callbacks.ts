@@ -1,4 +1,3 @@
-import type { AccessRequestStatus } from '../../../workflows/domain/access-request/access-request.ts';
 import {
   type Bundle,
   BUNDLE_PREFIX,
@@ -52,37 +51,4 @@ function endOf(bundle: Bundle | undefined): Pick<PendingCallback, 'status' | 'en
     .sort()
     .at(-1);
   return status === 'pending' || endedAt === undefined ? undefined : { status, endedAt };
-}
-
-/** The content of a notification. Of the call it has the tool's name and nothing else. */
-interface Notice {
-  /** Id of the request. */
-  readonly id: string;
-  readonly event: 'opened' | 'escalated' | 'reminder' | 'ended';
-  readonly tool: string;
-  readonly template?: string;
-  /** Name and position (from 1) of the stage that was open. */
-  readonly stage: string;
-  readonly step: number;
-  /** How the request ended; for the event `ended` only. */
-  readonly status?: AccessRequestStatus;
-  /** Number of the reminder in its stage, from 1. */
-  readonly number: number;
-  readonly at: string;
-}
-
-export function notices(query: Query) {
-  return {
-    /** Undefined when its request was deleted after the retention period. */
-    async noticeOf(noticeId: string): Promise<Notice | undefined> {
-      const [row] = await query(
-        'notice',
-        `SELECT r.id, n.event, r.tool, r.template, r.stages -> n.stage - 1 ->> 'name' AS stage, n.stage AS step,
-           CASE WHEN n.event = 'ended' THEN r.status END AS status, n.number, n.at
-         FROM approvals.notice n JOIN approvals.access_request r ON r.id = n.access_request_id WHERE n.id = $1`,
-        [noticeId],
-      );
-      return row && (camelCased(row) as Notice);
-    },
-  };
 }

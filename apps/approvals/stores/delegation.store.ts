@@ -45,6 +45,15 @@ export function createDelegationStore(pool: Pool) {
       return (await query('active-to', text, [delegate])).map((row) => camelCased(row) as Delegation);
     },
 
+    /** Active delegations by any of these people. */
+    async activeFrom(
+      subjects: readonly string[],
+    ): Promise<{ readonly delegator: string; readonly delegate: string }[]> {
+      const text = `SELECT delegator_subject AS delegator, delegate_subject AS delegate FROM approvals.delegation
+        WHERE delegator_subject = ANY ($1) AND ${ACTIVE}`;
+      return query('active-from', text, [subjects]);
+    },
+
     /** A page of one of this person's lists, newest first. */
     async list(which: DelegationList, subject: string, page: PageRequest): Promise<Page<Delegation>> {
       const from = `FROM approvals.delegation WHERE ${LISTS[which]}`;

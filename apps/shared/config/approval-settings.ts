@@ -2,6 +2,7 @@ import { resolve } from 'node:path';
 import * as z from 'zod';
 import { accessRequestSettings } from './access-request-settings.ts';
 import { approverSettings, breakGlassSettings, webhookApproverSettings } from './approver-settings.ts';
+import { channelSettings } from './channel-settings.ts';
 import { checkResolvers, resolverSettings } from './resolver-settings.ts';
 import { clientId } from './identity-settings.ts';
 import {
@@ -112,6 +113,7 @@ export const approvalSettings = z
     ...approverSettings,
     breakGlass: breakGlassSettings,
     notifications: notificationSettings,
+    channels: channelSettings,
     resolvers: resolverSettings,
     catalogs: catalogSettings,
   })

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { STAGE_ENDS } from '../../../workflows/domain/access-request/stages.ts';
+import { notifySettings } from './channel-settings.ts';
 import { listOf, named, off, on, recordOf, seconds, section, text } from './units.ts';
 
 const names = listOf(text);
@@ -146,6 +147,7 @@ const template = z
       .max(20)
       .default([])
       .describe('Reasons that the inbox offers beside a decision. An approver can also write another reason.'),
+    notify: notifySettings,
   })
   .superRefine(({ stages, passkey }, context) => {
     const fault = (at: (string | number)[], message: string) => context.addIssue({ code: 'custom', path: at, message });
@@ -191,6 +193,7 @@ export const approverRuleSettings = z
       approvalTtlSeconds: template.shape.approvalTtlSeconds,
       requestTtlSeconds: template.shape.requestTtlSeconds,
       presetReasons: template.shape.presetReasons,
+      notify: template.shape.notify,
     })
       .refine((named) => !isUnnamed(named), NO_APPROVER)
       .refine(({ quorum, ...named }) => !needsOthers({ approvers: named, quorum }), {
@@ -203,6 +206,7 @@ export const approverRuleSettings = z
           requestTtlSeconds,
           presetReasons,
           passkey,
+          notify,
           quorum,
           freshSeconds,
           withinSeconds,
@@ -214,7 +218,7 @@ export const approverRuleSettings = z
           ],
           separateStages: true,
           passkey,
-          ...{ approvalTtlSeconds, requestTtlSeconds, presetReasons },
+          ...{ approvalTtlSeconds, requestTtlSeconds, presetReasons, notify },
         }),
       ),
     template,

@@ -5,6 +5,7 @@ import { SUBJECT_ATTRIBUTES } from '../directory/directory.ts';
 import { approvalSettings, withAbsoluteCatalogs } from './approval-settings.ts';
 import { addressSettings, off, port, scope, section } from './units.ts';
 import { accessRequestReach, authorityOf } from './authority-settings.ts';
+import { channelProblems, withAbsoluteAuthority } from './channel-settings.ts';
 import { pdpSettings, withAbsoluteCertificate } from './engine-settings.ts';
 import { packagePath, withAbsoluteFiles } from './files.ts';
 import { clientId, identitySettings } from './identity-settings.ts';
@@ -95,7 +96,12 @@ export const configSchema = z
     }).describe('The Temporal cluster.'),
   })
   .superRefine((file, context) => {
-    for (const { path, message } of [...ruleProblems(file), ...previewProblems(file), ...audienceProblems(file)])
+    for (const { path, message } of [
+      ...ruleProblems(file),
+      ...previewProblems(file),
+      ...audienceProblems(file),
+      ...channelProblems(file),
+    ])
       context.addIssue({ code: 'custom', path: [...path], message });
   });
 
@@ -180,6 +186,7 @@ export function parseConfig(raw: unknown, at: { baseDir: string; stateDir: strin
       templates: { ...file.approvals.templates, ...templatesOf(file.rules ?? []) },
       clients: withAbsoluteFiles(file.approvals.clients, at.baseDir),
       notifications: withAbsoluteFiles(file.approvals.notifications, at.baseDir),
+      channels: withAbsoluteAuthority(withAbsoluteFiles(file.approvals.channels, at.baseDir), at.baseDir),
       resolvers: withAbsoluteFiles(file.approvals.resolvers, at.baseDir),
       catalogs: withAbsoluteCatalogs(file.approvals.catalogs, at.baseDir),
     },

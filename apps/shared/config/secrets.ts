@@ -93,12 +93,16 @@ const parsed = (value = ''): unknown => (/^[{[]/.test(value) ? jsonIn(value) : u
 
 /**
  * Reads a secret from the configuration, or from the file that it names. Throws `ERR_CONFIG_INVALID` when the file cannot be read or
- * the secret is too short. The error names the setting and never contains the secret.
+ * the secret is too short. The error names the setting and never contains the secret. Passwords that others choose may be shorter.
  */
-export async function secretText(secret: string | { readonly file: string }, setting: string): Promise<string> {
+export async function secretText(
+  secret: string | { readonly file: string },
+  setting: string,
+  minLength = 16,
+): Promise<string> {
   const text = typeof secret === 'string' ? secret : await contentOf(secret.file, setting);
-  if (text.length >= 16) return text;
-  throw new CountersignError('ERR_CONFIG_INVALID', `${setting} is ${TOO_SHORT}`);
+  if (text.length >= minLength) return text;
+  throw new CountersignError('ERR_CONFIG_INVALID', `${setting} is ${text === '' ? 'empty' : TOO_SHORT}`);
 }
 
 async function contentOf(file: string, setting: string): Promise<string> {

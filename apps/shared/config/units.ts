@@ -46,6 +46,16 @@ export const network = z.string().refine((text) => {
   return rest.length === 0 && /^\d{1,3}$/.test(prefix) && Number(prefix) <= bits;
 }, 'use an address, a slash and a prefix length, such as 10.0.0.0/8');
 
+/** Whether this machine knows a time zone by this IANA name. */
+export function isTimeZone(name: string): boolean {
+  try {
+    Intl.DateTimeFormat('en', { timeZone: name });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 /** The secret itself, or a file that holds it. The file is read at each use. */
 export const secret = z.union([z.string(), z.strictObject({ file: text })]);
 

@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import * as z from 'zod';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import type { Clock } from '../clock.ts';
+import { isTimeZone } from '../config/units.ts';
 import { followFile } from '../followed-file.ts';
 
 /** The attribute of a user that tokens and requests have as subject. */
@@ -20,6 +21,10 @@ export interface DirectoryPerson {
   readonly groups: ReadonlySet<string>;
   /** Roles, as the sign-in names them, for channels without a sign-in. */
   readonly roles: readonly string[];
+  /** Address for messages. */
+  readonly email?: string;
+  /** IANA time zone. */
+  readonly timeZone?: string;
 }
 
 /** People and groups of the deployment's own directory. No part of it comes from a request. */
@@ -43,6 +48,8 @@ const user = z.looseObject({
   displayName: z.string().optional(),
   active: z.boolean().default(true),
   roles: z.array(reference).default([]),
+  emails: z.array(z.looseObject({ value: z.string().optional(), primary: z.boolean().optional() })).default([]),
+  timezone: z.string().optional(),
   [ENTERPRISE_USER]: z.looseObject({ manager: reference.optional() }).optional(),
 });
 const group = z.looseObject({
@@ -151,6 +158,17 @@ function person(
     ...(manager !== undefined && { manager }),
     groups: groupsOf(one.id),
     roles: one.roles.map(({ value }) => value),
+    ...reachOf(one),
+  };
+}
+
+/** Values that cannot be used are left out: they only keep messages from a person, and no decision rests on them. */
+function reachOf({ emails, timezone }: User): Pick<DirectoryPerson, 'email' | 'timeZone'> {
+  const usable = emails.filter(({ value }) => z.email().safeParse(value).success);
+  const email = (usable.find(({ primary }) => primary) ?? usable[0])?.value;
+  return {
+    ...(email !== undefined && { email }),
+    ...(timezone !== undefined && isTimeZone(timezone) && { timeZone: timezone }),
   };
 }
 

@@ -68,5 +68,11 @@ BEGIN
       p_delegation_id, v_own IS NOT NULL, p_verdict, p_reason, p_agent_message, p_call_digest, p_via,
       p_passkey_assertion, p_grant_id);
   PERFORM approvals.settle_stage(p_request_id, p_lapsed, p_electorate, p_approval_id);
+  -- The messages to these two are over, even if others still have to vote. The end of a stage is told by its own notice.
+  INSERT INTO approvals.message_outbox (kind, subject_id) SELECT m.channel, m.id::text
+    FROM approvals.message m JOIN approvals.access_request a ON a.id = m.access_request_id
+    WHERE a.id = p_request_id AND a.status = 'pending' AND a.stage = r.stage
+      AND m.person IN (v_approver, v_voice) AND m.begun_at IS NOT NULL;
+  IF FOUND THEN PERFORM pg_notify('approvals_outbox', ''); END IF;
   RETURN 'counted';
 END $$;

@@ -636,6 +636,28 @@ CREATE TABLE approvals.notice (
   CONSTRAINT notice_number CHECK (number = 1 OR event = 'reminder')
 );
 
+-- The people whom a notice asks to decide, as the directory named them when its messages were queued. Written once.
+CREATE TABLE approvals.addressed_notice (
+  notice_id  bigint PRIMARY KEY REFERENCES approvals.notice (id) ON DELETE CASCADE,
+  recipients text[] NOT NULL
+);
+
+-- What a channel tells one person about a request: one message, which follows the request. `person` is empty if the channel is a
+-- room. `begun_at` is set before the first attempt to send, so that a message that may have arrived is followed up. `told` names
+-- what the message said last, and `external_id` is its id at the channel. One process at a time works on it, until `held_until`.
+CREATE TABLE approvals.message (
+  id                bigint GENERATED ALWAYS AS IDENTITY UNIQUE,
+  access_request_id text NOT NULL REFERENCES approvals.access_request ON DELETE CASCADE,
+  person            text NOT NULL,
+  channel           text NOT NULL,
+  begun_at          timestamptz,
+  told              text,
+  external_id       text,
+  held_until        timestamptz,
+  PRIMARY KEY (access_request_id, person, channel),
+  CONSTRAINT message_told CHECK (begun_at IS NOT NULL OR told IS NULL)
+);
+
 -- Signed decisions that were received, with their outcome. The primary key stops a replay for ever.
 CREATE TABLE approvals.decision_webhook_inbox (
   source      text NOT NULL,
@@ -648,7 +670,15 @@ CREATE TABLE approvals.decision_webhook_inbox (
 
 CREATE TABLE approvals.outbox (
   LIKE gateway.outbox INCLUDING IDENTITY INCLUDING DEFAULTS INCLUDING INDEXES,
-  CHECK (kind IN ('callback','notification'))
+  CHECK (kind = 'callback')
+);
+
+-- What people and bots still have to be told. A row of the kind `notice` finds out whom a notice concerns. It becomes one row for
+-- the receiver of the webhook, and one for each message. The kinds do not wait for each other, so a channel that fails delays no
+-- other.
+CREATE TABLE approvals.message_outbox (
+  LIKE gateway.outbox INCLUDING IDENTITY INCLUDING DEFAULTS INCLUDING INDEXES,
+  CHECK (kind IN ('notice','webhook','email'))
 );
 
 -- Questions to automatic resolvers, one row for each. The transaction that opens the stage writes the row, and the answer deletes

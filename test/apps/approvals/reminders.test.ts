@@ -4,6 +4,7 @@ import { Webhook } from 'standardwebhooks';
 import { freePort } from '../../../apps/shared/embedded/process-tools.ts';
 import type { HttpServer } from '../../../apps/shared/http/listen.ts';
 import { ApprovalsUnderTest } from '../../support/approvals.ts';
+import { postSigned } from '../../support/decisions.ts';
 import { serve } from '../../support/serve.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
@@ -102,13 +103,37 @@ describe('reminders, escalations and deadlines', () => {
       type: 'access_request.ended',
       timestamp: expect.any(String),
       data: {
-        ...{ id: request.id, tool: 'files__write_file', template: 'reminding', stage: 'security', step: 1 },
-        status: 'denied',
+        ...{ id: request.id, tool: 'files__write_file', title: 'Writing a file', template: 'reminding' },
+        ...{ stage: 'security', step: 1, steps: 1, quorum: 1, generation: 1, callDigest: request.callDigest },
+        requester: { issuer: service.config.urls.issuer, subject: 'agent', clientId: 'agent' },
+        ...{ createdAt: expect.any(String), expiresAt: expect.any(String), status: 'denied' },
+        votes: [{ approver: 'alice', verdict: 'deny', stage: 1, via: 'api', at: expect.any(String) }],
         url: `${service.url}/requests/${request.id}`,
       },
     });
     const said = receiver.messages.map(({ body }) => body).join('');
-    expect(said).not.toMatch(/arguments|alice|"agent"|call_digest/);
+    expect(said).not.toMatch(/arguments|a reason of alice|hello/);
+  });
+
+  it('names those who may decide, so that a bot can tell them and send their decision back', async () => {
+    const request = await open('patient');
+    await waitFor(() => events(request.id).includes('access_request.opened'));
+    const [{ data }] = receiver.of(request.id);
+    expect(data.recipients).toEqual(['alice', 'bob']);
+    const { id: requestId, generation, callDigest, recipients } = data;
+    const body = JSON.stringify({
+      requestId,
+      generation,
+      callDigest,
+      approver: { subject: recipients[1] },
+      verdict: 'deny',
+    });
+    const sent = await postSigned(`${service.url}/webhooks/decisions`, body, {
+      id: `msg_${requestId}`,
+      secret: service.secrets.decisionWebhookSecret,
+    });
+    expect(sent.status).toBe(200);
+    await waitFor(() => events(request.id).includes('access_request.ended'));
   });
 
   it('repeats a message until the receiver accepts it', async () => {

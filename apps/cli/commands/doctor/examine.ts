@@ -19,6 +19,7 @@ import { createGatedCallWorkflows, stuckWorkflows, WHEN_STUCK } from '../../../s
 import { type Io, moment, readConfig } from '../../context.ts';
 import { awaitsFirstStart, exampleFiles, findStack, type Stack } from '../../stack.ts';
 import { attempt, fail, type Finding, ok, reason, warn } from './check.ts';
+import { checkChannels } from './channels.ts';
 import { checkIdentity } from './identity.ts';
 import { checkNode, checkPorts, checkPostgresPrograms, checkStateFolder, checkTemporalPrograms } from './machine.ts';
 import { checkAccessRequests, checkDatabase, checkHealth, checkPdp, checkTemporal } from './services.ts';
@@ -61,6 +62,7 @@ export async function examine(io: Io, command: Command, given?: GivenToken): Pro
     found.push(warn('services', 'not running', `start them with \`${OWN_COMMAND} up\``));
     if (config.identity.issuer !== undefined) found.push(...(await checkIdentity(config)));
   }
+  found.push(...(await checkChannels(config)));
   if (given !== undefined) found.push(...(await examineToken(running, given.text, given.service)));
   return found;
 }

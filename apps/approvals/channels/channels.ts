@@ -1,0 +1,133 @@
+import type { Pool } from 'pg';
+import type { Logger } from 'pino';
+import {
+  CHANNEL_NAMES,
+  type ChannelName,
+  channelsInUse,
+  hasMailbox,
+  isTold,
+} from '../../shared/config/channel-settings.ts';
+import type { Config } from '../../shared/config/config.ts';
+import { secretText } from '../../shared/config/secrets.ts';
+import type { DirectorySource } from '../../shared/directory/directory.ts';
+import type { Running } from '../../shared/lifecycle.ts';
+import type { Timing } from '../../shared/limits.ts';
+import { startOutbox } from '../../shared/outbox.ts';
+import { createNotificationSender } from '../callbacks/send-notification.ts';
+import { createSignedPost } from '../callbacks/signed-post.ts';
+import type { StandIns } from '../stand-ins.ts';
+import type { AccessRequestStore } from '../stores/access-request.store.ts';
+import { createAddressing } from './address.ts';
+import type { Channel } from './channel.ts';
+import { createDelivery } from './deliver.ts';
+import { emailChannel, mailOf } from './email.tsx';
+import { createMailbox, type Content, type Mailbox } from './mailbox.tsx';
+import type { Message } from './message.ts';
+import { createRecipients } from './recipients.ts';
+
+/** Messages of one channel that this process sends at the same time. */
+const AT_ONCE = 4;
+
+interface ChannelOptions extends Timing {
+  readonly config: Config;
+  readonly people: DirectorySource;
+}
+
+export interface Channels {
+  readonly byName: ReadonlyMap<ChannelName, Channel>;
+  /** What the channels would send that are not configured; in development only. */
+  readonly mailbox: Mailbox | undefined;
+}
+
+/** The channels that tell people. Throws `ERR_CONFIG_INVALID` for a secret or a file that cannot be used. */
+export async function openChannels({ config, people, clock, limits }: ChannelOptions): Promise<Channels> {
+  const { email } = config.approvals.channels;
+  const mailbox = hasMailbox(config) ? createMailbox(clock) : undefined;
+  const byName = new Map<ChannelName, Channel>();
+  const inboxUrl = config.urls.approvals;
+  if (email !== undefined) byName.set('email', await emailChannel(email, { people, inboxUrl, limits }));
+  for (const name of CHANNEL_NAMES) {
+    if (mailbox !== undefined && !byName.has(name)) byName.set(name, mailbox.channel(name, CONTENT[name], FORM[name]));
+  }
+  return { byName, mailbox };
+}
+
+/** Asks each configured channel whether it could send. `failure` says why it could not. */
+export async function examineChannels(
+  options: ChannelOptions,
+): Promise<{ readonly name: ChannelName; readonly failure?: unknown }[]> {
+  const { byName } = await openChannels(options);
+  const examined = [...byName].map(async ([name, channel]) => {
+    const failure: unknown = await channel.examine?.().catch((error: unknown) => error);
+    channel.close?.();
+    return { name, ...(failure !== undefined && { failure }) };
+  });
+  const found = await Promise.all(examined);
+  return found.filter(({ name }) => options.config.approvals.channels[name] !== undefined);
+}
+
+/** What the mailbox shows of a message. */
+const CONTENT: Readonly<Record<ChannelName, (message: Message) => Content>> = {
+  email: (message) => {
+    const { subject, text, html } = mailOf(message);
+    return { title: subject, lines: linesOf(message), exact: `Subject: ${subject}\n\n${text}\n${html}` };
+  },
+};
+const FORM = { email: { inPlace: false, isRoom: false } } as const satisfies Record<ChannelName, object>;
+
+const linesOf = ({ outcome, facts }: Message): string[] => [
+  ...(outcome === undefined ? [] : [outcome]),
+  ...facts.map(([name, value]) => `${name}: ${value}`),
+];
+
+interface TellingOptions extends ChannelOptions {
+  readonly pool: Pool;
+  readonly databaseUrl: string;
+  readonly store: AccessRequestStore;
+  readonly delegations: StandIns;
+  readonly channels: Channels;
+  readonly log: Logger;
+}
+
+/** Tells people by the channels, and programs by the signed message. Channels do not wait for each other. */
+export async function startTelling(options: TellingOptions): Promise<Running> {
+  const { pool, databaseUrl, config, channels, clock, limits, log } = options;
+  if (!isTold(config)) return { name: 'messages', stop: async () => undefined };
+  const recipientsOf = createRecipients(options);
+  const deliveries = channelsInUse(config).flatMap((name) => {
+    const channel = channels.byName.get(name);
+    return channel === undefined ? [] : [[name, createDelivery(name, channel, { ...options, recipientsOf })] as const];
+  });
+  const outbox = await startOutbox({
+    ...{ pool, clock, limits, log },
+    listenUrl: databaseUrl,
+    schema: 'approvals',
+    table: 'message_outbox',
+    channel: 'approvals_outbox',
+    handlers: {
+      notice: createAddressing({ ...options, channels: channels.byName, recipientsOf }),
+      webhook: createNotificationSender({
+        ...options,
+        receiver: await notified(options),
+        inboxUrl: config.urls.approvals,
+      }),
+      ...Object.fromEntries(deliveries),
+    },
+    concurrency: AT_ONCE,
+    apart: true,
+  });
+  return {
+    name: 'messages',
+    async stop() {
+      await outbox.stop();
+      for (const channel of channels.byName.values()) channel.close?.();
+    },
+  };
+}
+
+async function notified({ config, ...time }: Pick<TellingOptions, 'config' | 'clock' | 'limits'>) {
+  const { notifications } = config.approvals;
+  if (notifications === undefined) return undefined;
+  const secret = await secretText(notifications.secret, 'approvals.notifications.secret');
+  return { url: notifications.url, post: createSignedPost({ secret, networks: notifications.networks }, time) };
+}

@@ -1,0 +1,160 @@
+import express, { type Router } from 'express';
+import type { ChannelName } from '../../shared/config/channel-settings.ts';
+import type { Clock } from '../../shared/clock.ts';
+import { Page, renderPage, Time } from '../../shared/pages/layout.tsx';
+import { wantsPage } from '../../shared/pages/refusal-page.tsx';
+import { Visible } from '../../shared/pages/visible.tsx';
+import type { Channel, Recipient } from './channel.ts';
+import type { Message } from './message.ts';
+
+/** Messages that the mailbox keeps. A further one replaces the oldest. */
+const MOST_KEPT = 200;
+
+/** What a channel would send. */
+export interface Content {
+  /** How it begins. */
+  readonly title: string;
+  readonly lines: readonly string[];
+  /** What the other side would get, to the letter. */
+  readonly exact: string;
+}
+
+interface Kept extends Content {
+  readonly id: number;
+  readonly channel: ChannelName;
+  readonly person: string;
+  readonly link: string;
+  /** RFC 3339. */
+  readonly at: string;
+  /** How often it was changed in place. */
+  readonly changes: number;
+}
+
+export type Mailbox = ReturnType<typeof createMailbox>;
+
+/**
+ * Keeps, in memory, what channels would send that are not configured, and shows it to everybody at `GET /mailbox`. For development only:
+ * the embedded issuer lets everybody sign in as any person anyway.
+ */
+export function createMailbox(clock: Clock) {
+  const kept: Kept[] = [];
+  let last = 0;
+  const keep = (entry: Omit<Kept, 'id' | 'at'>): string => {
+    kept.unshift({ ...entry, id: (last += 1), at: new Date(clock.now()).toISOString() });
+    kept.splice(MOST_KEPT);
+    return String(last);
+  };
+  return {
+    /** A channel that delivers to the mailbox. Without `inPlace`, later messages follow the first one instead of changing it. */
+    channel(
+      name: ChannelName,
+      contentOf: (message: Message) => Content,
+      { inPlace, isRoom }: { readonly inPlace: boolean; readonly isRoom: boolean },
+    ): Channel {
+      const entryOf = (message: Message, { person }: Recipient) => ({
+        ...contentOf(message),
+        ...{ channel: name, person, link: message.link },
+      });
+      return {
+        endsSilently: inPlace,
+        reachable: async (people) => (isRoom ? [''] : people),
+        send: async (message, to) => keep({ ...entryOf(message, to), changes: 0 }),
+        async update(message, to, externalId) {
+          const at = kept.findIndex(({ id }) => String(id) === externalId);
+          const before = kept[at];
+          if (!inPlace || before === undefined) return keep({ ...entryOf(message, to), changes: 0 });
+          kept[at] = { ...before, ...entryOf(message, to), changes: before.changes + 1 };
+          return externalId;
+        },
+      };
+    },
+
+    router(): Router {
+      const router = express.Router();
+      router.get('/mailbox', (request, response) => {
+        const { person } = request.query;
+        const messages = kept.filter((one) => person === undefined || one.person === person);
+        response.vary('Accept');
+        if (!wantsPage(request)) return void response.json({ messages });
+        const people = [...new Set(kept.map((one) => one.person))].filter((one) => one !== '').sort();
+        response.send(renderPage(<MailboxPage messages={messages} people={people} />, clock.now()));
+      });
+      return router;
+    },
+  };
+}
+
+function MailboxPage({ messages, people }: { messages: readonly Kept[]; people: readonly string[] }) {
+  return (
+    <Page title="Mailbox" section="Approvals">
+      <div class="title-row">
+        <h1>Mailbox</h1>
+      </div>
+      <p class="lead">
+        In development, this page shows what channels would send that are not configured. Nothing here was sent.
+      </p>
+      {people.length > 0 && (
+        <p>
+          <a href="/mailbox">All messages</a>
+          {people.map((person) => (
+            <>
+              {' · '}
+              <a href={`/mailbox?person=${encodeURIComponent(person)}`}>
+                To <Visible text={person} />
+              </a>
+            </>
+          ))}
+        </p>
+      )}
+      {messages.length === 0 && (
+        <p>There is no message yet. When an agent makes a call that needs approval, one appears.</p>
+      )}
+      {messages.map((one) => (
+        <KeptMessage key={one.id} message={one} />
+      ))}
+    </Page>
+  );
+}
+
+const NAMES = { email: 'email' } as const satisfies Record<ChannelName, string>;
+
+function KeptMessage({ message }: { message: Kept }) {
+  const { id, channel, person, at, changes, title, lines, exact, link } = message;
+  return (
+    <section class="card" aria-labelledby={`message-${id}`}>
+      <h2 id={`message-${id}`}>
+        <Visible text={title} />
+      </h2>
+      <p class="soft">
+        By {NAMES[channel]}
+        {person !== '' && (
+          <>
+            {' to '}
+            <Visible text={person} />
+          </>
+        )}
+        , <Time at={at} />
+        {changes > 0 && `, changed ${changes === 1 ? 'once' : `${changes} times`} since`}
+      </p>
+      {lines.map((line, index) => (
+        <p key={index}>
+          <Visible text={line} />
+        </p>
+      ))}
+      <p>
+        <a href={link}>Open the request</a>
+      </p>
+      <details>
+        <summary>What would be sent</summary>
+        <pre class="raw">
+          {exact.split('\n').map((line, index) => (
+            <>
+              {index > 0 && '\n'}
+              <Visible text={line} />
+            </>
+          ))}
+        </pre>
+      </details>
+    </section>
+  );
+}

@@ -1,0 +1,121 @@
+import type { AccessRequest } from '../../../workflows/domain/access-request/access-request.ts';
+import { isEnded } from '../../../workflows/domain/access-request/access-request.ts';
+import { earlierVote } from '../../../workflows/domain/access-request/quorum.ts';
+import { openStage } from '../../../workflows/domain/access-request/stages.ts';
+import { canonicalJson, type JsonObject, ownProperty } from '../../../workflows/domain/canonical-json.ts';
+import type { Directory } from '../../shared/directory/directory.ts';
+import { visibleTitle } from '../../shared/pages/visible-text.ts';
+
+/**
+ * What a message says. Its texts hold values of agents, which are safe to read but not escaped: each channel escapes them for its format.
+ */
+export interface Message {
+  readonly requestId: string;
+  /** `ask`: the person may decide. `remind`: they have not yet. `over`: they need not any more. */
+  readonly kind: 'ask' | 'remind' | 'over';
+  /** Names what the message says: two messages with one key say the same. */
+  readonly key: string;
+  /** What was asked for. */
+  readonly sentence: string;
+  /** What happened, if it is over. */
+  readonly outcome?: string;
+  /** Names with their values. */
+  readonly facts: readonly (readonly [string, string])[];
+  /** Address of the page of the request. To open it decides nothing. */
+  readonly link: string;
+}
+
+/** Characters of one value. */
+const LONGEST_VALUE = 300;
+
+/** A text of an agent without characters that hide, mislead or break a line, and not too long. */
+function legible(text: string): string {
+  const visible = visibleTitle(text);
+  return visible.length <= LONGEST_VALUE ? visible : `${visible.slice(0, LONGEST_VALUE)}…`;
+}
+
+/** What a request asks for, in one line. */
+export const sentenceOf = ({ title, tool }: Pick<AccessRequest, 'title' | 'tool'>): string =>
+  legible(title === undefined ? tool : `${title} (${tool})`);
+
+export interface MessageOptions {
+  readonly people: Pick<Directory, 'find'>;
+  /** Names of arguments that the message shows. */
+  readonly shownArguments: readonly string[];
+  /** Public address of the inbox. */
+  readonly inboxUrl: string;
+  /** The zone in which the recipient reads times. */
+  readonly timeZone: string;
+}
+
+/**
+ * The message to a recipient about a request as it is now. `isAsked`: they may decide it now; `reminders`: how many reminders the open
+ * stage has had.
+ */
+export function messageAbout(
+  request: AccessRequest,
+  { person, isAsked, reminders }: { person: string; isAsked: boolean; reminders: number },
+  options: MessageOptions,
+): Message {
+  const { id, stage, status } = request;
+  const common = {
+    requestId: id,
+    sentence: sentenceOf(request),
+    link: `${options.inboxUrl}/requests/${encodeURIComponent(id)}`,
+  };
+  if (isAsked) {
+    const what =
+      reminders > 0 ? { kind: 'remind', key: `remind ${stage} ${reminders}` } : { kind: 'ask', key: `ask ${stage}` };
+    return { ...common, ...(what as Pick<Message, 'kind' | 'key'>), facts: factsOf(request, options) };
+  }
+  const own = earlierVote(request, { subject: person }, stage);
+  const key = isEnded(status) ? `over ${status}` : own === undefined ? `over stage ${stage}` : `over vote ${stage}`;
+  return { ...common, kind: 'over', key, outcome: outcomeOf(request, own !== undefined, options), facts: [] };
+}
+
+function factsOf(request: AccessRequest, { shownArguments, timeZone }: MessageOptions): (readonly [string, string])[] {
+  const { requester, stages, stageEndsAt, expiresAt } = request;
+  const { clientId, subject } = requester;
+  const until = [stageEndsAt, expiresAt].filter((one) => one !== undefined).sort()[0] ?? expiresAt;
+  const asked = clientId === undefined || clientId === subject ? subject : `${clientId} for ${subject}`;
+  return [
+    ['Asked by', legible(asked)],
+    ...(stages.length > 1 ? [['Stage', legible(openStage(request).name)] as const] : []),
+    ['Decide before', deadline(until, timeZone)],
+    ...shownArguments.flatMap((name) => argumentOf(request, name)),
+  ];
+}
+
+const deadline = (at: string, timeZone: string) =>
+  new Intl.DateTimeFormat('en-GB', {
+    dateStyle: 'medium',
+    timeStyle: 'short',
+    timeZone,
+  }).format(new Date(at)) + ` ${timeZone}`;
+
+function argumentOf({ context }: AccessRequest, name: string): (readonly [string, string])[] {
+  const { arguments: all } = JSON.parse(context) as JsonObject;
+  const value = ownProperty((all ?? {}) as JsonObject, name);
+  if (value === undefined) return [];
+  return [[name, legible(typeof value === 'string' ? value : canonicalJson(value))]];
+}
+
+const ENDS = {
+  expired: 'No approver decided in time.',
+  cancelled: 'The request was cancelled.',
+  failed: 'The request failed.',
+} as const;
+
+function outcomeOf(request: AccessRequest, hasVoted: boolean, { people }: MessageOptions): string {
+  const { status, votes, stage } = request;
+  const nameOf = (subject: string) => legible(people.find(subject)?.displayName ?? subject);
+  const by = (verdict: 'approve' | 'deny') => {
+    const names = votes.filter((vote) => vote.verdict === verdict).map(({ approver }) => nameOf(approver.subject));
+    return names.length === 0 ? '' : ` by ${new Intl.ListFormat('en').format([...new Set(names)])}`;
+  };
+  if (status === 'approved') return `Approved${by('approve')}.`;
+  if (status === 'denied') return by('deny') === '' ? 'Denied, because the time was over.' : `Denied${by('deny')}.`;
+  if (status !== 'pending') return ENDS[status];
+  if (hasVoted) return 'You decided. The request still waits for others.';
+  return stage > 1 ? 'Other people decide this now.' : 'You cannot decide this any more.';
+}

@@ -1,0 +1,42 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { ApprovalsUnderTest } from '../../support/approvals.ts';
+import { waitFor } from '../../support/wait-for.ts';
+
+interface Kept {
+  readonly channel: string;
+  readonly person: string;
+  readonly lines: readonly string[];
+  readonly exact: string;
+  readonly link: string;
+}
+
+describe('the mailbox of development', () => {
+  const service = new ApprovalsUnderTest();
+  beforeAll(() => service.start({ approvals: { channels: {} } }));
+  afterAll(() => service.stop());
+
+  const kept = async (id: string): Promise<Kept[]> => {
+    const { body } = await service.fetch('/mailbox', { headers: { accept: 'application/json' } });
+    return (body.messages as Kept[]).filter(({ link }) => link.endsWith(id));
+  };
+  const mails = async (id: string) => (await kept(id)).filter(({ channel }) => channel === 'email');
+
+  it('shows what each approver of the embedded issuer would get, with a link to the request', async () => {
+    const request = await service.open();
+    await waitFor(async () => (await mails(request.id)).length === 2);
+    expect((await mails(request.id)).map(({ person }) => person).toSorted()).toEqual(['alice', 'bob']);
+    await service.vote('alice', request, 'approve');
+    await waitFor(async () => (await mails(request.id)).length === 4);
+    expect((await mails(request.id))[0]?.lines).toContain('Approved by alice.');
+    const page = await service.fetch('/mailbox?person=alice', { headers: { accept: 'text/html' } });
+    expect(page.body).toContain(`href="${service.url}/requests/${request.id}"`);
+    expect(page.body).toContain('Nothing here was sent.');
+    expect(page.body).not.toContain('By email to <bdi class="foreign" dir="ltr">bob');
+  });
+
+  it('shows no argument of a call', async () => {
+    const { id } = await service.open({ arguments: { path: '/tmp/a', content: 'a secret' } });
+    await waitFor(async () => (await mails(id)).length === 2);
+    expect(JSON.stringify(await kept(id))).not.toContain('secret');
+  });
+});
