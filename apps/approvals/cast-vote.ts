@@ -160,6 +160,7 @@ const REFUSALS = {
     'Nothing was decided, and the passkey was removed. Tell your administrators, and register another one on the page “Passkeys”.',
   ],
   not_eligible: [403, 'You cannot decide this request', 'The request says who can.'],
+  not_in_chat: [403, 'This is not decided in a chat', 'Nothing was decided. Open the request, and decide there.'],
   stage_over: [409, 'The stage that you looked at has ended', 'Nothing was decided. Read the request again.'],
   mismatch: [409, 'The decision is about another call', 'Nothing was decided. Read the request again.'],
   already_voted: [409, 'You have already decided this', 'A decision cannot be changed.'],

@@ -28,6 +28,8 @@ import { createCallbackSender } from './callbacks/send-callback.ts';
 import { createBreakGlass, createWithdraw } from './break-glass.ts';
 import { createCastVote } from './cast-vote.ts';
 import { examineChannels as examine, openChannels, startTelling } from './channels/channels.ts';
+import { createRecipients } from './channels/recipients.ts';
+import { slackDecisionsRouter } from './channels/slack-decisions.ts';
 import { configuredSummaries } from './inbox/summary.tsx';
 import { type Changes, startChanges } from './inbox/events.ts';
 import { inboxRouter } from './inbox/router.tsx';
@@ -132,6 +134,7 @@ async function createParts(config: Config, secrets: ApprovalsSecrets, own: Own) 
   refuseImpossiblePasskeys(config);
   const grants = createGrantStore(pool);
   const still = stillApprover({ config, people });
+  const delegations = standIns(createDelegationStore(pool), still);
   return {
     ...own,
     config,
@@ -140,14 +143,15 @@ async function createParts(config: Config, secrets: ApprovalsSecrets, own: Own) 
     grants,
     still,
     coveringGrants: createCoveringGrants({ store: grants, people, still }),
-    delegations: standIns(createDelegationStore(pool), still),
+    delegations,
+    recipients: createRecipients({ config, people, delegations }),
     brokenGlass: createBreakGlassStore(pool),
     passkeys,
     figures: createFigureStore(pool),
     castVote: createCastVote({ store, grants, passkeys, people, log }),
     termsOf: configuredTerms(config, people()),
     clients: await accessRequestClients(config, secrets),
-    channels: await openChannels({ config, people, ...own }),
+    channels: await openChannels({ config, people, sessionSecret: secrets.sessionSecret, ...own }),
   };
 }
 
@@ -169,6 +173,7 @@ async function createApp(parts: Parts, secrets: ApprovalsSecrets, site: Site): P
   app.use('/access/v1', await createAccessRequests(config, secrets.accessRequestSigningKey, parts));
   const findApprover = configuredApprovers(config, people);
   app.use(decisionWebhookRouter({ ...parts, findApprover, secret: secrets.decisionWebhookSecret }));
+  if (channels.slack !== undefined) app.use(slackDecisionsRouter({ ...parts, ...channels.slack }));
   app.use(assetsRouter(), passkeyScript());
   if (channels.mailbox !== undefined) app.use(channels.mailbox.router());
   app.use(...site.signIn.handlers, createInbox(parts, site));
@@ -212,7 +217,7 @@ function startCallbacks(parts: Parts): Promise<Running> {
 
 /** Whether each configured channel could tell people something now. */
 export const examineChannels = (config: Config, limits: Limits) =>
-  examine({ config, people: () => EMPTY_DIRECTORY, clock: systemClock, limits });
+  examine({ config, people: () => EMPTY_DIRECTORY, sessionSecret: '', clock: systemClock, limits });
 
 if (isEntryScript(import.meta.url)) {
   await runDeployable('approvals', SECRETS, systemClock, ({ config, secrets, ...deps }) =>

@@ -49,12 +49,14 @@ export function refuseUnfitTemplates({ approvals }: Pick<Config, 'approvals'>, d
 /** Reads the templates for each request. Throws as `refuseUnfitTemplates` does. */
 export function configuredTerms(config: Pick<Config, 'mode' | 'approvals'>, directory: Directory): TermsOf {
   const { approvals } = config;
+  const { owners } = approvals;
   refuseUnfitTemplates({ approvals }, directory);
   const termsOf = (name: string | undefined, resource: string, requester: ConfirmerNames | undefined): Terms => {
     const template = name === undefined ? undefined : ownProperty(approvals.templates, name);
     const stages = template?.stages.map((settings) => {
-      const demands = { ...settings, passkey: template.passkey || settings.passkey };
-      const stage = stageFor(demands, approvals.owners, { resource, requester });
+      const passkey = template.passkey || settings.passkey;
+      const { chatDecisions } = template;
+      const stage = stageFor({ ...settings, passkey, chatDecisions }, owners, { resource, requester });
       if (stage === undefined) throw new ApiProblem('not_requestable', NO_PERSON);
       return stage;
     });

@@ -6,7 +6,7 @@ import type { OutboxHandler } from '../../shared/outbox.ts';
 import type { AccessRequestStore } from '../stores/access-request.store.ts';
 import type { Addressed } from '../stores/messages.ts';
 import type { Channel } from './channel.ts';
-import type { RecipientsOf } from './recipients.ts';
+import type { Recipients } from './recipients.ts';
 import { delayOf, notifyOf, whenAllowed } from './schedule.ts';
 
 export interface AddressOptions {
@@ -14,7 +14,7 @@ export interface AddressOptions {
   readonly store: Pick<AccessRequestStore, 'noticeOf' | 'find' | 'addressNotice'>;
   readonly channels: ReadonlyMap<ChannelName, Channel>;
   readonly people: DirectorySource;
-  readonly recipientsOf: RecipientsOf;
+  readonly recipients: Recipients;
 }
 
 /**
@@ -22,7 +22,7 @@ export interface AddressOptions {
  * process has the directory, so the database cannot do that when the event happens.
  */
 export function createAddressing(options: AddressOptions): OutboxHandler {
-  const { config, store, recipientsOf } = options;
+  const { config, store } = options;
   return async (noticeId) => {
     const notice = await store.noticeOf(noticeId);
     if (notice === undefined || notice.recipients !== undefined) return;
@@ -30,7 +30,7 @@ export function createAddressing(options: AddressOptions): OutboxHandler {
     if (request === undefined) return;
     // A notice that comes late, about a stage that is over, asks no person: the next notice does.
     const isCurrent = notice.event !== 'ended' && !isEnded(request.status) && request.stage === notice.stage;
-    const recipients = isCurrent ? await recipientsOf(request) : [];
+    const recipients = isCurrent ? await options.recipients.of(request) : [];
     const to = isCurrent ? await messagesTo(recipients, { ...request, at: Date.parse(notice.at) }, options) : [];
     const signed = config.approvals.notifications !== undefined;
     await store.addressNotice(noticeId, { recipients, signed, messages: to });

@@ -1,3 +1,4 @@
+import type { WebClient } from '@slack/web-api';
 import type { Pool } from 'pg';
 import type { Logger } from 'pino';
 import {
@@ -15,15 +16,16 @@ import type { Timing } from '../../shared/limits.ts';
 import { startOutbox } from '../../shared/outbox.ts';
 import { createNotificationSender } from '../callbacks/send-notification.ts';
 import { createSignedPost } from '../callbacks/signed-post.ts';
-import type { StandIns } from '../stand-ins.ts';
 import type { AccessRequestStore } from '../stores/access-request.store.ts';
 import { createAddressing } from './address.ts';
 import type { Channel } from './channel.ts';
 import { createDelivery } from './deliver.ts';
 import { emailChannel, mailOf } from './email.tsx';
-import { createMailbox, type Content, type Mailbox } from './mailbox.tsx';
+import { createMailbox, type ContentOf, type Mailbox } from './mailbox.tsx';
 import type { Message } from './message.ts';
-import { createRecipients } from './recipients.ts';
+import type { Recipients } from './recipients.ts';
+import { blocksOf, type SealBallot, slackChannel, slackClient } from './slack.ts';
+import { ballotSealer, type OpenBallot } from './slack-decisions.ts';
 
 /** Messages of one channel that this process sends at the same time. */
 const AT_ONCE = 4;
@@ -31,25 +33,41 @@ const AT_ONCE = 4;
 interface ChannelOptions extends Timing {
   readonly config: Config;
   readonly people: DirectorySource;
+  /** Seals what buttons in a chat decide. */
+  readonly sessionSecret: string;
 }
 
 export interface Channels {
   readonly byName: ReadonlyMap<ChannelName, Channel>;
   /** What the channels would send that are not configured; in development only. */
   readonly mailbox: Mailbox | undefined;
+  /** For decisions in Slack, if it is configured. */
+  readonly slack: { readonly client: WebClient; readonly signingSecret: string; readonly open: OpenBallot } | undefined;
 }
 
 /** The channels that tell people. Throws `ERR_CONFIG_INVALID` for a secret or a file that cannot be used. */
-export async function openChannels({ config, people, clock, limits }: ChannelOptions): Promise<Channels> {
-  const { email } = config.approvals.channels;
+export async function openChannels({
+  config,
+  people,
+  sessionSecret,
+  clock,
+  limits,
+}: ChannelOptions): Promise<Channels> {
+  const { email, slack } = config.approvals.channels;
   const mailbox = hasMailbox(config) ? createMailbox(clock) : undefined;
+  const { seal, open } = ballotSealer(sessionSecret, clock);
   const byName = new Map<ChannelName, Channel>();
   const inboxUrl = config.urls.approvals;
   if (email !== undefined) byName.set('email', await emailChannel(email, { people, inboxUrl, limits }));
+  const client = slack && (await slackClient(slack, limits));
+  if (client !== undefined) byName.set('slack', slackChannel(client, { people, seal }));
   for (const name of CHANNEL_NAMES) {
-    if (mailbox !== undefined && !byName.has(name)) byName.set(name, mailbox.channel(name, CONTENT[name], FORM[name]));
+    if (mailbox !== undefined && !byName.has(name))
+      byName.set(name, mailbox.channel(name, CONTENT[name](seal), FORM[name]));
   }
-  return { byName, mailbox };
+  const signingSecret = slack && (await secretText(slack.signingSecret, 'approvals.channels.slack.signingSecret'));
+  const forSlack = client && signingSecret !== undefined ? { client, signingSecret, open } : undefined;
+  return { byName, mailbox, slack: forSlack };
 }
 
 /** Asks each configured channel whether it could send. `failure` says why it could not. */
@@ -67,24 +85,33 @@ export async function examineChannels(
 }
 
 /** What the mailbox shows of a message. */
-const CONTENT: Readonly<Record<ChannelName, (message: Message) => Content>> = {
-  email: (message) => {
+const CONTENT: Readonly<Record<ChannelName, (seal: SealBallot) => ContentOf>> = {
+  email: () => async (message) => {
     const { subject, text, html } = mailOf(message);
     return { title: subject, lines: linesOf(message), exact: `Subject: ${subject}\n\n${text}\n${html}` };
   },
+  slack:
+    (seal) =>
+    async (message, { person }) => {
+      const blocks = await blocksOf(message, person, seal);
+      return { title: message.sentence, lines: linesOf(message), exact: JSON.stringify(blocks, null, 2) };
+    },
 };
-const FORM = { email: { inPlace: false, isRoom: false } } as const satisfies Record<ChannelName, object>;
+const FORM = {
+  email: { inPlace: false, isRoom: false },
+  slack: { inPlace: true, isRoom: false },
+} as const satisfies Record<ChannelName, object>;
 
 const linesOf = ({ outcome, facts }: Message): string[] => [
   ...(outcome === undefined ? [] : [outcome]),
   ...facts.map(([name, value]) => `${name}: ${value}`),
 ];
 
-interface TellingOptions extends ChannelOptions {
+interface TellingOptions extends Omit<ChannelOptions, 'sessionSecret'> {
   readonly pool: Pool;
   readonly databaseUrl: string;
   readonly store: AccessRequestStore;
-  readonly delegations: StandIns;
+  readonly recipients: Recipients;
   readonly channels: Channels;
   readonly log: Logger;
 }
@@ -93,10 +120,9 @@ interface TellingOptions extends ChannelOptions {
 export async function startTelling(options: TellingOptions): Promise<Running> {
   const { pool, databaseUrl, config, channels, clock, limits, log } = options;
   if (!isTold(config)) return { name: 'messages', stop: async () => undefined };
-  const recipientsOf = createRecipients(options);
   const deliveries = channelsInUse(config).flatMap((name) => {
     const channel = channels.byName.get(name);
-    return channel === undefined ? [] : [[name, createDelivery(name, channel, { ...options, recipientsOf })] as const];
+    return channel === undefined ? [] : [[name, createDelivery(name, channel, options)] as const];
   });
   const outbox = await startOutbox({
     ...{ pool, clock, limits, log },
@@ -105,7 +131,7 @@ export async function startTelling(options: TellingOptions): Promise<Running> {
     table: 'message_outbox',
     channel: 'approvals_outbox',
     handlers: {
-      notice: createAddressing({ ...options, channels: channels.byName, recipientsOf }),
+      notice: createAddressing({ ...options, channels: channels.byName }),
       webhook: createNotificationSender({
         ...options,
         receiver: await notified(options),

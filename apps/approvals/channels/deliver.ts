@@ -9,7 +9,7 @@ import type { AccessRequestStore } from '../stores/access-request.store.ts';
 import type { HeldMessage } from '../stores/messages.ts';
 import { type Channel, Undeliverable } from './channel.ts';
 import { type Message, messageAbout } from './message.ts';
-import type { RecipientsOf } from './recipients.ts';
+import type { Recipients } from './recipients.ts';
 import { notifyOf, whenAllowed } from './schedule.ts';
 
 export interface DeliveryOptions extends Timing {
@@ -19,7 +19,7 @@ export interface DeliveryOptions extends Timing {
     'find' | 'remindersIn' | 'holdMessage' | 'beginMessage' | 'noteMessage' | 'releaseMessage' | 'postponeMessage'
   >;
   readonly people: DirectorySource;
-  readonly recipientsOf: RecipientsOf;
+  readonly recipients: Recipients;
   readonly log: Logger;
 }
 
@@ -90,14 +90,15 @@ async function tell(
 }
 
 async function messageNow(request: AccessRequest, person: string, options: Bringing): Promise<Message> {
-  const { config, store, people, recipientsOf } = options;
+  const { config, store, people, recipients } = options;
   const isRoom = person === '';
-  const isAsked = isRoom ? !isEnded(request.status) : (await recipientsOf(request)).includes(person);
+  const isAsked = isRoom ? !isEnded(request.status) : (await recipients.of(request)).includes(person);
+  const hasVote = isAsked && recipients.hasVote(request, person);
   const reminders = isAsked ? await store.remindersIn(request.id, request.stage) : 0;
   const { channels } = config.approvals;
   return messageAbout(
     request,
-    { person, isAsked, reminders },
+    { person, isAsked, hasVote, reminders },
     {
       people: people(),
       shownArguments: notifyOf(config, request.template).arguments,

@@ -7,6 +7,9 @@ import { Visible } from '../../shared/pages/visible.tsx';
 import type { Channel, Recipient } from './channel.ts';
 import type { Message } from './message.ts';
 
+/** A message as a channel would send it. */
+export type ContentOf = (message: Message, to: Recipient) => Promise<Content>;
+
 /** Messages that the mailbox keeps. A further one replaces the oldest. */
 const MOST_KEPT = 200;
 
@@ -48,22 +51,23 @@ export function createMailbox(clock: Clock) {
     /** A channel that delivers to the mailbox. Without `inPlace`, later messages follow the first one instead of changing it. */
     channel(
       name: ChannelName,
-      contentOf: (message: Message) => Content,
+      contentOf: ContentOf,
       { inPlace, isRoom }: { readonly inPlace: boolean; readonly isRoom: boolean },
     ): Channel {
-      const entryOf = (message: Message, { person }: Recipient) => ({
-        ...contentOf(message),
-        ...{ channel: name, person, link: message.link },
+      const entryOf = async (message: Message, to: Recipient) => ({
+        ...(await contentOf(message, to)),
+        ...{ channel: name, person: to.person, link: message.link },
       });
       return {
         endsSilently: inPlace,
         reachable: async (people) => (isRoom ? [''] : people),
-        send: async (message, to) => keep({ ...entryOf(message, to), changes: 0 }),
+        send: async (message, to) => keep({ ...(await entryOf(message, to)), changes: 0 }),
         async update(message, to, externalId) {
+          const entry = await entryOf(message, to);
           const at = kept.findIndex(({ id }) => String(id) === externalId);
           const before = kept[at];
-          if (!inPlace || before === undefined) return keep({ ...entryOf(message, to), changes: 0 });
-          kept[at] = { ...before, ...entryOf(message, to), changes: before.changes + 1 };
+          if (!inPlace || before === undefined) return keep({ ...entry, changes: 0 });
+          kept[at] = { ...before, ...entry, changes: before.changes + 1 };
           return externalId;
         },
       };
@@ -116,7 +120,7 @@ function MailboxPage({ messages, people }: { messages: readonly Kept[]; people: 
   );
 }
 
-const NAMES = { email: 'email' } as const satisfies Record<ChannelName, string>;
+const NAMES = { email: 'email', slack: 'Slack' } as const satisfies Record<ChannelName, string>;
 
 function KeptMessage({ message }: { message: Kept }) {
   const { id, channel, person, at, changes, title, lines, exact, link } = message;

@@ -23,6 +23,18 @@ export interface Message {
   readonly facts: readonly (readonly [string, string])[];
   /** Address of the page of the request. To open it decides nothing. */
   readonly link: string;
+  /** What the recipient may decide in a chat, if the stage allows it and they have a vote of their own. */
+  readonly ballot?: ChatBallot;
+}
+
+/** What a decision in a chat is bound to. */
+export interface ChatBallot {
+  readonly requestId: string;
+  readonly callDigest: string;
+  readonly generation: number;
+  readonly stage: number;
+  /** When the request ends, RFC 3339. */
+  readonly until: string;
 }
 
 /** Characters of one value. */
@@ -48,13 +60,22 @@ export interface MessageOptions {
   readonly timeZone: string;
 }
 
+export interface MessageState {
+  readonly person: string;
+  /** Whether they may decide it now, for themselves or for another person. */
+  readonly isAsked: boolean;
+  /** Whether they may decide it for themselves. */
+  readonly hasVote: boolean;
+  /** How many reminders the open stage has had. */
+  readonly reminders: number;
+}
+
 /**
- * The message to a recipient about a request as it is now. `isAsked`: they may decide it now; `reminders`: how many reminders the open
- * stage has had.
+ * The message to a recipient about a request as it is now.
  */
 export function messageAbout(
   request: AccessRequest,
-  { person, isAsked, reminders }: { person: string; isAsked: boolean; reminders: number },
+  { person, isAsked, hasVote, reminders }: MessageState,
   options: MessageOptions,
 ): Message {
   const { id, stage, status } = request;
@@ -66,7 +87,11 @@ export function messageAbout(
   if (isAsked) {
     const what =
       reminders > 0 ? { kind: 'remind', key: `remind ${stage} ${reminders}` } : { kind: 'ask', key: `ask ${stage}` };
-    return { ...common, ...(what as Pick<Message, 'kind' | 'key'>), facts: factsOf(request, options) };
+    const { callDigest, generation, expiresAt: until } = request;
+    const ballot = { requestId: id, callDigest, generation, stage, until };
+    const mayVote = hasVote && openStage(request).chatDecisions === true;
+    const facts = factsOf(request, options);
+    return { ...common, ...(what as Pick<Message, 'kind' | 'key'>), facts, ...(mayVote && { ballot }) };
   }
   const own = earlierVote(request, { subject: person }, stage);
   const key = isEnded(status) ? `over ${status}` : own === undefined ? `over stage ${stage}` : `over vote ${stage}`;

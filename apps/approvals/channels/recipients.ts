@@ -14,42 +14,59 @@ interface RecipientOptions {
   };
 }
 
-export type RecipientsOf = (request: AccessRequest) => Promise<string[]>;
+export type Recipients = ReturnType<typeof createRecipients>;
 
 /**
- * Subjects of the people who may decide a request now and have not voted, and of those who stand in for them. There is no sign-in here, so
- * roles come from the directory. In development, the people of the embedded issuer count as well. Agents are never told.
+ * Who is told about a request. There is no sign-in here, so roles come from the directory. In development, the people of the embedded
+ * issuer count as well. Agents are never told.
  */
-export function createRecipients({ config, people: directory, delegations }: RecipientOptions): RecipientsOf {
+export function createRecipients({ config, people: directory, delegations }: RecipientOptions) {
   const { mode, identity, urls } = config;
   const examples = () => (mode === 'development' && identity.issuer === undefined ? identity.people : []);
-  return async (request) => {
-    if (isEnded(request.status)) return [];
-    const people = directory();
-    const { approvers } = openStage(request);
-    const rolesOf = (subject: string): readonly string[] => [
-      ...(people.find(subject)?.roles ?? []),
+  const approverOf = (subject: string): Approver => ({
+    issuer: urls.issuer,
+    subject,
+    roles: [
+      ...(directory().find(subject)?.roles ?? []),
       ...(examples().find(({ name }) => name === subject)?.roles ?? []),
-    ];
+    ],
+  });
+  const isAgent = (subject: string) => approverOf(subject).roles.includes(AGENT_ROLE);
+  /** Whether a person may vote now, by themselves or by the person who stands in for them. */
+  const mayVote = (request: AccessRequest, subject: string, castBy?: string): boolean => {
+    if (isEnded(request.status) || isAgent(subject) || isAgent(castBy ?? subject)) return false;
+    if (earlierVote(request, { subject, castBy }, request.stage) !== undefined) return false;
+    return ineligibilityOf({ ...approverOf(subject), castBy }, request, directory()) === undefined;
+  };
+  const named = ({ requester, ...request }: AccessRequest): Set<string> => {
+    const { approvers } = openStage(request);
+    const people = directory();
     const hasRole = ({ roles }: { readonly roles: readonly string[] }) =>
       roles.some((role) => approvers.roles.includes(role));
-    const named = new Set([
+    const manager = approvers.requesterManager ? people.find(requester.subject)?.manager : undefined;
+    return new Set([
       ...subjectsOf(approvers, people),
       ...people.people.filter(hasRole).map(({ subject }) => subject),
       ...examples()
         .filter(hasRole)
         .map(({ name }) => name),
-      ...(approvers.requesterManager ? [people.find(request.requester.subject)?.manager ?? ''] : []),
+      ...(manager === undefined ? [] : [manager]),
     ]);
-    const mayVote = (subject: string, castBy?: string) => {
-      const approver: Approver = { issuer: urls.issuer, subject, roles: rolesOf(subject) };
-      if ([subject, castBy ?? subject].some((one) => rolesOf(one).includes(AGENT_ROLE))) return false;
-      if (earlierVote(request, { subject, castBy }, request.stage) !== undefined) return false;
-      return ineligibilityOf({ ...approver, castBy }, request, people) === undefined;
-    };
-    const asked = [...named].filter((subject) => mayVote(subject));
-    const given = asked.length === 0 ? [] : await delegations.activeFrom(asked);
-    const standIns = given.filter(({ delegator, delegate }) => mayVote(delegator, delegate));
-    return [...new Set([...asked, ...standIns.map(({ delegate }) => delegate)])].sort();
+  };
+  return {
+    /** Subjects of the people who may decide a request now and have not voted, and of those who stand in for them. */
+    async of(request: AccessRequest): Promise<string[]> {
+      if (isEnded(request.status)) return [];
+      const asked = [...named(request)].filter((subject) => mayVote(request, subject));
+      const given = asked.length === 0 ? [] : await delegations.activeFrom(asked);
+      const standIns = given.filter(({ delegator, delegate }) => mayVote(request, delegator, delegate));
+      return [...new Set([...asked, ...standIns.map(({ delegate }) => delegate)])].sort();
+    },
+
+    /** Whether this person has a vote of their own in a request now. */
+    hasVote: (request: AccessRequest, subject: string) => mayVote(request, subject),
+
+    /** A person with the roles that are known without a sign-in. */
+    approverOf,
   };
 }

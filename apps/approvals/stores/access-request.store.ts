@@ -40,6 +40,7 @@ export type VoteOutcome =
   | 'passkey_copied'
   /** The requester may confirm, and their sign-in in the browser is not recent enough. */
   | 'sign_in_too_old'
+  | 'not_in_chat'
   | Ineligibility
   | 'not_found';
 

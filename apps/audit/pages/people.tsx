@@ -52,6 +52,7 @@ const CHANNELS: Readonly<Record<string, string>> = {
   inbox: 'in the inbox',
   api: 'through the API',
   webhook: 'by a signed message',
+  slack: 'in Slack',
   agent: 'as a supervising agent',
   automatic: 'as an automatic resolver',
   grant: 'by a grant',

@@ -24,22 +24,16 @@ export const DEFAULT_STAGE: Stage = {
 
 /**
  * A configured stage for one request: if the resource's owners approve, with these owners; if the requester confirms, with this person.
- * Undefined if only the requester may decide it, and no person asks.
+ * Undefined if only the requester may decide it, and no person asks. The configuration refuses decisions in a chat where a stage is for
+ * the requester or demands a passkey. Such a stage allows none here either.
  */
 export function stageFor(
-  settings: StageSettings,
+  settings: StageSettings & Pick<TemplateSettings, 'chatDecisions'>,
   owners: OwnerSettings,
   { resource, requester }: { readonly resource: string; readonly requester: ConfirmerNames | undefined },
 ): Stage | undefined {
-  const {
-    approvers,
-    withinSeconds,
-    automatic,
-    passkey,
-    freshSeconds,
-    withoutPeople: _withoutPeople,
-    ...rest
-  } = settings;
+  const { approvers, withinSeconds, automatic, passkey, freshSeconds, withoutPeople, chatDecisions, ...rest } =
+    settings;
   const { resourceOwner, requester: mayConfirm, ...electorate } = approvers;
   if (mayConfirm && requester === undefined && isForNoOther(approvers)) return undefined;
   return {
@@ -47,6 +41,7 @@ export function stageFor(
     ...(withinSeconds !== undefined && { withinSeconds }),
     ...(automatic !== undefined && { automatic }),
     ...(passkey && { passkey }),
+    ...(chatDecisions && !passkey && !mayConfirm && !withoutPeople && { chatDecisions }),
     approvers: {
       ...electorate,
       ...(resourceOwner && { owners: ownersOf(resource, owners) }),

@@ -148,6 +148,10 @@ const template = z
       .default([])
       .describe('Reasons that the inbox offers beside a decision. An approver can also write another reason.'),
     notify: notifySettings,
+    chatDecisions: off.describe(
+      'Lets people decide by a button in Slack. Without it, messages there only link to the page. What approves is then the Slack ' +
+        'account of a person, and not a sign-in.',
+    ),
   })
   .superRefine(({ stages, passkey }, context) => {
     const fault = (at: (string | number)[], message: string) => context.addIssue({ code: 'custom', path: at, message });
@@ -194,6 +198,7 @@ export const approverRuleSettings = z
       requestTtlSeconds: template.shape.requestTtlSeconds,
       presetReasons: template.shape.presetReasons,
       notify: template.shape.notify,
+      chatDecisions: template.shape.chatDecisions,
     })
       .refine((named) => !isUnnamed(named), NO_APPROVER)
       .refine(({ quorum, ...named }) => !needsOthers({ approvers: named, quorum }), {
@@ -207,6 +212,7 @@ export const approverRuleSettings = z
           presetReasons,
           passkey,
           notify,
+          chatDecisions,
           quorum,
           freshSeconds,
           withinSeconds,
@@ -218,7 +224,7 @@ export const approverRuleSettings = z
           ],
           separateStages: true,
           passkey,
-          ...{ approvalTtlSeconds, requestTtlSeconds, presetReasons, notify },
+          ...{ approvalTtlSeconds, requestTtlSeconds, presetReasons, notify, chatDecisions },
         }),
       ),
     template,

@@ -2,10 +2,10 @@ import { resolve } from 'node:path';
 import * as z from 'zod';
 import { isLoopbackHost } from '../http/known-hosts.ts';
 import type { SettingProblem } from './problems.ts';
-import { isTimeZone, listOf, off, port, secret, section, text } from './units.ts';
+import { isTimeZone, listOf, off, port, secret, section, text, trustworthyUrl } from './units.ts';
 
 /** Channels that reach people, in the order in which pages name them. */
-export const CHANNEL_NAMES = ['email'] as const;
+export const CHANNEL_NAMES = ['email', 'slack'] as const;
 export type ChannelName = (typeof CHANNEL_NAMES)[number];
 
 const delay = z.number().int().min(0).max(86_400);
@@ -49,6 +49,15 @@ const email = z
     error: 'give user and password, or neither',
   });
 
+const slack = z.strictObject({
+  token: secret.describe(
+    'Token of the Slack app (`xoxb-…`), with the scopes `chat:write`, `users:read` and `users:read.email`.',
+  ),
+  signingSecret: secret.describe('Signing secret of the Slack app, which proves that buttons were pressed in Slack.'),
+  apiUrl: trustworthyUrl.default('https://slack.com/api/').describe('Address of the Web API of Slack.'),
+  afterSeconds,
+});
+
 const timeOfDay = z.string().regex(/^([01]\d|2[0-3]):[0-5]\d$/, 'use a time of day such as 22:00');
 
 const quietHours = z
@@ -73,6 +82,9 @@ const quietHours = z
 /** Where people are told about requests. */
 export const channelSettings = section({
   email: email.optional().describe('Messages by email, to the primary address that the directory has of a person.'),
+  slack: slack
+    .optional()
+    .describe('Direct messages in Slack, to the person whom the directory names there, or who has its address.'),
   quietHours,
   mailbox: z
     .boolean()
@@ -84,6 +96,7 @@ export const channelSettings = section({
 
 export type ChannelSettings = z.infer<typeof channelSettings>;
 export type EmailSettings = NonNullable<ChannelSettings['email']>;
+export type SlackSettings = NonNullable<ChannelSettings['slack']>;
 export type QuietHours = NonNullable<ChannelSettings['quietHours']>;
 
 /** How people are told about requests of one template. */

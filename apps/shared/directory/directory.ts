@@ -23,6 +23,8 @@ export interface DirectoryPerson {
   readonly roles: readonly string[];
   /** Address for messages. */
   readonly email?: string;
+  /** Id of the person in Slack. */
+  readonly slackId?: string;
   /** IANA time zone. */
   readonly timeZone?: string;
 }
@@ -49,6 +51,7 @@ const user = z.looseObject({
   active: z.boolean().default(true),
   roles: z.array(reference).default([]),
   emails: z.array(z.looseObject({ value: z.string().optional(), primary: z.boolean().optional() })).default([]),
+  ims: z.array(z.looseObject({ value: z.string().optional(), type: z.string().optional() })).default([]),
   timezone: z.string().optional(),
   [ENTERPRISE_USER]: z.looseObject({ manager: reference.optional() }).optional(),
 });
@@ -163,11 +166,13 @@ function person(
 }
 
 /** Values that cannot be used are left out: they only keep messages from a person, and no decision rests on them. */
-function reachOf({ emails, timezone }: User): Pick<DirectoryPerson, 'email' | 'timeZone'> {
+function reachOf({ emails, ims, timezone }: User): Pick<DirectoryPerson, 'email' | 'slackId' | 'timeZone'> {
   const usable = emails.filter(({ value }) => z.email().safeParse(value).success);
   const email = (usable.find(({ primary }) => primary) ?? usable[0])?.value;
+  const slackId = ims.find(({ type }) => type?.toLowerCase() === 'slack')?.value;
   return {
     ...(email !== undefined && { email }),
+    ...(slackId && { slackId }),
     ...(timezone !== undefined && isTimeZone(timezone) && { timeZone: timezone }),
   };
 }

@@ -6,9 +6,9 @@
 -- retry is not a vote in the next stage. With a `p_delegation_id`, `p_cast_by` speaks for the approver. Then neither may have
 -- spoken or been spoken for. Nor may any of `p_actors`, who act for the voter by their token: otherwise a person with a token of
 -- another would have two voices. If the stage demands a passkey, an approval needs its assertion (see use_passkey). With a
--- `p_grant_id`, the vote is a use of that grant, which `use_grant` counts. Outcomes: counted, repeated (the same verdict again),
--- already_voted, final, mismatch, stage_over, own_request, delegate_of_requester, sign_in_too_old, delegation_over, not_found, and
--- those of use_passkey.
+-- `p_grant_id`, the vote is a use of that grant, which `use_grant` counts. A vote from a chat counts only in a stage that allows it.
+-- Outcomes: counted, repeated (the same verdict again), already_voted, final, mismatch, stage_over, own_request,
+-- delegate_of_requester, not_in_chat, sign_in_too_old, delegation_over, not_found, and those of use_passkey.
 CREATE OR REPLACE FUNCTION approvals.cast_vote(
   p_request_id text, p_generation int, p_call_digest text,
   p_approver_issuer text, p_approver_subject text, p_approver_name text, p_approver_roles text[],
@@ -22,14 +22,15 @@ DECLARE r approvals.access_request; v_earlier approvals.vote;
   v_approver text := p_approver_subject; v_voice text := coalesce(p_cast_by, v_approver);
   v_actors text[] := coalesce(p_actors, '{}');
   v_names text[] := ARRAY[v_approver, v_voice] || coalesce(p_chain, '{}'); v_part text; v_own text[]; v_fresh boolean;
-  v_passkey text;
+  v_passkey text; v_stage jsonb;
 BEGIN
   PERFORM approvals.expire_access_request(p_request_id);
   SELECT * INTO r FROM approvals.access_request WHERE id = p_request_id FOR UPDATE;
   IF NOT FOUND THEN RETURN 'not_found'; END IF;
+  v_stage := r.stages -> r.stage - 1;
   -- Only in their own name, and without a program behind the vote.
   IF p_via = 'inbox' AND v_voice = v_approver AND p_delegation_id IS NULL AND v_actors = '{}' THEN
-    SELECT names, is_fresh INTO v_own, v_fresh FROM approvals.own_names_in(r.stages -> r.stage - 1, p_session)
+    SELECT names, is_fresh INTO v_own, v_fresh FROM approvals.own_names_in(v_stage, p_session)
       WHERE issuer = p_approver_issuer AND subject = v_approver;
   END IF;
   v_part := approvals.part_in(ARRAY(SELECT unnest(v_names) EXCEPT SELECT unnest(v_own)), r.parties, r.created_at);
@@ -49,12 +50,17 @@ BEGIN
   IF r.stage IS DISTINCT FROM p_judged_stage OR r.stage <> coalesce(p_stage, r.stage) THEN
     RETURN 'stage_over';
   END IF;
+  -- What approves in a chat is an account there. It is no passkey and no recent sign-in, so it takes the place of neither.
+  IF p_via = 'slack' AND (v_stage -> 'chatDecisions' IS DISTINCT FROM 'true' OR v_stage -> 'passkey' = 'true'
+      OR v_stage -> 'approvers' ? 'requester') THEN
+    RETURN 'not_in_chat';
+  END IF;
   IF v_own IS NOT NULL AND NOT v_fresh THEN RETURN 'sign_in_too_old'; END IF;
   -- The delegation is locked, so that it cannot be revoked between this check and the vote.
   PERFORM 1 FROM approvals.delegation WHERE id = p_delegation_id AND delegator_subject = v_approver
     AND delegate_subject = v_voice AND revoked_at IS NULL AND until > clock_timestamp() FOR SHARE;
   IF NOT FOUND AND v_approver <> v_voice THEN RETURN 'delegation_over'; END IF;
-  IF p_verdict = 'approve' AND r.stages -> r.stage - 1 -> 'passkey' = 'true' THEN
+  IF p_verdict = 'approve' AND v_stage -> 'passkey' = 'true' THEN
     v_passkey := approvals.use_passkey(r, v_approver, v_voice, p_via, p_passkey_assertion, p_passkey_counter);
     IF v_passkey IS NOT NULL THEN RETURN v_passkey; END IF;
   ELSE

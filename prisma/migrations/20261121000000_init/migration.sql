@@ -572,7 +572,7 @@ CREATE TABLE approvals.vote (
   -- The approver's words for the agent. One paragraph: agents read it.
   agent_message     text CHECK (char_length(agent_message) BETWEEN 1 AND 500 AND agent_message !~ '[[:cntrl:]]'),
   call_digest       text NOT NULL,
-  via               text NOT NULL CHECK (via IN ('inbox','api','webhook','agent','automatic','grant')),
+  via               text NOT NULL CHECK (via IN ('inbox','api','webhook','slack','agent','automatic','grant')),
   -- The signature of the voter's passkey and everything that is needed to check it again, if the stage demands one.
   passkey_assertion jsonb,
   grant_id          text,
@@ -678,7 +678,7 @@ CREATE TABLE approvals.outbox (
 -- other.
 CREATE TABLE approvals.message_outbox (
   LIKE gateway.outbox INCLUDING IDENTITY INCLUDING DEFAULTS INCLUDING INDEXES,
-  CHECK (kind IN ('notice','webhook','email'))
+  CHECK (kind IN ('notice','webhook','email','slack'))
 );
 
 -- Questions to automatic resolvers, one row for each. The transaction that opens the stage writes the row, and the answer deletes

@@ -42,7 +42,7 @@ describe('the access request service when it stops', () => {
     await waitFor(() => givenUp('question') >= 0);
     letReceiverFail?.();
     await stopped;
-    expect(givenUp('notification')).toBeGreaterThan(givenUp('question'));
+    expect(givenUp('webhook')).toBeGreaterThan(givenUp('question'));
     const { rows } = await service.database.pool.query(
       "SELECT available_at < clock_timestamp() + interval '30 s' AS soon FROM approvals.question_outbox",
     );

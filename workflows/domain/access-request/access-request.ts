@@ -16,10 +16,10 @@ export const VERDICTS = ['approve', 'deny'] as const;
 export type Verdict = (typeof VERDICTS)[number];
 
 /**
- * The ways by which a vote can arrive: three for people, one for supervising agents, one for automatic resolvers, and grants, which
+ * The ways by which a vote can arrive: four for people, one for supervising agents, one for automatic resolvers, and grants, which
  * people gave before.
  */
-export const VOTE_CHANNELS = ['inbox', 'api', 'webhook', 'agent', 'automatic', 'grant'] as const;
+export const VOTE_CHANNELS = ['inbox', 'api', 'webhook', 'slack', 'agent', 'automatic', 'grant'] as const;
 export type VoteChannel = (typeof VOTE_CHANNELS)[number];
 
 /** Who votes, as a verified sign-in, token or directory says. */

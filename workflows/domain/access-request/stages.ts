@@ -48,6 +48,8 @@ export interface Stage {
   readonly then: (typeof STAGE_ENDS)[number];
   /** Whether it opens only when the stage before it ran out of time. */
   readonly onlyOnEscalation: boolean;
+  /** Whether people may also decide it in a chat, by a button of a message. */
+  readonly chatDecisions?: true;
 }
 
 /** The successor of a stage: another stage (counted from 1), or the end of the request. */
