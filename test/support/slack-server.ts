@@ -144,10 +144,19 @@ interface Press {
   /** Seconds by which its time differs. */
   readonly age?: number;
   readonly secret?: string;
+  /** Changes the JSON before it is signed. */
+  readonly rewrite?: (payload: string) => string;
 }
 
 /** A button that was pressed, as Slack reports it. @see Slack, Verifying requests from Slack */
-export function pressed({ user, verdict, value, age = 0, secret = SLACK_SECRET }: Press) {
+export function pressed({
+  user,
+  verdict,
+  value,
+  age = 0,
+  secret = SLACK_SECRET,
+  rewrite = (payload) => payload,
+}: Press) {
   const payload = {
     type: 'block_actions',
     user: { id: user, team_id: TEAM },
@@ -155,7 +164,7 @@ export function pressed({ user, verdict, value, age = 0, secret = SLACK_SECRET }
     container: { type: 'message', channel_id: `D${user}`, message_ts: '1.000100' },
     actions: [{ action_id: `countersign_${verdict}`, type: 'button', value }],
   };
-  const body = new URLSearchParams({ payload: JSON.stringify(payload) }).toString();
+  const body = new URLSearchParams({ payload: rewrite(JSON.stringify(payload)) }).toString();
   const timestamp = String(Math.floor(Date.now() / 1_000) - age);
   const signature = createHmac('sha256', secret).update(`v0:${timestamp}:${body}`).digest('hex');
   const headers = {

@@ -1,14 +1,15 @@
+import { isUtf8 } from 'node:buffer';
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { WebClient } from '@slack/web-api';
 import express, { type Request, type Router } from 'express';
 import type { Logger } from 'pino';
 import * as z from 'zod';
-import { jsonIn } from '../../../workflows/domain/canonical-json.ts';
 import { createSealer } from '../../shared/auth/sign-in-attempts.ts';
 import type { Clock } from '../../shared/clock.ts';
 import { sha256 } from '../../shared/crypto.ts';
 import type { DirectorySource } from '../../shared/directory/directory.ts';
 import { Refusal } from '../../shared/http/csrf.ts';
+import { bodyFaultOf, parseFaithful } from '../../shared/http/faithful-json.ts';
 import { type CastVote, refuseUncounted } from '../cast-vote.ts';
 import type { Recipients } from './recipients.ts';
 import { ACTIONS, type SealBallot } from './slack.ts';
@@ -77,7 +78,7 @@ export function slackDecisionsRouter(options: SlackDecisions): Router {
         'Set the signing secret of the Slack app in the configuration.',
       );
     }
-    const payload = interactionSchema.safeParse(jsonIn(new URLSearchParams(signed.text).get('payload') ?? ''));
+    const payload = interactionSchema.safeParse(payloadIn(signed.text));
     const [action] = payload.data?.actions ?? [];
     // Other interactions, such as a link that was opened, mean nothing here.
     if (payload.data === undefined || action === undefined || !isDecision(action.action_id)) return void response.end();
@@ -95,6 +96,16 @@ export function slackDecisionsRouter(options: SlackDecisions): Router {
       .catch(() => log.warn('a person was not told in Slack why their decision was refused'));
   });
   return router;
+}
+
+/** The JSON in the form that Slack sends. Throws a `Refusal` for one that could be read in two ways. */
+function payloadIn(form: string): unknown {
+  try {
+    return parseFaithful(new URLSearchParams(form).get('payload') ?? '');
+  } catch (error) {
+    const why = bodyFaultOf(error)?.message ?? 'it is not valid';
+    throw new Refusal(400, 'This is no interaction of Slack', `Send valid, unambiguous JSON: ${why}.`);
+  }
 }
 
 const isDecision = (id: string) => id === ACTIONS.approve || id === ACTIONS.deny;
@@ -154,6 +165,6 @@ function readSigned(request: Request, secret: string, clock: Clock): { text: str
   if (!/^[0-9]{1,12}$/.test(timestamp) || !/^v0=[0-9a-f]{64}$/.test(signature)) return undefined;
   if (Math.abs(clock.now() / 1_000 - Number(timestamp)) > WINDOW_SECONDS) return undefined;
   const expected = createHmac('sha256', secret).update(`v0:${timestamp}:`).update(body).digest();
-  if (!timingSafeEqual(expected, Buffer.from(signature.slice(3), 'hex'))) return undefined;
+  if (!timingSafeEqual(expected, Buffer.from(signature.slice(3), 'hex')) || !isUtf8(body)) return undefined;
   return { text: body.toString('utf8'), id: `${timestamp}_${signature.slice(3)}` };
 }

@@ -38,16 +38,16 @@ describe('messages in Slack', () => {
       file,
       directoryText(
         aUser('alice', at('alice')),
-        aUser('bob', { ims: [{ type: 'slack', value: 'UBOB' }] }),
+        aUser('bob', { ims: [{ type: 'slack', value: 'U01BOB' }] }),
         aUser('carol', at('carol')),
         aUser('agent', at('agent')),
       ),
     );
-    slack.accounts.set('UALICE', { email: 'alice@example.com' });
-    slack.accounts.set('UBOB', { email: 'another@example.com' });
-    slack.accounts.set('UUNKNOWN', { email: 'unknown@example.com' });
-    slack.accounts.set('UGUEST', { email: 'alice@example.com', team: 'T0OTHERS' });
-    slack.accounts.set('UUNCONFIRMED', { email: 'alice@example.com', isConfirmed: false });
+    slack.accounts.set('U01ALICE', { email: 'alice@example.com' });
+    slack.accounts.set('U01BOB', { email: 'another@example.com' });
+    slack.accounts.set('U01DORA', { email: 'unknown@example.com' });
+    slack.accounts.set('U01ERIC', { email: 'alice@example.com', team: 'T0OTHERS' });
+    slack.accounts.set('U01FRED', { email: 'alice@example.com', isConfirmed: false });
     await service.start({
       directory: { file },
       approvals: { templates, channels: { mailbox: false, slack: await slack.start() } },
@@ -61,8 +61,8 @@ describe('messages in Slack', () => {
 
   it('reach people by their address or id, and say in place who decided', async () => {
     const request = await open('owners');
-    const toAlice = await messageTo(request.id, 'UALICE');
-    await messageTo(request.id, 'UBOB');
+    const toAlice = await messageTo(request.id, 'U01ALICE');
+    await messageTo(request.id, 'U01BOB');
     expect(buttonsOf(toAlice)).toEqual({ link: `${service.url}/requests/${request.id}` });
     await service.vote('bob', request, 'approve');
     await waitFor(() => JSON.stringify(toAlice.blocks).includes('Approved by bob.'));
@@ -72,16 +72,16 @@ describe('messages in Slack', () => {
   it('hold values of agents as plain text, and as no mention in the notice on a screen', async () => {
     const title = '<!channel> *pay* <https://evil.example|here> & \u202egnp';
     const { id } = await service.open({ claims: { template: 'owners', display: { title } } });
-    const { text, blocks } = await messageTo(id, 'UALICE');
+    const { text, blocks } = await messageTo(id, 'U01ALICE');
     expect(text).toContain('&lt;!channel&gt; *pay* &lt;https://evil.example|here&gt; &amp; \\u202egnp');
     expect(JSON.stringify(blocks)).not.toContain('mrkdwn');
   });
 
   it('have buttons only if the template allows decisions in a chat, and a press is the vote of its person', async () => {
     const request = await open('chat');
-    const message = await messageTo(request.id, 'UALICE');
+    const message = await messageTo(request.id, 'U01ALICE');
     const { approve } = buttonsOf(message);
-    expect((await press({ user: 'UALICE', verdict: 'approve', value: approve })).status).toBe(200);
+    expect((await press({ user: 'U01ALICE', verdict: 'approve', value: approve })).status).toBe(200);
     expect(await votes(request.id)).toEqual([{ approver_subject: 'alice', verdict: 'approve', via: 'slack' }]);
     await waitFor(() => JSON.stringify(message.blocks).includes('Approved by alice.'));
     expect(buttonsOf(message)).toEqual({ link: expect.any(String) });
@@ -89,17 +89,17 @@ describe('messages in Slack', () => {
 
   it('count a press once, however often it arrives', async () => {
     const request = await open('two');
-    const { approve } = buttonsOf(await messageTo(request.id, 'UBOB'));
-    const sent = pressed({ user: 'UBOB', verdict: 'approve', value: approve });
+    const { approve } = buttonsOf(await messageTo(request.id, 'U01BOB'));
+    const sent = pressed({ user: 'U01BOB', verdict: 'approve', value: approve });
     for (let time = 0; time < 3; time += 1) await service.fetch(INTERACTIONS, sent);
     expect(await votes(request.id)).toHaveLength(1);
-    await waitFor(() => JSON.stringify(slack.about(request.id, 'UBOB')).includes('You decided.'));
+    await waitFor(() => JSON.stringify(slack.about(request.id, 'U01BOB')).includes('You decided.'));
   });
 
   it('take no press of another account, even if it has the address of the person', async () => {
     const request = await open('chat');
-    const value = buttonsOf(await messageTo(request.id, 'UALICE')).approve;
-    for (const user of ['UBOB', 'UUNKNOWN', 'UGUEST', 'UUNCONFIRMED']) {
+    const value = buttonsOf(await messageTo(request.id, 'U01ALICE')).approve;
+    for (const user of ['U01BOB', 'U01DORA', 'U01ERIC', 'U01FRED']) {
       await press({ user, verdict: 'approve', value });
       expect(await told(user)).toContain('This message is for another person.');
     }
@@ -108,8 +108,8 @@ describe('messages in Slack', () => {
 
   it('take nothing that is forged, old, signed by another secret, or changed', async () => {
     const request = await open('chat');
-    const value = buttonsOf(await messageTo(request.id, 'UALICE')).approve;
-    const good = { user: 'UALICE', verdict: 'approve', value } as const;
+    const value = buttonsOf(await messageTo(request.id, 'U01ALICE')).approve;
+    const good = { user: 'U01ALICE', verdict: 'approve', value } as const;
     const { body } = pressed(good);
     const refused = [
       { method: 'POST', body },
@@ -121,14 +121,22 @@ describe('messages in Slack', () => {
     for (const one of refused) expect((await service.fetch(INTERACTIONS, one)).status).toBe(401);
     expect((await service.fetch(INTERACTIONS)).status).toBe(404);
     await press({ ...good, value: `${value?.slice(0, -4)}AAAA` });
-    expect(await told('UALICE')).toContain('This button is no longer valid.');
+    expect(await told('U01ALICE')).toContain('This button is no longer valid.');
+    expect(await votes(request.id)).toEqual([]);
+  });
+
+  it('refuse a press that could be read in two ways', async () => {
+    const request = await open('chat');
+    const value = buttonsOf(await messageTo(request.id, 'U01ALICE')).approve;
+    const rewrite = (payload: string) => payload.replace('"user":', '"user":{"id":"U01BOB"},"user":');
+    expect((await press({ user: 'U01ALICE', verdict: 'approve', value, rewrite })).status).toBe(400);
     expect(await votes(request.id)).toEqual([]);
   });
 
   it('decide as the button says that was sealed, and not as the press says', async () => {
     const request = await open('chat');
-    const { deny } = buttonsOf(await messageTo(request.id, 'UALICE'));
-    await press({ user: 'UALICE', verdict: 'approve', value: deny });
+    const { deny } = buttonsOf(await messageTo(request.id, 'U01ALICE'));
+    await press({ user: 'U01ALICE', verdict: 'approve', value: deny });
     expect(await votes(request.id)).toEqual([{ approver_subject: 'alice', verdict: 'deny', via: 'slack' }]);
   });
 
@@ -141,7 +149,7 @@ describe('messages in Slack', () => {
 
   it('remind in the thread of the message, with the buttons still in place', async () => {
     const request = await open('two');
-    const message = await messageTo(request.id, 'UALICE');
+    const message = await messageTo(request.id, 'U01ALICE');
     await service.database.pool.query(
       `UPDATE approvals.access_request SET stage_opened_at = stage_opened_at - interval '10 minutes',
          remind_at = remind_at - interval '10 minutes' WHERE id = $1`,
@@ -159,6 +167,6 @@ describe('messages in Slack', () => {
     const request = await open('owners');
     await waitFor(() => service.log.includes('Slack refused the message (user_disabled)'));
     await waitFor(() => slack.about(request.id).length === 1);
-    expect(service.log).not.toMatch(/alice@|UALICE|xoxb/);
+    expect(service.log).not.toMatch(/alice@|U01ALICE|xoxb/);
   });
 });

@@ -192,6 +192,8 @@ const DOORS: readonly Door[] = [
 
 /** Routes in the sources that are no entries for JSON. */
 const OTHERS = [
+  // A form, with JSON in a field. test/apps/approvals/slack.test.ts knocks there.
+  'approvals/channels/slack-decisions.ts router.post("/channels/slack/interactions"',
   'approvals/access-requests/router.ts router.all([api.base, api.one, api.cancel, api.resolution]',
   // Only says to use another method.
   'approvals/access-requests/router.ts router.get(CATALOGS_PATH, mayDo("submit"), http.catalog).all(CATALOGS_PATH',
