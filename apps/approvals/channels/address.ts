@@ -1,4 +1,6 @@
-import { isEnded } from '../../../workflows/domain/access-request/access-request.ts';
+import { type AccessRequest, isEnded } from '../../../workflows/domain/access-request/access-request.ts';
+import { hasPeople } from '../../../workflows/domain/access-request/eligibility.ts';
+import { openStage } from '../../../workflows/domain/access-request/stages.ts';
 import type { ChannelName } from '../../shared/config/channel-settings.ts';
 import type { Config } from '../../shared/config/config.ts';
 import type { DirectorySource } from '../../shared/directory/directory.ts';
@@ -39,19 +41,23 @@ export function createAddressing(options: AddressOptions): OutboxHandler {
 
 async function messagesTo(
   recipients: readonly string[],
-  { template, at }: { readonly template?: string; readonly at: number },
+  { at, ...request }: AccessRequest & { readonly at: number },
   { config, channels, people }: AddressOptions,
 ): Promise<Addressed[]> {
   const settings = config.approvals.channels;
-  const notify = notifyOf(config, template);
+  const notify = notifyOf(config, request.template);
   const all: Addressed[] = [];
   for (const [name, channel] of channels) {
     const delay = delayOf(name, notify, settings);
     if (delay === undefined) continue;
-    for (const person of await channel.reachable(recipients)) {
+    const reached = channel.isRoom ? roomFor(request) : await channel.reachable(recipients);
+    for (const person of reached) {
       const dueAt = whenAllowed(at + delay, person, { settings, notify, people: people() });
       all.push({ person, channel: name, dueAt: new Date(dueAt) });
     }
   }
   return all;
 }
+
+/** A room is told even if the directory does not name the people of a stage, but not of a stage without people. */
+const roomFor = (request: AccessRequest): string[] => (hasPeople(openStage(request).approvers) ? [''] : []);

@@ -9,9 +9,11 @@ export interface Recipient {
 
 /** A way to tell people about requests. */
 export interface Channel {
+  /** Whether all its people read the same message. It then has one recipient, whose name is empty. */
+  readonly isRoom: boolean;
   /** Whether people hear nothing when a message changes because it is over. Such a change does not wait for the end of quiet hours. */
   readonly endsSilently: boolean;
-  /** Those of these people whom it can reach now. A channel that is a room reaches only the empty name. */
+  /** Those of these people whom it can reach now. Not for a room. */
   reachable(people: readonly string[]): Promise<readonly string[]>;
   /**
    * Sends the first message about a request to a recipient, and returns the id that later ones refer to. Throws `Undeliverable` if that

@@ -25,6 +25,7 @@ import { createMailbox, type ContentOf, type Mailbox } from './mailbox.tsx';
 import type { Message } from './message.ts';
 import type { Recipients } from './recipients.ts';
 import { blocksOf, type SealBallot, slackChannel, slackClient } from './slack.ts';
+import { postOf, teamsChannel } from './teams.ts';
 import { ballotSealer, type OpenBallot } from './slack-decisions.ts';
 
 /** Messages of one channel that this process sends at the same time. */
@@ -53,7 +54,7 @@ export async function openChannels({
   clock,
   limits,
 }: ChannelOptions): Promise<Channels> {
-  const { email, slack } = config.approvals.channels;
+  const { email, slack, teams } = config.approvals.channels;
   const mailbox = hasMailbox(config) ? createMailbox(clock) : undefined;
   const { seal, open } = ballotSealer(sessionSecret, clock);
   const byName = new Map<ChannelName, Channel>();
@@ -61,6 +62,7 @@ export async function openChannels({
   if (email !== undefined) byName.set('email', await emailChannel(email, { people, inboxUrl, limits }));
   const client = slack && (await slackClient(slack, limits));
   if (client !== undefined) byName.set('slack', slackChannel(client, { people, seal }));
+  if (teams !== undefined) byName.set('teams', await teamsChannel(teams, { clock, limits }));
   for (const name of CHANNEL_NAMES) {
     if (mailbox !== undefined && !byName.has(name))
       byName.set(name, mailbox.channel(name, CONTENT[name](seal), FORM[name]));
@@ -96,10 +98,16 @@ const CONTENT: Readonly<Record<ChannelName, (seal: SealBallot) => ContentOf>> = 
       const blocks = await blocksOf(message, person, seal);
       return { title: message.sentence, lines: linesOf(message), exact: JSON.stringify(blocks, null, 2) };
     },
+  teams: () => async (message) => ({
+    title: message.sentence,
+    lines: linesOf(message),
+    exact: JSON.stringify(postOf(message), null, 2),
+  }),
 };
 const FORM = {
   email: { inPlace: false, isRoom: false },
   slack: { inPlace: true, isRoom: false },
+  teams: { inPlace: false, isRoom: true },
 } as const satisfies Record<ChannelName, object>;
 
 const linesOf = ({ outcome, facts }: Message): string[] => [

@@ -1,5 +1,7 @@
 import type { Logger } from 'pino';
 import { type AccessRequest, isEnded } from '../../../workflows/domain/access-request/access-request.ts';
+import { hasPeople } from '../../../workflows/domain/access-request/eligibility.ts';
+import { openStage } from '../../../workflows/domain/access-request/stages.ts';
 import type { ChannelName } from '../../shared/config/channel-settings.ts';
 import type { Config } from '../../shared/config/config.ts';
 import type { DirectorySource } from '../../shared/directory/directory.ts';
@@ -92,7 +94,7 @@ async function tell(
 async function messageNow(request: AccessRequest, person: string, options: Bringing): Promise<Message> {
   const { config, store, people, recipients } = options;
   const isRoom = person === '';
-  const isAsked = isRoom ? !isEnded(request.status) : (await recipients.of(request)).includes(person);
+  const isAsked = isRoom ? isOpenToPeople(request) : (await recipients.of(request)).includes(person);
   const hasVote = isAsked && recipients.hasVote(request, person);
   const reminders = isAsked ? await store.remindersIn(request.id, request.stage) : 0;
   const { channels } = config.approvals;
@@ -112,3 +114,5 @@ function whenNext({ template }: AccessRequest, person: string, { config, people,
   const notify = notifyOf(config, template);
   return whenAllowed(clock.now(), person, { settings: config.approvals.channels, notify, people: people() });
 }
+
+const isOpenToPeople = (request: AccessRequest) => !isEnded(request.status) && hasPeople(openStage(request).approvers);

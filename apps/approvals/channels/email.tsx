@@ -145,6 +145,7 @@ export async function emailChannel(settings: EmailSettings, options: EmailOption
     return first;
   };
   return {
+    isRoom: false,
     endsSilently: false,
     reachable: async (subjects) => subjects.filter((one) => people().find(one)?.email !== undefined),
     send: (message, to) => post(message, to, true),

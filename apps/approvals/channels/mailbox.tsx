@@ -59,8 +59,9 @@ export function createMailbox(clock: Clock) {
         ...{ channel: name, person: to.person, link: message.link },
       });
       return {
+        isRoom,
         endsSilently: inPlace,
-        reachable: async (people) => (isRoom ? [''] : people),
+        reachable: async (people) => people,
         send: async (message, to) => keep({ ...(await entryOf(message, to)), changes: 0 }),
         async update(message, to, externalId) {
           const entry = await entryOf(message, to);
@@ -120,7 +121,7 @@ function MailboxPage({ messages, people }: { messages: readonly Kept[]; people: 
   );
 }
 
-const NAMES = { email: 'email', slack: 'Slack' } as const satisfies Record<ChannelName, string>;
+const NAMES = { email: 'email', slack: 'Slack', teams: 'Teams' } as const satisfies Record<ChannelName, string>;
 
 function KeptMessage({ message }: { message: Kept }) {
   const { id, channel, person, at, changes, title, lines, exact, link } = message;

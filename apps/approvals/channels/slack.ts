@@ -117,6 +117,7 @@ export function slackChannel(client: WebClient, { people, seal }: SlackOptions):
       return sent.channel && sent.ts && `${sent.channel}/${sent.ts}`;
     });
   return {
+    isRoom: false,
     endsSilently: true,
     reachable: async (subjects) =>
       subjects.filter((one) => {

@@ -2,10 +2,10 @@ import { resolve } from 'node:path';
 import * as z from 'zod';
 import { isLoopbackHost } from '../http/known-hosts.ts';
 import type { SettingProblem } from './problems.ts';
-import { isTimeZone, listOf, off, port, secret, section, text, trustworthyUrl } from './units.ts';
+import { isTimeZone, listOf, network, off, port, secret, section, text, trustworthyUrl } from './units.ts';
 
 /** Channels that reach people, in the order in which pages name them. */
-export const CHANNEL_NAMES = ['email', 'slack'] as const;
+export const CHANNEL_NAMES = ['email', 'slack', 'teams'] as const;
 export type ChannelName = (typeof CHANNEL_NAMES)[number];
 
 const delay = z.number().int().min(0).max(86_400);
@@ -58,6 +58,16 @@ const slack = z.strictObject({
   afterSeconds,
 });
 
+const teams = z.strictObject({
+  webhook: secret.describe(
+    'Address of a workflow of Teams with the trigger "When a Teams webhook request is received". It has a signature, so keep it secret.',
+  ),
+  networks: listOf(network).describe(
+    'Private networks that the address may be in. Without it, the address must be public.',
+  ),
+  afterSeconds,
+});
+
 const timeOfDay = z.string().regex(/^([01]\d|2[0-3]):[0-5]\d$/, 'use a time of day such as 22:00');
 
 const quietHours = z
@@ -85,6 +95,11 @@ export const channelSettings = section({
   slack: slack
     .optional()
     .describe('Direct messages in Slack, to the person whom the directory names there, or who has its address.'),
+  teams: teams
+    .optional()
+    .describe(
+      'Cards in one channel or chat of Microsoft Teams, which all its members read. They name no approver until the end.',
+    ),
   quietHours,
   mailbox: z
     .boolean()
@@ -97,6 +112,7 @@ export const channelSettings = section({
 export type ChannelSettings = z.infer<typeof channelSettings>;
 export type EmailSettings = NonNullable<ChannelSettings['email']>;
 export type SlackSettings = NonNullable<ChannelSettings['slack']>;
+export type TeamsSettings = NonNullable<ChannelSettings['teams']>;
 export type QuietHours = NonNullable<ChannelSettings['quietHours']>;
 
 /** How people are told about requests of one template. */

@@ -678,7 +678,7 @@ CREATE TABLE approvals.outbox (
 -- other.
 CREATE TABLE approvals.message_outbox (
   LIKE gateway.outbox INCLUDING IDENTITY INCLUDING DEFAULTS INCLUDING INDEXES,
-  CHECK (kind IN ('notice','webhook','email','slack'))
+  CHECK (kind IN ('notice','webhook','email','slack','teams'))
 );
 
 -- Questions to automatic resolvers, one row for each. The transaction that opens the stage writes the row, and the answer deletes

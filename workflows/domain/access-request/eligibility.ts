@@ -120,6 +120,10 @@ export function electorateOf(
   return new Set(all.filter((subject) => people.find(subject)?.isActive !== false));
 }
 
+/** Whether an electorate has people at all: a stage may be for a resolver alone. */
+export const hasPeople = ({ people, groups, roles, owners, requesterManager }: Electorate): boolean =>
+  people.length + groups.length + roles.length > 0 || owners !== undefined || requesterManager;
+
 /** All subjects that an electorate names, itself or through a group. */
 export function subjectsOf(
   { people: named, groups, owners }: Pick<Electorate, 'people' | 'groups' | 'owners'>,
