@@ -48,6 +48,7 @@ describe('giving a grant', () => {
     ['for a tool whose description is not known', { toolDigest: undefined }, {}],
     ['for an agent that is not known', { requester: { issuer: undefined, subject: 'dana', clientId: undefined } }, {}],
     ['through the API', {}, { vote: { via: 'api' } }],
+    ['in a chat', { stages: [aStage({ chatDecisions: true })] }, { vote: { via: 'slack' } }],
     ['with a denial', {}, { vote: { verdict: 'deny' } }],
   ])('refuses one %s, and decides nothing', async (_what, changes, gift) => {
     const { id, request, outcome } = await own.give(grantableRequest(changes), gift);

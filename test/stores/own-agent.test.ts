@@ -104,6 +104,7 @@ describe('approvals.cast_vote, for the requester', () => {
     ['with a program of hers', { via: 'api' }, {}, 'own_request'],
     ['with a supervising agent', { via: 'agent' }, {}, 'own_request'],
     ['with a signed message', { via: 'webhook' }, {}, 'own_request'],
+    ['with a button in a chat', { via: 'slack' }, {}, 'own_request'],
     ['with the client that asked', { chain: ['host'] }, {}, 'own_request'],
     ['with an actor behind her', { actors: ['robot'] }, {}, 'own_request'],
     ['in the place of another', { standIn: { subject: 'bob', delegationId: 'dlg_x' } }, {}, 'own_request'],
@@ -135,6 +136,19 @@ describe('approvals.cast_vote, for the requester', () => {
     const own = await session({ aliases });
     expect(await byAlice(request, { chain: aliases, session: own })).toBe('own_request');
     expect(await votes(request.id)).toEqual([]);
+  });
+
+  it.each<[string, object, string]>([
+    ['allows it', { chatDecisions: true }, 'counted'],
+    ['does not', {}, 'not_in_chat'],
+    ['allows it, and is for the requester', { ...byHer, chatDecisions: true }, 'not_in_chat'],
+    ['allows it, and demands a passkey', { passkey: true, chatDecisions: true }, 'not_in_chat'],
+  ])('counts a vote in a chat only if the stage allows it: the stage %s', async (_which, stage, outcome) => {
+    for (const verdict of ['approve', 'deny'] as const) {
+      const request = await open({ stages: [{ ...aStage(), ...stage }] });
+      expect(await byAlice(request, { approver: anApprover('bob'), via: 'slack', verdict })).toBe(outcome);
+      expect(await votes(request.id)).toHaveLength(outcome === 'counted' ? 1 : 0);
+    }
   });
 
   it('refuses another person with their own session, and a stand-in of the requester', async () => {

@@ -11,6 +11,8 @@ const peopleAndGroups = {
 
 const NO_APPROVER = 'no person could decide: name people, groups or roles';
 const NO_PASSKEY = 'a resolver has no passkey: leave automatic out, or set passkey to false';
+const NOT_IN_CHAT =
+  'a button in a chat is no passkey and no recent sign-in: set it to false, or leave passkey and requester out';
 const ALONE =
   'is for a stage where only the resolver decides: name it in automatic, with quorum 1, and leave approvers out';
 
@@ -150,11 +152,13 @@ const template = z
     notify: notifySettings,
     chatDecisions: off.describe(
       'Lets people decide by a button in Slack. Without it, messages there only link to the page. What approves is then the Slack ' +
-        'account of a person, and not a sign-in.',
+        'account of a person, and not a sign-in. Not with `passkey`, and not with `requester`.',
     ),
   })
-  .superRefine(({ stages, passkey }, context) => {
+  .superRefine(({ stages, passkey, chatDecisions }, context) => {
     const fault = (at: (string | number)[], message: string) => context.addIssue({ code: 'custom', path: at, message });
+    if (chatDecisions && (passkey || stages.some((one) => one.passkey || one.approvers.requester)))
+      fault(['chatDecisions'], NOT_IN_CHAT);
     for (const [index, { name, automatic, then, onlyOnEscalation, ...one }] of stages.entries()) {
       const before = stages[index - 1];
       if ((passkey || one.passkey) && automatic !== undefined) fault(['stages', index, 'automatic'], NO_PASSKEY);
@@ -204,6 +208,10 @@ export const approverRuleSettings = z
       .refine(({ quorum, ...named }) => !needsOthers({ approvers: named, quorum }), {
         path: ['quorum'],
         error: ONE_REQUESTER,
+      })
+      .refine(({ chatDecisions, passkey, requester }) => !chatDecisions || !(passkey || requester), {
+        path: ['chatDecisions'],
+        error: NOT_IN_CHAT,
       })
       .transform(
         ({

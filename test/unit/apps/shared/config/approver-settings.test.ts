@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { ZodError } from 'zod';
 import { configuredTerms } from '../../../../../apps/approvals/templates.ts';
-import { templateProblems } from '../../../../../apps/shared/approvers/stages.ts';
+import { stageFor, templateProblems } from '../../../../../apps/shared/approvers/stages.ts';
 import { parseConfig } from '../../../../../apps/shared/config/config.ts';
 import { formatPath, problemsOf } from '../../../../../apps/shared/config/problems.ts';
 import { EMPTY_DIRECTORY, readDirectory } from '../../../../../apps/shared/directory/directory.ts';
@@ -19,6 +19,9 @@ const directory = readDirectory(
 
 const config = (approvals: object) => parseConfig({ approvals }, { baseDir: '/', stateDir: '/' });
 const withStages = (...stages: object[]) => config({ templates: { payment: { stages } } });
+
+const byRule = (by: object) =>
+  parseConfig({ rules: [{ approve: 'files__*', by: { people: ['alice'], ...by } }] }, { baseDir: '/', stateDir: '/' });
 
 /** The problems of these stages alone, with their places. */
 function faults(...stages: object[]): string[] {
@@ -133,6 +136,39 @@ describe('a template', () => {
     ['a quorum of zero', [{ ...ops, quorum: 0 }], /quorum/],
   ])('is refused with %s', (_name, stages, message) => {
     expect(faults(...stages).join('\n')).toMatch(message);
+  });
+
+  describe('with decisions in a chat', () => {
+    const chat = { chatDecisions: true };
+    const parsed = (stage: object, more: object = chat) =>
+      config({ templates: { payment: { stages: [{ ...ops, ...stage }], ...more } } });
+    const own = { approvers: { groups: ['ops'], requester: true } };
+
+    it.each<[string, () => unknown]>([
+      ['a passkey for the template', () => parsed({}, { ...chat, passkey: true })],
+      ['a passkey for a stage', () => parsed({ passkey: true })],
+      ['a requester who confirms', () => parsed(own)],
+      ['a passkey in a rule', () => byRule({ passkey: true, ...chat })],
+      ['a requester who confirms in a rule', () => byRule({ requester: true, ...chat })],
+    ])('is refused together with %s', (_what, read) => {
+      expect(read).toThrow('a button in a chat is no passkey and no recent sign-in');
+    });
+
+    it('allows them in each stage for people, and in no other stage even if the configuration would', () => {
+      const { owners, templates } = parsed({}).approvals;
+      const stage = templates['payment']!.stages[0]!;
+      const requester = { issuer: 'https://idp.test', subjects: ['alice'] };
+      const allows = (changes: object, chatDecisions = true) =>
+        stageFor({ ...stage, ...changes, chatDecisions }, owners, { resource: 'x', requester })?.chatDecisions;
+      expect(allows({})).toBe(true);
+      const refused = [
+        allows({}, false),
+        allows({ passkey: true }),
+        allows({ approvers: { ...stage.approvers, requester: true } }),
+        allows({ withoutPeople: true, automatic: 'risk' }),
+      ];
+      expect(refused).toEqual([undefined, undefined, undefined, undefined]);
+    });
   });
 
   describe('with an automatic resolver', () => {
