@@ -1,10 +1,15 @@
 import type { AccessRequest, Approver } from '../../../workflows/domain/access-request/access-request.ts';
 import { isEnded } from '../../../workflows/domain/access-request/access-request.ts';
-import { AGENT_ROLE, ineligibilityOf, subjectsOf } from '../../../workflows/domain/access-request/eligibility.ts';
+import {
+  AGENT_ROLE,
+  ineligibilityOf,
+  subjectsOf,
+  type VoterNames,
+} from '../../../workflows/domain/access-request/eligibility.ts';
 import { earlierVote } from '../../../workflows/domain/access-request/quorum.ts';
 import { openStage } from '../../../workflows/domain/access-request/stages.ts';
 import type { Config } from '../../shared/config/config.ts';
-import type { DirectorySource } from '../../shared/directory/directory.ts';
+import type { Directory, DirectorySource } from '../../shared/directory/directory.ts';
 
 interface RecipientOptions {
   readonly config: Pick<Config, 'mode' | 'identity' | 'urls'>;
@@ -15,6 +20,9 @@ interface RecipientOptions {
 }
 
 export type Recipients = ReturnType<typeof createRecipients>;
+
+/** Stands for the session in which people decide who come to the page from a message. It exists only here, so it casts no vote. */
+const IN_BROWSER = { id: '' };
 
 /**
  * Who is told about a request. There is no sign-in here, so roles come from the directory. In development, the people of the embedded
@@ -33,40 +41,52 @@ export function createRecipients({ config, people: directory, delegations }: Rec
   });
   const isAgent = (subject: string) => approverOf(subject).roles.includes(AGENT_ROLE);
   /** Whether a person may vote now, by themselves or by the person who stands in for them. */
-  const mayVote = (request: AccessRequest, subject: string, castBy?: string): boolean => {
+  const mayVote = (
+    request: AccessRequest,
+    subject: string,
+    { castBy, session }: Pick<VoterNames, 'castBy' | 'session'> = {},
+  ): boolean => {
     if (isEnded(request.status) || isAgent(subject) || isAgent(castBy ?? subject)) return false;
     if (earlierVote(request, { subject, castBy }, request.stage) !== undefined) return false;
-    return ineligibilityOf({ ...approverOf(subject), castBy }, request, directory()) === undefined;
-  };
-  const named = ({ requester, ...request }: AccessRequest): Set<string> => {
-    const { approvers } = openStage(request);
-    const people = directory();
-    const hasRole = ({ roles }: { readonly roles: readonly string[] }) =>
-      roles.some((role) => approvers.roles.includes(role));
-    const manager = approvers.requesterManager ? people.find(requester.subject)?.manager : undefined;
-    return new Set([
-      ...subjectsOf(approvers, people),
-      ...people.people.filter(hasRole).map(({ subject }) => subject),
-      ...examples()
-        .filter(hasRole)
-        .map(({ name }) => name),
-      ...(manager === undefined ? [] : [manager]),
-    ]);
+    return ineligibilityOf({ ...approverOf(subject), castBy, session }, request, directory()) === undefined;
   };
   return {
     /** Subjects of the people who may decide a request now and have not voted, and of those who stand in for them. */
     async of(request: AccessRequest): Promise<string[]> {
       if (isEnded(request.status)) return [];
-      const asked = [...named(request)].filter((subject) => mayVote(request, subject));
+      const asked = [...namedIn(request, directory(), examples())].filter((subject) =>
+        mayVote(request, subject, { session: IN_BROWSER }),
+      );
       const given = asked.length === 0 ? [] : await delegations.activeFrom(asked);
-      const standIns = given.filter(({ delegator, delegate }) => mayVote(request, delegator, delegate));
+      const standIns = given.filter(({ delegator, delegate }) => mayVote(request, delegator, { castBy: delegate }));
       return [...new Set([...asked, ...standIns.map(({ delegate }) => delegate)])].sort();
     },
 
-    /** Whether this person has a vote of their own in a request now. */
+    /** Whether this person has a vote of their own in a request now, wherever they decide. The requester has one in the browser only. */
     hasVote: (request: AccessRequest, subject: string) => mayVote(request, subject),
 
     /** A person with the roles that are known without a sign-in. */
     approverOf,
   };
+}
+
+type Example = Config['identity']['people'][number];
+
+/** Subjects that the open stage names, itself or by what is known of people. */
+function namedIn(
+  { requester, ...request }: AccessRequest,
+  people: Directory,
+  examples: readonly Example[],
+): ReadonlySet<string> {
+  const { approvers } = openStage(request);
+  const hasRole = ({ roles }: { readonly roles: readonly string[] }) =>
+    roles.some((role) => approvers.roles.includes(role));
+  const manager = approvers.requesterManager ? people.find(requester.subject)?.manager : undefined;
+  return new Set([
+    ...subjectsOf(approvers, people),
+    ...people.people.filter(hasRole).map(({ subject }) => subject),
+    ...examples.filter(hasRole).map(({ name }) => name),
+    ...(manager === undefined ? [] : [manager]),
+    ...(approvers.requester?.subjects.slice(0, 1) ?? []),
+  ]);
 }

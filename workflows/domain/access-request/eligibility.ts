@@ -121,8 +121,8 @@ export function electorateOf(
 }
 
 /** Whether an electorate has people at all: a stage may be for a resolver alone. */
-export const hasPeople = ({ people, groups, roles, owners, requesterManager }: Electorate): boolean =>
-  people.length + groups.length + roles.length > 0 || owners !== undefined || requesterManager;
+export const hasPeople = ({ people, groups, roles, owners, requesterManager, requester }: Electorate): boolean =>
+  people.length + groups.length + roles.length > 0 || (owners ?? requester) !== undefined || requesterManager;
 
 /** All subjects that an electorate names, itself or through a group. */
 export function subjectsOf(
