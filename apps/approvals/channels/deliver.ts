@@ -9,13 +9,14 @@ import type { Timing } from '../../shared/limits.ts';
 import type { OutboxHandler } from '../../shared/outbox.ts';
 import type { AccessRequestStore } from '../stores/access-request.store.ts';
 import type { HeldMessage } from '../stores/messages.ts';
+import { configuredSummaries } from '../inbox/summary.tsx';
 import { type Channel, Undeliverable } from './channel.ts';
 import { type Message, messageAbout } from './message.ts';
 import type { Recipients } from './recipients.ts';
 import { notifyOf, whenAllowed } from './schedule.ts';
 
 export interface DeliveryOptions extends Timing {
-  readonly config: Pick<Config, 'approvals' | 'urls'>;
+  readonly config: Pick<Config, 'approvals' | 'tools' | 'urls'>;
   readonly store: Pick<
     AccessRequestStore,
     'find' | 'remindersIn' | 'holdMessage' | 'beginMessage' | 'noteMessage' | 'releaseMessage' | 'postponeMessage'
@@ -104,6 +105,7 @@ async function messageNow(request: AccessRequest, person: string, options: Bring
     {
       people: people(),
       shownArguments: notifyOf(config, request.template).arguments,
+      summaries: configuredSummaries(config),
       inboxUrl: config.urls.approvals,
       timeZone: people().find(person)?.timeZone ?? channels.quietHours?.timeZone ?? 'UTC',
     },

@@ -4,7 +4,9 @@ import { earlierVote } from '../../../workflows/domain/access-request/quorum.ts'
 import { openStage } from '../../../workflows/domain/access-request/stages.ts';
 import { canonicalJson, type JsonObject, ownProperty } from '../../../workflows/domain/canonical-json.ts';
 import type { Directory } from '../../shared/directory/directory.ts';
+import { isWithin } from '../../../workflows/domain/access-request/outline.ts';
 import { visibleTitle } from '../../shared/pages/visible-text.ts';
+import { shownOf, type SummaryPart, summaryOf, type SummaryTemplateOf } from '../inbox/summary.tsx';
 
 /**
  * What a message says. Its texts hold values of agents, which are safe to read but not escaped: each channel escapes them for its format.
@@ -46,14 +48,33 @@ function legible(text: string): string {
   return visible.length <= LONGEST_VALUE ? visible : `${visible.slice(0, LONGEST_VALUE)}…`;
 }
 
-/** What a request asks for, in one line. */
-export const sentenceOf = ({ title, tool }: Pick<AccessRequest, 'title' | 'tool'>): string =>
-  legible(title === undefined ? tool : `${title} (${tool})`);
+/**
+ * What a request asks for, in one line: as the list of the inbox says it, but only with the arguments that messages show. If the operator's
+ * sentence has another, the policy author's title and the tool take its place.
+ */
+export function sentenceOf(
+  { title, tool, outline }: Pick<AccessRequest, 'title' | 'tool' | 'outline'>,
+  { shownArguments, summaries }: Pick<MessageOptions, 'shownArguments' | 'summaries'>,
+): string {
+  const leaves = outline?.leaves.filter((leaf) => shownArguments.some((name) => isWithin(leaf, name))) ?? [];
+  const parts = summaryOf({ tool, ...(outline && { outline: { ...outline, leaves } }) }, summaries(tool));
+  const isOperators = !parts.some((part) => 'tool' in part);
+  const summary = parts.map(partText).join('');
+  return legible(isOperators || title === undefined ? summary : `${title} (${summary})`);
+}
+
+function partText(part: SummaryPart): string {
+  if ('words' in part) return part.words;
+  if ('tool' in part) return part.tool;
+  const { shown, isLong } = shownOf(part.leaf);
+  return `${part.name === undefined ? '' : ` ${part.name} `}${shown}${isLong ? '…' : ''}`;
+}
 
 export interface MessageOptions {
   readonly people: Pick<Directory, 'find'>;
   /** Names of arguments that the message shows. */
   readonly shownArguments: readonly string[];
+  readonly summaries: SummaryTemplateOf;
   /** Public address of the inbox. */
   readonly inboxUrl: string;
   /** The zone in which the recipient reads times. */
@@ -81,7 +102,7 @@ export function messageAbout(
   const { id, stage, status } = request;
   const common = {
     requestId: id,
-    sentence: sentenceOf(request),
+    sentence: sentenceOf(request, options),
     link: `${options.inboxUrl}/requests/${encodeURIComponent(id)}`,
   };
   if (isAsked) {

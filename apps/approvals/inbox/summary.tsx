@@ -61,10 +61,16 @@ function rankOf({ json, cut }: Leaf): number {
 /** Longer values are shown up to this length, and an ellipsis says so. */
 const SHOWN = 80;
 
-/** A value of the arguments: a text in quotes, so that it differs from a number. */
-export function LeafValue({ leaf: { json, cut } }: { leaf: Leaf }) {
+/** As much of a value as a summary shows: a text in quotes, so that it differs from a number. */
+export function shownOf({ json, cut }: Leaf): { readonly shown: string; readonly isLong: boolean } {
   const isLong = cut !== undefined || json.length > SHOWN;
   const shown = isLong ? json.slice(0, SHOWN).replace(/\\u?[\da-f]{0,3}$|[\ud800-\udbff]$/, '') : json;
+  return { shown, isLong };
+}
+
+/** A value of the arguments. */
+export function LeafValue({ leaf }: { leaf: Leaf }) {
+  const { shown, isLong } = shownOf(leaf);
   return (
     <span class="value">
       <Visible text={shown} notation="json" />

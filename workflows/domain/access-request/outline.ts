@@ -72,10 +72,17 @@ function* leavesOf(value: Json, path = '', shape = ''): Generator<Found> {
   const members = Array.isArray(value) ? [] : Object.entries(objectOf(value)).sort(byCodeUnits);
   if (members.length === 0) return void (yield { path, shape, value });
   for (const [name, member] of members) {
-    const step = (before: string) =>
-      WORD.test(name) ? `${before && `${before}.`}${name}` : `${before}[${JSON.stringify(name)}]`;
-    yield* leavesOf(member, step(path), step(shape));
+    yield* leavesOf(member, memberOf(path, name), memberOf(shape, name));
   }
+}
+
+const memberOf = (path: string, name: string) =>
+  WORD.test(name) ? `${path && `${path}.`}${name}` : `${path}[${JSON.stringify(name)}]`;
+
+/** Whether a value is the argument of this name, or is within it. */
+export function isWithin({ path }: Pick<Leaf, 'path'>, argument: string): boolean {
+  const start = memberOf('', argument);
+  return path.startsWith(start) && /^(?:$|[.[])/.test(path.slice(start.length));
 }
 
 /** The order of RFC 8785. */
