@@ -7,6 +7,7 @@ import { ofPerson, type SubmissionChanges } from '../support/submissions.ts';
 import type { Situation } from '../support/situations.ts';
 import { figuresSituations } from './figures-situations.ts';
 import { requestsOfOneKind, stated, together } from './of-one-kind.ts';
+import { mailboxSituations, withMailbox } from './messages.ts';
 import { signOut, signOutHere } from './signing-out.ts';
 import { aPasskey, manyDelegations, manyGranted, manyGrants, signedInAt } from './many-rows.ts';
 
@@ -35,7 +36,7 @@ const ALARMING = { note: 'a\u200bb\u200b c\u200b', password: 'hunter2', picture:
 /** A configuration in which every situation can occur. */
 export const settings = {
   approvals: {
-    templates,
+    ...withMailbox(templates),
     breakGlass: { enabled: true, approvers: { people: ['sam'] } },
     requestTtlSeconds: 3_600,
   },
@@ -283,6 +284,7 @@ export function approvalsSituations(service: ApprovalsUnderTest): Situation[] {
       prepare: async () => (await delegated('carol', 'dora'), await delegated('dora', 'carol'), '/delegations'),
     },
     ...figuresSituations(service),
+    ...mailboxSituations(service),
     { name: 'no passkeys', as: 'lone', prepare: async () => '/passkeys' },
     { name: 'passkeys', as: 'alice', prepare: async () => (await aPasskey(service, 'alice'), '/passkeys') },
     {

@@ -22,7 +22,6 @@ import type { Channel } from './channel.ts';
 import { createDelivery } from './deliver.ts';
 import { emailChannel, mailOf } from './email.tsx';
 import { createMailbox, type ContentOf, type Mailbox } from './mailbox.tsx';
-import type { Message } from './message.ts';
 import type { Recipients } from './recipients.ts';
 import { blocksOf, type SealBallot, slackChannel, slackClient } from './slack.ts';
 import { postOf, teamsChannel } from './teams.ts';
@@ -90,17 +89,17 @@ export async function examineChannels(
 const CONTENT: Readonly<Record<ChannelName, (seal: SealBallot) => ContentOf>> = {
   email: () => async (message) => {
     const { subject, text, html } = mailOf(message);
-    return { title: subject, lines: linesOf(message), exact: `Subject: ${subject}\n\n${text}\n${html}` };
+    return { title: subject, exact: `Subject: ${subject}\n\n${text}\n${html}` };
   },
   slack:
     (seal) =>
     async (message, { person }) => {
       const blocks = await blocksOf(message, person, seal);
-      return { title: message.sentence, lines: linesOf(message), exact: JSON.stringify(blocks, null, 2) };
+      const exact = JSON.stringify(blocks, null, 2);
+      return { title: message.sentence, exact, hasButtons: message.ballot !== undefined };
     },
   teams: () => async (message) => ({
     title: message.sentence,
-    lines: linesOf(message),
     exact: JSON.stringify(postOf(message), null, 2),
   }),
 };
@@ -109,11 +108,6 @@ const FORM = {
   slack: { inPlace: true, isRoom: false },
   teams: { inPlace: false, isRoom: true },
 } as const satisfies Record<ChannelName, object>;
-
-const linesOf = ({ outcome, facts }: Message): string[] => [
-  ...(outcome === undefined ? [] : [outcome]),
-  ...facts.map(([name, value]) => `${name}: ${value}`),
-];
 
 interface TellingOptions extends Omit<ChannelOptions, 'sessionSecret'> {
   readonly pool: Pool;

@@ -1,9 +1,10 @@
 import express, { type Router } from 'express';
 import type { ChannelName } from '../../shared/config/channel-settings.ts';
 import type { Clock } from '../../shared/clock.ts';
-import { Page, renderPage, Time } from '../../shared/pages/layout.tsx';
+import { Facts, Page, renderPage, Time } from '../../shared/pages/layout.tsx';
 import { wantsPage } from '../../shared/pages/refusal-page.tsx';
-import { Visible } from '../../shared/pages/visible.tsx';
+import { visiblePieces } from '../../shared/pages/visible-text.ts';
+import { Pieces, Visible } from '../../shared/pages/visible.tsx';
 import type { Channel, Recipient } from './channel.ts';
 import type { Message } from './message.ts';
 
@@ -17,9 +18,10 @@ const MOST_KEPT = 200;
 export interface Content {
   /** How it begins. */
   readonly title: string;
-  readonly lines: readonly string[];
   /** What the other side would get, to the letter. */
   readonly exact: string;
+  /** Whether it has buttons that decide. */
+  readonly hasButtons?: boolean;
 }
 
 interface Kept extends Content {
@@ -27,6 +29,8 @@ interface Kept extends Content {
   readonly channel: ChannelName;
   readonly person: string;
   readonly link: string;
+  readonly outcome?: string | undefined;
+  readonly facts: Message['facts'];
   /** RFC 3339. */
   readonly at: string;
   /** How often it was changed in place. */
@@ -56,7 +60,7 @@ export function createMailbox(clock: Clock) {
     ): Channel {
       const entryOf = async (message: Message, to: Recipient) => ({
         ...(await contentOf(message, to)),
-        ...{ channel: name, person: to.person, link: message.link },
+        ...{ channel: name, person: to.person, link: message.link, outcome: message.outcome, facts: message.facts },
       });
       return {
         isRoom,
@@ -82,35 +86,45 @@ export function createMailbox(clock: Clock) {
         response.vary('Accept');
         if (!wantsPage(request)) return void response.json({ messages });
         const people = [...new Set(kept.map((one) => one.person))].filter((one) => one !== '').sort();
-        response.send(renderPage(<MailboxPage messages={messages} people={people} />, clock.now()));
+        const current = typeof person === 'string' ? person : undefined;
+        response.send(renderPage(<MailboxPage {...{ messages, people, current }} />, clock.now()));
       });
       return router;
     },
   };
 }
 
-function MailboxPage({ messages, people }: { messages: readonly Kept[]; people: readonly string[] }) {
+interface MailboxProps {
+  readonly messages: readonly Kept[];
+  /** Everyone to whom there is a message. */
+  readonly people: readonly string[];
+  /** The only one whose messages it shows. */
+  readonly current: string | undefined;
+}
+
+function MailboxPage({ messages, people, current }: MailboxProps) {
+  const isCurrent = (person: string | undefined) => person === current && { 'aria-current': 'page' as const };
   return (
     <Page title="Mailbox" section="Approvals">
       <div class="title-row">
         <h1>Mailbox</h1>
+        {people.length > 0 && (
+          <nav class="tabs" aria-label="Recipients">
+            <a href="/mailbox" {...isCurrent(undefined)}>
+              All
+            </a>
+            {people.map((person) => (
+              <a key={person} href={`/mailbox?person=${encodeURIComponent(person)}`} {...isCurrent(person)}>
+                <Visible text={person} />
+              </a>
+            ))}
+          </nav>
+        )}
       </div>
       <p class="lead">
-        In development, this page shows what channels would send that are not configured. Nothing here was sent.
+        This page is for development. It shows what the channels would send that are not configured. Nothing here was
+        sent. People decide in <a href="/requests">the inbox</a>.
       </p>
-      {people.length > 0 && (
-        <p>
-          <a href="/mailbox">All messages</a>
-          {people.map((person) => (
-            <>
-              {' · '}
-              <a href={`/mailbox?person=${encodeURIComponent(person)}`}>
-                To <Visible text={person} />
-              </a>
-            </>
-          ))}
-        </p>
-      )}
       {messages.length === 0 && (
         <p>There is no message yet. When an agent makes a call that needs approval, one appears.</p>
       )}
@@ -121,41 +135,38 @@ function MailboxPage({ messages, people }: { messages: readonly Kept[]; people: 
   );
 }
 
-const NAMES = { email: 'email', slack: 'Slack', teams: 'Teams' } as const satisfies Record<ChannelName, string>;
+const HOW = { email: 'Email', slack: 'Slack', teams: 'Teams' } as const satisfies Record<ChannelName, string>;
 
 function KeptMessage({ message }: { message: Kept }) {
-  const { id, channel, person, at, changes, title, lines, exact, link } = message;
+  const { id, channel, person, at, changes, title, outcome, facts, hasButtons, exact, link } = message;
   return (
     <section class="card" aria-labelledby={`message-${id}`}>
       <h2 id={`message-${id}`}>
         <Visible text={title} />
       </h2>
       <p class="soft">
-        By {NAMES[channel]}
-        {person !== '' && (
-          <>
-            {' to '}
-            <Visible text={person} />
-          </>
-        )}
-        , <Time at={at} />
+        {HOW[channel]} to {person === '' ? 'its channel' : <Visible text={person} />}, <Time at={at} />
         {changes > 0 && `, changed ${changes === 1 ? 'once' : `${changes} times`} since`}
       </p>
-      {lines.map((line, index) => (
-        <p key={index}>
-          <Visible text={line} />
+      {outcome !== undefined && (
+        <p>
+          <Visible text={outcome} />
         </p>
-      ))}
+      )}
+      {facts.length > 0 && (
+        <Facts rows={facts.map(([name, value]) => [name, <Visible key={name} text={value} />] as const)} />
+      )}
+      {hasButtons && <p>In Slack, it has the buttons Approve and Deny.</p>}
       <p>
         <a href={link}>Open the request</a>
       </p>
       <details>
         <summary>What would be sent</summary>
-        <pre class="raw">
+        <pre>
           {exact.split('\n').map((line, index) => (
             <>
               {index > 0 && '\n'}
-              <Visible text={line} />
+              <Pieces pieces={visiblePieces(line, 'line')} kind="t" isDense />
             </>
           ))}
         </pre>

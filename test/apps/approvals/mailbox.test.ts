@@ -5,7 +5,7 @@ import { waitFor } from '../../support/wait-for.ts';
 interface Kept {
   readonly channel: string;
   readonly person: string;
-  readonly lines: readonly string[];
+  readonly outcome?: string;
   readonly exact: string;
   readonly link: string;
 }
@@ -27,11 +27,11 @@ describe('the mailbox of development', () => {
     expect((await mails(request.id)).map(({ person }) => person).toSorted()).toEqual(['alice', 'bob']);
     await service.vote('alice', request, 'approve');
     await waitFor(async () => (await mails(request.id)).length === 4);
-    expect((await mails(request.id))[0]?.lines).toContain('Approved by alice.');
+    expect((await mails(request.id))[0]?.outcome).toBe('Approved by alice.');
     const page = await service.fetch('/mailbox?person=alice', { headers: { accept: 'text/html' } });
     expect(page.body).toContain(`href="${service.url}/requests/${request.id}"`);
     expect(page.body).toContain('Nothing here was sent.');
-    expect(page.body).not.toContain('By email to <bdi class="foreign" dir="ltr">bob');
+    expect(page.body).not.toContain('Email to <bdi class="foreign" dir="ltr">bob');
   });
 
   it('shows no argument of a call', async () => {
