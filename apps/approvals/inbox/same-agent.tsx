@@ -94,12 +94,12 @@ const WORDS = {
   failed: 'Could not be decided',
 } as const satisfies Record<EndedRequest['status'], string>;
 
-/** What became of a request, and by whom. */
+/** What became of a request, and by whom. A person who decided several stages is named once. */
 function End({ status, by = [], byGrant, revokedBy, at }: EndedRequest) {
   return (
     <>
       {WORDS[status]}
-      {by.map((name, position) => (
+      {[...new Set(by)].map((name, position) => (
         <span key={position}>
           {position === 0 ? ' by ' : ', '}
           <Visible text={name} />
