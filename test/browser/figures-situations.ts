@@ -3,7 +3,7 @@ import { manyEnded } from '../support/many-ended.ts';
 import type { Situation } from '../support/situations.ts';
 
 /** The page with the figures, for the overseer `olga`. */
-export const figuresSituations = ({ database }: ApprovalsUnderTest): Situation[] => [
+export const figuresSituations = (service: ApprovalsUnderTest): Situation[] => [
   { name: 'figures for an overseer only', as: 'alice', prepare: async () => '/figures', status: 403 },
   {
     name: 'figures of days without decisions',
@@ -11,5 +11,9 @@ export const figuresSituations = ({ database }: ApprovalsUnderTest): Situation[]
     prepare: async () => '/figures?from=2020-01-01&to=2020-01-31',
   },
   { name: 'no such figures', as: 'olga', prepare: async () => '/figures?sort=odd', status: 400 },
-  { name: 'figures', as: 'olga', prepare: async () => (await manyEnded(database.pool, 140), '/figures?limit=5') },
+  {
+    name: 'figures',
+    as: 'olga',
+    prepare: async () => (await manyEnded(service.database.pool, 140), '/figures?limit=5'),
+  },
 ];
