@@ -1,5 +1,8 @@
-/** An approval within so many seconds after the page was opened is a quick one. */
-export const QUICK_SECONDS = 5;
+/**
+ * An approval within so many seconds after the page was opened is a quick one: five to read the page, and the five in which the browser
+ * lets its person undo it.
+ */
+export const QUICK_SECONDS = 10;
 /** A rule that was approved so often, and never denied, is listed as one that is always approved. */
 export const ALWAYS_AT_LEAST = 10;
 /** The latest requests of a range that are counted. More could not be read in the time that a statement has. */

@@ -139,8 +139,9 @@ function Meaning() {
         </li>
         <li>
           “Within {QUICK_SECONDS} s” is about approvals in the inbox by a person who had opened the page of the request.
-          The time is from the first drawing of that page for them to the vote, as the service saw both. So the page was
-          on their screen for no longer. They may have known the call from a message or from the list.
+          The time is from the first drawing of that page for them to the vote, as the service saw both. Five of the
+          seconds are those in which the browser lets a person undo a decision. They may have known the call from a
+          message or from the list.
         </li>
         <li>
           Approvals by API or webhook, and of several requests together, open no page. They are not in that column.
