@@ -12,58 +12,63 @@ interface SameAgentProps {
 }
 
 /** What became of the last requests of the same agent for the same tool, and what else it has open. */
-export function SameAgentSection({ request, others, summaries }: SameAgentProps) {
-  const { ended, open, openCount, isCountCut } = others;
-  const { requester, tool } = request;
-  const agent = requester.clientId;
-  const line = (one: OtherRequest) => <Line {...{ one, request, template: summaries(one.tool) }} />;
+export function SameAgentSection(props: SameAgentProps) {
   return (
     <section class="card" aria-labelledby="same-agent">
       <h2 id="same-agent">The same agent</h2>
       <h3>Before, with this tool</h3>
-      {ended.length === 0 ? (
-        <p class="soft">Nothing that you may read, among the last {LOOKED_THROUGH} requests that ended.</p>
-      ) : (
-        <>
-          <ul class="votes">
-            {ended.map((one) => (
-              <li key={one.id}>
-                {line(one)}
-                <div class="soft">
-                  <End {...one} />
-                </div>
-              </li>
-            ))}
-          </ul>
-          <p class="under">
-            <a href={addressOf('/requests', { status: 'ended', agent, tool })}>All that ended</a>
-          </p>
-        </>
-      )}
+      <Ended {...props} />
       <h3>Also open</h3>
-      {openCount === 0 ? (
-        <p class="soft">Nothing else that you may read.</p>
-      ) : (
-        <>
-          <ul class="votes">
-            {open.map((one) => (
-              <li key={one.id}>
-                {line(one)}
-                <div class="soft">
-                  asked <Time at={one.at} />
-                </div>
-              </li>
-            ))}
-          </ul>
-          <p class="under">
-            <a href={addressOf('/requests', { status: 'pending', agent })}>
-              {isCountCut && 'At least '}
-              {openCount} more open {openCount === 1 ? 'request' : 'requests'}
-            </a>
-          </p>
-        </>
-      )}
+      <Open {...props} />
     </section>
+  );
+}
+
+function Ended({ request, others: { ended }, summaries }: SameAgentProps) {
+  const { requester, tool } = request;
+  if (ended.length === 0) {
+    return <p class="soft">Nothing that you may read, among the last {LOOKED_THROUGH} requests that ended.</p>;
+  }
+  return (
+    <>
+      <ul class="votes">
+        {ended.map((one) => (
+          <li key={one.id}>
+            <Line {...{ one, request, template: summaries(one.tool) }} />
+            <div class="soft">
+              <End {...one} />
+            </div>
+          </li>
+        ))}
+      </ul>
+      <p class="under">
+        <a href={addressOf('/requests', { status: 'ended', agent: requester.clientId, tool })}>All that ended</a>
+      </p>
+    </>
+  );
+}
+
+function Open({ request, others: { open, openCount, isCountCut }, summaries }: SameAgentProps) {
+  if (openCount === 0) return <p class="soft">Nothing else that you may read.</p>;
+  return (
+    <>
+      <ul class="votes">
+        {open.map((one) => (
+          <li key={one.id}>
+            <Line {...{ one, request, template: summaries(one.tool) }} />
+            <div class="soft">
+              asked <Time at={one.at} />
+            </div>
+          </li>
+        ))}
+      </ul>
+      <p class="under">
+        <a href={addressOf('/requests', { status: 'pending', agent: request.requester.clientId })}>
+          {isCountCut && 'At least '}
+          {openCount} more open {openCount === 1 ? 'request' : 'requests'}
+        </a>
+      </p>
+    </>
   );
 }
 
