@@ -197,6 +197,7 @@ function createInbox(parts: Parts, { signIn: { personOf }, changes }: Site): Rou
     summaries: configuredSummaries(config),
     scopes: approvals.scopes,
     url: urls.approvals,
+    auditUrl: urls.audit,
   });
 }
 

@@ -1,5 +1,6 @@
 import { type Request, type RequestHandler, type Response, Router } from 'express';
 import type { Logger } from 'pino';
+import type { GatedCallState } from '../../workflows/domain/gated-call/gated-call.ts';
 import { Refusal } from '../shared/http/csrf.ts';
 import { addressOf, writeCursor } from '../shared/http/list-cursor.ts';
 import { readQuery, reference } from './filters.ts';
@@ -40,17 +41,12 @@ export function recordRoutes({ records, seals, log }: RecordSource & { readonly 
     const taskId = idOf(request);
     const found = await records.byTask(taskId);
     if (found) return sendRecord(request, response, read(found));
-    const state = await records.openState(taskId);
-    if (state === undefined) throw nothingFound();
-    throw new Refusal(
-      404,
-      'This call has not ended',
-      `Its state is ${state}. Its record is written at the moment it ends.`,
-    );
+    throw noRecord(await records.openState(taskId));
   });
   router.get('/by-decision/:id', async (request, response) => {
-    const [found, ...more] = await records.byDecision(idOf(request));
-    if (!found) throw nothingFound();
+    const id = idOf(request);
+    const [found, ...more] = await records.byDecision(id);
+    if (!found) throw noRecord(await records.openStateByDecision(id));
     if (more.length === 0) return sendRecord(request, response, read(found));
     const refs = [found, ...more].map(({ outcomeRef }) => outcomeRef).join(', ');
     const nextStep = `The policy decision point used this evaluation id more than once. Choose one of ${refs}.`;
@@ -100,6 +96,12 @@ function idOf(request: Request): string {
 function sendRecord(request: Request, response: Response, view: RecordView): void {
   reply(request, response, { title: view.headline, data: view, page: () => <RecordPage view={view} /> });
 }
+
+/** Why there is no record: its call is in this state, or there is no call. */
+const noRecord = (state: GatedCallState | undefined) =>
+  state === undefined
+    ? nothingFound()
+    : new Refusal(404, 'This call has not ended', `Its state is ${state}. Its record is written at the moment it ends.`);
 
 const nothingFound = () =>
   new Refusal(

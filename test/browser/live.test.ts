@@ -76,7 +76,9 @@ describe('the inbox in two browsers', () => {
     await service.vote('bob', request, 'approve');
     await page.getByText('1 of 2').waitFor();
     await approve(page);
+    await page.getByText('The gateway has not fetched the approval yet.').waitFor();
     expect((await service.status(request.id)).body.task.status).toBe('approved');
+    await page.getByText('The gateway fetched the approval').waitFor();
   });
 
   it('takes the decision away when another approver has made it, and leaves typed text where it is', async () => {

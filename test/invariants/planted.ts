@@ -34,7 +34,7 @@ const openRequest = (members: string) =>
     't.id = (SELECT min(id) FROM approvals.access_request)',
     `jsonb_build_object('id', 'arq_planted', 'idempotency_key', 'planted', 'evaluation_id', 'planted', 'token_jti', 'planted',
       'status', 'pending', 'ended_at', NULL, 'approval_id', NULL, 'approved_at', NULL, 'approved_until', NULL,
-      'approval_state', NULL) || ${members}`,
+      'approval_state', NULL, 'approval_fetched_at', NULL) || ${members}`,
   );
 
 function arrivals({ evidence }: HonestCalls): Record<string, Planted> {

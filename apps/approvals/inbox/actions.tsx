@@ -61,13 +61,13 @@ export async function requestPage(
   reading: Reading & Pick<RequestPageProps, 'view' | 'refused'>,
 ): Promise<string> {
   const person = { name: reading.seat.visitor.name, csrfToken: csrfTokenOf(request) };
-  const { store, summaries } = http;
+  const { store, summaries, auditUrl } = http;
   const [passkey, preview, sameAgent] = await Promise.all([
     passkeyDemand(http, reading, request),
     previewFor(http, reading),
     store.sameAgent(reading.request, readerRowOf(reading.seat)),
   ]);
-  const shown = { ...reading, person, passkey, preview, sameAgent, summaries };
+  const shown = { ...reading, person, passkey, preview, sameAgent, summaries, auditUrl };
   return renderPage(<RequestPage {...shown} />, http.clock.now());
 }
 

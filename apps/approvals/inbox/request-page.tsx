@@ -9,6 +9,7 @@ import { WhoDecides } from './who-decides.tsx';
 import { DecisionForm, Standing } from './decision.tsx';
 import { GrantForm } from './grant-form.tsx';
 import { Arguments, JsonBlock, type View } from './arguments/arguments.tsx';
+import { AfterEnd } from './after-end.tsx';
 import { BreakGlassForm, EmergencyNotice } from './emergency.tsx';
 import { Keys, Live } from './live.tsx';
 import { EffectBadge, Summary, summaryOf, type SummaryTemplateOf } from './summary.tsx';
@@ -27,6 +28,7 @@ export interface RequestPageProps extends Reading {
   /** Other requests of the agent. Undefined if no agent is named. */
   readonly sameAgent: SameAgent | undefined;
   readonly summaries: SummaryTemplateOf;
+  readonly auditUrl: string;
   /** What an approval on this page needs, if the open stage demands a passkey. */
   readonly passkey?: PasskeyDemand | undefined;
   /** The view of the arguments that the visitor chose. */
@@ -41,7 +43,7 @@ const TOOLS_CALL = 'tools/call';
 /** Everything an approver needs to decide one request, the complete call first. */
 export function RequestPage(props: RequestPageProps) {
   const { request, seat, broken, presetReasons, template, preview, person, passkey, view, refused } = props;
-  const { sameAgent, summaries } = props;
+  const { sameAgent, summaries, auditUrl } = props;
   const { csrfToken } = person;
   const reviewer = broken !== undefined && canReview(seat, request, broken) ? csrfToken : undefined;
   return (
@@ -68,6 +70,7 @@ export function RequestPage(props: RequestPageProps) {
           <Asked request={request} view={view} />
           {preview !== undefined && <PreviewSection preview={preview} />}
           <div class="detail-side">
+            <AfterEnd request={request} roles={seat.visitor.roles} auditUrl={auditUrl} />
             <WhoAndWhy request={request} />
             <WhoDecides request={request} />
             {sameAgent !== undefined && <SameAgentSection {...{ request, others: sameAgent, summaries }} />}

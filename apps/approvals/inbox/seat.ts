@@ -132,6 +132,8 @@ export interface InboxHttp extends Doors {
   readonly brokenGlass: BreakGlassStore;
   readonly presetReasons: PresetReasonsOf;
   readonly summaries: SummaryTemplateOf;
+  /** Public address of the auditors' pages, whose records an auditor finds from a request. */
+  readonly auditUrl: string;
   /** Says when something changed. */
   readonly changes: RequestHandler;
   readonly clock: Clock;

@@ -82,6 +82,7 @@ export function summaryView(request: AccessRequestSummary) {
     expiresAt: request.expiresAt,
     endedAt: request.endedAt,
     approvedUntil: request.approval?.approvedUntil,
+    approvalFetchedAt: request.approval?.fetchedAt,
     revoked: request.approval?.revoked,
   };
 }
@@ -165,6 +166,7 @@ const CALL = {
   onceGranted: 'exactly this call runs, once, as soon as policy confirms it.',
   confirm: 'Confirm and run',
   granted: 'The call runs if policy still allows it.',
+  notUsed: 'The call does not run on it.',
   notGranted: 'The call does not run.',
   cancelled: 'Approvers can no longer decide it, and the call does not run.',
   revoked: 'A call that has not started does not run on this approval. A call that has started goes on.',
@@ -178,6 +180,7 @@ const ACCESS = {
   onceGranted: 'exactly this is allowed for as long as the approval is valid, unless policy denies it.',
   confirm: 'Confirm',
   granted: 'It is allowed for as long as the approval is valid, unless policy denies it.',
+  notUsed: 'It was not used.',
   notGranted: 'It is not allowed.',
   cancelled: 'Approvers can no longer decide it, and it is not allowed.',
   revoked: 'It is no longer allowed. Work that has started goes on.',

@@ -24,6 +24,7 @@ const columns = (context: string) => `
         'reason', r.end_note ->> 'reason')) END AS cancelled,
     CASE WHEN r.approval_id IS NOT NULL THEN json_strip_nulls(json_build_object('id', r.approval_id,
       'approvedAt', ${instant('r.approved_at')}, 'approvedUntil', ${instant('r.approved_until')}, 'state', r.approval_state,
+      'fetchedAt', ${instant('r.approval_fetched_at')},
       'revoked', CASE WHEN o.at IS NOT NULL THEN
         json_build_object('at', ${instant('o.at')}, 'by', o.by_subject, 'reason', o.reason) END)) END AS approval,
     CASE WHEN r.ended_at IS NOT NULL AND approvals.readable_until(r) <= clock_timestamp() THEN true END AS past_retention,

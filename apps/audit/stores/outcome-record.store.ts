@@ -113,6 +113,12 @@ export function createOutcomeRecords(pool: Pool, { digest }: Pick<RecordSeals, '
       const text = 'SELECT state FROM gateway.gated_call WHERE task_id = $1 AND ended_at IS NULL';
       return (await query<{ state: GatedCallState }>('open-state', text, [taskId]))[0]?.state;
     },
+    /** As `openState`, by the policy decision point's id of an evaluation. */
+    async openStateByDecision(evaluationId: string): Promise<GatedCallState | undefined> {
+      const text = `SELECT c.state FROM gateway.decision d JOIN gateway.gated_call c ON c.id = d.gated_call_id
+        WHERE d.evaluation_id = $1 AND c.ended_at IS NULL LIMIT 1`;
+      return (await query<{ state: GatedCallState }>('open-state-by-decision', text, [evaluationId]))[0]?.state;
+    },
   };
 }
 

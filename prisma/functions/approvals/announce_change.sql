@@ -6,7 +6,7 @@ BEGIN
   RETURN NULL;
 END $$;
 
-CREATE OR REPLACE TRIGGER access_request_announced AFTER INSERT OR UPDATE OF status, stage ON approvals.access_request
+CREATE OR REPLACE TRIGGER access_request_announced AFTER INSERT OR UPDATE OF status, stage, approval_state ON approvals.access_request
   FOR EACH STATEMENT EXECUTE FUNCTION approvals.announce_change();
 CREATE OR REPLACE TRIGGER vote_announced AFTER INSERT ON approvals.vote
   FOR EACH STATEMENT EXECUTE FUNCTION approvals.announce_change();

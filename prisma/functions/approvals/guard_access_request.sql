@@ -1,5 +1,5 @@
 -- Refuses changes of a request's content. A request that has ended never changes, except for the signature that is made once, and
--- for its key, which is forgotten.
+-- for its key, which is forgotten. The signature is made when a client first gets it.
 CREATE OR REPLACE FUNCTION approvals.guard_access_request() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE v_kept text[] := ARRAY['status','stage','stage_opened_at','stage_ends_at','remind_at','retry_at','ended_at','end_note','approval_id',
   'approved_at','approved_until','approval_state'];
@@ -18,6 +18,7 @@ BEGIN
      OR OLD.approval_state IS NOT NULL) THEN
     RAISE EXCEPTION 'access request % has ended and cannot change', OLD.id USING ERRCODE = 'CS001';
   END IF;
+  IF NEW.approval_state IS NOT NULL AND OLD.approval_state IS NULL THEN NEW.approval_fetched_at := clock_timestamp(); END IF;
   RETURN NEW;
 END $$;
 

@@ -451,6 +451,8 @@ CREATE TABLE approvals.access_request (
   approved_at             timestamptz,
   approved_until          timestamptz,
   approval_state          text,
+  -- When a client first got that proof. The database sets it.
+  approval_fetched_at     timestamptz,
   UNIQUE (client_id, idempotency_key),
   UNIQUE (evaluation_id, denial_part),
   UNIQUE (token_jti, denial_part),
@@ -467,6 +469,7 @@ CREATE TABLE approvals.access_request (
      AND (status = 'approved') = (approved_until IS NOT NULL)),
   CONSTRAINT access_request_approval_ends CHECK (approved_until > approved_at),
   CONSTRAINT access_request_state_of_approval CHECK (approval_state IS NULL OR status = 'approved'),
+  CONSTRAINT access_request_fetched_with_state CHECK ((approval_fetched_at IS NULL) = (approval_state IS NULL)),
   CONSTRAINT access_request_grant_bounds CHECK ((grant_seconds IS NULL) = (grant_uses IS NULL))
 );
 CREATE INDEX access_request_open_by_due ON approvals.access_request

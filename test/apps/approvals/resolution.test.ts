@@ -1,13 +1,18 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createLocalJWKSet, decodeProtectedHeader, jwtVerify } from 'jose';
 import { ApprovalsUnderTest } from '../../support/approvals.ts';
+import { wordsOf } from '../../support/pages.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 const URN = 'urn:openid:authzen:access-request:error:';
 
 describe('the resolution of an access request', () => {
   const service = new ApprovalsUnderTest();
-  beforeAll(() => service.start());
+  const people = [
+    { name: 'alice', roles: ['approver'] },
+    { name: 'uma', roles: ['approver', 'auditor'] },
+  ];
+  beforeAll(() => service.start({ identity: { people } }));
   afterAll(() => service.stop());
 
   const statusOf = async (id: string) => (await service.status(id)).body.task.status as string;
@@ -134,6 +139,62 @@ describe('the resolution of an access request', () => {
     expect((await service.status(request.id)).body.result.approval.approved_until).toBe(until);
   });
 
+  describe('on the page of the request', () => {
+    const afterwards = async (name: string, { id }: { id: string }) => {
+      const page = await (await (await service.signIn(name)).go(`/requests/${id}`)).text();
+      return /<section class="card" aria-labelledby="after">.*?<\/section>/s.exec(page)?.[0] ?? '';
+    };
+    const end = (id: string) =>
+      service.database.pool.query(
+        `ALTER TABLE approvals.access_request DISABLE TRIGGER USER; UPDATE approvals.access_request
+         SET approved_until = clock_timestamp() - interval '1 ms', approved_at = approved_at - interval '1 day' WHERE id = '${id}';
+         ALTER TABLE approvals.access_request ENABLE TRIGGER USER`,
+      );
+
+    it('is said whether the gateway fetched the approval, and when, and nothing of the result', async () => {
+      const request = await service.open();
+      expect(await afterwards('alice', request)).toBe('');
+      await service.vote('alice', request, 'approve');
+      expect(wordsOf(await afterwards('alice', request))).toMatch(/The gateway has not fetched the approval yet\.$/);
+      const before = Date.now();
+      await service.status(request.id);
+      expect(wordsOf(await afterwards('alice', request))).toMatch(
+        /The gateway fetched the approval at \d+ \w+ \d{4}, \d\d:\d\d UTC\. The call runs if policy still allows it\.Approvers are not told the result\.$/,
+      );
+      const { body } = await service.asPerson('alice', `/requests/${request.id}`);
+      expect(Date.parse(body.request.approvalFetchedAt)).toBeGreaterThan(before - 60_000);
+      await service.status(request.id);
+      const again = await service.asPerson('alice', `/requests/${request.id}`);
+      expect(again.body.request.approvalFetchedAt).toBe(body.request.approvalFetchedAt);
+      await end(request.id);
+      expect(wordsOf(await afterwards('alice', request))).toContain('nothing starts on it any more');
+    });
+
+    it('is said that an approval was not fetched while it was valid, also if it was later', async () => {
+      const request = await service.open();
+      await service.vote('alice', request, 'approve');
+      await end(request.id);
+      const said = 'The gateway did not fetch the approval while it was valid. The call does not run on it.';
+      expect(wordsOf(await afterwards('alice', request))).toContain(said);
+      await service.status(request.id);
+      expect(wordsOf(await afterwards('alice', request))).toContain(said);
+    });
+
+    it('leads a person who is an auditor, and no other, to the record of the call', async () => {
+      const request = await service.open();
+      await service.vote('alice', request, 'deny');
+      expect(await afterwards('alice', request)).toBe('');
+      const [row] = (
+        await service.database.pool.query('SELECT evaluation_id FROM approvals.access_request WHERE id = $1', [
+          request.id,
+        ])
+      ).rows;
+      expect(await afterwards('uma', request)).toContain(
+        `href="${service.config.urls.audit}/outcome-records/by-decision/${row.evaluation_id}"`,
+      );
+    });
+  });
+
   it('keeps the request, the votes and the end unchanged [ARAP-STS-04, ARAP-CMP-17]', async () => {
     const request = await service.open();
     await service.vote('alice', request, 'deny');
@@ -141,6 +202,7 @@ describe('the resolution of an access request', () => {
       "UPDATE approvals.access_request SET context = '{}' WHERE id = $1",
       "UPDATE approvals.access_request SET status = 'approved' WHERE id = $1",
       "UPDATE approvals.access_request SET approval_state = 'forged' WHERE id = $1",
+      'UPDATE approvals.access_request SET approval_fetched_at = clock_timestamp() WHERE id = $1',
       "UPDATE approvals.vote SET verdict = 'approve' WHERE access_request_id = $1",
       'DELETE FROM approvals.vote WHERE access_request_id = $1',
     ]) {

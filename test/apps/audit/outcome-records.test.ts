@@ -155,10 +155,13 @@ describe('an outcome record', () => {
   });
 
   it('does not exist while the call is open, and the refusal names the state of the call', async () => {
-    const { taskId } = await audit.calls.fixture.pending();
-    const { status, body } = await audit.json(`/outcome-records/by-task/${taskId}`);
-    expect(status).toBe(404);
-    expect(body.detail).toContain('pending');
+    const opening = anOpening();
+    const { taskId } = await audit.calls.fixture.pending(opening);
+    for (const path of [`by-task/${taskId}`, `by-decision/${opening.decision.evaluationId}`]) {
+      const { status, body } = await audit.json(`/outcome-records/${path}`);
+      expect([path, status, body.title]).toEqual([path, 404, 'This call has not ended']);
+      expect(body.detail).toContain('pending');
+    }
   });
 
   it.each([

@@ -127,6 +127,8 @@ export interface AccessRequest {
     readonly approvedUntil: string;
     /** The signed proof, once a client has asked for it. */
     readonly state?: string;
+    /** When a client first got that proof. */
+    readonly fetchedAt?: string;
     /** Who took it back, when that was done. The request stays approved: ends never change. */
     readonly revoked?: { readonly at: string; readonly by: string; readonly reason?: string };
   };
