@@ -25,6 +25,9 @@ export interface RequestFilter {
   readonly alike?: string | undefined;
 }
 
+/** How many of an agent's latest requests are looked through for those that the reader may read, so that no page takes long. */
+export const LOOKED_THROUGH = 100;
+
 /** A reader for the database: a JSON object as text, the first parameter of a statement. */
 export type ReaderRow = string;
 

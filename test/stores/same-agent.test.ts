@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { createAccessRequestStore, type AccessRequestStore } from '../../apps/approvals/stores/access-request.store.ts';
 import type { NewAccessRequest } from '../../apps/approvals/stores/new-rows.ts';
-import { LOOKED_THROUGH } from '../../apps/approvals/stores/same-agent.ts';
-import { readerRow } from '../../apps/approvals/listing.ts';
+import { LOOKED_THROUGH, readerRow } from '../../apps/approvals/listing.ts';
 import { EMPTY_DIRECTORY } from '../../apps/shared/directory/directory.ts';
 import { anApprover, aStage, newAccessRequest, newVote } from '../support/access-requests.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';

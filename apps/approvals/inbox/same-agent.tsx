@@ -2,7 +2,8 @@ import type { AccessRequest } from '../../../workflows/domain/access-request/acc
 import { addressOf } from '../../shared/http/list-cursor.ts';
 import { Time } from '../../shared/pages/layout.tsx';
 import { Visible } from '../../shared/pages/visible.tsx';
-import { LOOKED_THROUGH, type EndedRequest, type OtherRequest, type SameAgent } from '../stores/same-agent.ts';
+import { LOOKED_THROUGH } from '../listing.ts';
+import type { EndedRequest, OtherRequest, SameAgent } from '../stores/same-agent.ts';
 import { Summary, summaryOf, type SummaryTemplateOf } from './summary.tsx';
 
 interface SameAgentProps {

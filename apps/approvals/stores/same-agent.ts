@@ -1,14 +1,12 @@
 import type { AccessRequest, AccessRequestStatus } from '../../../workflows/domain/access-request/access-request.ts';
 import type { Query } from '../../shared/database/query.ts';
-import type { ReaderRow } from '../listing.ts';
+import { LOOKED_THROUGH, type ReaderRow } from '../listing.ts';
 import { FROM_ACCESS_REQUESTS } from './access-request.row.ts';
 import { whereReadable } from './lists.ts';
 import { camelCased } from './query.ts';
 
 /** How many requests of each kind a page shows. */
 const SHOWN = 5;
-/** How many of the agent's latest requests are looked through for those that the reader may read, so that no page takes long. */
-export const LOOKED_THROUGH = 100;
 
 /** Another request of the same agent, as far as one line tells it. */
 export interface OtherRequest extends Pick<AccessRequest, 'id' | 'tool' | 'outline'> {
