@@ -101,7 +101,11 @@ function sendRecord(request: Request, response: Response, view: RecordView): voi
 const noRecord = (state: GatedCallState | undefined) =>
   state === undefined
     ? nothingFound()
-    : new Refusal(404, 'This call has not ended', `Its state is ${state}. Its record is written at the moment it ends.`);
+    : new Refusal(
+        404,
+        'This call has not ended',
+        `Its state is ${state}. Its record is written at the moment it ends.`,
+      );
 
 const nothingFound = () =>
   new Refusal(

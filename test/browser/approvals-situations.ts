@@ -1,15 +1,14 @@
 import type { Page } from 'playwright-core';
-import { createAccessRequestStore } from '../../apps/approvals/stores/access-request.store.ts';
-import { createGrantStore } from '../../apps/approvals/stores/grant.store.ts';
 import type { ApprovalsUnderTest } from '../support/approvals.ts';
-import { givenGrant, grantableRequest, grantableSubmission } from '../support/grants.ts';
+import { grantableSubmission } from '../support/grants.ts';
 import { ofPerson, type SubmissionChanges } from '../support/submissions.ts';
 import type { Situation } from '../support/situations.ts';
 import { figuresSituations } from './figures-situations.ts';
+import { grantsSituations } from './grants-situations.ts';
 import { requestsOfOneKind, stated, together } from './of-one-kind.ts';
 import { mailboxSituations, withMailbox } from './messages.ts';
 import { signOut, signOutHere } from './signing-out.ts';
-import { aPasskey, manyDelegations, manyGranted, manyGrants, signedInAt } from './many-rows.ts';
+import { aPasskey, manyDelegations, manyGranted, signedInAt } from './many-rows.ts';
 
 const DAY_MS = 86_400_000;
 const stage = (name: string, people: string[], more: object = {}) => ({ name, approvers: { people }, ...more });
@@ -43,7 +42,7 @@ export const settings = {
   identity: {
     people: [
       ...['alice', 'bob', 'carol', 'dora', 'rita', 'sam', 'lone'].map((name) => ({ name, roles: ['approver'] })),
-      { name: 'olga', roles: ['approver', 'approver-overseer'] },
+      { name: 'olga', roles: ['approver', 'approver-overseer', 'auditor'] },
       { name: 'olivia', roles: ['auditor'] },
     ],
   },
@@ -113,16 +112,6 @@ export function approvalsSituations(service: ApprovalsUnderTest): Situation[] {
         await page.getByRole('alert').waitFor();
       },
     };
-  };
-  /** A grant of `bob` with one use. */
-  const aGrant = async () => {
-    const { pool } = service.database;
-    const stores = { requests: createAccessRequestStore(pool), grants: createGrantStore(pool) };
-    const { id } = await givenGrant(stores, grantableRequest({ args: { path: '/srv/a', lines: 3, mode: 'w' } }), {
-      choices: [{ kind: 'exact' }, { kind: 'any' }, { kind: 'begins', text: '/srv/' }],
-    });
-    await stores.requests.create(grantableRequest(), [id]);
-    return id;
   };
   return [
     { name: 'without a sign-in', prepare: async () => '/requests', refusals: [403] },
@@ -257,6 +246,11 @@ export function approvalsSituations(service: ApprovalsUnderTest): Situation[] {
     { name: 'an emergency grant of one\u2019s own', as: 'sam', prepare: granted() },
     { name: 'an emergency grant that was reviewed', as: 'alice', prepare: granted('bob') },
     { name: 'an approved request', as: 'alice', prepare: async () => at(await voted('alice', decided)) },
+    {
+      name: 'an approved request, for an auditor',
+      as: 'olga',
+      prepare: async () => at(await voted('alice', decided)),
+    },
     { name: 'a denied request', as: 'bob', prepare: async () => at(await voted('either', { alice: 'deny' })) },
     { name: 'a cancelled request', as: 'alice', prepare: taken('cancel', {}) },
     { name: 'a revoked approval', as: 'alice', prepare: taken('revoke', decided) },
@@ -264,19 +258,7 @@ export function approvalsSituations(service: ApprovalsUnderTest): Situation[] {
     { name: 'a failed request', as: 'alice', prepare: ended('failed') },
     { name: 'a vote that came too late', as: 'alice', ...late('either') },
     { name: 'a vote in a stage that is over', as: 'alice', ...late('in_turn') },
-    { name: 'no grants', as: 'lone', prepare: async () => '/grants' },
-    { name: 'grants', as: 'bob', prepare: async () => (await aGrant(), '/grants') },
-    { name: 'a grant', as: 'bob', prepare: async () => `/grants/${await aGrant()}` },
-    {
-      name: 'a page in the middle of the grants',
-      as: 'carol',
-      prepare: async () => (await manyGrants(service), pageTwo('carol', '/grants')),
-    },
-    {
-      name: 'a page in the middle of the uses of a grant',
-      as: 'carol',
-      prepare: async () => (await manyGrants(service), pageTwo('carol', '/grants/grn_many1')),
-    },
+    ...grantsSituations(service, pageTwo),
     { name: 'no delegations', as: 'lone', prepare: async () => '/delegations' },
     {
       name: 'delegations',

@@ -32,8 +32,7 @@ function decideAtOnce(browser: Browser): void {
     const context = await newContext(options);
     await context.addInitScript(() => {
       // Empty pages have no storage.
-      if (location.protocol.startsWith('http'))
-        localStorage.setItem('at-once', localStorage.getItem('at-once') ?? 'on');
+      if (location.protocol.startsWith('http')) localStorage.setItem('at-once', 'on');
     });
     return context;
   };

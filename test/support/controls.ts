@@ -10,6 +10,8 @@ export interface Control {
   readonly label: string;
   /** Whether it belongs to the frame that all pages have. */
   readonly isOfFrame: boolean;
+  /** Whether the page stays after a press. */
+  readonly staysHere: boolean;
   /** The target of a link, or the content of a button's form, without the parts that differ each time. */
   readonly content: string | undefined;
 }
@@ -17,11 +19,15 @@ export interface Control {
 /** The controls in a browser: the first and the last of those that one place in the sources makes. */
 export async function collect(page: Page): Promise<Control[]> {
   const all = await page.evaluate(
-    ([tags, attribute]) =>
-      Array.from(document.querySelectorAll<HTMLElement>(tags), (element) => ({
+    ([tags, attribute]) => {
+      // The script opens dialogs, and sends a filter when one is chosen. It shows the button for the keys.
+      const hasScript = document.querySelector('[data-opens-keys]:not([hidden])') !== null;
+      return Array.from(document.querySelectorAll<HTMLElement>(tags), (element) => ({
         tag: element.tagName.toLowerCase(),
         source: element.getAttribute(attribute) ?? '',
         isOfFrame: element.closest('main') === null,
+        staysHere: !element.matches(hasScript ? 'a, button, form[data-filters] select' : 'a, button'),
+        isForScript: element.closest('dialog, [data-opens-keys]') !== null,
         content: (element.getAttribute('href') ?? element.closest('form')?.outerHTML)?.replace(
           /(ar[qb]_|dlg_|grn_|out_|cursor=|Cursor=|uid=|value=")[\w:-]{9,}/g,
           '$1…',
@@ -30,7 +36,8 @@ export async function collect(page: Page): Promise<Control[]> {
           0,
           80,
         ),
-      })),
+      })).filter(({ isForScript }) => hasScript || !isForScript);
+    },
     [CONTROLS.map((tag) => (tag === 'input' ? 'input:not([type=hidden])' : tag)).join(), SOURCE] as const,
   );
   const counts = new Map<string, number>();
@@ -43,6 +50,3 @@ export async function collect(page: Page): Promise<Control[]> {
   });
   return placed.filter(({ source, at }) => at === 0 || at === (counts.get(source) ?? 0) - 1);
 }
-
-/** Whether the page stays after a press. */
-export const staysHere = ({ tag }: Control) => tag !== 'a' && tag !== 'button';

@@ -26,7 +26,7 @@ export async function press(page: Page, control: Control, texts: Texts): Promise
     }
     case 'form': {
       const { buttons, isOwn } = await element.evaluate((form: HTMLFormElement) => ({
-        buttons: form.querySelectorAll('button:not([type=button])').length,
+        buttons: form.querySelectorAll('button:not([type=button]), a.button').length,
         isOwn: new URL(form.action).origin === location.origin,
       }));
       if (buttons === 0 || !isOwn) throw new Error('the form leads nowhere');

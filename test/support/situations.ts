@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import type { Browser, BrowserContext, Page, Request } from 'playwright-core';
 import { sourcesOn } from './control-sources.ts';
-import { collect, staysHere, type Control } from './controls.ts';
+import { collect, type Control } from './controls.ts';
 import { countEffects, effectsOf, wrongEffects } from './effects.ts';
 import { press, type Texts } from './press.ts';
 
@@ -75,8 +75,9 @@ export class ControlsUnderTest {
     const controls = await collect(opened.page);
     const where = ({ label, source }: Control) => `${situation.name}: ${label} (${source})`;
     const fresh = controls.filter((one) => this.#isNew(one));
-    for (const control of fresh.filter(staysHere)) await this.#check(opened, control, where(control));
-    for (const [index, control] of fresh.filter((one) => !staysHere(one)).entries()) {
+    for (const control of fresh.filter(({ staysHere }) => staysHere))
+      await this.#check(opened, control, where(control));
+    for (const [index, control] of fresh.filter(({ staysHere }) => !staysHere).entries()) {
       if (index > 0) await this.#again(opened);
       await this.#check(opened, control, where(control));
     }
@@ -116,9 +117,9 @@ export class ControlsUnderTest {
    * pages and a link to the same place have the same effect on each page.
    */
   #isNew(control: Control): boolean {
-    const { source, isOfFrame, content } = control;
+    const { source, isOfFrame, staysHere, content } = control;
     const isLink = content?.startsWith('<') === false;
-    if (this.#options.everywhere && (staysHere(control) || !(isOfFrame || isLink))) return true;
+    if (this.#options.everywhere && (staysHere || !(isOfFrame || isLink))) return true;
     const key = this.#options.everywhere ? `${source} ${content ?? ''}` : source;
     const isNew = !this.#pressedBefore.has(key);
     this.#pressedBefore.add(key);
@@ -146,7 +147,7 @@ export class ControlsUnderTest {
 
   async #newPage(): Promise<Page> {
     const { browser, javaScriptEnabled } = this.#options;
-    const page = await (await browser.newContext({ javaScriptEnabled })).newPage();
+    const page = await (await browser.newContext({ javaScriptEnabled, permissions: ['notifications'] })).newPage();
     page.setDefaultTimeout(60_000);
     page.on('pageerror', (error) => this.#opened?.faults.push(`the page threw ${error.message}`));
     page.on('console', (message) => {
@@ -155,7 +156,7 @@ export class ControlsUnderTest {
       if (message.type() === 'error' && !isOfStatus) this.#opened?.faults.push(`the console says ${message.text()}`);
     });
     page.on('request', (request) => {
-      if (this.#opened !== undefined) this.#opened.hasSent ||= request.method() !== 'GET';
+      if (this.#opened !== undefined) this.#opened.hasSent ||= request.method() === 'POST';
       if (new URL(request.url()).pathname !== '/sign-out') return;
       this.#signedIn.clear();
       this.#present = undefined;
@@ -165,7 +166,7 @@ export class ControlsUnderTest {
       const { isArriving, faults, situation, taken } = this.#opened;
       const request = response.request();
       const isOwn = new URL(request.url()).origin === new URL(this.#options.url).origin;
-      if (isOwn && request.method() !== 'GET' && response.status() < 400) taken.push(request);
+      if (isOwn && request.method() === 'POST' && response.status() < 400) taken.push(request);
       const { status = 200, refusals = [] } = situation;
       const isMeant = isArriving ? response.status() === status : refusals.includes(response.status());
       if (response.status() >= 400 && !isMeant) faults.push(`${response.status()} for ${response.url()}`);
