@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util';
 import { withOwnServers } from '../support/own-servers.ts';
+import { LEAST_REQUESTS } from './requests.ts';
 import { type Figures, runDay } from './run-day.ts';
 
 const HELP = `A day of an approver in Chromium: 200 requests of 12 tools by 6 agents, once by keyboard alone and once on a touch screen of
@@ -8,7 +9,7 @@ five seconds later, when it can no longer be undone. Also says how soon another 
 nothing happens.
 
   npm run test:day                      all of it
-  npm run test:day -- --requests 60     with this many requests
+  npm run test:day -- --requests 60     with this many requests, 40 or more
   npm run test:day -- --idle 20         measures open pages for this many seconds (120)
   npm run test:day -- --json            figures as JSON on stdout
 `;
@@ -43,10 +44,14 @@ function words({ requests: count, tasks, seenAfter, idle: quiet, wrong }: Figure
   ].join('\n');
 }
 
+const count = Number(requests);
 if (help === true) process.stdout.write(HELP);
-else {
+else if (!Number.isSafeInteger(count) || count < LEAST_REQUESTS) {
+  process.stderr.write(`--requests is "${requests}": give a whole number from ${LEAST_REQUESTS}.\n`);
+  process.exitCode = 1;
+} else {
   const say = (line: string) => void process.stderr.write(`${line}\n`);
-  const sizes = { requests: Number(requests), idleRequests: 1_000, idlePages: 50, idleSeconds: Number(idle) };
+  const sizes = { requests: count, idleRequests: 1_000, idlePages: 50, idleSeconds: Number(idle) };
   const figures = await withOwnServers(() => runDay(sizes, say));
   process.stdout.write(json === true ? `${JSON.stringify(figures, null, 2)}\n` : words(figures));
   if (figures.wrong.length > 0) process.exitCode = 1;

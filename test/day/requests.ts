@@ -31,8 +31,11 @@ const TOOLS = [
 
 /** Ten payments of one agent that are alike, and one that is not. */
 export const KIND = { tool: 'bank__refund', alike: 10, odd: { amount: 48_000, to: 'XX99', order: 'A-7' } } as const;
-/** A value that one request has in its arguments. */
-export const SOUGHT = 'customer137@corp.example';
+/** A value that one request has in its arguments, on days of `LEAST_REQUESTS` and more. */
+export const SOUGHT = 'customer17@corp.example';
+
+/** Fewer requests have not all that a day's tasks need. */
+export const LEAST_REQUESTS = 40;
 
 export interface Day {
   /** The request to approve, the one to deny, and the ids of the alike ones. */
