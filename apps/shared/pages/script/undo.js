@@ -36,7 +36,7 @@ function hold(form, button) {
     mine.left -= 1;
     if (mine.left > 0) return count();
     clearInterval(mine.timer);
-    send().catch(reportError);
+    deliver().catch(reportError);
   }, 1000);
 }
 
@@ -70,7 +70,7 @@ function failed() {
 const passing = new WeakSet();
 
 /** A form that is sent without a network ends on the browser's own page, and its text is lost. So the service has to answer first. */
-async function send() {
+async function deliver() {
   const mine = held;
   const signal = AbortSignal.timeout(ANSWER_MS);
   const isThere = await fetch('/assets/icon.svg', { method: 'HEAD', cache: 'no-store', signal }).catch(() => undefined);
@@ -83,7 +83,7 @@ async function send() {
 }
 
 /** Sends the decision from a page that is being left: closed, exchanged for another, or put away with its phone. */
-function sendNow() {
+function deliverNow() {
   const { form, button } = held;
   button.disabled = false;
   const body = new URLSearchParams(new FormData(form));
@@ -93,11 +93,11 @@ function sendNow() {
   return fetch(form.action, { method: 'POST', body, headers, keepalive: true, redirect: 'manual' });
 }
 
-addEventListener('pagehide', () => held && void sendNow().catch(() => {}));
+addEventListener('pagehide', () => held && void deliverNow().catch(() => {}));
 document.addEventListener('visibilitychange', () => {
   if (!document.hidden || held === undefined) return;
   const { shows } = held.form.dataset;
-  sendNow().then(() => location.assign(shows), failedLater);
+  deliverNow().then(() => location.assign(shows), failedLater);
 });
 
 function failedLater() {
@@ -117,7 +117,7 @@ document.addEventListener(
     if (held === undefined) return hold(form, submitter);
     // The decision first: a sign-out that overtakes it would have it refused.
     if (held.form !== form)
-      sendNow().then(() => {
+      deliverNow().then(() => {
         passing.add(form);
         form.requestSubmit(submitter);
       }, failedLater);
