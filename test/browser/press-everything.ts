@@ -25,11 +25,15 @@ const PAGES = ['apps/approvals/inbox', 'apps/audit/pages', 'apps/shared/pages', 
 export function pressEverything(manner: Pick<ControlsOptions, 'javaScriptEnabled' | 'everywhere'>): void {
   const sites = new SitesUnderTest();
   const pressed = new Set<string>();
+  let unmark: (() => void) | undefined;
   beforeAll(async () => {
-    markSources();
+    unmark = markSources();
     await sites.start();
   });
-  afterAll(() => sites.stop());
+  afterAll(async () => {
+    unmark?.();
+    await sites.stop();
+  });
 
   describe.each(sites.all)('on $site', ({ url, situations }) => {
     let controls: ControlsUnderTest;

@@ -14,8 +14,11 @@ type Placed = VNode<Record<string, unknown>> & {
   readonly __source?: { readonly fileName: string; readonly lineNumber: number; readonly columnNumber: number };
 };
 
-/** From now on every control that this process renders has its place in the sources. Hidden fields have none. */
-export function markSources(): void {
+/**
+ * From now on every control that this process renders has its place in the sources. Hidden fields have none. Answers a function that
+ * ends this, because the process renders for other test files, too.
+ */
+export function markSources(): () => void {
   const before = options.vnode;
   options.vnode = (vnode: Placed) => {
     const { type, props, __source: source } = vnode;
@@ -23,6 +26,10 @@ export function markSources(): void {
       props[SOURCE] = `${relative(packagePath(), source.fileName)}:${source.lineNumber}:${source.columnNumber}`;
     }
     before?.(vnode);
+  };
+  return () => {
+    if (before === undefined) delete options.vnode;
+    else options.vnode = before;
   };
 }
 
