@@ -147,7 +147,8 @@ export class ControlsUnderTest {
 
   async #newPage(): Promise<Page> {
     const { browser, javaScriptEnabled } = this.#options;
-    const page = await (await browser.newContext({ javaScriptEnabled, permissions: ['notifications'] })).newPage();
+    const page = await (await browser.newContext({ javaScriptEnabled })).newPage();
+    await page.addInitScript(allowNotices);
     page.setDefaultTimeout(60_000);
     page.on('pageerror', (error) => this.#opened?.faults.push(`the page threw ${error.message}`));
     page.on('console', (message) => {
@@ -213,6 +214,12 @@ export class ControlsUnderTest {
     this.#signedIn.set(name, state);
     return state;
   }
+}
+
+/** In a browser without a desktop, which allows no notices. */
+function allowNotices(): void {
+  const allowed = { permission: 'granted', requestPermission: () => Promise.resolve('granted') };
+  Object.assign(window, { Notification: allowed });
 }
 
 /** In a browser: whether the focus is where a person can see it, or at the beginning of the page. */
