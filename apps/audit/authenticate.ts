@@ -1,4 +1,5 @@
 import type { Request, RequestHandler, Response } from 'express';
+import { AUDITOR_ROLE } from '../../workflows/domain/gated-call/outcome-record.ts';
 import type { AccessToken } from '../shared/auth/access-token.ts';
 import type { PersonOf } from '../shared/auth/sign-in.ts';
 import { signInPath } from '../shared/auth/sign-in-path.ts';
@@ -8,8 +9,6 @@ import { csrfTokenOf, Refusal } from '../shared/http/csrf.ts';
 import { inLogScope } from '../shared/log-scope.ts';
 import { setSignedIn } from '../shared/pages/layout.tsx';
 import { wantsPage } from '../shared/pages/refusal-page.tsx';
-
-const ROLE = 'auditor';
 
 interface Doors {
   readonly personOf: PersonOf;
@@ -54,7 +53,8 @@ export function auditorsOnly({ personOf, verifyAccessToken, people, scopes, url 
     else if (wantsPage(request)) return response.redirect(303, signInPath(request.originalUrl));
     else if (!isProgram) throw refuse(response, `Send a bearer token of an auditor whose audience is ${url}.`);
     const { subject, roles } = person ?? (await byToken(request, response));
-    if (roles.includes(ROLE) && people().find(subject)?.isActive !== false) return inLogScope({ subject }, next);
+    if (roles.includes(AUDITOR_ROLE) && people().find(subject)?.isActive !== false)
+      return inLogScope({ subject }, next);
     const nextStep = 'Only people with the role “auditor” can read outcome records. Sign in as a person who has it.';
     throw new Refusal(403, 'You are not an auditor', nextStep);
   };

@@ -1,11 +1,9 @@
 import type { AccessRequest } from '../../../workflows/domain/access-request/access-request.ts';
 import { PEP_CLIENT_ID } from '../../../workflows/domain/authzen/evaluation.ts';
+import { AUDITOR_ROLE } from '../../../workflows/domain/gated-call/outcome-record.ts';
 import { Instant, usePageTime } from '../../shared/pages/layout.tsx';
 import { Visible } from '../../shared/pages/visible.tsx';
 import { wordsOf } from './view.tsx';
-
-/** The role that may read outcome records. */
-const AUDITOR_ROLE = 'auditor';
 
 interface AfterEndProps {
   readonly request: AccessRequest;

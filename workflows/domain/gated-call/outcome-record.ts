@@ -6,6 +6,9 @@ import type { Principal } from '../principal.ts';
 import type { RecordedPreview } from '../tools/preview.ts';
 import { type EndReason, GATED_CALL_STATES, type GatedCallState, isTerminal } from './gated-call.ts';
 
+/** The role that reads outcome records. */
+export const AUDITOR_ROLE = 'auditor';
+
 /** The states a gated call can end in, and so the states a record can have. */
 export type TerminalState = Extract<
   GatedCallState,
