@@ -3,6 +3,7 @@ import type { BrowserContext } from 'playwright-core';
 import { violationsIn } from '../support/accessibility.ts';
 import type { Situation } from '../support/situations.ts';
 import { SitesUnderTest } from './sites.ts';
+import { signPageIn } from '../support/page-sign-in.ts';
 
 const WIDTHS = [1_280, 390] as const;
 const THEMES = ['light', 'dark'] as const;
@@ -16,9 +17,7 @@ describe('every page in every state, in both themes and both widths', () => {
     const context = await sites.browser.newContext();
     if (name === undefined) return context;
     const page = await context.newPage();
-    await page.goto(`${url}/sign-in?returnTo=/healthz`);
-    await page.locator(`button[value="${name}"]`).click();
-    await page.waitForURL('**/healthz');
+    await signPageIn(page, url, name);
     await page.close();
     return context;
   }

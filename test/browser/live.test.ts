@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Browser, Page } from 'playwright-core';
 import { ApprovalsUnderTest } from '../support/approvals.ts';
 import { launchBrowser } from '../support/chromium.ts';
+import { signPageIn } from '../support/page-sign-in.ts';
 
 const of = (people: string[], quorum = 1) => ({ stages: [{ name: 'one', approvers: { people }, quorum }] });
 
@@ -22,9 +23,7 @@ describe('the inbox in two browsers', () => {
   async function signedIn(name: string): Promise<Page> {
     const page = await (await browser.newContext()).newPage();
     page.setDefaultTimeout(60_000);
-    await page.goto(`${service.url}/sign-in?returnTo=/healthz`);
-    await page.locator(`button[value="${name}"]`).click();
-    await page.waitForURL('**/healthz');
+    await signPageIn(page, service.url, name);
     return page;
   }
   const as = async (name: string, path: string): Promise<Page> => {

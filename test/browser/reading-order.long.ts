@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Page } from 'playwright-core';
 import { SitesUnderTest } from './sites.ts';
+import { signPageIn } from '../support/page-sign-in.ts';
 
 /** One situation for each kind of page. */
 const READ = [
@@ -73,9 +74,7 @@ describe('what a screen reader reads, and where the Tab key stops, in order', ()
   it.each(situations)('on the page of $name', async ({ as, prepare, arrive, url }) => {
     const page = await (await sites.browser.newContext({ viewport: { width: 1_280, height: 900 } })).newPage();
     page.setDefaultTimeout(60_000);
-    await page.goto(`${url()}/sign-in?returnTo=/healthz`);
-    await page.locator(`button[value="${as}"]`).click();
-    await page.waitForURL('**/healthz');
+    if (as !== undefined) await signPageIn(page, url(), as);
     await page.goto(new URL(await prepare(), url()).href);
     await arrive?.(page);
     expect(steady(await page.locator('body').ariaSnapshot())).toMatchSnapshot('read');

@@ -3,6 +3,7 @@ import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { ApprovalsUnderTest } from '../support/approvals.ts';
 import { launchBrowser } from '../support/chromium.ts';
 import { waitFor } from '../support/wait-for.ts';
+import { signPageIn } from '../support/page-sign-in.ts';
 
 const TYPED = 'I called the owner.';
 
@@ -19,9 +20,7 @@ describe('a decision in its first five seconds', () => {
     context = await browser.newContext();
     page = await context.newPage();
     page.setDefaultTimeout(60_000);
-    await page.goto(`${service.url}/sign-in?returnTo=/healthz`);
-    await page.locator('button[value="alice"]').click();
-    await page.waitForURL('**/healthz');
+    await signPageIn(page, service.url, 'alice');
   });
   afterAll(async () => {
     await browser.close();
@@ -106,9 +105,7 @@ describe('a decision in its first five seconds', () => {
     const request = await decide('Approve');
     await button('Sign out').click();
     await waitFor(async () => (await statusOf(request)) === 'approved');
-    await page.goto(`${service.url}/sign-in?returnTo=/healthz`);
-    await page.locator('button[value="alice"]').click();
-    await page.waitForURL('**/healthz');
+    await signPageIn(page, service.url, 'alice');
   });
 
   it('is refused if another approver was faster, and keeps its text', async () => {

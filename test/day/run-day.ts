@@ -5,6 +5,7 @@ import { launchBrowser } from '../support/chromium.ts';
 import { Person } from './person.ts';
 import { type Day, openDay } from './requests.ts';
 import { type DayFigures, expectedVotes, workThrough } from './tasks.ts';
+import { signPageIn } from '../support/page-sign-in.ts';
 
 const MANNERS = [
   ['keyboard', { viewport: { width: 1_280, height: 900 } }],
@@ -74,9 +75,7 @@ type ContextOptions = NonNullable<Parameters<Browser['newContext']>[0]>;
 
 async function signIn(service: ApprovalsUnderTest, browser: Browser, name: string, options: ContextOptions = {}) {
   const page = await (await browser.newContext(options)).newPage();
-  await page.goto(`${service.url}/sign-in?returnTo=/healthz`);
-  await page.locator(`button[value="${name}"]`).click();
-  await page.waitForURL('**/healthz');
+  await signPageIn(page, service.url, name);
   return page;
 }
 

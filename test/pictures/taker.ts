@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import type { Browser, Locator } from 'playwright-core';
+import { signPageIn } from '../support/page-sign-in.ts';
 
 /** A common width, and a height that shows a request with its decision. */
 const SCREEN = { width: 1280, height: 1400 };
@@ -27,9 +28,7 @@ export async function taker(
 ): Promise<Taker> {
   const context = await browser.newContext({ viewport: SCREEN, colorScheme: 'light', reducedMotion: 'reduce' });
   const page = await context.newPage();
-  await page.goto(`${site}/sign-in?returnTo=/healthz`);
-  await page.locator(`button[value="${name}"]`).click();
-  await page.waitForURL('**/healthz');
+  await signPageIn(page, site, name);
   const takeDownTo = async (last: Locator, picture: string, maxHeight = MAX_HEIGHT) => {
     const { y, height } = (await last.boundingBox()) ?? { y: 0, height: maxHeight };
     const clip = { x: 0, y: 0, width: SCREEN.width, height: Math.min(maxHeight, Math.ceil(y + height) + MARGIN) };

@@ -4,6 +4,7 @@ import { sourcesOn } from './control-sources.ts';
 import { collect, type Control } from './controls.ts';
 import { countEffects, effectsOf, wrongEffects } from './effects.ts';
 import { press, type Texts } from './press.ts';
+import { signPageIn } from './page-sign-in.ts';
 
 /** A page in one of its states, as a visitor sees it. */
 export interface Situation {
@@ -206,9 +207,7 @@ export class ControlsUnderTest {
     if (known !== undefined) return known;
     const context = await this.#options.browser.newContext();
     const page = await context.newPage();
-    await page.goto(`${this.#options.url}/sign-in?returnTo=/healthz`);
-    await page.locator(`button[value="${name}"]`).click();
-    await page.waitForURL('**/healthz');
+    await signPageIn(page, this.#options.url, name);
     const state = await context.cookies();
     await context.close();
     this.#signedIn.set(name, state);
