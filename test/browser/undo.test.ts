@@ -104,7 +104,8 @@ describe('a decision in its first five seconds', () => {
   it('is sent before another form of the page', async () => {
     const request = await decide('Approve');
     await button('Sign out').click();
-    await waitFor(async () => (await statusOf(request)) === 'approved');
+    await page.waitForURL('**/signed-out');
+    expect(await statusOf(request)).toBe('approved');
     await signPageIn(page, service.url, 'alice');
   });
 
