@@ -4,6 +4,7 @@ import { ApprovalsUnderTest } from '../support/approvals.ts';
 import { launchBrowser } from '../support/chromium.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { signPageIn } from '../support/page-sign-in.ts';
+import { signOut } from './signing-out.ts';
 
 const TYPED = 'I called the owner.';
 
@@ -103,8 +104,7 @@ describe('a decision in its first five seconds', () => {
 
   it('is sent before another form of the page', async () => {
     const request = await decide('Approve');
-    await button('Sign out').click();
-    await page.waitForURL('**/signed-out');
+    await signOut(page);
     expect(await statusOf(request)).toBe('approved');
     await signPageIn(page, service.url, 'alice');
   });
