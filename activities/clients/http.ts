@@ -123,7 +123,8 @@ export interface CredentialSettings {
   readonly credentialHeader: string;
   /** PEM files of a client certificate, its key and, for a private service certificate, its issuer. Read at the start. */
   readonly clientCertificate?:
-    { readonly certificate: string; readonly key: string; readonly ca?: string | undefined } | undefined;
+    | { readonly certificate: string; readonly key: string; readonly ca?: string | undefined }
+    | undefined;
 }
 
 export interface Credential {

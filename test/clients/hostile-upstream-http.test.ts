@@ -27,7 +27,7 @@ let isTaking: boolean;
 /** Answers `tools/call`. */
 let onCall: (response: ServerResponse, id: number | undefined) => void;
 /** Calls to `tools/call` whose connection has closed. */
-let closed: number;
+let closed = 0;
 
 const json = (response: ServerResponse, body: unknown) =>
   void response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body));

@@ -3,7 +3,15 @@ import { NO_ROW, type Attempt, type Generation, type PerGeneration, type Row } f
 /** One run of the activities. It forgets everything when it crashes, and may always start again. */
 export interface Worker {
   readonly at:
-    'idle' | 'loaded' | 'granted' | 'decided' | 'submitting' | 'submitted' | 'claimed' | 'permitted' | 'answered';
+    | 'idle'
+    | 'loaded'
+    | 'granted'
+    | 'decided'
+    | 'submitting'
+    | 'submitted'
+    | 'claimed'
+    | 'permitted'
+    | 'answered';
   /** The generation that it saw when it looked at the row. */
   readonly generation: Generation;
 }

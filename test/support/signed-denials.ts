@@ -9,7 +9,8 @@ export interface DenialChanges {
   /** Claims of the token that are added or differ; undefined leaves one out. */
   readonly claims?: Readonly<Record<string, unknown>> | undefined;
   readonly header?:
-    { readonly alg?: string; readonly kid?: string | undefined; readonly [name: string]: unknown } | undefined;
+    | { readonly alg?: string; readonly kid?: string | undefined; readonly [name: string]: unknown }
+    | undefined;
 }
 
 /** The part of a token that describes the denied request. */

@@ -46,7 +46,8 @@ export type Unanswered =
 
 /** How one invocation of an upstream tool ended. */
 export type InvocationResult =
-  { readonly kind: 'result'; readonly isError: boolean; readonly result: JsonObject } | Unanswered;
+  | { readonly kind: 'result'; readonly isError: boolean; readonly result: JsonObject }
+  | Unanswered;
 
 export type UpstreamAnswer = { readonly kind: 'result'; readonly result: JsonObject } | UpstreamRound | Unanswered;
 
@@ -247,7 +248,9 @@ export interface TaskRequest {
 
 /** How one request about a task of an upstream ended. `done`: the upstream acknowledged it. */
 export type RelayedTaskAnswer =
-  { readonly kind: 'task'; readonly task: UpstreamTask } | { readonly kind: 'done' } | Unanswered;
+  | { readonly kind: 'task'; readonly task: UpstreamTask }
+  | { readonly kind: 'done' }
+  | Unanswered;
 
 /** The upstream MCP servers, for a client that waits. Each method sends once, and never repeats. */
 export interface UpstreamRelay {

@@ -141,7 +141,8 @@ async function ensureTools(connection: UpstreamConnection, { clock, limits }: Ti
 
 /** Whether an upstream can be used: how many tools it lists, or why not. */
 export type UpstreamState = { readonly upstream: string } & (
-  { readonly tools: number } | { readonly problem: unknown }
+  | { readonly tools: number }
+  | { readonly problem: unknown }
 );
 
 /** Connects every upstream once, has its tools listed, and disconnects. Never rejects. */

@@ -20,7 +20,9 @@ export const configuredSummaries =
 
 /** A piece of a summary: words of the operator, or an argument. `name` is shown beside arguments that no template introduces. */
 export type SummaryPart =
-  { readonly words: string } | { readonly leaf: Leaf; readonly name: string | undefined } | { readonly tool: string };
+  | { readonly words: string }
+  | { readonly leaf: Leaf; readonly name: string | undefined }
+  | { readonly tool: string };
 
 /** How many arguments stand for a call without a template. */
 const TELLING = 3;

@@ -52,7 +52,8 @@ type Created =
   | { readonly outcome: 'replayed' };
 
 type BundleCreated =
-  { readonly outcome: 'created' | 'repeated' | 'conflict'; readonly id: string } | { readonly outcome: 'replayed' };
+  | { readonly outcome: 'created' | 'repeated' | 'conflict'; readonly id: string }
+  | { readonly outcome: 'replayed' };
 
 interface NewBundle {
   readonly id: string;

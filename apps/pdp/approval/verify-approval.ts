@@ -80,7 +80,8 @@ export function createApprovalVerifier(of: ApprovalTrust): VerifyApproval {
 }
 
 type Checked =
-  { readonly claims: unknown; readonly expired: boolean } | { readonly kind: 'unverifiable' | 'undecided' };
+  | { readonly claims: unknown; readonly expired: boolean }
+  | { readonly kind: 'unverifiable' | 'undecided' };
 
 async function checkSignature(state: string, of: ApprovalTrust): Promise<Checked> {
   if (claimedIssuer(state) !== of.issuer) return { kind: 'unverifiable' };

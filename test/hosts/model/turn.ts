@@ -16,7 +16,8 @@ export interface Turn {
 
 /** The model calls one function, or answers in words. */
 export type Reply =
-  { readonly call: Offered; readonly args: Readonly<Record<string, unknown>> } | { readonly text: string };
+  | { readonly call: Offered; readonly args: Readonly<Record<string, unknown>> }
+  | { readonly text: string };
 
 const CALL = /call the tool (\S+) with (\{.*\})/i;
 const LIST = /list your tools/i;

@@ -9,7 +9,15 @@ import type { OutcomeRecord, RecordedAccessRequest } from './outcome-record.ts';
  * request and did not say who. `unreadable`: its statement could not be read.
  */
 export type Decider =
-  'approvers' | 'break_glass' | 'withdrawn' | 'requester' | 'policy' | 'time' | 'checks' | 'not_stated' | 'unreadable';
+  | 'approvers'
+  | 'break_glass'
+  | 'withdrawn'
+  | 'requester'
+  | 'policy'
+  | 'time'
+  | 'checks'
+  | 'not_stated'
+  | 'unreadable';
 
 /** A person who decided, and the person in whose place they decided. */
 export interface DecidingPerson extends StatedPerson {

@@ -69,9 +69,9 @@ write('dist/apps/shared/temporal/bundle.js', ${JSON.stringify("import fs from 'n
 const INSTALL = `fs.rmSync('node_modules', { recursive: true, force: true });
 fs.mkdirSync('node_modules');
 fs.copyFileSync('package-lock.json', 'node_modules/.package-lock.json');
-for (const name of ['prisma', 'typescript']) write('node_modules/' + name + '/package.json', '{ "type": "module" }');
+for (const name of ['prisma', '@typescript/native']) write('node_modules/' + name + '/package.json', '{ "type": "module" }');
 write('node_modules/prisma/build/index.js', ${JSON.stringify(`import fs from 'node:fs'; fs.appendFileSync('ran', 'prisma\\n'); fs.mkdirSync('prisma/generated', { recursive: true }); fs.writeFileSync('prisma/generated/client.ts', '');`)});
-write('node_modules/typescript/bin/tsc', fs.readFileSync('tsc.mjs', 'utf8'));`;
+write('node_modules/@typescript/native/bin/tsc', fs.readFileSync('tsc.mjs', 'utf8'));`;
 
 interface Outcome {
   readonly code: number;
@@ -108,7 +108,7 @@ describe('setup.mjs', () => {
   it('takes a bare clone to a running command, and prints its steps on stderr only', async () => {
     const { code, out, err, ran } = await start(['token', '--json']);
     expect({ code, out }).toEqual({ code: 0, out: '["token","--json"]\n' });
-    expect(ran).toEqual(['npm', 'prisma', 'tsc', 'bundle']);
+    expect(ran).toEqual(['npm', 'prisma', 'tsc', 'tsc', 'bundle']);
     expect(err).toMatch(/^Installing packages[^]*half a minute\): done[^]*Bundling the workflows: done \(\d/);
     expect(err).not.toContain('tsc says something');
   });
@@ -122,10 +122,10 @@ describe('setup.mjs', () => {
   it('repeats only the steps whose inputs have changed', async () => {
     await start([]);
     touch('activities/a.ts', 5);
-    expect((await start([])).ran).toEqual(['tsc']);
+    expect((await start([])).ran).toEqual(['tsc', 'tsc']);
     touch('activities/a.ts', -60);
     touch('workflows/a.ts', 5);
-    expect((await start([])).ran).toEqual(['tsc', 'bundle']);
+    expect((await start([])).ran).toEqual(['tsc', 'tsc', 'bundle']);
     touch('workflows/a.ts', -60);
     touch('prisma/schema.prisma', 5);
     expect((await start([])).ran.slice(0, 2)).toEqual(['prisma', 'tsc']);
@@ -148,7 +148,7 @@ describe('setup.mjs', () => {
     expect({ code, out }).toEqual({ code: 1, out: '' });
     expect(err).toMatch(/a\.ts\(1,1\): broken[^]*failed; its output is above/);
     rmSync(join(root, 'broken'));
-    expect(await start(['up'])).toMatchObject({ code: 0, ran: ['tsc', 'bundle'] });
+    expect(await start(['up'])).toMatchObject({ code: 0, ran: ['tsc', 'tsc', 'bundle'] });
   });
 
   it('runs once when two start at the same time', async () => {
