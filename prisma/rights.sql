@@ -60,6 +60,7 @@ GRANT UPDATE, DELETE ON gateway.outbox TO countersign_enforcement;
 GRANT EXECUTE ON FUNCTION
   gateway.open_gated_call, gateway.take_unread, gateway.note_read, gateway.redeem_state, gateway.take_submission, gateway.release_submission, gateway.attach_handle,
   gateway.end_unclaimed, gateway.expire_gated_call, gateway.grant_approval, gateway.keep_statement, gateway.request_again, gateway.accept_callback,
+  gateway.waiting_call, gateway.add_preview,
   gateway.ask_input, gateway.answer_input, gateway.add_obligation, gateway.drop_obligation,
   gateway.take_polls, gateway.defer_poll, gateway.enqueue_signal,
   gateway.claim_execution, gateway.begin_invocation, gateway.settle_execution, gateway.forget_ended,
@@ -83,7 +84,7 @@ GRANT EXECUTE ON FUNCTION
   approvals.delegate, approvals.revoke_delegation, approvals.delegates_of,
   approvals.break_glass, approvals.review_break_glass, approvals.give_grant, approvals.revoke_grant, approvals.is_grantable,
   approvals.issue_passkey_challenge, approvals.register_passkey, approvals.rename_passkey, approvals.revoke_passkey,
-  approvals.note_opening, approvals.address_notice
+  approvals.note_opening, approvals.address_notice, approvals.keep_preview
   TO countersign_approvals;
 
 GRANT USAGE ON SCHEMA pdp TO countersign_pdp;

@@ -10,6 +10,7 @@ import type { GatedCalls, GatedCallView, RecentRequest } from '../../workflows/d
 import { ownerKey, type Principal } from '../../workflows/domain/principal.ts';
 import { findOpen, type GatedCallOptions, open, requestRefOf, taskIdOf } from './opening.ts';
 import { callFunction, expire } from './query.ts';
+import { previews } from './previews.ts';
 import { answerQuestions, openQuestion, type SealedQuestion } from './questions.ts';
 
 /** Gated calls in Postgres, as the gateway needs them. */
@@ -39,6 +40,7 @@ export function createGatedCallStore(pool: Pool, options: GatedCallOptions): Gat
         ...{ webhook_id: webhookId, body_digest: bodyDigest },
         request_key: seals.digest(accessRequestId),
       }),
+    ...previews({ pool, ...options }),
   };
 }
 

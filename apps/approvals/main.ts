@@ -24,6 +24,7 @@ import { nothingHere, refusalHandler } from '../shared/pages/refusal-page.tsx';
 import { createAccessRequests } from './access-requests/create.ts';
 import { accessRequestClients } from './access-requests/clients.ts';
 import { statusEndpoint } from './access-requests/task.ts';
+import { createTakePreview } from './access-requests/take-preview.ts';
 import { createCallbackSender } from './callbacks/send-callback.ts';
 import { createBreakGlass, createWithdraw } from './break-glass.ts';
 import { createCastVote } from './cast-vote.ts';
@@ -188,6 +189,7 @@ function createInbox(parts: Parts, { signIn: { personOf }, changes }: Site): Rou
   return inboxRouter({
     ...parts,
     withdraw: createWithdraw(parts),
+    takePreview: createTakePreview(parts),
     breakGlass: createBreakGlass({ ...parts, settings: approvals.breakGlass, store: brokenGlass }),
     personOf,
     changes: changes.stream,

@@ -96,6 +96,7 @@ const statementSchema = z.discriminatedUnion('kind', [
           })
           .exactOptional(),
         grant: text.exactOptional(),
+        preview: text.exactOptional(),
         stage: count.exactOptional(),
         hasLapsed: z.literal(true).exactOptional(),
         at: instant,

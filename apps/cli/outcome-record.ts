@@ -39,6 +39,7 @@ const vote = deed.extend({
   verdict: z.string(),
   passkey: z.looseObject({}).optional(),
   grant: optionalText,
+  preview: optionalText,
   stage: z.number().optional(),
   hasLapsed: z.boolean().optional(),
 });
@@ -138,7 +139,7 @@ function statedIn({ record }: OutcomeRecord) {
 }
 
 function votesIn({ votes, stages }: z.infer<typeof statement>) {
-  return votes.map(({ approver, castBy, actors, asRequester, verdict, grant, passkey, stage, hasLapsed, ...rest }) => {
+  return votes.map(({ approver, castBy, actors, asRequester, verdict, grant, preview, passkey, stage, ...rest }) => {
     const where = stage === undefined ? [] : [`stage ${stage} ${stages?.[stage - 1]?.name ?? ''}`.trim()];
     const what = [
       verdict,
@@ -146,7 +147,8 @@ function votesIn({ votes, stages }: z.infer<typeof statement>) {
       ...(passkey === undefined ? [] : ['with a passkey']),
       ...where,
       ...(grant === undefined ? [] : [`by ${grant}`]),
-      ...(hasLapsed === true ? ['no longer counted'] : []),
+      ...(preview === undefined ? [] : [`beside the preview ${preview}`]),
+      ...(rest.hasLapsed === true ? ['no longer counted'] : []),
     ];
     const place = castBy === undefined ? '' : ` for ${whoIs(approver)}`;
     const through = actors === undefined ? '' : ` (acting for them: ${actors.join(', ')})`;

@@ -32,6 +32,7 @@ import { isEntryScript, type Running, stopAll } from '../shared/lifecycle.ts';
 import { limitsOf } from '../shared/limits.ts';
 import { startExpiry } from '../shared/maintenance/expire.ts';
 import { receiveCallback } from './tasks/callbacks.ts';
+import { answerPreviewQuestions } from './tasks/previews.ts';
 import { createGatewayApp } from './mcp/http.ts';
 import { createSealedStates } from './extensions/sealed-state.ts';
 import { createTaskChanges } from './tasks/watch.ts';
@@ -241,7 +242,7 @@ export function examineAuthority(config: Config, { pdpToken }: Pick<GatewaySecre
 /** Serves the gateway from these ports. */
 export async function serveGateway(
   config: Config,
-  secrets: Pick<GatewaySecrets, 'callbackSecret'>,
+  { callbackSecret }: Pick<GatewaySecrets, 'callbackSecret'>,
   ports: GatewayPorts,
 ): Promise<Running> {
   const { upstreams, accepted, verifier, clock, limits, log } = ports;
@@ -264,7 +265,8 @@ export async function serveGateway(
     readDocument,
     verifier,
     problems: ports.problems,
-    receiveCallback: receiveCallback({ gatedCalls, callbackSecret: secrets.callbackSecret, log }),
+    receiveCallback: receiveCallback({ gatedCalls, callbackSecret, log }),
+    answerPreviewQuestions: answerPreviewQuestions({ gatedCalls, previews: protocol.previews, callbackSecret, log }),
     ...{ clock, limits, log },
   });
   const http = await listen(app, openTo(config, config.gateway, { clock, limits, log }));

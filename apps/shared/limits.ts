@@ -100,6 +100,8 @@ const DEFAULTS = {
   upstreamStreamMs: 2_000,
   /** A preview of a call, from its beginning to the answer. The call is put on hold without one afterwards. */
   previewMs: 5_000,
+  /** The answer of the gateway to an approver who takes a preview again. Longer than the preview itself. */
+  previewAnswerMs: 8_000,
   /** An outcome probe. Without an answer, the outcome stays unknown. */
   outcomeProbeMs: 5_000,
   /**

@@ -6,6 +6,7 @@ import type { Situation } from '../support/situations.ts';
 import { figuresSituations } from './figures-situations.ts';
 import { grantsSituations } from './grants-situations.ts';
 import { requestsOfOneKind, stated, together } from './of-one-kind.ts';
+import { previewSituations } from './preview-situations.ts';
 import { mailboxSituations, withMailbox } from './messages.ts';
 import { signOut, signOutHere } from './signing-out.ts';
 import { aPasskey, manyDelegations, manyGranted, signedInAt } from './many-rows.ts';
@@ -259,6 +260,7 @@ export function approvalsSituations(service: ApprovalsUnderTest): Situation[] {
     { name: 'a vote that came too late', as: 'alice', ...late('either') },
     { name: 'a vote in a stage that is over', as: 'alice', ...late('in_turn') },
     ...grantsSituations(service, pageTwo),
+    ...previewSituations(service),
     { name: 'no delegations', as: 'lone', prepare: async () => '/delegations' },
     {
       name: 'delegations',

@@ -13,6 +13,7 @@ const READ = [
   'a request with prepared reasons',
   'a request of their own agent',
   'a request with a grant to give',
+  'a request with a preview',
   'a request to grant in an emergency',
   'a vote that came too late',
   'an approved request',

@@ -71,6 +71,13 @@ describe("an access request service's statement of who resolved a request", () =
     expect(await stated(statement({ votes: [vote({ as_requester: 'alice' })] }))).toEqual(UNREADABLE);
   });
 
+  it('says which preview was on the page of a vote, and leaves out what is no digest', async () => {
+    const preview = `sha-256:${'ab'.repeat(32)}`;
+    expect(await stated(statement({ votes: [vote({ preview }), vote({ preview: 'none' })] }))).toMatchObject({
+      votes: [{ preview }, expect.not.objectContaining({ preview: expect.anything() })],
+    });
+  });
+
   it('is absent where the service states none', async () => {
     expect(await stated(statement(), {})).toBeUndefined();
     expect(asked).toHaveLength(1);

@@ -97,20 +97,33 @@ describe('the whole product, driven by the official tasks client', () => {
     const shown = page.getByRole('region', { name: 'What the server says' });
     expect(await shown.textContent()).toMatch(/^ one\n-two\n\+2nd <b>\n three$/m);
     expect(wire.received()).not.toContain('+2nd');
-    const digest = await page
-      .getByText(/^sha-256:/)
-      .first()
-      .innerText();
+    const digestOf = () =>
+      page
+        .getByText(/^sha-256:/)
+        .first()
+        .innerText();
+    const digest = await digestOf();
+    writeFileSync(path, 'zero\none\ntwo\nthree\n');
+    await page.getByRole('button', { name: 'Take the preview again' }).click();
+    await page.getByText('The server says something else than at').waitFor();
+    expect(await shown.textContent()).toMatch(/^ zero\n one\n-two\n\+2nd <b>\n three$/m);
+    const again = await digestOf();
     const approve = page.getByRole('button', { name: 'Approve' });
     // The buttons work once they were visible for a moment.
     await approve.scrollIntoViewIfNeeded();
     await approve.click();
     expect(await called).toMatchObject({ status: 'completed', isError: false });
-    expect(readFileSync(path, 'utf8')).toBe('one\n2nd <b>\nthree\n');
-    expect(editsOf().map((call) => call.arguments['dryRun'])).toEqual([true, false]);
+    expect(readFileSync(path, 'utf8')).toBe('zero\none\n2nd <b>\nthree\n');
+    expect(editsOf().map((call) => call.arguments['dryRun'])).toEqual([true, true, false]);
     const recorded = await stack.record((await called).taskId);
     expect(recorded).toMatchObject({
-      record: { previews: [{ tool: 'files__edit_file', said: { isError: false, digest } }] },
+      record: {
+        previews: [
+          { tool: 'files__edit_file', said: { isError: false, digest } },
+          { tool: 'files__edit_file', said: { isError: false, digest: again } },
+        ],
+        accessRequests: [{ statement: { votes: [{ via: 'inbox', preview: again }] } }],
+      },
       answers: { contradictions: [] },
     });
   });

@@ -101,7 +101,7 @@ async function approvedBy(grant: string): Promise<string[]> {
   return found.rows.map(({ task_id: taskId }) => taskId);
 }
 
-/** Whatever the grant approved has run once, nothing else has, and all other calls wait for a person. Answers the tasks that ran. */
+/** Each call that the grant approved has run once, no other has, and all other calls wait for a person. Answers the tasks that ran. */
 async function expectOnlyApprovedRan(grant: string, calls: readonly Paying[], paidBefore: number): Promise<string[]> {
   const approved = await approvedBy(grant);
   for (const taskId of approved) expect(await end(taskId)).toEqual(EXECUTED);

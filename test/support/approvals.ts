@@ -57,6 +57,9 @@ export class ApprovalsUnderTest {
   readonly callbacks: ReceivedCallback[] = [];
   /** The gateway's answers to the next callbacks; 204 when the list is empty. */
   readonly callbackAnswers: number[] = [];
+  /** The questions of the service for previews, and the gateway's answer to the next. */
+  readonly previewQuestions: ReceivedCallback[] = [];
+  previewAnswer: { readonly status: number; readonly body: unknown } = { status: 404, body: {} };
   log = '';
   /** The PDP's published keys, its recorded denials by evaluation, and the requests to it. */
   readonly pdpKeys: JWK[] = [];
@@ -156,6 +159,11 @@ export class ApprovalsUnderTest {
     };
     const gateway: RequestListener = (request, response) =>
       void text(request).then((body) => {
+        if (request.url === '/callbacks/previews') {
+          this.previewQuestions.push({ headers: request.headers, body });
+          const { status, body: answer } = this.previewAnswer;
+          return response.writeHead(status, { 'Content-Type': 'application/json' }).end(JSON.stringify(answer));
+        }
         this.callbacks.push({ headers: request.headers, body });
         response.writeHead(this.callbackAnswers.shift() ?? 204).end();
       });

@@ -16,6 +16,7 @@ const COUNTED = {
   delegate: 'approvals.delegation',
   'end a delegation': 'approvals.delegation WHERE revoked_at IS NOT NULL',
   'remove a passkey': 'approvals.passkey WHERE revoked_at IS NOT NULL',
+  'take a preview': 'approvals.preview',
   'rename a passkey': `approvals.passkey WHERE name <> 'Laptop'`,
 } as const;
 
@@ -41,6 +42,7 @@ export function effectsOf(form: Pick<Request, 'url' | 'postData'>): Effect[] {
   if (of === 'passkeys') return [what === 'rename' ? 'rename a passkey' : 'remove a passkey'];
   if (of === 'grants') return ['revoke a grant'];
   if (what === 'grants') return ['give a grant'];
+  if (what === 'preview') return ['take a preview'];
   const isBatch = pathname === '/requests/batch';
   const effect = what === 'votes' || isBatch ? sent.get('verdict') : what;
   if (effect === undefined || effect === null || !(effect in COUNTED)) throw new Error(`${pathname}: an unknown form`);

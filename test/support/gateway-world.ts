@@ -12,6 +12,7 @@ import type {
   Opened,
   PolicyDecisionPoint,
   TaskAnswer,
+  WaitingCall,
 } from '../../workflows/domain/ports.ts';
 import type { InvocationResult, RelayedAnswer, UpstreamTool } from '../../workflows/domain/upstream-ports.ts';
 import type {
@@ -19,6 +20,7 @@ import type {
   RequirementQuery,
   RequirementVerdict,
 } from '../../workflows/domain/tools/requirements.ts';
+import type { RecordedPreview } from '../../workflows/domain/tools/preview.ts';
 import { ownerKey, type Principal } from '../../workflows/domain/principal.ts';
 import { acceptedWith } from './all-accepted.ts';
 import { FakeInput } from './fake-input.ts';
@@ -85,6 +87,11 @@ export class FakeWorld {
   submission: CountersignError | undefined;
   failure: Error | undefined;
   callbackVerdict: 'accepted' | 'repeated' | 'conflict' = 'accepted';
+  /** The call that waits for the decision that a question for a preview is about. */
+  waiting: WaitingCall | undefined;
+  previewVerdict: 'kept' | 'over' | 'full' | 'taken' = 'kept';
+  /** The previews that were taken again. */
+  readonly previews: RecordedPreview[] = [];
   recentRequests: readonly RecentRequest[] = [];
   readonly questions: RequirementQuery[] = [];
   readonly evaluations: EvaluationRequest[] = [];
@@ -151,6 +158,14 @@ export class FakeWorld {
     acceptCallback: async (callback) => {
       this.callbacks.push(callback);
       return this.callbackVerdict;
+    },
+    waitingCall: async (question) => {
+      this.callbacks.push(question);
+      return this.waiting;
+    },
+    addPreview: async (_call, preview) => {
+      if (this.previewVerdict === 'kept') this.previews.push(preview);
+      return this.previewVerdict;
     },
   };
 
@@ -224,9 +239,10 @@ export class FakeWorld {
     const failures = { submission: undefined, failure: undefined, tokensFail: undefined, findFails: undefined };
     const fresh = { decision, opened, view, invocation, callbackVerdict, scopes, listed, verdict };
     Object.assign(this, { ...fresh, ...failures, tokenSeconds: 60, isAccepted: true, claims: {} });
+    Object.assign(this, { waiting: undefined, previewVerdict: 'kept' });
     Object.assign(this.input, { forms: {}, joined: undefined });
     const { questions, evaluations, openings, submitted, invocations, lookups, told } = this;
-    const { cancelled, answered, callbacks } = this;
+    const { cancelled, answered, callbacks, previews } = this;
     for (const seen of [
       questions,
       evaluations,
@@ -238,6 +254,7 @@ export class FakeWorld {
       cancelled,
       answered,
       callbacks,
+      previews,
     ])
       seen.length = 0;
   }

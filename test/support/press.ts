@@ -64,7 +64,8 @@ async function follow(page: Page, link: Locator): Promise<void> {
 async function submit(page: Page, button: Locator, texts: Texts): Promise<void> {
   const form = button.locator('xpath=ancestor::form');
   const id = (await form.count()) > 0 ? await form.getAttribute('id') : null;
-  if (id !== null) await page.locator(`input[type=checkbox][form="${id}"]`).first().check();
+  const [box] = id === null ? [] : await page.locator(`input[type=checkbox][form="${id}"]`).all();
+  await box?.check();
   await isReady(button, form);
   const required = form.locator(':is(input, textarea):not([type=hidden]):required');
   if ((await required.count()) > 0) {

@@ -203,6 +203,28 @@ export interface GatedCalls {
     bodyDigest: string;
     accessRequestId: string;
   }): Promise<'accepted' | 'repeated' | 'conflict'>;
+  /**
+   * The call that waits for people to decide this access request, for a signed question that asks for its preview. Undefined for any other
+   * request, and for a message that came before.
+   */
+  waitingCall(question: {
+    webhookId: string;
+    bodyDigest: string;
+    accessRequestId: string;
+  }): Promise<WaitingCall | undefined>;
+  /**
+   * Puts a further preview of the call on record. `over`: the call no longer waits. `full`: it has as many as it can have. `taken`:
+   * another process recorded one meanwhile. Only `kept` changes something.
+   */
+  addPreview(call: WaitingCall, preview: RecordedPreview): Promise<'kept' | 'over' | 'full' | 'taken'>;
+}
+
+/** A gated call that people can decide now. */
+export interface WaitingCall {
+  readonly gatedCallId: string;
+  readonly binding: CallBinding;
+  /** How many previews of it are on record. */
+  readonly previews: number;
 }
 
 /**

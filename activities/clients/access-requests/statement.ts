@@ -51,6 +51,8 @@ const passkey = z
     }),
   );
 
+const previewDigest = z.string().regex(/^sha-256:[0-9a-f]{64}$/);
+
 const person = z.object({ issuer: text.exactOptional(), subject: text, name: text.exactOptional() });
 const vote = z
   .object({
@@ -66,6 +68,8 @@ const vote = z
     // As an unfit message: another service may mean something else by it.
     passkey: passkey.optional().catch(undefined),
     grant: text.exactOptional(),
+    // As an unfit message.
+    preview: previewDigest.optional().catch(undefined),
     stage: stage.exactOptional(),
     lapsed: z.literal(true).exactOptional(),
     at: instant,
@@ -76,6 +80,7 @@ const vote = z
       as_requester: asRequester,
       message_for_agent: agentMessage,
       passkey: proof,
+      preview,
       lapsed,
       ...rest
     }): StatedVote => ({
@@ -84,6 +89,7 @@ const vote = z
       ...(asRequester && { asRequester }),
       ...(agentMessage !== undefined && { agentMessage }),
       ...(proof && { passkey: proof }),
+      ...(preview !== undefined && { preview }),
       ...(lapsed && { hasLapsed: true }),
     }),
   );

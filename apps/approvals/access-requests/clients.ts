@@ -5,7 +5,7 @@ import {
   type Subject,
 } from '../../../workflows/domain/authzen/evaluation.ts';
 import { CLIENT_RIGHTS, type ClientRight } from '../../shared/config/access-request-settings.ts';
-import { CALLBACK_PATH, type Config } from '../../shared/config/config.ts';
+import { CALLBACK_PATH, PREVIEWS_PATH, type Config } from '../../shared/config/config.ts';
 import { type Secrets, secretText } from '../../shared/config/secrets.ts';
 
 /** A client of the access request service: one credential and its permissions. */
@@ -29,6 +29,8 @@ export interface CallbackTrust {
   readonly secret: string;
   /** Non-public networks that may be called, as address and prefix length. */
   readonly networks: readonly string[];
+  /** Where the preview of a call is asked for again. Only our own gateway has one. */
+  readonly previews?: string;
 }
 
 type Settings = Config['approvals']['clients'][string];
@@ -52,6 +54,7 @@ function ownGateway({ urls }: Config, secrets: Pick<Secrets, 'accessRequestToken
     issuers: new Set([urls.issuer]),
     callbacks: {
       endpoints: new Set([`${urls.gateway}${CALLBACK_PATH}`]),
+      previews: `${urls.gateway}${PREVIEWS_PATH}`,
       secret: secrets.callbackSecret,
       // Both sides may share a private network. The operator, not the client, configures the gateway's address.
       networks: ['0.0.0.0/0', '::/0'],

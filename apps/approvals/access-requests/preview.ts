@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { PREVIEW_FAULTS } from '../../../workflows/domain/tools/preview.ts';
+import type { SentPreviews } from '../stores/previews.ts';
 
 const name = z.string().min(1).max(1_024);
 /** A preview with more text or parts is not drawn. The gateway sends 64 KiB and 100 parts at most. */
@@ -36,5 +37,28 @@ const preview = z
 
 export type ShownPreview = z.infer<typeof preview>;
 
+/** A preview, and the approver who asked for it. The one of the submission has none. */
+export type TakenPreview = ShownPreview & { readonly askedBy?: string };
+
+/** The readable previews of a request, for those who may see them. */
+export interface ShownPreviews {
+  readonly latest: TakenPreview;
+  /** Newest first. */
+  readonly earlier: readonly TakenPreview[];
+  /** Whether the visitor may have it taken again. */
+  readonly canBeTaken: boolean;
+}
+
 /** The preview that a client sent, if it can be read. A foreign client may mean something else by the member. */
 export const readPreview = (sent: unknown): ShownPreview | undefined => preview.safeParse(sent).data;
+
+/** All previews of a request that can be read, newest first. */
+export function readPreviews({ first, further }: Pick<SentPreviews, 'first' | 'further'>): TakenPreview[] {
+  const sent = [{ sent: first }, ...further];
+  return sent
+    .flatMap(({ sent: one, ...asked }) => {
+      const read = readPreview(one);
+      return read === undefined ? [] : [{ ...read, ...asked }];
+    })
+    .reverse();
+}

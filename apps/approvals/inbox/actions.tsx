@@ -17,7 +17,7 @@ import {
   type Capacity,
   findReadable,
   type InboxHttp,
-  previewFor,
+  previewsFor,
   readerRowOf,
   type Reading,
   type Seat,
@@ -50,6 +50,8 @@ interface Action<Body extends z.ZodType> {
   /** Title and next step for an invalid body. */
   readonly invalid: readonly [title: string, nextStep: string];
   readonly typed: (body: z.infer<Body>) => Typed;
+  /** The part of the page that shows what the form did. Default: its beginning. */
+  readonly part?: string;
   /** Throws a `Refusal`, or returns the answer for programs. */
   readonly act: (body: z.infer<Body>, exchange: Exchange) => Promise<() => object | Promise<object>>;
 }
@@ -62,12 +64,12 @@ export async function requestPage(
 ): Promise<string> {
   const person = { name: reading.seat.visitor.name, csrfToken: csrfTokenOf(request) };
   const { store, summaries, auditUrl } = http;
-  const [passkey, preview, sameAgent] = await Promise.all([
+  const [passkey, previews, sameAgent] = await Promise.all([
     passkeyDemand(http, reading, request),
-    previewFor(http, reading),
+    previewsFor(http, reading),
     store.sameAgent(reading.request, readerRowOf(reading.seat)),
   ]);
-  const shown = { ...reading, person, passkey, preview, sameAgent, summaries, auditUrl };
+  const shown = { ...reading, person, passkey, previews, sameAgent, summaries, auditUrl };
   return renderPage(<RequestPage {...shown} />, http.clock.now());
 }
 
@@ -75,7 +77,7 @@ export async function requestPage(
  * Handles a form of the request page. After a refusal, a person gets the page again with the request as it is now and the text they
  * typed; a program gets the refusal.
  */
-export function handle<Body extends z.ZodType>(http: InboxHttp, { body, invalid, typed, act }: Action<Body>) {
+export function handle<Body extends z.ZodType>(http: InboxHttp, { body, invalid, typed, part, act }: Action<Body>) {
   return async (request: Request, response: Response) => {
     const visitor = voterOf(response);
     const requestId = String(request.params['id']);
@@ -85,7 +87,7 @@ export function handle<Body extends z.ZodType>(http: InboxHttp, { body, invalid,
     try {
       const answer = await act(parsed.data, { requestId, response, visitor, back });
       // The page is read again from the database: it never confirms a vote that does not count yet.
-      if (wantsPage(request)) response.redirect(303, `/requests/${encodeURIComponent(requestId)}`);
+      if (wantsPage(request)) response.redirect(303, `${back.href}${part === undefined ? '' : `#${part}`}`);
       else response.json(await answer());
     } catch (refusal) {
       if (!(refusal instanceof Refusal) || !wantsPage(request)) throw refusal;
@@ -115,6 +117,7 @@ export const vote = (http: InboxHttp) =>
       /** The answer of the visitor's passkey, as JSON, to the value that the page gave out. Empty without a passkey. */
       passkey: z.string().max(LONGEST_ANSWER).optional(),
       passkeyNonce: z.string().max(100).optional(),
+      preview: digest.optional(),
     }),
     invalid: [
       'This is not a decision',
@@ -126,7 +129,9 @@ export const vote = (http: InboxHttp) =>
     async act(body, { requestId, visitor }) {
       const { onBehalfOf, reason: written, presetReason, generation, passkey: answer, passkeyNonce, ...ballot } = body;
       const reason = [presetReason, written].filter(Boolean).join(' ');
-      const { seat } = await findReadable(http, visitor, requestId);
+      const reading = await findReadable(http, visitor, requestId);
+      await refuseOtherPreview(http, reading, body.preview);
+      const { seat } = reading;
       const capacity = capacityOf(seat, onBehalfOf);
       const { via, chain, actors, session } = visitor;
       const passkey = answer && passkeyNonce ? { answer, nonce: passkeyNonce } : undefined;
@@ -138,6 +143,19 @@ export const vote = (http: InboxHttp) =>
       };
     },
   });
+
+/** Throws a `Refusal` for the digest of a preview that the page of the request never showed to this visitor. */
+export async function refuseOtherPreview(
+  http: InboxHttp,
+  reading: Reading,
+  digestShown: string | undefined,
+): Promise<void> {
+  const shown = digestShown === undefined ? undefined : await previewsFor(http, reading);
+  const all = shown === undefined ? [] : [shown.latest, ...shown.earlier];
+  if (digestShown === undefined || all.some((one) => one.digest === digestShown)) return;
+  const nextStep = 'Nothing was decided. Read the request again.';
+  throw new Refusal(409, 'The request has no such preview', nextStep, linkTo(reading.request.id));
+}
 
 /** The capacity in which the visitor votes; undefined when they do not stand in for that approver. */
 function capacityOf({ visitor, delegations }: Seat, onBehalfOf: string | undefined): Capacity | undefined {

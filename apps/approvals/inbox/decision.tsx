@@ -6,6 +6,7 @@ import { Time, usePageTime } from '../../shared/pages/layout.tsx';
 import { visibleTitle } from '../../shared/pages/visible-text.ts';
 import { Visible } from '../../shared/pages/visible.tsx';
 import { MAX_AGENT_MESSAGE_LENGTH } from '../../../workflows/domain/access-request/agent-message.ts';
+import { DECIDING_FORMS } from './deciding-forms.ts';
 import { canConfirm, type PasskeyDemand, PasskeyPart } from './passkey-part.tsx';
 import { Decided, LONGEST_TEXT, RefusedNotice, textFor, type Refused } from './refused.tsx';
 import {
@@ -43,6 +44,7 @@ export function Standing({ request, seat, broken, refused }: SeatedProps & Pick<
       withdrawal: withdrawalOf(request, now) !== undefined,
       'break-glass': canBreakGlass(seat, request),
       review: false,
+      preview: false,
     }[refused.typed.form];
     return <RefusedNotice {...decided} refused={refused} outcome={outcome(request)} isKept={isKept} />;
   }
@@ -74,6 +76,7 @@ export function DecisionForm({ request, seat, presetReasons, csrfToken, passkey,
       <h2 id="decide">{confirmer ? 'You confirm what your own agent wants to do' : 'Your decision'}</h2>
       <form
         class="decision"
+        id={DECIDING_FORMS[0]}
         method="post"
         action={`/requests/${request.id}/votes`}
         data-decides

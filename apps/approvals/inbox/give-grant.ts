@@ -3,7 +3,7 @@ import { randomText } from '../../shared/crypto.ts';
 import { Refusal } from '../../shared/http/csrf.ts';
 import { refuseUncounted } from '../cast-vote.ts';
 import { argumentsIn, type Choice, openValues, scopeOf } from '../grants/scope.ts';
-import { digest, handle, ordinal, typedText } from './actions.tsx';
+import { digest, handle, ordinal, refuseOtherPreview, typedText } from './actions.tsx';
 import { visitorOf } from './authenticate.ts';
 import { LONGEST_TEXT } from './refused.tsx';
 import { findReadable, type InboxHttp } from './seat.ts';
@@ -18,6 +18,7 @@ const body = z
     callDigest: digest,
     generation: ordinal,
     stage: ordinal,
+    preview: digest.optional(),
   })
   .catchall(z.string().max(LONGEST_TEXT));
 type Choices = Readonly<Record<string, string | number | undefined>>;
@@ -35,9 +36,11 @@ export const giveGrant = (http: InboxHttp) =>
     body,
     invalid: ['This is not a grant', 'Send minutes, uses and callDigest. Both numbers are whole and at least 1.'],
     typed: ({ reason }) => ({ form: 'grant', text: reason }),
-    async act({ minutes, uses, reason, callDigest, generation, stage, ...choices }, { requestId, response, back }) {
+    async act({ minutes, uses, reason, callDigest, generation, stage, preview, ...choices }, exchange) {
+      const { requestId, response, back } = exchange;
       const visitor = visitorOf(response);
-      const { request, seat } = await findReadable(http, visitor, requestId);
+      const reading = await findReadable(http, visitor, requestId);
+      const { request, seat } = reading;
       if (visitor.via !== 'inbox') throw new Refusal(403, 'A grant needs a person who is there', IN_BROWSER, back);
       const { issuer, subject, name, roles, chain, actors } = visitor;
       const approver = { issuer, subject, name, roles };
@@ -50,9 +53,10 @@ export const giveGrant = (http: InboxHttp) =>
           openValues(args).map((_value, index) => choiceAt(index, choices)),
         );
       if (scope === undefined) throw new Refusal(400, 'The grant would not cover this call', UNFIT, back);
+      await refuseOtherPreview(http, reading, preview);
       const grant = { id: `grn_${randomText(16)}`, seconds: minutes * 60, uses, ...scope };
       const ballot = { requestId, approver, chain, actors, verdict: 'approve', via: 'inbox', reason } as const;
-      refuseUncounted(await http.castVote({ ...ballot, callDigest, generation, stage, grant }), requestId);
+      refuseUncounted(await http.castVote({ ...ballot, callDigest, generation, stage, preview, grant }), requestId);
       return async () => {
         const found = await http.store.find(requestId);
         return { grant: { id: grant.id }, request: found && detailView(found, seat) };

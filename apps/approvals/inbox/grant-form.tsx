@@ -1,5 +1,6 @@
 import type { AccessRequest } from '../../../workflows/domain/access-request/access-request.ts';
 import { Code, Visible } from '../../shared/pages/visible.tsx';
+import { DECIDING_FORMS } from './deciding-forms.ts';
 import { WhatIsDecided } from './decision.tsx';
 import { argumentsIn, openValues, type OpenValue } from '../grants/scope.ts';
 import { LONGEST_TEXT, textFor, type Refused } from './refused.tsx';
@@ -23,7 +24,6 @@ export function GrantForm({ request, seat, csrfToken, refused }: GrantFormProps)
   const { grantable, requester } = request;
   const args = argumentsIn(request.context);
   if (grantable === undefined || args === undefined || !canGiveGrant(seat, request)) return null;
-  const minutes = Math.floor(grantable.seconds / 60);
   const typed = textFor('grant', refused);
   return (
     <section class="card" aria-labelledby="grant">
@@ -31,6 +31,7 @@ export function GrantForm({ request, seat, csrfToken, refused }: GrantFormProps)
         <summary id="grant">Approve further calls like this</summary>
         <form
           class="decision"
+          id={DECIDING_FORMS[1]}
           method="post"
           action={`/requests/${request.id}/grants`}
           data-decides
@@ -42,7 +43,7 @@ export function GrantForm({ request, seat, csrfToken, refused }: GrantFormProps)
             <Visible text={requester.clientId ?? ''} /> for <Visible text={requester.subject} />, in your name. Policy
             is asked about each, and each has its own record. Calls that wait already are not covered.
           </p>
-          <Amount name="minutes" label="Minutes" max={minutes} usual={USUAL.minutes} />
+          <Amount name="minutes" label="Minutes" max={Math.floor(grantable.seconds / 60)} usual={USUAL.minutes} />
           <Amount name="uses" label="Further calls" max={grantable.uses} usual={USUAL.uses} />
           {openValues(args).map((value, index) => (
             <ValueChoice key={value.path} index={index} of={value} />

@@ -1,5 +1,5 @@
 import type { AccessRequest } from '../../../workflows/domain/access-request/access-request.ts';
-import type { ShownPreview } from '../access-requests/preview.ts';
+import type { ShownPreviews } from '../access-requests/preview.ts';
 import type { SameAgent } from '../stores/same-agent.ts';
 import { hintWords } from '../../../workflows/domain/tools/hint-words.ts';
 import { canonicalJson, type JsonObject, objectOf } from '../../../workflows/domain/canonical-json.ts';
@@ -24,7 +24,7 @@ import { WithdrawalForm } from './withdrawal.tsx';
 export interface RequestPageProps extends Reading {
   readonly person: SignedIn;
   /** What the server of the tool says would happen. */
-  readonly preview: ShownPreview | undefined;
+  readonly previews: ShownPreviews | undefined;
   /** Other requests of the agent. Undefined if no agent is named. */
   readonly sameAgent: SameAgent | undefined;
   readonly summaries: SummaryTemplateOf;
@@ -42,7 +42,7 @@ const TOOLS_CALL = 'tools/call';
 
 /** Everything an approver needs to decide one request, the complete call first. */
 export function RequestPage(props: RequestPageProps) {
-  const { request, seat, broken, presetReasons, template, preview, person, passkey, view, refused } = props;
+  const { request, seat, broken, presetReasons, template, previews, person, passkey, view, refused } = props;
   const { sameAgent, summaries, auditUrl } = props;
   const { csrfToken } = person;
   const reviewer = broken !== undefined && canReview(seat, request, broken) ? csrfToken : undefined;
@@ -68,7 +68,7 @@ export function RequestPage(props: RequestPageProps) {
         <Standing request={request} seat={seat} broken={broken} refused={refused} />
         <div class="detail">
           <Asked request={request} view={view} />
-          {preview !== undefined && <PreviewSection preview={preview} />}
+          {previews !== undefined && <PreviewSection {...{ ...previews, csrfToken, requestId: request.id }} />}
           <div class="detail-side">
             <AfterEnd request={request} roles={seat.visitor.roles} auditUrl={auditUrl} />
             <WhoAndWhy request={request} />

@@ -15,7 +15,8 @@ import { list } from './list.tsx';
 import { passkeysRouter } from './passkeys.tsx';
 import { viewOf } from './arguments/arguments.tsx';
 import { Row } from './row.tsx';
-import { findReadable, type InboxHttp, obstacleTo, previewFor } from './seat.ts';
+import { retakePreview } from './retake-preview.ts';
+import { findReadable, type InboxHttp, obstacleTo, previewsFor } from './seat.ts';
 import { detailView } from './view.tsx';
 
 const MAX_BODY = '64kb';
@@ -41,6 +42,7 @@ export function inboxRouter(http: InboxHttp): Router {
   router.post('/requests/:id/break-glass', approver, parsed, breakGlass(http));
   router.post('/requests/:id/review', approver, parsed, review(http));
   for (const what of WITHDRAWALS) router.post(`/requests/:id/${what}`, approver, parsed, withdrawal(what, http));
+  router.post('/requests/:id/preview', approver, parsed, retakePreview(http));
   router.use('/passkeys', approver, parsed, passkeysRouter(http));
   router.post('/requests/:id/grants', approver, parsed, giveGrant(http));
   router.use('/grants', approver, parsed, grantsRouter(http));
@@ -64,7 +66,7 @@ function show(http: InboxHttp) {
     const visitor = voterOf(response);
     const reading = await findReadable(http, visitor, String(request.params['id']));
     if (!wantsPage(request)) {
-      const shown = { broken: reading.broken, preview: await previewFor(http, reading) };
+      const shown = { broken: reading.broken, previews: await previewsFor(http, reading) };
       return void response.json({ request: detailView(reading.request, reading.seat, shown) });
     }
     if (visitor.via === 'inbox' && obstacleTo(reading.seat, reading.request) === undefined)

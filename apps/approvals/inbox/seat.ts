@@ -15,11 +15,13 @@ import type { Clock } from '../../shared/clock.ts';
 import type { Directory } from '../../shared/directory/directory.ts';
 import type { BreakGlass, Withdraw } from '../break-glass.ts';
 import type { Passkeys } from '../passkeys/passkeys.ts';
-import { readPreview } from '../access-requests/preview.ts';
+import { readPreviews, type ShownPreviews } from '../access-requests/preview.ts';
+import type { TakePreview } from '../access-requests/take-preview.ts';
 import { type CastVote, noSuchRequest } from '../cast-vote.ts';
 import { readerRow, type ReaderRow } from '../listing.ts';
 import type { AccessRequestSummary } from '../stores/access-request.row.ts';
 import type { AccessRequestStore } from '../stores/access-request.store.ts';
+import type { SentPreviews } from '../stores/previews.ts';
 import type { PresetReasonsOf } from '../templates.ts';
 import type { BreakGlassStore, BrokenGlass } from '../stores/break-glass.store.ts';
 import { argumentsIn, MAX_OPEN_VALUES, openValues } from '../grants/scope.ts';
@@ -120,8 +122,9 @@ export function standingIn(
 }
 
 export interface InboxHttp extends Doors {
-  readonly store: Pick<AccessRequestStore, 'find' | 'list' | 'kinds' | 'preview' | 'sameAgent'>;
+  readonly store: Pick<AccessRequestStore, 'find' | 'list' | 'kinds' | 'previews' | 'sameAgent'>;
   readonly castVote: CastVote;
+  readonly takePreview: TakePreview;
   readonly passkeys: Passkeys;
   readonly delegations: StandIns;
   readonly grants: GrantStore;
@@ -178,14 +181,18 @@ export async function findReadable(http: InboxHttp, visitor: Voter, id: string):
 
 /**
  * What the server of the tool says would happen. It is for those who decide: it ran without a decision of policy, so a requester who cannot
- * decide learns nothing by it.
+ * decide learns nothing by it. An approver who can decide may have it taken again.
  */
-export async function previewFor(
-  { store }: Pick<InboxHttp, 'store'>,
+export async function previewsFor(
+  { store, takePreview }: Pick<InboxHttp, 'store' | 'takePreview'>,
   { request, seat }: Pick<Reading, 'request' | 'seat'>,
-) {
+): Promise<(ShownPreviews & Pick<SentPreviews, 'client'>) | undefined> {
   const isForOthers = partIn(request, namesOf(seat.visitor)) !== undefined && capacitiesOf(seat, request).length === 0;
-  return isForOthers ? undefined : readPreview(await store.preview(request.id));
+  const sent = isForOthers ? undefined : await store.previews(request.id);
+  const [latest, ...earlier] = sent === undefined ? [] : readPreviews(sent);
+  if (sent === undefined || latest === undefined) return undefined;
+  const isApprover = seat.visitor.via !== 'agent' && obstacleTo(seat, request) === undefined;
+  return { latest, earlier, client: sent.client, canBeTaken: isApprover && takePreview.isOffered(sent.client) };
 }
 
 export const readerRowOf = (seat: Seat): ReaderRow =>

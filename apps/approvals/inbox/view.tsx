@@ -8,7 +8,7 @@ import { tally } from '../../../workflows/domain/access-request/quorum.ts';
 import { openStage } from '../../../workflows/domain/access-request/stages.ts';
 import { canonicalJson, type JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import type { AccessRequestSummary } from '../stores/access-request.row.ts';
-import type { ShownPreview } from '../access-requests/preview.ts';
+import type { ShownPreviews } from '../access-requests/preview.ts';
 import { canBreakGlass, capacitiesOf, obstacleTo, type Reading, type Seat } from './seat.ts';
 
 /** The open or last stage: its progress, and the groups and roles that may decide it. People are only counted. */
@@ -107,7 +107,7 @@ export function callView(request: AccessRequest) {
 export function detailView(
   request: AccessRequest,
   seat: Seat,
-  { broken, preview }: Partial<Pick<Reading, 'broken'> & { readonly preview: ShownPreview | undefined }> = {},
+  { broken, previews }: Partial<Pick<Reading, 'broken'> & { readonly previews: ShownPreviews | undefined }> = {},
 ) {
   return {
     ...summaryView(request),
@@ -119,8 +119,11 @@ export function detailView(
     /** All answers of automatic resolvers, including those that are not votes. */
     answers: request.answers,
     breakGlass: broken,
-    /** The word of the server, which is not bound to the decision. */
-    preview,
+    /** The word of the server, taken last. It is not bound to the decision. */
+    preview: previews?.latest,
+    /** The previews before it, without their content. */
+    earlierPreviews: previews?.earlier.map(({ parts: _parts, ...earlier }) => earlier),
+    mayTakePreview: previews?.canBeTaken ?? false,
     mayBreakGlass: canBreakGlass(seat, request),
     /** The greatest grant that policy allows an approver to give with an approval. */
     grantable: request.grantable,

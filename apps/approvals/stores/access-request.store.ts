@@ -174,6 +174,7 @@ function voting(query: Query) {
         ...voteRow(vote),
         ...passkeyColumns(vote),
         session: vote.session?.id,
+        preview: vote.preview,
       }),
 
     /** Counts the vote in a signed message once. `conflict`: the message id was used for another message. */

@@ -82,7 +82,8 @@ function changing(query: Query) {
     /** Casts the vote and records the grant, or neither. `not_grantable`: policy allows no grant as large as this. */
     give: ({ id, seconds, uses, shape, conditions: written }: NewGrant, vote: NewVote) => {
       const parameters = { id, seconds, uses, shape, conditions: JSON.stringify(written), ...voteRow(vote) };
-      return callFunction<VoteOutcome | 'not_grantable'>(query, 'give_grant', parameters);
+      const { preview } = vote;
+      return callFunction<VoteOutcome | 'not_grantable'>(query, 'give_grant', { ...parameters, preview });
     },
 
     revoke: (id: string, by: GrantReader) =>

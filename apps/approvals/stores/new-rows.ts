@@ -66,6 +66,8 @@ export interface Ballot {
   /** The stage that the voter looked at, from 1. Absent: the open one. */
   readonly stage?: number | undefined;
   readonly via: VoteChannel;
+  /** Digest of the preview that the voter had before them. */
+  readonly preview?: string | undefined;
   /** The session of the inbox by which they decide in the browser. */
   readonly session?: BrowserSession | undefined;
 }

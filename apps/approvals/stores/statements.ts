@@ -44,6 +44,8 @@ export interface Statement {
     readonly passkey?: PasskeyStatement;
     /** The grant that cast it. */
     readonly grant?: string;
+    /** Digest of the preview on the page from which the vote came. */
+    readonly preview?: string;
     readonly stage: number;
     /** It no longer counted when the stage was settled. */
     readonly lapsed?: true;
@@ -68,7 +70,7 @@ const SELECT = `
         'cast_by', CASE WHEN v.delegation_id IS NOT NULL
           THEN json_build_object('issuer', v.approver_issuer, 'subject', v.cast_by, 'name', v.cast_by_name) END,
         'actors', CASE WHEN v.actors <> '{}' THEN v.actors END, 'as_requester', CASE WHEN v.as_requester THEN true END,
-        'verdict', v.verdict, 'reason', v.reason, 'message_for_agent', v.agent_message, 'via', v.via, 'grant', v.grant_id, 'stage', v.stage,
+        'verdict', v.verdict, 'reason', v.reason, 'message_for_agent', v.agent_message, 'via', v.via, 'grant', v.grant_id, 'preview', v.preview_digest, 'stage', v.stage,
         'passkey', CASE WHEN v.passkey_assertion IS NOT NULL THEN json_build_object(
           'credential_id', v.passkey_assertion -> 'credentialId', 'public_key', v.passkey_assertion -> 'publicKey',
           'authenticator_data', v.passkey_assertion -> 'authenticatorData',

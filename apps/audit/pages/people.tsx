@@ -71,7 +71,7 @@ export function Via({ via }: { via: string | undefined }): ComponentChildren {
 
 /** One vote in a line: the voter, in whose place, the verdict, the stage and the channel. */
 export function VoteLine({ vote, stageName }: { vote: StatedVote; stageName: string | undefined }) {
-  const { approver, castBy, actors, asRequester, verdict, via, grant, passkey, stage, hasLapsed } = vote;
+  const { approver, castBy, actors, asRequester, verdict, via, grant, preview, passkey, stage, hasLapsed } = vote;
   return (
     <>
       <strong>
@@ -106,6 +106,11 @@ export function VoteLine({ vote, stageName }: { vote: StatedVote; stageName: str
         <>
           {' '}
           <Code text={grant} />
+        </>
+      )}
+      {preview !== undefined && (
+        <>
+          , beside the preview <Code text={preview} />
         </>
       )}
       {hasLapsed && <span class="badge warn">no longer counted</span>}

@@ -44,31 +44,45 @@ export interface Previews {
    * with our own credential and never with an approval, a claim or a permit: whether it changes anything is the operator's word alone.
    */
   take(binding: CallBinding, signal: AbortSignal): Promise<Preview | undefined>;
+  /** The same for a call that is on hold, because an approver asks. It does not count for the limit of the caller, who did not ask. */
+  takeAgain(binding: CallBinding, signal: AbortSignal): Promise<Preview | undefined>;
 }
 
 export function createPreviews(deps: PreviewDeps): Previews {
-  const { config, clock, limits, log } = deps;
+  const { config, rate } = deps;
   const settingOf = (tool: string) => ownProperty(config.tools, tool)?.preview;
+  const take = async (binding: CallBinding, signal: AbortSignal, isWithinLimit: () => Promise<boolean>) => {
+    const setting = settingOf(binding.tool);
+    return setting && within(deps, binding, { setting, signal, isWithinLimit });
+  };
   return {
     has: (tool) => settingOf(tool) !== undefined,
-    async take(binding, signal) {
-      const setting = settingOf(binding.tool);
-      if (setting === undefined) return undefined;
-      const tool = 'tool' in setting ? setting.tool : binding.tool;
-      const fixed = 'tool' in setting ? setting.arguments : { [setting.dryRun.argument]: setting.dryRun.value };
-      const limit = timeLimit(clock, limits.previewMs, signal);
-      const taken = await orAborted(ask(deps, binding, { tool, setting, signal: limit.signal }), limit.signal)
-        .catch((err: unknown) => {
-          if (!limit.signal.aborted) log.warn({ tool, err }, 'a preview could not be taken');
-          return limit.signal.aborted ? ('late' as const) : ('unreachable' as const);
-        })
-        .finally(limit.end);
-      const about = { tool, takenAt: new Date(clock.now()).toISOString(), fixed };
-      const preview = typeof taken === 'string' ? { ...about, fault: taken } : { ...about, ...taken };
-      note(log, binding, preview);
-      return preview;
-    },
+    take: (binding, signal) =>
+      take(binding, signal, async () => (await rate.take(subjectKey(binding.caller))) === undefined),
+    takeAgain: (binding, signal) => take(binding, signal, async () => true),
   };
+}
+
+/** A preview within the limit on its time, or the reason why there is none. Never rejects. */
+async function within(
+  deps: PreviewDeps,
+  binding: CallBinding,
+  { setting, ...of }: Omit<Asked, 'tool'>,
+): Promise<Preview> {
+  const { clock, limits, log } = deps;
+  const tool = 'tool' in setting ? setting.tool : binding.tool;
+  const fixed = 'tool' in setting ? setting.arguments : { [setting.dryRun.argument]: setting.dryRun.value };
+  const limit = timeLimit(clock, limits.previewMs, of.signal);
+  const taken = await orAborted(ask(deps, binding, { ...of, tool, setting, signal: limit.signal }), limit.signal)
+    .catch((err: unknown) => {
+      if (!limit.signal.aborted) log.warn({ tool, err }, 'a preview could not be taken');
+      return limit.signal.aborted ? ('late' as const) : ('unreachable' as const);
+    })
+    .finally(limit.end);
+  const about = { tool, takenAt: new Date(clock.now()).toISOString(), fixed };
+  const preview = typeof taken === 'string' ? { ...about, fault: taken } : { ...about, ...taken };
+  note(log, binding, preview);
+  return preview;
 }
 
 type Taken = Pick<Preview, 'said' | 'parts' | 'isCut'>;
@@ -77,12 +91,12 @@ interface Asked {
   readonly tool: string;
   readonly setting: PreviewSetting;
   readonly signal: AbortSignal;
+  readonly isWithinLimit: () => Promise<boolean>;
 }
 
 async function ask(deps: PreviewDeps, binding: CallBinding, asked: Asked): Promise<Taken | PreviewFault> {
-  const { upstreams, rate, redaction, checkArguments } = deps;
-  const { caller } = binding;
-  if ((await rate.take(subjectKey(caller))) !== undefined) return 'too_many';
+  const { upstreams, redaction, checkArguments } = deps;
+  if (!(await asked.isWithinLimit())) return 'too_many';
   const tool = await find(deps, binding, asked);
   if (tool === undefined) return 'not_accepted';
   if (redaction.withholds(tool.facts)) return 'withheld';

@@ -11,7 +11,7 @@ import type { Logger } from 'pino';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { TokenVerifier } from '../../shared/auth/access-token.ts';
-import { CALLBACK_PATH, type Config } from '../../shared/config/config.ts';
+import { CALLBACK_PATH, PREVIEWS_PATH, type Config } from '../../shared/config/config.ts';
 import { apiHeaders } from '../../shared/http/page-headers.ts';
 import { bodyFaultOf, refuseUnfaithful } from '../../shared/http/faithful-json.ts';
 import { healthRouter, type Problems } from '../../shared/http/health.ts';
@@ -36,6 +36,7 @@ export interface GatewayHttp extends Timing {
   readonly readDocument: ReadDocument;
   readonly verifier: TokenVerifier;
   readonly receiveCallback: RequestHandler;
+  readonly answerPreviewQuestions: RequestHandler;
   /** Why the gateway cannot do its work now. Default: no problem. */
   readonly problems?: Problems | undefined;
   readonly log: Logger;
@@ -48,6 +49,7 @@ export function createGatewayApp({
   readDocument,
   verifier,
   receiveCallback,
+  answerPreviewQuestions,
   problems = async () => [],
   clock,
   limits,
@@ -62,7 +64,9 @@ export function createGatewayApp({
   app.use(hostHeaderValidation(hosts));
   app.use(resourceRouter(config));
   app.use(originValidation([...hosts, ...config.gateway.allowedOrigins]));
-  app.post(CALLBACK_PATH, express.raw({ type: () => true, limit: MAX_CALLBACK_BYTES }), receiveCallback);
+  const raw = express.raw({ type: () => true, limit: MAX_CALLBACK_BYTES });
+  app.post(CALLBACK_PATH, raw, receiveCallback);
+  app.post(PREVIEWS_PATH, raw, answerPreviewQuestions);
 
   const authenticated = authenticate({ config, verifier, log });
   app.get(CARD_PATH, authenticated, serveCard(readDocument));

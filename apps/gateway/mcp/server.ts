@@ -16,7 +16,7 @@ import { createMappedArguments } from '../extensions/mapped-arguments.ts';
 import { createRelayedRounds } from '../extensions/relayed-rounds.ts';
 import { createCard } from '../card/card.ts';
 import { createPageRounds } from '../extensions/page-rounds.ts';
-import { createPreviews } from '../extensions/previews.ts';
+import { createPreviews, type Previews } from '../extensions/previews.ts';
 import { createRequestInput, type RequestInputDeps } from '../extensions/request-forms.ts';
 import { createEnforcement, type EnforcementDeps } from '../calls/enforce.ts';
 import { createRequestLimits } from './request-limits.ts';
@@ -120,22 +120,25 @@ export function createProtocol(
       ...{ ...rates, handler, sessions, serveSubscription, completeTaskHeader: completesTaskHeaders(log) },
       ...(everyMethod && { gate }),
     }),
-    ...lifeOf({ handler, sessions, concurrency, subscribers: served.subscribers }),
+    ...lifeOf({ ...served, handler, sessions }),
   };
 }
 
-/** How the endpoint hears of changes, and how it ends. */
+/** How the endpoint hears of changes, and how it ends; and the previews that it takes. */
 const lifeOf = ({
   handler,
   sessions,
   concurrency,
+  previews,
   subscribers,
 }: {
   readonly handler: McpHttpHandler;
   readonly sessions: Sessions;
   readonly concurrency: ConcurrencyLimit;
+  readonly previews: Previews;
   readonly subscribers: ResourceSubscribers;
 }) => ({
+  previews,
   /** Notifies the clients that listen that a list has changed. */
   notify(what: 'tools' | 'prompts' | 'resources'): void {
     handler.notify[`${what}Changed`]();
@@ -152,7 +155,7 @@ const lifeOf = ({
   },
 });
 
-/** The enforcement points for calls and for reads. */
+/** The enforcement points for calls and for reads, and the previews of calls. */
 function createEnforcements(
   config: Config,
   ports: Parameters<typeof createProtocol>[1],
@@ -162,6 +165,7 @@ function createEnforcements(
   const { clock, limits, log } = ports;
   const checkArguments = createArgumentCheck(limits);
   const openings = { count: gateway.maxSubmissionsPerMinute ?? gateway.maxOpenPerCaller, seconds: 60 };
+  const previews = createPreviews({ ...ports, config, checkArguments, rate: createRateLimit(openings) });
   const enforce = createEnforcement({
     ...ports,
     ...shared,
@@ -170,11 +174,10 @@ function createEnforcements(
     requestInput: createRequestInput(ports),
     pageRounds: createPageRounds(ports),
     ...{ config, coaz: gateway.coaz, inForce: () => ports.live?.inForce() ?? config },
-    previews: createPreviews({ ...ports, config, checkArguments, rate: createRateLimit(openings) }),
-    checkArguments,
+    ...{ previews, checkArguments },
     submissions: createRateLimit(openings),
   });
-  return { enforce, enforceRead: createReadEnforcement({ ...ports, ...shared }) };
+  return { enforce, enforceRead: createReadEnforcement({ ...ports, ...shared }), previews };
 }
 
 type McpServerDeps = ItemMethodDeps &

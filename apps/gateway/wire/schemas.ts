@@ -44,6 +44,9 @@ export const inputResponse = z.looseObject({
 /** Body of a callback of the access request service. Only the id is used: the status is always fetched (PRJ-16). */
 export const callbackBody = z.looseObject({ task: z.looseObject({ id: z.string().min(1).max(256) }) });
 
+/** Body of a question for a preview. Nothing else is in it, so no callback can be taken for one: it has the same secret. */
+export const previewQuestion = z.strictObject({ task: z.strictObject({ id: z.string().min(1).max(256) }) });
+
 /** A stored tool result. Other members are kept. */
 export const storedResult = z.looseObject({
   content: z.array(z.looseObject({ type: z.string() })).default([]),

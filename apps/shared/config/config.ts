@@ -20,6 +20,8 @@ import { upstreamSettings, withAbsoluteSecrets } from './upstream-settings.ts';
 
 /** Path below the gateway's address to which the access request service reports the end of a request. */
 export const CALLBACK_PATH = '/callbacks/access-requests';
+/** Path of the gateway for questions of the access request service for the preview of a call. */
+export const PREVIEWS_PATH = '/callbacks/previews';
 
 /** Every setting of `countersign.yaml`. Names contain units, and defaults are safe and local. */
 export const configSchema = z

@@ -18,3 +18,5 @@ CREATE OR REPLACE TRIGGER revocation_announced AFTER INSERT ON approvals.revocat
   FOR EACH STATEMENT EXECUTE FUNCTION approvals.announce_change();
 CREATE OR REPLACE TRIGGER break_glass_announced AFTER INSERT OR UPDATE ON approvals.break_glass
   FOR EACH STATEMENT EXECUTE FUNCTION approvals.announce_change();
+CREATE OR REPLACE TRIGGER preview_announced AFTER INSERT ON approvals.preview
+  FOR EACH STATEMENT EXECUTE FUNCTION approvals.announce_change();

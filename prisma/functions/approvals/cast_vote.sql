@@ -7,6 +7,7 @@
 -- spoken or been spoken for. Nor may any of `p_actors`, who act for the voter by their token: otherwise a person with a token of
 -- another would have two voices. If the stage demands a passkey, an approval needs its assertion (see use_passkey). With a
 -- `p_grant_id`, the vote is a use of that grant, which `use_grant` counts. A vote from a chat counts only in a stage that allows it.
+-- `p_preview` is the digest of the preview that the voter had before them. No vote rests on it; the record names it.
 -- Outcomes: counted, repeated (the same verdict again), already_voted, final, mismatch, stage_over, own_request,
 -- delegate_of_requester, not_in_chat, sign_in_too_old, delegation_over, not_found, and those of use_passkey.
 CREATE OR REPLACE FUNCTION approvals.cast_vote(
@@ -16,7 +17,7 @@ CREATE OR REPLACE FUNCTION approvals.cast_vote(
   p_stage int, p_judged_stage int, p_lapsed text[], p_electorate text[],
   p_verdict text, p_reason text, p_agent_message text, p_via text, p_approval_id text,
   p_passkey_assertion jsonb DEFAULT NULL, p_passkey_counter bigint DEFAULT NULL, p_grant_id text DEFAULT NULL,
-  p_session text DEFAULT NULL
+  p_session text DEFAULT NULL, p_preview text DEFAULT NULL
 ) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE r approvals.access_request; v_earlier approvals.vote;
   v_approver text := p_approver_subject; v_voice text := coalesce(p_cast_by, v_approver);
@@ -68,11 +69,11 @@ BEGIN
   END IF;
   INSERT INTO approvals.vote (access_request_id, stage, counts_in, approver_issuer, approver_subject, approver_name, approver_roles,
       cast_by, cast_by_name, actors, delegation_id, as_requester, verdict, reason, agent_message, call_digest, via,
-      passkey_assertion, grant_id)
+      passkey_assertion, grant_id, preview_digest)
     VALUES (p_request_id, r.stage, CASE WHEN r.separate_stages THEN 0 ELSE r.stage END, p_approver_issuer, v_approver,
       p_approver_name, coalesce(p_approver_roles, '{}'), v_voice, p_cast_by_name, v_actors,
       p_delegation_id, v_own IS NOT NULL, p_verdict, p_reason, p_agent_message, p_call_digest, p_via,
-      p_passkey_assertion, p_grant_id);
+      p_passkey_assertion, p_grant_id, p_preview);
   PERFORM approvals.settle_stage(p_request_id, p_lapsed, p_electorate, p_approval_id);
   -- The messages to these two are over, even if others still have to vote. The end of a stage is told by its own notice.
   INSERT INTO approvals.message_outbox (kind, subject_id) SELECT m.channel, m.id::text

@@ -7,7 +7,8 @@ CREATE OR REPLACE FUNCTION approvals.give_grant(
   p_approver_issuer text, p_approver_subject text, p_approver_name text, p_approver_roles text[],
   p_cast_by text, p_cast_by_name text, p_delegation_id text, p_chain text[], p_actors text[],
   p_stage int, p_judged_stage int, p_lapsed text[], p_electorate text[],
-  p_verdict text, p_reason text, p_agent_message text, p_via text, p_approval_id text
+  p_verdict text, p_reason text, p_agent_message text, p_via text, p_approval_id text,
+  p_preview text DEFAULT NULL
 ) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE r approvals.access_request; v_now timestamptz; v_outcome text;
 BEGIN
@@ -28,7 +29,7 @@ BEGIN
     p_approver_roles => p_approver_roles, p_cast_by => p_cast_by, p_cast_by_name => p_cast_by_name,
     p_delegation_id => p_delegation_id, p_chain => p_chain, p_actors => p_actors, p_stage => p_stage,
     p_judged_stage => p_judged_stage, p_lapsed => p_lapsed, p_electorate => p_electorate, p_verdict => p_verdict,
-    p_reason => p_reason, p_agent_message => p_agent_message, p_via => p_via, p_approval_id => p_approval_id);
+    p_reason => p_reason, p_agent_message => p_agent_message, p_via => p_via, p_approval_id => p_approval_id, p_preview => p_preview);
   IF v_outcome <> 'counted' THEN RETURN v_outcome; END IF;
   -- Too late to be used: the request failed, and a grant on it would be a surprise.
   PERFORM 1 FROM approvals.access_request WHERE id = r.id AND status = 'approved';

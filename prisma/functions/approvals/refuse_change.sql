@@ -22,3 +22,5 @@ CREATE OR REPLACE TRIGGER revocation_immutable BEFORE UPDATE OR DELETE ON approv
   FOR EACH ROW EXECUTE FUNCTION approvals.refuse_change();
 CREATE OR REPLACE TRIGGER page_opening_immutable BEFORE UPDATE OR DELETE ON approvals.page_opening
   FOR EACH ROW EXECUTE FUNCTION approvals.refuse_change();
+CREATE OR REPLACE TRIGGER preview_immutable BEFORE UPDATE OR DELETE ON approvals.preview
+  FOR EACH ROW EXECUTE FUNCTION approvals.refuse_change();

@@ -135,7 +135,8 @@ CREATE INDEX submission_by_access_request ON gateway.submission (access_request_
 -- and no state rests on it.
 CREATE TABLE gateway.preview (
   gated_call_id  uuid NOT NULL REFERENCES gateway.gated_call,
-  number         integer NOT NULL CHECK (number >= 1),
+  -- The first is taken at the opening, and each further one when an approver asks for it.
+  number         integer NOT NULL CHECK (number BETWEEN 1 AND 50),
   sealed_preview text NOT NULL,
   PRIMARY KEY (gated_call_id, number)
 );
@@ -579,6 +580,8 @@ CREATE TABLE approvals.vote (
   -- The signature of the voter's passkey and everything that is needed to check it again, if the stage demands one.
   passkey_assertion jsonb,
   grant_id          text,
+  -- Digest of the preview on the page from which the vote came. It is bound to nothing.
+  preview_digest    text CHECK (preview_digest ~ '^sha-256:[0-9a-f]{64}$'),
   at                timestamptz NOT NULL DEFAULT clock_timestamp(),
   PRIMARY KEY (access_request_id, counts_in, approver_subject),
   CONSTRAINT vote_with_passkey CHECK (passkey_assertion IS NULL OR (verdict = 'approve' AND via = 'inbox')),
@@ -765,6 +768,19 @@ CREATE TABLE approvals.passkey_challenge (
 );
 CREATE INDEX passkey_challenge_by_expiry ON approvals.passkey_challenge (expires_at);
 CREATE INDEX passkey_challenge_by_request ON approvals.passkey_challenge (access_request_id);
+
+-- Previews that approvers asked for while their request was open. The first preview of a request is in its submission ("claimed").
+CREATE TABLE approvals.preview (
+  access_request_id text NOT NULL REFERENCES approvals.access_request ON DELETE CASCADE,
+  number            integer NOT NULL CHECK (number BETWEEN 2 AND 50),
+  -- JSON as the client sent it. A text, because jsonb has no U+0000.
+  preview           text NOT NULL CHECK (length(preview) <= 1000000),
+  asked_by_issuer   text NOT NULL,
+  asked_by_subject  text NOT NULL,
+  asked_by_name     text,
+  at                timestamptz NOT NULL DEFAULT clock_timestamp(),
+  PRIMARY KEY (access_request_id, number)
+);
 
 -- When an approver who could decide a request first opened its page, in a browser. It is for figures about decisions, and no decision
 -- rests on it.

@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { ApprovalsUnderTest } from '../../support/approvals.ts';
 import type { Browser } from '../../support/browser.ts';
 import { wordsOf } from '../../support/pages.ts';
+import { Webhook } from 'standardwebhooks';
 
 const service = new ApprovalsUnderTest();
 let alice: Browser;
@@ -13,18 +14,18 @@ afterAll(() => service.stop());
 
 const text = async (browser: Browser, path: string) => (await browser.go(path)).text();
 
-describe('a preview of the call', () => {
-  const DIGEST = `sha-256:${'ab'.repeat(32)}`;
-  const said = { is_error: false, digest: DIGEST, bytes: 90_000, is_cut: false };
-  const preview = (of: object) => ({ tool: 'files__edit', arguments: { dryRun: true }, taken_at: TAKEN, ...of });
-  const TAKEN = '2026-11-21T16:51:00.000Z';
-  const open = (sent: unknown, more: { subject?: string; agent?: string } = {}) => {
-    const { subject = 'agent', agent = subject } = more;
-    const source = { generation: 1, preview: sent };
-    const client = { id: 'mcp-gateway', actor: { id: agent, type: 'ai_agent' }, source };
-    return service.open({ ...more, body: { client } });
-  };
+const DIGEST = `sha-256:${'ab'.repeat(32)}`;
+const TAKEN = '2026-11-21T16:51:00.000Z';
+const said = { is_error: false, digest: DIGEST, bytes: 90_000, is_cut: false };
+const preview = (of: object) => ({ tool: 'files__edit', arguments: { dryRun: true }, taken_at: TAKEN, ...of });
+const open = (sent: unknown, more: { subject?: string; agent?: string } = {}) => {
+  const { subject = 'agent', agent = subject } = more;
+  const source = { generation: 1, preview: sent };
+  const client = { id: 'mcp-gateway', actor: { id: agent, type: 'ai_agent' }, source };
+  return service.open({ ...more, body: { client } });
+};
 
+describe('a preview of the call', () => {
   it('is shown apart from the call, as the word of the server, with its time and digest', async () => {
     const { id } = await open(preview({ ...said, parts: [{ text: '-two\n+2nd' }, { type: 'image', characters: 9 }] }));
     const page = await text(alice, `/requests/${id}`);
@@ -84,5 +85,119 @@ describe('a preview of the call', () => {
   ])('is ignored if it is %s', async (_what, sent) => {
     const { id } = await open(sent);
     expect(await text(alice, `/requests/${id}`)).not.toMatch(/canary|aria-labelledby="preview"/);
+  });
+});
+
+describe('a preview that is taken again', () => {
+  const AGAIN = `sha-256:${'cd'.repeat(32)}`;
+  const again = (of: object = {}) => preview({ ...said, digest: AGAIN, taken_at: '2026-11-21T17:30:00.000Z', ...of });
+  const answers = (status: number, body: unknown) => void (service.previewAnswer = { status, body });
+  const opened = () => open(preview({ ...said, parts: [{ text: 'as it was' }] }));
+  const take = (name: string, { id }: { id: string }) =>
+    service.asPerson(name, `/requests/${id}/preview`, { method: 'POST', body: '{}' });
+  const stored = async ({ id }: { id: string }) =>
+    (await service.database.pool.query('SELECT FROM approvals.preview WHERE access_request_id = $1', [id])).rowCount;
+  beforeEach(() => {
+    service.previewQuestions.length = 0;
+    answers(200, { preview: again({ parts: [{ text: 'as it is now' }] }) });
+  });
+
+  it('is asked for by a signed question that names the request alone', async () => {
+    const request = await opened();
+    await take('alice', request);
+    const [{ headers, body } = { headers: {}, body: '' }] = service.previewQuestions;
+    expect(body).toBe(JSON.stringify({ task: { id: request.id } }));
+    const webhook = new Webhook(service.secrets.callbackSecret);
+    expect(() => webhook.verify(body, headers as Record<string, string>)).not.toThrow();
+  });
+
+  it('is shown with its time and the approver who asked, before the earlier one', async () => {
+    const request = await opened();
+    const page = await text(alice, `/requests/${request.id}`);
+    const [, csrfToken = ''] = /name="csrfToken" value="([^"]+)"/.exec(page) ?? [];
+    const pressed = await alice.go(`/requests/${request.id}/preview`, { csrfToken });
+    expect([pressed.status, pressed.headers.get('location')]).toEqual([303, `/requests/${request.id}#preview`]);
+    const words = wordsOf(await text(await service.signIn('bob'), `/requests/${request.id}`));
+    expect(words).toMatch(/17:30 UTC.*something else than at 21 Nov 2026, 16:51 UTC.*as it is now.*Alice Approver/s);
+    expect(words).not.toContain('as it was');
+    expect(words).toMatch(/The earlier preview.*21 Nov 2026, 16:51 UTC/s);
+    const { body } = await service.asPerson('bob', `/requests/${request.id}`);
+    expect(body.request).toMatchObject({
+      preview: { digest: AGAIN, askedBy: 'Alice Approver' },
+      earlierPreviews: [{ digest: DIGEST }],
+    });
+  });
+
+  it('says that the server says the same', async () => {
+    const request = await opened();
+    answers(200, { preview: again({ digest: DIGEST, parts: [{ text: 'as it was' }] }) });
+    expect((await take('alice', request)).status).toBe(200);
+    expect(wordsOf(await text(alice, `/requests/${request.id}`))).toContain('The server says the same as at');
+  });
+
+  it('goes into the statement with each vote that was cast beside it, and no vote names another', async () => {
+    const request = await opened();
+    await take('alice', request);
+    const foreign = await service.vote('bob', request, 'approve', { preview: `sha-256:${'0'.repeat(64)}` });
+    expect([foreign.status, foreign.body.title]).toEqual([409, 'The request has no such preview']);
+    expect((await service.vote('bob', request, 'approve', { preview: AGAIN })).status).toBe(200);
+    const { body } = await service.asGateway(`/access/v1/requests/${request.id}/resolution`);
+    expect(body.votes).toMatchObject([{ approver: { subject: 'bob' }, preview: AGAIN }]);
+  });
+
+  it('is taken once in ten seconds for all approvers of a request', async () => {
+    const request = await opened();
+    expect((await take('alice', request)).status).toBe(200);
+    const { status, body } = await take('bob', request);
+    expect([status, body.title]).toEqual([429, 'The preview was taken a moment ago']);
+    expect(service.previewQuestions).toHaveLength(1);
+    expect((await take('bob', await opened())).status).toBe(200);
+  });
+
+  it.each<[string, number, unknown, readonly [number, string]]>([
+    ['the server answered late', 200, { fault: 'late' }, [502, 'There is no new preview']],
+    ['the gateway knows no such call', 404, { error: 'unknown' }, [409, 'The gateway gave no preview of this call']],
+    ['another process was faster', 429, { error: 'soon' }, [429, 'The preview was taken a moment ago']],
+    ['the gateway fails', 500, {}, [502, 'The gateway did not answer with a preview']],
+    ['its answer cannot be read', 200, { preview: { tool: 'x' } }, [502, 'The gateway did not answer with a preview']],
+    [
+      'its answer is none',
+      200,
+      { preview: preview({ fault: 'late' }) },
+      [502, 'The gateway did not answer with a preview'],
+    ],
+  ])('changes nothing if %s, and says what to do', async (_what, gatewayStatus, answer, expected) => {
+    const request = await opened();
+    answers(gatewayStatus, answer);
+    const refused = await take('alice', request);
+    expect([refused.status, refused.body.title]).toEqual(expected);
+    expect(refused.body.detail).toMatch(/Try again|Decide by the call itself|press the button again/);
+    expect(await stored(request)).toBe(0);
+    expect((await service.asPerson('alice', `/requests/${request.id}`)).body.request.preview.digest).toBe(DIGEST);
+  });
+
+  it('is not for others than the approvers of an open request that has a preview', async () => {
+    const own = await open(preview({ ...said, parts: [] }), { subject: 'alice' });
+    expect((await take('alice', own)).status).toBe(403);
+    const without = await open(undefined);
+    expect((await take('alice', without)).body.title).toBe('This request has no preview');
+    const over = await opened();
+    await service.vote('bob', over, 'deny');
+    expect((await take('alice', over)).body.title).toBe('This request has ended');
+    expect(await text(alice, `/requests/${over.id}`)).not.toContain('Take the preview again');
+    expect(service.previewQuestions).toEqual([]);
+  });
+
+  it('is not kept if the request ended meanwhile', async () => {
+    const request = await opened();
+    const { rows } = await service.database.pool.query(
+      `SELECT approvals.keep_preview($1, '{}', 'i', 'alice', NULL) AS first, approvals.cancel_access_request($1, NULL, '{}') AS ended,
+         approvals.keep_preview($1, '{}', 'i', 'alice', NULL) AS second`,
+      [request.id],
+    );
+    expect(rows).toEqual([{ first: 'kept', ended: 'cancelled', second: 'final' }]);
+    await expect(service.database.pool.query("UPDATE approvals.preview SET preview = '[]'")).rejects.toMatchObject({
+      code: 'CS002',
+    });
   });
 });

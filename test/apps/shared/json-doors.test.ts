@@ -101,6 +101,15 @@ const DOORS: readonly Door[] = [
     ),
     good: () => '{"task":{"id":"a"}}',
   },
+  {
+    name: 'gateway: previews',
+    opened: 'gateway/mcp/http.ts app.post(PREVIEWS_PATH',
+    knock: signed(
+      () => `${gateway.url}/callbacks/previews`,
+      () => CALLBACK_SECRET,
+    ),
+    good: () => '{"task":{"id":"a"}}',
+  },
   ...['evaluation', 'evaluations', 'search/subject', 'search/resource', 'search/action'].map((path) => ({
     name: `pdp: ${path}`,
     opened: 'pdp/http/app.ts api.post(path',
@@ -158,6 +167,12 @@ const DOORS: readonly Door[] = [
     knock: asApprover(() => `/passkeys${path.replace(':id', 'AAAA')}`),
     good: () => '{"name":"Laptop","passkey":"{}"}',
   })),
+  {
+    name: 'approvals: a preview, taken again',
+    opened: 'approvals/inbox/router.tsx router.post("/requests/:id/preview"',
+    knock: asApprover(() => `/requests/${request.id}/preview`),
+    good: () => '{}',
+  },
   {
     name: 'approvals: several votes',
     opened: 'approvals/inbox/router.tsx router.post("/requests/batch"',

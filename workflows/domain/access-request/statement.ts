@@ -26,6 +26,8 @@ export interface StatedVote {
   readonly passkey?: PasskeyAssertion;
   /** The grant by which the service cast it, by its id there. */
   readonly grant?: string;
+  /** Digest of the preview on the page from which the vote came: `sha-256:` and 64 hex digits. */
+  readonly preview?: string;
   /** Counted from 1. */
   readonly stage?: number;
   /** It no longer counted when its stage was settled: the approver had left, or was not of the stage any more. */

@@ -2,7 +2,7 @@ import { type Decision, type EvaluationRequest, PEP_CLIENT_ID } from '../authzen
 import { canonicalJson, type Json, type JsonObject } from '../canonical-json.ts';
 import type { Actor, Principal } from '../principal.ts';
 import type { Additions } from '../submission-input/answers.ts';
-import type { Preview } from '../tools/preview.ts';
+import { type Preview, previewMember } from '../tools/preview.ts';
 
 /** The handle of an accepted submission: where its access request is read and cancelled. @see ARAP, task handle */
 export interface AccessRequestHandle {
@@ -89,6 +89,7 @@ export function submissionBody(facts: SubmissionFacts): string {
       id: PEP_CLIENT_ID,
       name: CLIENT_NAME,
       ...actorOf(caller),
+      // In the client's own part, in which no input of the caller can be, and which no denial binds.
       source: { generation, requester: requesterOf(caller), ...(preview && { preview: previewMember(preview) }) },
     },
     callback,
@@ -103,14 +104,6 @@ export function submissionBody(facts: SubmissionFacts): string {
   };
   return canonicalJson(body as unknown as Json);
 }
-
-/** A preview stands in the client's own part, in which no input of the caller can be, and which no denial binds. */
-const previewMember = ({ tool, fixed, takenAt, said, fault, parts = [], isCut }: Preview): JsonObject => ({
-  ...{ tool, arguments: fixed, taken_at: takenAt },
-  ...(fault !== undefined && { fault }),
-  ...(said !== undefined && { is_error: said.isError, digest: said.digest, bytes: said.bytes }),
-  ...(said !== undefined && { parts: parts.map((part): JsonObject => ({ ...part })), is_cut: isCut === true }),
-});
 
 /** The actor, and behind it the whole `act` chain of the caller's token: the service has to know everyone who may not decide. @see ARAP-DLG-01, ARAP-DLG-02 */
 function actorOf({ issuer, clientId, actors = [] }: Principal): { readonly actor?: JsonObject } {

@@ -82,6 +82,14 @@ export const recordedPreview = ({ tool, takenAt, said, fault }: Preview): Record
   ...(fault !== undefined && { fault }),
 });
 
+/** A preview as the access request service gets it, with its submission or when an approver asks for it again. */
+export const previewMember = ({ tool, fixed, takenAt, said, fault, parts = [], isCut }: Preview): JsonObject => ({
+  ...{ tool, arguments: fixed, taken_at: takenAt },
+  ...(fault !== undefined && { fault }),
+  ...(said !== undefined && { is_error: said.isError, digest: said.digest, bytes: said.bytes }),
+  ...(said !== undefined && { parts: parts.map((part): JsonObject => ({ ...part })), is_cut: isCut === true }),
+});
+
 /**
  * The arguments of a dry run. `undefined` when it would not certainly be one: the tool's schema has to name the argument for this value,
  * and every other argument of the call. A server may read names without regard to case or separators, so no other argument may look like

@@ -44,11 +44,12 @@ async function keepGone(live, fresh) {
 
 /**
  * A form with typed text, or whose decision waits to be sent, stays as it is, also when its request has moved on: then the service refuses
- * it, and keeps the text. Only what the person saw is sent.
+ * it, and keeps the text. A field of such a decision that stands elsewhere stays with what surrounds it. Only what the person saw is sent.
  */
 const isTypedIn = (node) =>
   node.matches?.('section') === true &&
   (node.querySelector('form[inert]') !== null ||
+    [...node.querySelectorAll('input[form]')].some(({ form }) => form?.inert) ||
     [...node.querySelectorAll('textarea')].some(({ value }) => value !== ''));
 
 function keepTyped(live, fresh) {
