@@ -27,6 +27,7 @@ import { statusEndpoint } from './access-requests/task.ts';
 import { createTakePreview } from './access-requests/take-preview.ts';
 import { createCallbackSender } from './callbacks/send-callback.ts';
 import { createBreakGlass, createWithdraw } from './break-glass.ts';
+import { createExtendStage } from './extend-stage.ts';
 import { createCastVote } from './cast-vote.ts';
 import { examineChannels as examine, openChannels, startTelling } from './channels/channels.ts';
 import { createRecipients } from './channels/recipients.ts';
@@ -190,6 +191,7 @@ function createInbox(parts: Parts, { signIn: { personOf }, changes }: Site): Rou
     ...parts,
     withdraw: createWithdraw(parts),
     takePreview: createTakePreview(parts),
+    extendStage: createExtendStage(parts),
     breakGlass: createBreakGlass({ ...parts, settings: approvals.breakGlass, store: brokenGlass }),
     personOf,
     changes: changes.stream,

@@ -102,6 +102,16 @@ const statementSchema = z.discriminatedUnion('kind', [
         at: instant,
       }),
     ),
+    extensions: z
+      .array(
+        z.object({
+          by: person,
+          ...{ stage: count, from: instant, to: instant, at: instant },
+          reason: text.exactOptional(),
+          via: text.exactOptional(),
+        }),
+      )
+      .exactOptional(),
     breakGlass: z.object({ by: person, reason: text, via: text.exactOptional(), at: instant }).exactOptional(),
     cancelled: z
       .object({

@@ -19,6 +19,7 @@ const templates = {
   both: { stages: [stage('both', ['alice', 'bob'], { quorum: 2 })] },
   prepared: { stages: [stage('prepared', ['alice'])], presetReasons: ['Change window', 'No ticket'] },
   own: { stages: [{ name: 'own', approvers: { requester: true } }] },
+  timed: { stages: [stage('timed', ['alice'], { withinSeconds: 600 })], maxExtensionSeconds: 1_200 },
   in_turn: { stages: [stage('first', ['alice', 'bob']), stage('second', ['alice', 'carol'])] },
 };
 
@@ -187,6 +188,15 @@ export function approvalsSituations(service: ApprovalsUnderTest): Situation[] {
       name: 'a request with a grant to give',
       as: 'alice',
       prepare: async () => at(await service.open(grantableSubmission({ claims: { template: 'alice' } }))),
+    },
+    {
+      name: 'a request with more time to give',
+      as: 'alice',
+      prepare: async () => {
+        const request = await open('timed');
+        await post('alice', `${at(request)}/extensions`, { stage: 1, number: 1, minutes: 5, reason: 'lunch' });
+        return at(request);
+      },
     },
     { name: 'a request of their own agent', as: 'alice', prepare: ownAgents },
     {

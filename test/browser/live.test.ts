@@ -5,14 +5,18 @@ import { launchBrowser } from '../support/chromium.ts';
 import { signPageIn } from '../support/page-sign-in.ts';
 import { sentPreview, withPreview } from './preview-situations.ts';
 
-const of = (people: string[], quorum = 1) => ({ stages: [{ name: 'one', approvers: { people }, quorum }] });
+const of = (people: string[], quorum = 1, more: object = {}) => ({
+  stages: [{ name: 'one', approvers: { people }, quorum, ...more }],
+});
 
 describe('the inbox in two browsers', () => {
   const service = new ApprovalsUnderTest();
   let browser: Browser;
   const pages: Record<string, Page> = {};
   beforeAll(async () => {
-    await service.start({ approvals: { templates: { either: of(['alice', 'bob']), both: of(['alice', 'bob'], 2) } } });
+    const timed = { ...of(['alice', 'bob'], 1, { withinSeconds: 600 }), maxExtensionSeconds: 1_200 };
+    const templates = { either: of(['alice', 'bob']), both: of(['alice', 'bob'], 2), timed };
+    await service.start({ approvals: { templates, requestTtlSeconds: 3_600 } });
     browser = await launchBrowser();
     for (const name of ['alice', 'bob']) pages[name] = await signedIn(name);
   });
@@ -103,6 +107,22 @@ describe('the inbox in two browsers', () => {
       { seen: `sha-256:${'b'.repeat(64)}` },
     ]);
     await page.getByText('as it is later').waitFor();
+  });
+
+  it('follows more time for the stage, and refuses a form that saw the earlier end', async () => {
+    const request = await service.open(call('time__one', 'read', { claims: { template: 'timed' } }));
+    const [first, second] = [await as('alice', `/requests/${request.id}`), await as('bob', `/requests/${request.id}`)];
+    for (const page of [first, second]) {
+      await page.getByText('Give more time').click();
+      await page.getByLabel('Reason for more time').fill('lunch');
+      await page.getByLabel('Minutes more').fill('10');
+    }
+    await first.getByRole('button', { name: 'Move the end' }).click();
+    for (const page of [first, second]) await page.getByText('alice moved the end to').waitFor();
+    await second.getByRole('button', { name: 'Move the end' }).click();
+    await second.getByText('The end of the stage has moved since').waitFor();
+    expect(await second.getByLabel('Reason for more time').inputValue()).toBe('lunch');
+    expect(await second.getByLabel('Minutes more').getAttribute('max')).toBe('10');
   });
 
   it('takes the decision away when another approver has made it, and leaves typed text where it is', async () => {

@@ -78,6 +78,15 @@ describe("an access request service's statement of who resolved a request", () =
     });
   });
 
+  it('names who gave a stage more time', async () => {
+    const instants = { from: '2026-11-21T10:00:00+02:00', to: '2026-11-21T09:00:00Z', at: '2026-11-21T07:00:00.000Z' };
+    const extension = { by: { subject: 'bob' }, stage: 1, reason: 'lunch', via: 'inbox', ...instants };
+    expect(await stated(statement({ extensions: [extension] }))).toMatchObject({
+      extensions: [{ ...extension, from: '2026-11-21T08:00:00.000Z', to: '2026-11-21T09:00:00.000Z' }],
+    });
+    expect(await stated(statement({ extensions: [{ ...extension, by: undefined }] }))).toEqual(UNREADABLE);
+  });
+
   it('is absent where the service states none', async () => {
     expect(await stated(statement(), {})).toBeUndefined();
     expect(asked).toHaveLength(1);

@@ -29,7 +29,10 @@ const TEMPLATES = {
       { name: 'second', approvers: { people: ['bob', 'carol'] } },
     ],
   },
-  late: { stages: [{ name: 'hasty', approvers: { people: ['alice', 'bob'] }, quorum: 2, withinSeconds: 86_400 }] },
+  late: {
+    stages: [{ name: 'hasty', approvers: { people: ['alice', 'bob', 'carol'] }, quorum: 2, withinSeconds: 600 }],
+    maxExtensionSeconds: 600,
+  },
   risk: { stages: [{ name: 'risk', automatic: 'risk', withoutPeople: true }] },
   signed: { stages: [{ name: 'signed', approvers: { people: ['alice'] }, passkey: true }] },
   overseen: { stages: [{ name: 'overseers', approvers: { roles: ['approver-agent'] } }] },

@@ -16,6 +16,7 @@ const MAX_LENGTH = 512 * 1024;
 const MAX_VOTES = 1_000;
 const MAX_STAGES = 100;
 const MAX_ACTORS = 100;
+const MAX_EXTENSIONS = 1_000;
 
 const text = z.string().min(1).max(1_024);
 const words = z.string().max(4_000);
@@ -93,6 +94,12 @@ const vote = z
       ...(lapsed && { hasLapsed: true }),
     }),
   );
+const extension = z.object({
+  by: person,
+  ...{ stage, from: instant, to: instant, at: instant },
+  reason: words.exactOptional(),
+  via: text.exactOptional(),
+});
 const canceller = z.union([person.transform((by: StatedPerson) => ({ by })), z.object({ client: text })]);
 
 const statement = z
@@ -105,6 +112,7 @@ const statement = z
       .max(MAX_STAGES)
       .exactOptional(),
     votes: z.array(vote).max(MAX_VOTES),
+    extensions: z.array(extension).max(MAX_EXTENSIONS).exactOptional(),
     break_glass: z.object({ by: person, reason: words, via: text.exactOptional(), at: instant }).exactOptional(),
     cancelled: z
       .object({

@@ -106,8 +106,12 @@ export function messageAbout(
     link: `${options.inboxUrl}/requests/${encodeURIComponent(id)}`,
   };
   if (isAsked) {
+    // More time makes the deadline of a message that was sent wrong.
+    const since = isExtended(request) ? ` until ${request.stageEndsAt}` : '';
     const what =
-      reminders > 0 ? { kind: 'remind', key: `remind ${stage} ${reminders}` } : { kind: 'ask', key: `ask ${stage}` };
+      reminders > 0
+        ? { kind: 'remind', key: `remind ${stage} ${reminders}${since}` }
+        : { kind: 'ask', key: `ask ${stage}${since}` };
     const { callDigest, generation, expiresAt: until } = request;
     const ballot = { requestId: id, callDigest, generation, stage, until };
     const mayVote = hasVote && openStage(request).chatDecisions === true;
@@ -119,6 +123,8 @@ export function messageAbout(
   return { ...common, kind: 'over', key, outcome: outcomeOf(request, own !== undefined, options), facts: [] };
 }
 
+const isExtended = ({ extensions = [], stage }: AccessRequest) => extensions.some((one) => one.stage === stage);
+
 function factsOf(request: AccessRequest, { shownArguments, timeZone }: MessageOptions): (readonly [string, string])[] {
   const { requester, stages, stageEndsAt, expiresAt } = request;
   const { clientId, subject } = requester;
@@ -127,7 +133,7 @@ function factsOf(request: AccessRequest, { shownArguments, timeZone }: MessageOp
   return [
     ['Asked by', legible(asked)],
     ...(stages.length > 1 ? [['Stage', legible(openStage(request).name)] as const] : []),
-    ['Decide before', deadline(until, timeZone)],
+    ['Decide before', `${deadline(until, timeZone)}${isExtended(request) ? ' (an approver gave more time)' : ''}`],
     ...shownArguments.flatMap((name) => argumentOf(request, name)),
   ];
 }

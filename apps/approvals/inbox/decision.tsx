@@ -15,6 +15,7 @@ import {
   capacitiesOf,
   type Capacity,
   confirmationBy,
+  extensionBy,
   type Obstacle,
   obstacleTo,
   ownVote,
@@ -41,6 +42,7 @@ export function Standing({ request, seat, broken, refused }: SeatedProps & Pick<
     const isKept = {
       vote: obstacleTo(seat, request) === undefined,
       grant: canGiveGrant(seat, request),
+      extension: extensionBy(seat, request) !== undefined,
       withdrawal: withdrawalOf(request, now) !== undefined,
       'break-glass': canBreakGlass(seat, request),
       review: false,

@@ -7,6 +7,7 @@ import { Facts, Instant, Page, type SignedIn, Time } from '../../shared/pages/la
 import { Code, Visible } from '../../shared/pages/visible.tsx';
 import { WhoDecides } from './who-decides.tsx';
 import { DecisionForm, Standing } from './decision.tsx';
+import { ExtensionForm } from './extension.tsx';
 import { GrantForm } from './grant-form.tsx';
 import { Arguments, JsonBlock, type View } from './arguments/arguments.tsx';
 import { AfterEnd } from './after-end.tsx';
@@ -77,6 +78,7 @@ export function RequestPage(props: RequestPageProps) {
           </div>
           <DecisionForm {...{ request, seat, presetReasons, csrfToken, passkey, refused }} />
           <GrantForm {...{ request, seat, csrfToken, refused }} />
+          <ExtensionForm {...{ request, seat, csrfToken, refused }} />
           <WithdrawalForm request={request} csrfToken={csrfToken} typed={textFor('withdrawal', refused)} />
           {canBreakGlass(seat, request) && (
             <BreakGlassForm request={request} csrfToken={csrfToken} typed={textFor('break-glass', refused)} />

@@ -9,6 +9,7 @@ import { approversOnly, voterOf, votersOnly } from './authenticate.ts';
 import { decideBatch, showBatch } from './batch.tsx';
 import { delegationsRouter } from './delegations.tsx';
 import { figures } from './figures.tsx';
+import { extendStage } from './extend.ts';
 import { giveGrant } from './give-grant.ts';
 import { grantsRouter } from './grants.tsx';
 import { list } from './list.tsx';
@@ -39,6 +40,7 @@ export function inboxRouter(http: InboxHttp): Router {
   router.get('/requests/:id', voter, show(http));
   router.get('/requests/:id/row', voter, showRow(http));
   router.post('/requests/:id/votes', voter, parsed, vote(http));
+  router.post('/requests/:id/extensions', approver, parsed, extendStage(http));
   router.post('/requests/:id/break-glass', approver, parsed, breakGlass(http));
   router.post('/requests/:id/review', approver, parsed, review(http));
   for (const what of WITHDRAWALS) router.post(`/requests/:id/${what}`, approver, parsed, withdrawal(what, http));

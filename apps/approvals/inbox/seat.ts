@@ -8,6 +8,7 @@ import {
   ownNamesIn,
   type Reader,
 } from '../../../workflows/domain/access-request/eligibility.ts';
+import { nextExtension } from '../../../workflows/domain/access-request/extension.ts';
 import { partIn } from '../../../workflows/domain/access-request/parties.ts';
 import { type Confirmer, openStage } from '../../../workflows/domain/access-request/stages.ts';
 import { earlierVote } from '../../../workflows/domain/access-request/quorum.ts';
@@ -17,6 +18,7 @@ import type { BreakGlass, Withdraw } from '../break-glass.ts';
 import type { Passkeys } from '../passkeys/passkeys.ts';
 import { readPreviews, type ShownPreviews } from '../access-requests/preview.ts';
 import type { TakePreview } from '../access-requests/take-preview.ts';
+import type { ExtendStage } from '../extend-stage.ts';
 import { type CastVote, noSuchRequest } from '../cast-vote.ts';
 import { readerRow, type ReaderRow } from '../listing.ts';
 import type { AccessRequestSummary } from '../stores/access-request.row.ts';
@@ -85,6 +87,17 @@ export function confirmationBy(
   return ownNamesIn(visitor, approvers).length > 0 ? approvers.requester : undefined;
 }
 
+/**
+ * The next extension of the open stage that the visitor may make, in whole minutes at most. Undefined if they may make none. They act in
+ * their own name, and a requester who may confirm the request is still its requester.
+ */
+export function extensionBy({ visitor, people }: Pick<Seat, 'visitor' | 'people'>, request: AccessRequestSummary) {
+  const { number, maxSeconds } = nextExtension(request);
+  if (isEnded(request.status) || visitor.via === 'agent' || maxSeconds < 60) return undefined;
+  if (ineligibilityOf({ ...visitor, session: undefined }, request, people) !== undefined) return undefined;
+  return { number, maxMinutes: Math.floor(maxSeconds / 60) };
+}
+
 /** Whether the visitor may grant this request alone, now. */
 export function canBreakGlass({ visitor, mayBreakGlass }: Seat, request: AccessRequestSummary): boolean {
   return mayBreakGlass && !isEnded(request.status) && partIn(request, namesOf(visitor)) === undefined;
@@ -125,6 +138,7 @@ export interface InboxHttp extends Doors {
   readonly store: Pick<AccessRequestStore, 'find' | 'list' | 'kinds' | 'previews' | 'sameAgent'>;
   readonly castVote: CastVote;
   readonly takePreview: TakePreview;
+  readonly extendStage: ExtendStage;
   readonly passkeys: Passkeys;
   readonly delegations: StandIns;
   readonly grants: GrantStore;

@@ -17,6 +17,7 @@ export function WhoDecides({ request }: { request: AccessRequest }) {
           request.endedAt === undefined && stage.endsAt && ['Stage ends', <Instant at={stage.endsAt} />],
         ]}
       />
+      <Extensions request={request} />
       {request.votes.length > 0 && (
         <>
           <h3>Decisions</h3>
@@ -31,6 +32,37 @@ export function WhoDecides({ request }: { request: AccessRequest }) {
       )}
       <NoVotes answers={request.answers} />
     </section>
+  );
+}
+
+/** Who gave a stage more time, and until when. */
+function Extensions({ request: { extensions = [], stages } }: { request: AccessRequest }) {
+  if (extensions.length === 0) return null;
+  return (
+    <>
+      <h3>More time</h3>
+      <ul class="votes">
+        {extensions.map(({ stage, number, by, to, reason, at }) => (
+          <li key={`${stage} ${number}`}>
+            <strong>
+              <Visible text={by.subject} />
+            </strong>{' '}
+            moved the end{' '}
+            {stages.length > 1 && (
+              <>
+                of “<Visible text={stages[stage - 1]?.name ?? ''} />”{' '}
+              </>
+            )}
+            to <Instant at={to} />, <Time at={at} />
+            {reason !== undefined && (
+              <p>
+                “<Visible text={reason} />”
+              </p>
+            )}
+          </li>
+        ))}
+      </ul>
+    </>
   );
 }
 

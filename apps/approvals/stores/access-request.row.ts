@@ -17,6 +17,10 @@ const columns = (context: string) => `
       'issuer', r.requester_issuer, 'subject', r.requester_subject, 'clientId', r.requester_client)) AS requester, r.generation, r.call_digest,
     r.binding_hash, r.binding_context_members, CASE WHEN approvals.is_grantable(r) THEN
       json_build_object('seconds', r.grant_seconds, 'uses', r.grant_uses) END AS grantable, r.parties, approvals.delegates_of(r.parties, r.created_at) AS delegates, r.stages, r.stage, r.stage_ends_at,
+    (SELECT json_agg(json_strip_nulls(json_build_object('stage', e.stage, 'number', e.number,
+        'by', json_build_object('issuer', e.by_issuer, 'subject', e.by_subject), 'from', ${instant('e.ends_before')},
+        'to', ${instant('e.ends_after')}, 'reason', e.reason, 'at', ${instant('e.at')})) ORDER BY e.stage, e.number)
+      FROM approvals.extension e WHERE e.access_request_id = r.id) AS extensions,
     (SELECT max(n.at) FROM approvals.notice n WHERE n.access_request_id = r.id AND n.stage = r.stage AND n.event = 'reminder')
       AS reminded_at,
     r.separate_stages, r.created_at, r.expires_at, r.ended_at, CASE WHEN r.end_note -> 'by' IS NOT NULL THEN

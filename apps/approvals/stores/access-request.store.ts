@@ -14,6 +14,7 @@ import {
   newRow,
   type NewAccessRequest,
   type NewAnswer,
+  type NewExtension,
   type NewRevocation,
   type NewVote,
   passkeyColumns,
@@ -41,6 +42,17 @@ export type VoteOutcome =
   /** The requester may confirm, and their sign-in in the browser is not recent enough. */
   | 'sign_in_too_old'
   | 'not_in_chat'
+  | Ineligibility
+  | 'not_found';
+
+export type ExtensionOutcome =
+  | 'extended'
+  | 'repeated'
+  | 'extended_before'
+  | 'not_extendable'
+  | 'beyond_request'
+  | 'final'
+  | 'stage_over'
   | Ineligibility
   | 'not_found';
 
@@ -176,6 +188,11 @@ function voting(query: Query) {
         session: vote.session?.id,
         preview: vote.preview,
       }),
+
+    extendStage: ({ by: { issuer, subject, name, chain }, ...extension }: NewExtension) => {
+      const by = { by_issuer: issuer, by_subject: subject, by_name: name, chain };
+      return callFunction<ExtensionOutcome>(query, 'extend_stage', { ...snakeCased(extension), ...by });
+    },
 
     /** Counts the vote in a signed message once. `conflict`: the message id was used for another message. */
     acceptDecision: (message: { source: string; webhookId: string; bodyDigest: string }, vote: NewVote) => {

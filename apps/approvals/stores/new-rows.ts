@@ -108,6 +108,21 @@ export interface NewRevocation {
   readonly via: Extract<VoteChannel, 'inbox' | 'api'>;
 }
 
+/** More time for a stage, as a person asks for it. */
+export interface NewExtension {
+  readonly requestId: string;
+  /** With the names behind them (`behind`). */
+  readonly by: Approver & { readonly chain: readonly string[] };
+  /** The stage that they looked at, and the one for which they were checked as eligible. */
+  readonly stage: number;
+  readonly judgedStage: number;
+  /** One more than the extensions of the stage that they saw. */
+  readonly number: number;
+  readonly seconds: number;
+  readonly reason: string | undefined;
+  readonly via: NewRevocation['via'];
+}
+
 /** Columns that requests and bundles share. */
 export const submissionColumns = ({
   clientId,

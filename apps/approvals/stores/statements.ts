@@ -51,6 +51,16 @@ export interface Statement {
     readonly lapsed?: true;
     readonly at: string;
   }[];
+  /** More time that approvers gave a stage: its end moved from one instant to the other. */
+  readonly extensions?: readonly {
+    readonly by: Person;
+    readonly stage: number;
+    readonly from: string;
+    readonly to: string;
+    readonly reason?: string;
+    readonly via: string;
+    readonly at: string;
+  }[];
   readonly break_glass?: { readonly by: Person; readonly reason: string; readonly via: string; readonly at: string };
   readonly cancelled?: {
     readonly by: Person | { readonly client: string };
@@ -80,6 +90,10 @@ const SELECT = `
         'lapsed', CASE WHEN l.approver_subject IS NOT NULL THEN true END, 'at', ${instant('v.at')}) ORDER BY v.at), '[]')
       FROM approvals.vote v LEFT JOIN approvals.lapsed_approval l USING (access_request_id, stage, approver_subject)
       WHERE v.access_request_id = r.id),
+    'extensions', (SELECT json_agg(json_build_object('by', json_build_object('issuer', e.by_issuer, 'subject', e.by_subject,
+        'name', e.by_name), 'stage', e.stage, 'from', ${instant('e.ends_before')}, 'to', ${instant('e.ends_after')},
+        'reason', e.reason, 'via', e.via, 'at', ${instant('e.at')}) ORDER BY e.stage, e.number)
+      FROM approvals.extension e WHERE e.access_request_id = r.id),
     'break_glass', (SELECT json_build_object('by', json_build_object('issuer', b.issuer, 'subject', b.granted_by,
         'name', b.granted_by_name), 'reason', b.reason, 'via', b.via, 'at', ${instant('b.at')})
       FROM approvals.break_glass b WHERE b.access_request_id = r.id),

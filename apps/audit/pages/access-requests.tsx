@@ -57,6 +57,7 @@ function Statement({ request: { statement, accessRequestId } }: { request: Recor
     <>
       <BrokenGlass of={statement} />
       <Votes of={statement} />
+      <Extensions of={statement} />
       <Cancelled of={statement} />
       <p class="hint">This is the statement of the access request service, read over an authenticated connection.</p>
     </>
@@ -95,6 +96,19 @@ function Votes({ of: { votes, stages } }: { of: ResolutionStatement }) {
       ))}
     </ul>
   );
+}
+
+function Extensions({ of: { extensions = [], stages } }: { of: ResolutionStatement }) {
+  return extensions.map(({ by, stage, from, to, reason, via, at }) => (
+    <div key={`${stage}${to}`}>
+      <p>
+        <Person of={by} /> gave stage {stage} <Visible text={stages?.[stage - 1]?.name ?? ''} /> more time
+        <Via via={via} />: until <Moment at={to} />, before that until <Moment at={from} />. <Moment at={at} />
+        <Issuer of={by} />
+      </p>
+      {reason && <Reason text={reason} />}
+    </div>
+  ));
 }
 
 function Cancelled({ of: { cancelled } }: { of: ResolutionStatement }) {

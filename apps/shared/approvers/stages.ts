@@ -28,17 +28,18 @@ export const DEFAULT_STAGE: Stage = {
  * the requester or demands a passkey. Such a stage allows none here either.
  */
 export function stageFor(
-  settings: StageSettings & Pick<TemplateSettings, 'chatDecisions'>,
+  settings: StageSettings & Pick<TemplateSettings, 'chatDecisions' | 'maxExtensionSeconds'>,
   owners: OwnerSettings,
   { resource, requester }: { readonly resource: string; readonly requester: ConfirmerNames | undefined },
 ): Stage | undefined {
-  const { approvers, withinSeconds, automatic, passkey, freshSeconds, withoutPeople, chatDecisions, ...rest } =
-    settings;
+  const { approvers, withinSeconds, automatic, passkey, freshSeconds, withoutPeople, ...more } = settings;
+  const { chatDecisions, maxExtensionSeconds, ...rest } = more;
   const { resourceOwner, requester: mayConfirm, ...electorate } = approvers;
   if (mayConfirm && requester === undefined && isForNoOther(approvers)) return undefined;
   return {
     ...rest,
     ...(withinSeconds !== undefined && { withinSeconds }),
+    ...(withinSeconds !== undefined && maxExtensionSeconds !== undefined && { maxExtensionSeconds }),
     ...(automatic !== undefined && { automatic }),
     ...(passkey && { passkey }),
     ...(chatDecisions && !passkey && !mayConfirm && !withoutPeople && { chatDecisions }),

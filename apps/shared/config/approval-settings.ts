@@ -1,7 +1,8 @@
 import { resolve } from 'node:path';
 import * as z from 'zod';
 import { accessRequestSettings } from './access-request-settings.ts';
-import { approverSettings, breakGlassSettings, webhookApproverSettings } from './approver-settings.ts';
+import { approverSettings, webhookApproverSettings } from './approver-settings.ts';
+import { breakGlassSettings } from './break-glass-settings.ts';
 import { channelSettings } from './channel-settings.ts';
 import { checkResolvers, resolverSettings } from './resolver-settings.ts';
 import { clientId } from './identity-settings.ts';

@@ -4,13 +4,16 @@ import { notifySettings } from './channel-settings.ts';
 import { listOf, named, off, on, recordOf, seconds, section, text } from './units.ts';
 
 const names = listOf(text);
-const peopleAndGroups = {
+/** People by name and by group. */
+export const peopleAndGroups = {
   people: names.describe('Subjects of people.'),
   groups: names.describe('Names of groups of the directory (`directory.file`).'),
 };
 
-const NO_APPROVER = 'no person could decide: name people, groups or roles';
+/** The problem of a setting that lets no person decide. */
+export const NO_APPROVER = 'no person could decide: name people, groups or roles';
 const NO_PASSKEY = 'a resolver has no passkey: leave automatic out, or set passkey to false';
+const NO_END = 'only a stage with an end of its own can be extended: set withinSeconds';
 const NOT_IN_CHAT =
   'a button in a chat is no passkey and no recent sign-in: set it to false, or leave passkey and requester out';
 const ALONE =
@@ -149,16 +152,25 @@ const template = z
       .max(20)
       .default([])
       .describe('Reasons that the inbox offers beside a decision. An approver can also write another reason.'),
+    maxExtensionSeconds: seconds
+      .min(60)
+      .optional()
+      .describe(
+        'How much longer than its `withinSeconds` approvers can make a stage, in seconds, all extensions of the stage together. At ' +
+          'least 60. A stage never lasts longer than its request. Without it, no approver can extend a stage.',
+      ),
     notify: notifySettings,
     chatDecisions: off.describe(
       'Lets people decide by a button in Slack. Without it, messages there only link to the page. What approves is then the Slack ' +
         'account of a person, and not a sign-in. Not with `passkey`, and not with `requester`.',
     ),
   })
-  .superRefine(({ stages, passkey, chatDecisions }, context) => {
+  .superRefine(({ stages, passkey, chatDecisions, maxExtensionSeconds }, context) => {
     const fault = (at: (string | number)[], message: string) => context.addIssue({ code: 'custom', path: at, message });
     if (chatDecisions && (passkey || stages.some((one) => one.passkey || one.approvers.requester)))
       fault(['chatDecisions'], NOT_IN_CHAT);
+    if (maxExtensionSeconds !== undefined && stages.every(({ withinSeconds }) => withinSeconds === undefined))
+      fault(['maxExtensionSeconds'], NO_END);
     for (const [index, { name, automatic, then, onlyOnEscalation, ...one }] of stages.entries()) {
       const before = stages[index - 1];
       if ((passkey || one.passkey) && automatic !== undefined) fault(['stages', index, 'automatic'], NO_PASSKEY);
@@ -201,6 +213,7 @@ export const approverRuleSettings = z
       approvalTtlSeconds: template.shape.approvalTtlSeconds,
       requestTtlSeconds: template.shape.requestTtlSeconds,
       presetReasons: template.shape.presetReasons,
+      maxExtensionSeconds: template.shape.maxExtensionSeconds,
       notify: template.shape.notify,
       chatDecisions: template.shape.chatDecisions,
     })
@@ -213,11 +226,19 @@ export const approverRuleSettings = z
         path: ['chatDecisions'],
         error: NOT_IN_CHAT,
       })
+      .refine(
+        ({ maxExtensionSeconds, withinSeconds }) => maxExtensionSeconds === undefined || withinSeconds !== undefined,
+        {
+          path: ['maxExtensionSeconds'],
+          error: NO_END,
+        },
+      )
       .transform(
         ({
           approvalTtlSeconds,
           requestTtlSeconds,
           presetReasons,
+          maxExtensionSeconds,
           passkey,
           notify,
           chatDecisions,
@@ -232,7 +253,7 @@ export const approverRuleSettings = z
           ],
           separateStages: true,
           passkey,
-          ...{ approvalTtlSeconds, requestTtlSeconds, presetReasons, notify, chatDecisions },
+          ...{ approvalTtlSeconds, requestTtlSeconds, presetReasons, maxExtensionSeconds, notify, chatDecisions },
         }),
       ),
     template,
@@ -269,26 +290,6 @@ export const webhookApproverSettings = z
   .describe(
     'For whom the decision webhook may vote: people, groups and roles of the directory. A plain list names people. In ' +
       'development the approvers of `identity.people` count as well.',
-  );
-
-export const breakGlassSettings = z
-  .strictObject({
-    enabled: off.describe('Switches emergency grants on.'),
-    approvers: section({ ...peopleAndGroups, roles: names.describe('Roles from the sign-in.') }).describe(
-      'Who may grant a request alone.',
-    ),
-    approvalTtlSeconds: seconds
-      .max(3_600)
-      .default(300)
-      .describe('How long an emergency grant can be used, in seconds. Keep it short.'),
-  })
-  .refine(
-    ({ enabled, approvers: { people, groups, roles } }) => !enabled || people.length + groups.length + roles.length > 0,
-    { path: ['approvers'], error: NO_APPROVER },
-  )
-  .prefault({})
-  .describe(
-    'Emergency grants: a named person grants a request alone. The service logs an alarm, and another person must review the grant.',
   );
 
 export type TemplateSettings = z.infer<typeof template>;

@@ -14,6 +14,8 @@ CREATE OR REPLACE TRIGGER vote_immutable BEFORE UPDATE OR DELETE ON approvals.vo
   FOR EACH ROW EXECUTE FUNCTION approvals.refuse_change();
 CREATE OR REPLACE TRIGGER lapsed_approval_immutable BEFORE UPDATE OR DELETE ON approvals.lapsed_approval
   FOR EACH ROW EXECUTE FUNCTION approvals.refuse_change();
+CREATE OR REPLACE TRIGGER extension_immutable BEFORE UPDATE OR DELETE ON approvals.extension
+  FOR EACH ROW EXECUTE FUNCTION approvals.refuse_change();
 CREATE OR REPLACE TRIGGER break_glass_kept BEFORE DELETE ON approvals.break_glass
   FOR EACH ROW EXECUTE FUNCTION approvals.refuse_change();
 CREATE OR REPLACE TRIGGER resolver_answer_immutable BEFORE UPDATE OR DELETE ON approvals.resolver_answer

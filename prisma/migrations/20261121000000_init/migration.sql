@@ -609,6 +609,26 @@ CREATE TABLE approvals.lapsed_approval (
   PRIMARY KEY (access_request_id, stage, approver_subject)
 );
 
+-- An approver of the open stage gave the others more time: the end of the stage moved from `ends_before` to `ends_after`. `number` counts
+-- the extensions of a stage, so each is made once, by the person who saw the end that it moves. The function sees to the greatest sum and
+-- to the end of the request.
+CREATE TABLE approvals.extension (
+  access_request_id text NOT NULL REFERENCES approvals.access_request ON DELETE CASCADE,
+  stage             integer NOT NULL,
+  number            integer NOT NULL CHECK (number >= 1),
+  by_issuer         text NOT NULL,
+  by_subject        text NOT NULL,
+  by_name           text,
+  ends_before       timestamptz NOT NULL,
+  ends_after        timestamptz NOT NULL,
+  reason            text,
+  via               text NOT NULL CHECK (via IN ('inbox','api')),
+  at                timestamptz NOT NULL,
+  PRIMARY KEY (access_request_id, stage, number),
+  CONSTRAINT extension_gives_time CHECK (ends_after > ends_before),
+  CONSTRAINT extension_in_time CHECK (at < ends_before)
+);
+
 -- Requests that one person granted alone, in an emergency, and who reviewed that afterwards. `granted_chain` has the names behind
 -- the grant, in addition to `granted_by`. A reviewer must not be one of them.
 CREATE TABLE approvals.break_glass (

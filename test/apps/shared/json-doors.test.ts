@@ -149,6 +149,12 @@ const DOORS: readonly Door[] = [
     knock: asApprover(() => `/requests/${request.id}/votes`),
     good: ballot,
   },
+  {
+    name: 'approvals: more time',
+    opened: 'approvals/inbox/router.tsx router.post("/requests/:id/extensions"',
+    knock: asApprover(() => `/requests/${request.id}/extensions`),
+    good: () => '{"minutes":5,"stage":1,"number":1}',
+  },
   ...(['break-glass', 'review'] as const).map((what) => ({
     name: `approvals: ${what}`,
     opened: `approvals/inbox/router.tsx router.post("/requests/:id/${what}"`,

@@ -1,6 +1,7 @@
 import type { Action, Resource, Subject } from '../authzen/evaluation.ts';
 import type { Effect } from '../tools/tool-facts.ts';
 import type { Outline } from './outline.ts';
+import type { Extension } from './extension.ts';
 import type { ResolverAnswer } from './automatic.ts';
 import type { Stage } from './stages.ts';
 
@@ -108,6 +109,8 @@ export interface AccessRequest {
   readonly stage: number;
   /** When the open stage ends, if it has a deadline of its own (RFC 3339). */
   readonly stageEndsAt?: string;
+  /** In all its stages, the earliest first. Absent: none. */
+  readonly extensions?: readonly Extension[];
   /** When those who decide the open stage were last reminded. */
   readonly remindedAt?: string;
   /** Whether a person counts in one stage of the request only. */

@@ -42,6 +42,8 @@ export interface Stage {
   readonly passkey?: true;
   /** Absent: the stage has the time that the request has. */
   readonly withinSeconds?: number;
+  /** How much longer than that approvers can make it, all extensions together. Absent: not at all. */
+  readonly maxExtensionSeconds?: number;
   /** When those who have not decided are reminded, counted from the opening of the stage. */
   readonly remindAfterSeconds: readonly number[];
   /** At the end of that time: the request is denied, or the next stage decides in place of this one. */

@@ -36,6 +36,18 @@ export interface StatedVote {
   readonly at: string;
 }
 
+/** More time that an approver gave a stage: its end moved. Instants are RFC 3339, UTC. */
+export interface StatedExtension {
+  readonly by: StatedPerson;
+  /** Counted from 1. */
+  readonly stage: number;
+  readonly from: string;
+  readonly to: string;
+  readonly reason?: string;
+  readonly via?: string;
+  readonly at: string;
+}
+
 /** The statement of an access request service about one request: its status, and who decided it. */
 export interface ResolutionStatement {
   /** As ARAP names it; `pending` where it was read before the end. */
@@ -43,6 +55,7 @@ export interface ResolutionStatement {
   readonly template?: string;
   readonly stages?: readonly { readonly name: string; readonly quorum?: number }[];
   readonly votes: readonly StatedVote[];
+  readonly extensions?: readonly StatedExtension[];
   /** One person granted it alone, past the stages. */
   readonly breakGlass?: {
     readonly by: StatedPerson;
