@@ -30,10 +30,7 @@ interface SeatedProps extends Pick<Reading, 'request' | 'seat'> {
   readonly refused: Refused | undefined;
 }
 
-/**
- * Says why the visitor has no decision to make: they decided, the request ended, or they are not eligible. It is read from the
- * stored request alone, never from the address.
- */
+/** Why the visitor has no decision to make: they decided, the request ended, or they are not eligible. Never read from the address. */
 export function Standing({ request, seat, broken, refused }: SeatedProps & Pick<Reading, 'broken'>) {
   const now = usePageTime();
   const decided = { request, broken, people: seat.people };

@@ -91,7 +91,7 @@ describe('a question of the access request service for the preview', () => {
   });
 
   it.each([
-    ['the server gives none', 200, { fault: 'unreachable' }, () => void (gateway.world.invocation = NO_ANSWER)],
+    ['the server gives none', 200, { fault: 'unreachable' }, (): void => void (gateway.world.invocation = NO_ANSWER)],
     ['the tool has no preview any more', 409, {}, () => void gateway.change({ tools: {} })],
     ['no call waits for the request', 404, {}, () => void (gateway.world.waiting = undefined)],
     ['the call ended meanwhile', 409, {}, () => void (gateway.world.previewVerdict = 'over')],
