@@ -1,4 +1,5 @@
 import { ACCESS_REQUEST_STATUSES } from '../../workflows/domain/access-request/access-request.ts';
+import type { Approver } from '../../workflows/domain/access-request/access-request.ts';
 import type { Effect } from '../../workflows/domain/tools/tool-facts.ts';
 import { ORDERS } from '../shared/http/list-cursor.ts';
 import { isAutomatic } from '../../workflows/domain/access-request/automatic.ts';
@@ -33,18 +34,27 @@ export type ReaderRow = string;
 
 /** The database has no directory, so the statement carries the facts about its reader. */
 export function readerRow(
-  reader: Reader & { readonly chain: readonly string[]; readonly actors: readonly string[] },
+  reader: Reader & {
+    readonly chain: readonly string[];
+    readonly actors: readonly string[];
+    /** Those in whose place the reader may decide one request. */
+    readonly handedOver?: readonly { readonly approver: Approver; readonly request: string }[];
+  },
   people: Directory,
 ): ReaderRow {
-  const { self, isPerson, mayBreakGlass, chain, actors } = reader;
+  const { self, isPerson, mayBreakGlass, chain, actors, handedOver = [] } = reader;
   const isThere = (subject: string) => people.find(subject)?.isActive !== false;
   const persons = [self.subject, ...chain];
-  const voices = voicesOf(reader, people).map(({ subject, roles }) => ({
+  const voiceOf = ({ subject, roles }: Approver) => ({
     subject,
     roles,
     groups: [...(people.find(subject)?.groups ?? [])],
     reports: [...people.reportsOf(subject)],
-  }));
+  });
+  const voices = voicesOf(reader, people).map(voiceOf);
+  const handed = handedOver.flatMap(({ approver, request }) =>
+    isThere(approver.subject) && isAutomatic(approver) === false ? [{ ...voiceOf(approver), request }] : [],
+  );
   return JSON.stringify({
     subject: self.subject,
     issuer: self.issuer,
@@ -57,7 +67,8 @@ export function readerRow(
     oversees: isPerson && self.roles.includes(OVERSEER_ROLE),
     is_person: isPerson,
     breaks_glass: isPerson && mayBreakGlass,
-    voices,
+    voices: [...voices, ...handed],
+    handed: handed.map(({ request }) => request),
     all: {
       subjects: voices.map(({ subject }) => subject),
       roles: voices.flatMap((one) => one.roles),

@@ -27,6 +27,7 @@ import { statusEndpoint } from './access-requests/task.ts';
 import { createTakePreview } from './access-requests/take-preview.ts';
 import { createCallbackSender } from './callbacks/send-callback.ts';
 import { createBreakGlass, createWithdraw } from './break-glass.ts';
+import { createHandOver } from './hand-over.ts';
 import { createExtendStage } from './extend-stage.ts';
 import { createCastVote } from './cast-vote.ts';
 import { examineChannels as examine, openChannels, startTelling } from './channels/channels.ts';
@@ -192,6 +193,7 @@ function createInbox(parts: Parts, { signIn: { personOf }, changes }: Site): Rou
     withdraw: createWithdraw(parts),
     takePreview: createTakePreview(parts),
     extendStage: createExtendStage(parts),
+    handOver: createHandOver(parts),
     breakGlass: createBreakGlass({ ...parts, settings: approvals.breakGlass, store: brokenGlass }),
     personOf,
     changes: changes.stream,

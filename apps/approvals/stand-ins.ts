@@ -2,7 +2,7 @@ import { APPROVER_ROLE } from '../../workflows/domain/access-request/eligibility
 import type { Approver } from '../../workflows/domain/access-request/access-request.ts';
 import type { Config } from '../shared/config/config.ts';
 import type { DirectorySource } from '../shared/directory/directory.ts';
-import type { Delegation, DelegationStore, NewDelegation } from './stores/delegation.store.ts';
+import type { Delegation, DelegationStore, NewDelegation, NewHandOver } from './stores/delegation.store.ts';
 
 interface Known {
   readonly config: Pick<Config, 'mode' | 'identity'>;
@@ -43,6 +43,13 @@ export function standIns(store: DelegationStore, still: StillApprover) {
     /** `unlisted`: no source could say later whether the delegator may still decide. */
     add: async (delegation: NewDelegation) =>
       still(delegation.delegator) === undefined ? ('unlisted' as const) : store.add(delegation),
+
+    /** `unlisted`: as for `add`. `no_approver`: no source knows the other person as an approver. */
+    handOver: async (one: NewHandOver) => {
+      if (still(one.delegator) === undefined) return 'unlisted' as const;
+      const other = { issuer: one.delegator.issuer, subject: one.delegate, roles: [APPROVER_ROLE] };
+      return still(other) === undefined ? ('no_approver' as const) : store.handOver(one);
+    },
 
     async activeTo(delegate: string) {
       const given = await store.activeTo(delegate);

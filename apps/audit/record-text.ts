@@ -112,6 +112,9 @@ const statementSchema = z.discriminatedUnion('kind', [
         }),
       )
       .exactOptional(),
+    handOvers: z
+      .array(z.object({ by: person, to: text, at: instant, revokedAt: instant.exactOptional() }))
+      .exactOptional(),
     breakGlass: z.object({ by: person, reason: text, via: text.exactOptional(), at: instant }).exactOptional(),
     cancelled: z
       .object({

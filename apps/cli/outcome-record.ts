@@ -49,6 +49,7 @@ const statement = z.looseObject({
   stages: z.array(z.looseObject({ name: z.string() })).optional(),
   votes: z.array(vote).default([]),
   extensions: z.array(deed.extend({ by: person, stage: z.number(), to: z.string() })).default([]),
+  handOvers: z.array(deed.extend({ by: person, to: z.string(), revokedAt: optionalText })).default([]),
   breakGlass: deed.extend({ by: person }).optional(),
   cancelled: deed.extend({ by: person.optional(), client: optionalText }).optional(),
 });
@@ -128,14 +129,18 @@ function whoDecided({ by, people, why }: z.infer<typeof answers>['whoDecided']):
 function statedIn({ record }: OutcomeRecord) {
   return (record?.accessRequests ?? []).flatMap(({ statement: stated }) => {
     if (stated?.kind !== 'stated') return [];
-    const { template, extensions, breakGlass, cancelled } = stated;
+    const { template, extensions, handOvers, breakGlass, cancelled } = stated;
     return [
-      ['Stated', 'by the access request service: template, votes, more time, break-glass and cancellation'],
+      ['Stated', 'by the access request service: template, votes, more time, hand-overs, break-glass and cancellation'],
       ...(template === undefined ? [] : [['Template', template]]),
       ...votesIn(stated),
       ...extensions.map(({ by, stage, to, ...one }) => [
         'More time',
         deedInWords(by, one, [`stage ${stage}`, `until ${to}`]),
+      ]),
+      ...handOvers.map(({ by, to, revokedAt, ...one }) => [
+        'Handed over',
+        deedInWords(by, one, [`to ${to}`, ...(revokedAt === undefined ? [] : [`taken back ${revokedAt}`])]),
       ]),
       ...(breakGlass === undefined ? [] : [['Break-glass', deedInWords(breakGlass.by, breakGlass)]]),
       ...(cancelled === undefined ? [] : [['Given up', deedInWords(cancelled.by ?? cancelled.client, cancelled)]]),

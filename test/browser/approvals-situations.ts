@@ -3,6 +3,7 @@ import type { ApprovalsUnderTest } from '../support/approvals.ts';
 import { grantableSubmission } from '../support/grants.ts';
 import { ofPerson, type SubmissionChanges } from '../support/submissions.ts';
 import type { Situation } from '../support/situations.ts';
+import { sharedSituations } from './shared-situations.ts';
 import { figuresSituations } from './figures-situations.ts';
 import { grantsSituations } from './grants-situations.ts';
 import { requestsOfOneKind, stated, together } from './of-one-kind.ts';
@@ -189,15 +190,7 @@ export function approvalsSituations(service: ApprovalsUnderTest): Situation[] {
       as: 'alice',
       prepare: async () => at(await service.open(grantableSubmission({ claims: { template: 'alice' } }))),
     },
-    {
-      name: 'a request with more time to give',
-      as: 'alice',
-      prepare: async () => {
-        const request = await open('timed');
-        await post('alice', `${at(request)}/extensions`, { stage: 1, number: 1, minutes: 5, reason: 'lunch' });
-        return at(request);
-      },
-    },
+    ...sharedSituations(() => open('timed'), post),
     { name: 'a request of their own agent', as: 'alice', prepare: ownAgents },
     {
       name: 'a request of their own agent, long after the sign-in',

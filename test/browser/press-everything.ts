@@ -6,6 +6,7 @@ import { SitesUnderTest } from './sites.ts';
 /** For fields that accept only certain text. */
 const texts = {
   delegate: 'dora',
+  to: 'dora',
   minutes: '5',
   uses: '2',
   from: '2020-01-01T00:00:00Z',

@@ -87,6 +87,15 @@ describe("an access request service's statement of who resolved a request", () =
     expect(await stated(statement({ extensions: [{ ...extension, by: undefined }] }))).toEqual(UNREADABLE);
   });
 
+  it('names who handed the request over, and until when', async () => {
+    const handOver = { by: { subject: 'bob' }, to: 'dora', at: '2026-11-21T07:00:00.000Z' };
+    const revoked = '2026-11-21T10:00:00+02:00';
+    expect(await stated(statement({ hand_overs: [handOver, { ...handOver, revoked_at: revoked }] }))).toMatchObject({
+      handOvers: [handOver, { ...handOver, revokedAt: '2026-11-21T08:00:00.000Z' }],
+    });
+    expect(await stated(statement({ hand_overs: [{ ...handOver, to: undefined }] }))).toEqual(UNREADABLE);
+  });
+
   it('is absent where the service states none', async () => {
     expect(await stated(statement(), {})).toBeUndefined();
     expect(asked).toHaveLength(1);

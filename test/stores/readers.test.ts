@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
-import { obstacleTo, type Seat } from '../../apps/approvals/inbox/seat.ts';
+import { delegationsFor, obstacleTo, readerRowOf, type Seat } from '../../apps/approvals/inbox/seat.ts';
 import { createAccessRequestStore, type AccessRequestStore } from '../../apps/approvals/stores/access-request.store.ts';
 import { createBreakGlassStore } from '../../apps/approvals/stores/break-glass.store.ts';
 import { createDelegationStore } from '../../apps/approvals/stores/delegation.store.ts';
-import { LIST_CHOICES, readerRow, type ListChoice } from '../../apps/approvals/listing.ts';
+import { LIST_CHOICES, type ListChoice } from '../../apps/approvals/listing.ts';
 import { readDirectory } from '../../apps/shared/directory/directory.ts';
 import { mayRead, OVERSEER_ROLE } from '../../workflows/domain/access-request/eligibility.ts';
 import { anApprover, aStage, newAccessRequest } from '../support/access-requests.ts';
@@ -54,6 +54,7 @@ const request = fc.record({
   }),
   status: fc.constantFrom('pending', 'pending', 'denied', 'cancelled', 'expired', 'approved'),
   takenBackBy: aPerson,
+  handedOver: fc.option(fc.record({ from: aPerson, to: aPerson }), { nil: undefined }),
   emergency: fc.option(fc.record({ grantedBy: aPerson, reviewedBy: fc.option(aPerson) }), { freq: 4 }),
 });
 type Generated = typeof request extends fc.Arbitrary<infer T> ? T : never;
@@ -137,6 +138,9 @@ describe('the readers of access requests', () => {
         ...{ at: new Date(), reviewed_by: reviewedBy ?? null, reviewed_at: reviewedBy ? new Date() : null },
       });
     }
+    const { handedOver } = generated;
+    if (handedOver !== undefined && handedOver.from !== handedOver.to)
+      await delegate(handedOver.from, handedOver.to, { request: opened.id });
     ids.push(opened.id);
   }
 
@@ -154,11 +158,16 @@ describe('the readers of access requests', () => {
     if (error.code !== '23505') throw error;
   };
 
-  const delegate = (from: string, to: string, { id = `dlg_${randomUUID()}`, revoked = false } = {}) =>
+  const delegate = (
+    from: string,
+    to: string,
+    { id = `dlg_${randomUUID()}`, revoked = false, request = null as string | null } = {},
+  ) =>
     row('delegation', {
       ...{ id, delegator_issuer: 'i', delegator_subject: from, delegator_roles: ['officer'], delegate_subject: to },
       ...{ created_at: new Date(Date.now() - 1_000), until: new Date(Date.now() + 3_600_000) },
       revoked_at: revoked ? new Date(Date.now() - 500) : null,
+      access_request_id: request,
     });
 
   async function listed(choice: ListChoice, reader: string): Promise<{ ids: string[]; count: number | undefined }> {
@@ -202,16 +211,18 @@ describe('the readers of access requests', () => {
           const session = isInBrowser && !isAgent && !actsFor ? { session: { id: 'a session' } } : {};
           const visitor = { ...anApprover(subject, roles), name: subject, via, chain, actors, ...session } as const;
           const seat: Seat = { visitor, delegations, people, mayBreakGlass: mayBreakGlass && !isAgent };
-          const standsInFor = delegations.map(({ delegator }) => delegator);
-          const who = { self: visitor, standsInFor, isPerson: !isAgent, mayBreakGlass: seat.mayBreakGlass };
-          const sql = readerRow({ ...who, chain, actors }, people);
+          const who = (id: string) => ({
+            ...{ self: visitor, isPerson: !isAgent, mayBreakGlass: seat.mayBreakGlass },
+            standsInFor: delegationsFor(id, seat).map(({ delegator }) => delegator),
+          });
+          const sql = readerRowOf(seat);
           for (const choice of LIST_CHOICES) {
             const expected = all
               .filter(({ request: one, emergency }) =>
                 choice === 'yours'
                   ? obstacleTo(seat, one) === undefined
                   : (one.status === choice || (choice === 'ended' && one.status !== 'pending')) &&
-                    mayRead(who, { ...one, emergency }, people),
+                    mayRead(who(one.id), { ...one, emergency }, people),
               )
               .map(({ request: { id } }) => id);
             const { ids: found, count } = await listed(choice, sql);

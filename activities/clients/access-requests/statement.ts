@@ -16,7 +16,8 @@ const MAX_LENGTH = 512 * 1024;
 const MAX_VOTES = 1_000;
 const MAX_STAGES = 100;
 const MAX_ACTORS = 100;
-const MAX_EXTENSIONS = 1_000;
+/** Of extensions, and of hand-overs. */
+const MAX_ACTS = 1_000;
 
 const text = z.string().min(1).max(1_024);
 const words = z.string().max(4_000);
@@ -100,6 +101,9 @@ const extension = z.object({
   reason: words.exactOptional(),
   via: text.exactOptional(),
 });
+const handOver = z
+  .object({ by: person, to: text, at: instant, revoked_at: instant.exactOptional() })
+  .transform(({ revoked_at: revokedAt, ...rest }) => ({ ...rest, ...(revokedAt !== undefined && { revokedAt }) }));
 const canceller = z.union([person.transform((by: StatedPerson) => ({ by })), z.object({ client: text })]);
 
 const statement = z
@@ -112,7 +116,8 @@ const statement = z
       .max(MAX_STAGES)
       .exactOptional(),
     votes: z.array(vote).max(MAX_VOTES),
-    extensions: z.array(extension).max(MAX_EXTENSIONS).exactOptional(),
+    extensions: z.array(extension).max(MAX_ACTS).exactOptional(),
+    hand_overs: z.array(handOver).max(MAX_ACTS).exactOptional(),
     break_glass: z.object({ by: person, reason: words, via: text.exactOptional(), at: instant }).exactOptional(),
     cancelled: z
       .object({
@@ -123,13 +128,26 @@ const statement = z
       })
       .exactOptional(),
   })
-  .transform(({ id, break_glass: breakGlass, cancelled, ...rest }): { id: string; stated: ResolutionStatement } => {
-    const { by, ...more } = cancelled ?? {};
-    return {
+  .transform(
+    ({
       id,
-      stated: { ...rest, ...(breakGlass && { breakGlass }), ...(cancelled && { cancelled: { ...by, ...more } }) },
-    };
-  });
+      hand_overs: handOvers,
+      break_glass: breakGlass,
+      cancelled,
+      ...rest
+    }): { id: string; stated: ResolutionStatement } => {
+      const { by, ...more } = cancelled ?? {};
+      return {
+        id,
+        stated: {
+          ...rest,
+          ...(handOvers && { handOvers }),
+          ...(breakGlass && { breakGlass }),
+          ...(cancelled && { cancelled: { ...by, ...more } }),
+        },
+      };
+    },
+  );
 
 /** The statement in an answer; undefined when it has no readable one, or one about another request or another status. */
 function readStatement(

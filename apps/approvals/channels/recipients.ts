@@ -15,7 +15,10 @@ interface RecipientOptions {
   readonly config: Pick<Config, 'mode' | 'identity' | 'urls'>;
   readonly people: DirectorySource;
   readonly delegations: {
-    activeFrom(subjects: readonly string[]): Promise<{ readonly delegator: string; readonly delegate: string }[]>;
+    activeFrom(
+      subjects: readonly string[],
+      requestId: string,
+    ): Promise<{ readonly delegator: string; readonly delegate: string }[]>;
   };
 }
 
@@ -57,7 +60,7 @@ export function createRecipients({ config, people: directory, delegations }: Rec
       const asked = [...namedIn(request, directory(), examples())].filter((subject) =>
         mayVote(request, subject, { session: IN_BROWSER }),
       );
-      const given = asked.length === 0 ? [] : await delegations.activeFrom(asked);
+      const given = asked.length === 0 ? [] : await delegations.activeFrom(asked, request.id);
       const standIns = given.filter(({ delegator, delegate }) => mayVote(request, delegator, { castBy: delegate }));
       return [...new Set([...asked, ...standIns.map(({ delegate }) => delegate)])].sort();
     },

@@ -15,6 +15,7 @@ import { RequestPage, type RequestPageProps } from './request-page.tsx';
 import { passkeyDemand } from './passkey-part.tsx';
 import {
   type Capacity,
+  delegationsFor,
   findReadable,
   type InboxHttp,
   previewsFor,
@@ -132,7 +133,7 @@ export const vote = (http: InboxHttp) =>
       const reading = await findReadable(http, visitor, requestId);
       await refuseOtherPreview(http, reading, body.preview);
       const { seat } = reading;
-      const capacity = capacityOf(seat, onBehalfOf);
+      const capacity = capacityOf(seat, requestId, onBehalfOf);
       const { via, chain, actors, session } = visitor;
       const passkey = answer && passkeyNonce ? { answer, nonce: passkeyNonce } : undefined;
       const cast = { requestId, ...ballot, reason, generation, via, chain, actors, session, passkey };
@@ -158,10 +159,11 @@ export async function refuseOtherPreview(
 }
 
 /** The capacity in which the visitor votes; undefined when they do not stand in for that approver. */
-function capacityOf({ visitor, delegations }: Seat, onBehalfOf: string | undefined): Capacity | undefined {
+function capacityOf(seat: Seat, requestId: string, onBehalfOf: string | undefined): Capacity | undefined {
+  const { visitor } = seat;
   const { issuer, subject, name, roles } = visitor;
   if (onBehalfOf === undefined || onBehalfOf === '') return { approver: { issuer, subject, name, roles } };
-  const delegation = delegations.find(({ delegator }) => delegator.subject === onBehalfOf);
+  const delegation = delegationsFor(requestId, seat).find(({ delegator }) => delegator.subject === onBehalfOf);
   return delegation && standingIn(delegation, visitor);
 }
 

@@ -65,7 +65,7 @@ function DelegationsPage({ made, received, over, parameters, visitor, person }: 
                   <strong>
                     <Visible text={one.delegator.subject} />
                   </strong>{' '}
-                  until <Instant at={one.until} />
+                  <ForWhat request={one.accessRequestId} /> until <Instant at={one.until} />
                 </li>
               ))}
             </ul>
@@ -96,7 +96,7 @@ function Active({ delegation, csrfToken }: { delegation: Delegation; csrfToken: 
           <strong>
             <Visible text={delegation.delegate} />
           </strong>{' '}
-          until <Instant at={delegation.until} />
+          <ForWhat request={delegation.accessRequestId} /> until <Instant at={delegation.until} />
         </span>
         <button class="quiet" type="submit">
           Revoke
@@ -105,6 +105,14 @@ function Active({ delegation, csrfToken }: { delegation: Delegation; csrfToken: 
     </li>
   );
 }
+
+/** Names the request, if the delegation is for one alone. */
+const ForWhat = ({ request: id }: { request: string | undefined }) =>
+  id === undefined ? null : (
+    <>
+      for <a href={`/requests/${encodeURIComponent(id)}`}>one request</a>
+    </>
+  );
 
 function NewDelegation({ csrfToken }: { csrfToken: string }) {
   return (
@@ -137,9 +145,10 @@ function Over({ delegations, parameters }: { delegations: Page<Delegation>; para
     <section class="card" aria-labelledby="over">
       <h2 id="over">Past delegations</h2>
       <ul class="votes">
-        {delegations.rows.map(({ id, delegate, createdAt, until, revokedAt }) => (
+        {delegations.rows.map(({ id, delegate, createdAt, until, revokedAt, accessRequestId }) => (
           <li key={id}>
-            <Visible text={delegate} />, from <Instant at={createdAt} /> until <Instant at={revokedAt ?? until} />
+            <Visible text={delegate} /> <ForWhat request={accessRequestId} />, from <Instant at={createdAt} /> until{' '}
+            <Instant at={revokedAt ?? until} />
             {revokedAt !== undefined && ' (revoked)'}
           </li>
         ))}

@@ -10,7 +10,7 @@ export const LONGEST_TEXT = 2_000;
 
 /** The text of a form that was refused. */
 export interface Typed {
-  readonly form: 'vote' | 'grant' | 'extension' | 'break-glass' | 'review' | 'withdrawal' | 'preview';
+  readonly form: 'vote' | 'grant' | 'extension' | 'hand-over' | 'break-glass' | 'review' | 'withdrawal' | 'preview';
   readonly text: string | undefined;
   readonly presetReason?: string | undefined;
   /** For the agent. */

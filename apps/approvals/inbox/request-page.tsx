@@ -8,6 +8,7 @@ import { Code, Visible } from '../../shared/pages/visible.tsx';
 import { WhoDecides } from './who-decides.tsx';
 import { DecisionForm, Standing } from './decision.tsx';
 import { ExtensionForm } from './extension.tsx';
+import { HandOverForm } from './hand-over-form.tsx';
 import { GrantForm } from './grant-form.tsx';
 import { Arguments, JsonBlock, type View } from './arguments/arguments.tsx';
 import { AfterEnd } from './after-end.tsx';
@@ -73,12 +74,13 @@ export function RequestPage(props: RequestPageProps) {
           <div class="detail-side">
             <AfterEnd request={request} roles={seat.visitor.roles} auditUrl={auditUrl} />
             <WhoAndWhy request={request} />
-            <WhoDecides request={request} />
+            <WhoDecides request={request} visitor={seat.visitor.subject} />
             {sameAgent !== undefined && <SameAgentSection {...{ request, others: sameAgent, summaries }} />}
           </div>
           <DecisionForm {...{ request, seat, presetReasons, csrfToken, passkey, refused }} />
           <GrantForm {...{ request, seat, csrfToken, refused }} />
           <ExtensionForm {...{ request, seat, csrfToken, refused }} />
+          <HandOverForm {...{ request, seat, csrfToken, refused }} />
           <WithdrawalForm request={request} csrfToken={csrfToken} typed={textFor('withdrawal', refused)} />
           {canBreakGlass(seat, request) && (
             <BreakGlassForm request={request} csrfToken={csrfToken} typed={textFor('break-glass', refused)} />

@@ -12,6 +12,7 @@ import { figures } from './figures.tsx';
 import { extendStage } from './extend.ts';
 import { giveGrant } from './give-grant.ts';
 import { grantsRouter } from './grants.tsx';
+import { handOver } from './hand-over.ts';
 import { list } from './list.tsx';
 import { passkeysRouter } from './passkeys.tsx';
 import { viewOf } from './arguments/arguments.tsx';
@@ -41,6 +42,7 @@ export function inboxRouter(http: InboxHttp): Router {
   router.get('/requests/:id/row', voter, showRow(http));
   router.post('/requests/:id/votes', voter, parsed, vote(http));
   router.post('/requests/:id/extensions', approver, parsed, extendStage(http));
+  router.post('/requests/:id/hand-overs', approver, parsed, handOver(http));
   router.post('/requests/:id/break-glass', approver, parsed, breakGlass(http));
   router.post('/requests/:id/review', approver, parsed, review(http));
   for (const what of WITHDRAWALS) router.post(`/requests/:id/${what}`, approver, parsed, withdrawal(what, http));

@@ -19,6 +19,7 @@ import type { Passkeys } from '../passkeys/passkeys.ts';
 import { readPreviews, type ShownPreviews } from '../access-requests/preview.ts';
 import type { TakePreview } from '../access-requests/take-preview.ts';
 import type { ExtendStage } from '../extend-stage.ts';
+import type { HandOver } from '../hand-over.ts';
 import { type CastVote, noSuchRequest } from '../cast-vote.ts';
 import { readerRow, type ReaderRow } from '../listing.ts';
 import type { AccessRequestSummary } from '../stores/access-request.row.ts';
@@ -68,7 +69,8 @@ export function obstacleTo(seat: Seat, request: AccessRequestSummary): Obstacle 
 export function capacitiesOf(seat: Seat, request: AccessRequestSummary): Capacity[] {
   if (isEnded(request.status)) return [];
   const { subject } = seat.visitor;
-  const all = [{ approver: seat.visitor }, ...seat.delegations.map((one) => standingIn(one, seat.visitor))] as const;
+  const given = delegationsFor(request.id, seat);
+  const all = [{ approver: seat.visitor }, ...given.map((one) => standingIn(one, seat.visitor))] as const;
   return all.filter(({ approver, ...rest }) => {
     const { chain, actors } = seat.visitor;
     // A visitor's session stands behind their own vote only.
@@ -77,6 +79,10 @@ export function capacitiesOf(seat: Seat, request: AccessRequestSummary): Capacit
     return isFree && ineligibilityOf(voter, request, seat.people) === undefined;
   });
 }
+
+/** The delegations to the visitor that hold for this request. */
+export const delegationsFor = (requestId: string, { delegations }: Pick<Seat, 'delegations'>): Delegation[] =>
+  delegations.filter(({ accessRequestId = requestId }) => accessRequestId === requestId);
 
 /** The terms on which the visitor, as the requester, may confirm the open stage. Undefined for any other visitor. */
 export function confirmationBy(
@@ -98,6 +104,18 @@ export function extensionBy({ visitor, people }: Pick<Seat, 'visitor' | 'people'
   return { number, maxMinutes: Math.floor(maxSeconds / 60) };
 }
 
+/**
+ * The number of the next hand-over of this request that the visitor may make. Undefined if they may make none: they have to have a vote of
+ * their own, that they have not cast, and no other hand-over of this request in force.
+ */
+export function handOverBy(seat: Pick<Seat, 'visitor' | 'people'>, request: AccessRequestSummary): number | undefined {
+  const { visitor, people } = seat;
+  if (isEnded(request.status) || visitor.via === 'agent' || ownVote(seat, request) !== undefined) return undefined;
+  if (ineligibilityOf({ ...visitor, session: undefined }, request, people) !== undefined) return undefined;
+  const made = (request.handOvers ?? []).filter(({ from }) => from === visitor.subject);
+  return made.every(({ revokedAt }) => revokedAt !== undefined) ? made.length + 1 : undefined;
+}
+
 /** Whether the visitor may grant this request alone, now. */
 export function canBreakGlass({ visitor, mayBreakGlass }: Seat, request: AccessRequestSummary): boolean {
   return mayBreakGlass && !isEnded(request.status) && partIn(request, namesOf(visitor)) === undefined;
@@ -115,8 +133,11 @@ export function canGiveGrant(seat: Seat, request: AccessRequest): boolean {
 }
 
 /** Whether the visitor may review an emergency grant. The granter, the requester and their stand-ins may not. */
-export function canReview({ visitor, delegations }: Seat, request: AccessRequestSummary, broken: BrokenGlass): boolean {
-  const standsInForGranter = delegations.some(({ delegator }) => delegator.subject === broken.grantedBy);
+export function canReview(seat: Seat, request: AccessRequestSummary, broken: BrokenGlass): boolean {
+  const { visitor } = seat;
+  const standsInForGranter = delegationsFor(request.id, seat).some(
+    ({ delegator }) => delegator.subject === broken.grantedBy,
+  );
   const involved = {
     parties: [...request.parties, broken.grantedBy, ...broken.grantedChain],
     delegates: request.delegates,
@@ -139,6 +160,7 @@ export interface InboxHttp extends Doors {
   readonly castVote: CastVote;
   readonly takePreview: TakePreview;
   readonly extendStage: ExtendStage;
+  readonly handOver: HandOver;
   readonly passkeys: Passkeys;
   readonly delegations: StandIns;
   readonly grants: GrantStore;
@@ -185,7 +207,7 @@ export async function findReadable(http: InboxHttp, visitor: Voter, id: string):
   const [request, seat] = await Promise.all([http.store.find(id), seatOf(http, visitor)]);
   if (request === undefined) throw noSuchRequest();
   const broken = await http.brokenGlass.find(id);
-  if (!mayRead(readerOf(seat), { ...request, emergency: broken }, seat.people)) {
+  if (!mayRead(readerOf(seat, delegationsFor(id, seat)), { ...request, emergency: broken }, seat.people)) {
     http.log.warn({ accessRequest: id, via: visitor.via }, 'a visitor asked for a request that they may not read');
     throw noSuchRequest();
   }
@@ -209,10 +231,17 @@ export async function previewsFor(
   return { latest, earlier, client: sent.client, canBeTaken: isApprover && takePreview.isOffered(sent.client) };
 }
 
-export const readerRowOf = (seat: Seat): ReaderRow =>
-  readerRow({ ...readerOf(seat), chain: seat.visitor.chain, actors: seat.visitor.actors }, seat.people);
+/** The reader of lists. */
+export const readerRowOf = (seat: Seat): ReaderRow => {
+  const general = seat.delegations.filter(({ accessRequestId }) => accessRequestId === undefined);
+  const handedOver = seat.delegations.flatMap(({ delegator, accessRequestId: request }) =>
+    request === undefined ? [] : [{ approver: delegator, request }],
+  );
+  const { chain, actors } = seat.visitor;
+  return readerRow({ ...readerOf(seat, general), handedOver, chain, actors }, seat.people);
+};
 
-const readerOf = ({ visitor, delegations, mayBreakGlass }: Seat): Reader => ({
+const readerOf = ({ visitor, mayBreakGlass }: Seat, delegations: readonly Delegation[]): Reader => ({
   self: visitor,
   standsInFor: delegations.map(({ delegator }) => delegator),
   isPerson: visitor.via !== 'agent',

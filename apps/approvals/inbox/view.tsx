@@ -9,7 +9,7 @@ import { openStage } from '../../../workflows/domain/access-request/stages.ts';
 import { canonicalJson, type JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import type { AccessRequestSummary } from '../stores/access-request.row.ts';
 import type { ShownPreviews } from '../access-requests/preview.ts';
-import { canBreakGlass, capacitiesOf, extensionBy, obstacleTo, type Reading, type Seat } from './seat.ts';
+import { canBreakGlass, capacitiesOf, extensionBy, handOverBy, obstacleTo, type Reading, type Seat } from './seat.ts';
 
 /** The open or last stage: its progress, and the groups and roles that may decide it. People are only counted. */
 export function stageView(request: AccessRequestSummary) {
@@ -121,6 +121,9 @@ export function detailView(
     extensions: request.extensions,
     /** The number of the next extension of the open stage that the visitor may make, and its most minutes. */
     extendable: extensionBy(seat, request),
+    handOvers: request.handOvers,
+    /** The number of the next hand-over of this request that the visitor may make. */
+    handOver: handOverBy(seat, request),
     breakGlass: broken,
     /** The word of the server, taken last. It is not bound to the decision. */
     preview: previews?.latest,

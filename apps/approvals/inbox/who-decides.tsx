@@ -4,7 +4,7 @@ import { Facts, Instant, Time } from '../../shared/pages/layout.tsx';
 import { DECIDED, NoPerson, stageView } from './view.tsx';
 
 /** The open stage, who may decide it, its progress, and all decisions so far. */
-export function WhoDecides({ request }: { request: AccessRequest }) {
+export function WhoDecides({ request, visitor }: { request: AccessRequest; visitor: string }) {
   const stage = stageView(request);
   return (
     <section class="card" aria-labelledby="who">
@@ -18,6 +18,7 @@ export function WhoDecides({ request }: { request: AccessRequest }) {
         ]}
       />
       <Extensions request={request} />
+      <HandOvers request={request} visitor={visitor} />
       {request.votes.length > 0 && (
         <>
           <h3>Decisions</h3>
@@ -32,6 +33,37 @@ export function WhoDecides({ request }: { request: AccessRequest }) {
       )}
       <NoVotes answers={request.answers} />
     </section>
+  );
+}
+
+/** Who handed the request to whom. The visitor takes a hand-over of theirs back on the page of their delegations. */
+function HandOvers({ request: { handOvers = [], endedAt }, visitor }: { request: AccessRequest; visitor: string }) {
+  if (handOvers.length === 0) return null;
+  return (
+    <>
+      <h3>Handed over</h3>
+      <ul class="votes">
+        {handOvers.map(({ from, to, at, revokedAt }) => (
+          <li key={`${from} ${at}`}>
+            <strong>
+              <Visible text={from} />
+            </strong>{' '}
+            to <Visible text={to} /> <Time at={at} />
+            {revokedAt !== undefined && (
+              <>
+                , taken back <Time at={revokedAt} />
+              </>
+            )}
+            {from === visitor && revokedAt === undefined && endedAt === undefined && (
+              <>
+                {'. '}
+                <a href="/delegations">Take it back</a>
+              </>
+            )}
+          </li>
+        ))}
+      </ul>
+    </>
   );
 }
 

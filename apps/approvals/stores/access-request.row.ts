@@ -21,6 +21,9 @@ const columns = (context: string) => `
         'by', json_build_object('issuer', e.by_issuer, 'subject', e.by_subject), 'from', ${instant('e.ends_before')},
         'to', ${instant('e.ends_after')}, 'reason', e.reason, 'at', ${instant('e.at')})) ORDER BY e.stage, e.number)
       FROM approvals.extension e WHERE e.access_request_id = r.id) AS extensions,
+    (SELECT json_agg(json_strip_nulls(json_build_object('from', d.delegator_subject, 'to', d.delegate_subject, 'at', ${instant('d.created_at')},
+        'revokedAt', ${instant('d.revoked_at')})) ORDER BY d.created_at)
+      FROM approvals.delegation d WHERE d.access_request_id = r.id) AS hand_overs,
     (SELECT max(n.at) FROM approvals.notice n WHERE n.access_request_id = r.id AND n.stage = r.stage AND n.event = 'reminder')
       AS reminded_at,
     r.separate_stages, r.created_at, r.expires_at, r.ended_at, CASE WHEN r.end_note -> 'by' IS NOT NULL THEN

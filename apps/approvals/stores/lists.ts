@@ -88,10 +88,10 @@ const filterRow = ({ words, ...filter }: RequestFilter): string =>
   });
 
 const READER = `jsonb_to_record($1::jsonb) AS me (subject text, issuer text, persons text[], own text[], actors text[], reads boolean, decides boolean, oversees boolean,
-    is_person boolean, breaks_glass boolean, voices jsonb, "all" jsonb),
+    is_person boolean, breaks_glass boolean, voices jsonb, handed text[], "all" jsonb),
   jsonb_to_record(me."all") AS everyone (subjects text[], roles text[], groups text[], reports text[])`;
 const VOICES = `(SELECT ARRAY[subject] AS subjects, voice.* FROM jsonb_to_recordset(me.voices)
-  AS voice (subject text, roles text[], groups text[], reports text[])) AS voice`;
+  AS voice (subject text, roles text[], groups text[], reports text[], request text)) AS voice`;
 
 /** Whether one voice, or any of them, is in the electorate of a stage. @see belongsTo */
 const decides = (stage: string, voice: 'voice' | 'everyone') => `(
@@ -111,6 +111,8 @@ const READABLE = `me.reads AND (
   OR EXISTS (SELECT FROM jsonb_array_elements(r.stages) AS stages (stage) WHERE ${confirms('stages.stage')})
   OR me.breaks_glass AND r.status = 'pending'
   OR EXISTS (SELECT FROM jsonb_array_elements(r.stages) AS stages (stage) WHERE ${decides('stages.stage', 'everyone')})
+  OR r.id = ANY (me.handed) AND EXISTS (SELECT FROM ${VOICES}, jsonb_array_elements(r.stages) AS stages (stage)
+    WHERE voice.request = r.id AND ${decides('stages.stage', 'voice')})
   OR r.end_note #>> '{by,subject}' = me.subject
   OR EXISTS (SELECT FROM approvals.vote v WHERE v.access_request_id = r.id AND me.subject IN (v.approver_subject, v.cast_by))
   OR EXISTS (SELECT FROM approvals.revocation b WHERE b.access_request_id = r.id AND b.by_subject = me.subject)
@@ -123,9 +125,9 @@ const hasVoted = (voter: string) =>
       AND (ARRAY[v.approver_subject, v.cast_by] || v.actors) && (ARRAY[${voter}, me.subject] || me.actors))`;
 
 /** Whether the reader may vote on it now, for themselves or for another approver. @see ineligibilityOf, earlierVote */
-const DECIDABLE = `me.decides AND r.status = 'pending' AND (${decides('(r.stages -> r.stage - 1)', 'everyone')}
+const DECIDABLE = `me.decides AND r.status = 'pending' AND ((${decides('(r.stages -> r.stage - 1)', 'everyone')} OR r.id = ANY (me.handed))
   AND EXISTS (SELECT FROM ${VOICES}
-  WHERE ${decides('(r.stages -> r.stage - 1)', 'voice')}
+  WHERE coalesce(voice.request, r.id) = r.id AND ${decides('(r.stages -> r.stage - 1)', 'voice')}
     AND NOT (voice.subject || me.persons) && r.parties
     AND NOT ${hasVoted('voice.subject')}
     AND NOT (voice.subject || me.persons) && approvals.delegates_of(r.parties, r.created_at))

@@ -5,7 +5,7 @@ import { callFunction, camelCased } from './query.ts';
 /** An event of a request that people and bots are told. */
 export interface Notice {
   readonly requestId: string;
-  readonly event: 'opened' | 'escalated' | 'reminder' | 'ended';
+  readonly event: 'opened' | 'escalated' | 'reminder' | 'handed_over' | 'ended';
   /** Position of the stage that was open, from 1. */
   readonly stage: number;
   /** Number of the reminder in its stage, from 1. */

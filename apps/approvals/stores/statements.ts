@@ -61,6 +61,13 @@ export interface Statement {
     readonly via: string;
     readonly at: string;
   }[];
+  /** Approvers who handed the request to another person. The issuer is that of both. */
+  readonly hand_overs?: readonly {
+    readonly by: Person;
+    readonly to: string;
+    readonly at: string;
+    readonly revoked_at?: string;
+  }[];
   readonly break_glass?: { readonly by: Person; readonly reason: string; readonly via: string; readonly at: string };
   readonly cancelled?: {
     readonly by: Person | { readonly client: string };
@@ -94,6 +101,9 @@ const SELECT = `
         'name', e.by_name), 'stage', e.stage, 'from', ${instant('e.ends_before')}, 'to', ${instant('e.ends_after')},
         'reason', e.reason, 'via', e.via, 'at', ${instant('e.at')}) ORDER BY e.stage, e.number)
       FROM approvals.extension e WHERE e.access_request_id = r.id),
+    'hand_overs', (SELECT json_agg(json_build_object('by', json_build_object('issuer', d.delegator_issuer, 'subject', d.delegator_subject),
+        'to', d.delegate_subject, 'at', ${instant('d.created_at')}, 'revoked_at', ${instant('d.revoked_at')}) ORDER BY d.created_at)
+      FROM approvals.delegation d WHERE d.access_request_id = r.id),
     'break_glass', (SELECT json_build_object('by', json_build_object('issuer', b.issuer, 'subject', b.granted_by,
         'name', b.granted_by_name), 'reason', b.reason, 'via', b.via, 'at', ${instant('b.at')})
       FROM approvals.break_glass b WHERE b.access_request_id = r.id),

@@ -58,6 +58,7 @@ function Statement({ request: { statement, accessRequestId } }: { request: Recor
       <BrokenGlass of={statement} />
       <Votes of={statement} />
       <Extensions of={statement} />
+      <HandOvers of={statement} />
       <Cancelled of={statement} />
       <p class="hint">This is the statement of the access request service, read over an authenticated connection.</p>
     </>
@@ -108,6 +109,20 @@ function Extensions({ of: { extensions = [], stages } }: { of: ResolutionStateme
       </p>
       {reason && <Reason text={reason} />}
     </div>
+  ));
+}
+
+function HandOvers({ of: { handOvers = [] } }: { of: ResolutionStatement }) {
+  return handOvers.map(({ by, to, at, revokedAt }) => (
+    <p key={`${by.subject}${at}`}>
+      <Person of={by} /> handed the request over to <Visible text={to} />. <Moment at={at} />
+      {revokedAt !== undefined && (
+        <>
+          , taken back <Moment at={revokedAt} />
+        </>
+      )}
+      <Issuer of={by} />
+    </p>
   ));
 }
 

@@ -59,7 +59,8 @@ BEGIN
   IF v_own IS NOT NULL AND NOT v_fresh THEN RETURN 'sign_in_too_old'; END IF;
   -- The delegation is locked, so that it cannot be revoked between this check and the vote.
   PERFORM 1 FROM approvals.delegation WHERE id = p_delegation_id AND delegator_subject = v_approver
-    AND delegate_subject = v_voice AND revoked_at IS NULL AND until > clock_timestamp() FOR SHARE;
+    AND delegate_subject = v_voice AND revoked_at IS NULL AND until > clock_timestamp()
+    AND coalesce(access_request_id, r.id) = r.id FOR SHARE;
   IF NOT FOUND AND v_approver <> v_voice THEN RETURN 'delegation_over'; END IF;
   IF p_verdict = 'approve' AND v_stage -> 'passkey' = 'true' THEN
     v_passkey := approvals.use_passkey(r, v_approver, v_voice, p_via, p_passkey_assertion, p_passkey_counter);

@@ -9,6 +9,8 @@ BEGIN
   SELECT * INTO STRICT r FROM approvals.access_request WHERE id = p_id;
   v_parties := r.parties || b.granted_by || b.granted_chain;
   IF approvals.part_in(p_reviewer || p_chain, v_parties, r.created_at) IS NOT NULL THEN RETURN 'own_request'; END IF;
+  PERFORM 1 FROM approvals.delegation WHERE access_request_id = p_id AND delegator_subject = b.granted_by AND delegate_subject = p_reviewer;
+  IF FOUND THEN RETURN 'own_request'; END IF;
   IF b.reviewed_at IS NOT NULL THEN RETURN 'already_reviewed'; END IF;
   UPDATE approvals.break_glass SET reviewed_by = p_reviewer, reviewed_at = clock_timestamp(), review_note = p_note
     WHERE access_request_id = p_id;

@@ -482,7 +482,8 @@ CREATE INDEX access_request_open_by_agent ON approvals.access_request (requester
 
 -- An approver who is away lets another person decide in their place, until the delegation ends. It cannot be handed on: a vote
 -- needs a delegation by the person whose vote it is. The roles are those that this person had when they delegated.
--- `delegator_chain` has the names that stood behind them then: their other names, and those through whom they spoke.
+-- `delegator_chain` has the names that stood behind them then: their other names, and those through whom they spoke. With an
+-- `access_request_id` it is a hand-over: it holds for that request alone, and goes with it.
 CREATE TABLE approvals.delegation (
   id                text PRIMARY KEY,
   delegator_issuer  text NOT NULL,
@@ -493,11 +494,16 @@ CREATE TABLE approvals.delegation (
   created_at        timestamptz NOT NULL,
   until             timestamptz NOT NULL,
   revoked_at        timestamptz,
+  access_request_id text REFERENCES approvals.access_request ON DELETE CASCADE,
   CONSTRAINT delegation_to_another CHECK (delegate_subject <> delegator_subject),
   CONSTRAINT delegation_ends CHECK (until > created_at AND until <= created_at + interval '92 days')
 );
 CREATE INDEX delegation_by_delegate ON approvals.delegation (delegate_subject, until);
 CREATE INDEX delegation_by_delegator ON approvals.delegation (delegator_subject, until);
+CREATE INDEX delegation_by_request ON approvals.delegation (access_request_id) WHERE access_request_id IS NOT NULL;
+-- An approver hands a request to one person at a time.
+CREATE UNIQUE INDEX delegation_one_hand_over ON approvals.delegation (access_request_id, delegator_subject)
+  WHERE access_request_id IS NOT NULL AND revoked_at IS NULL;
 CREATE INDEX delegation_by_delegator_chain ON approvals.delegation USING gin (delegator_chain);
 
 -- A person approves in advance: further calls like the one of a request, for a time and a number of uses. Everything but the
@@ -650,16 +656,16 @@ CREATE TABLE approvals.break_glass (
 CREATE INDEX break_glass_unreviewed ON approvals.break_glass (at, access_request_id) WHERE reviewed_at IS NULL;
 
 -- Events of a request that people are told: a stage that opened, or took the place of one that was late (`escalated`), a
--- reminder, the end. The primary key has each event told once. `number` counts the reminders of a stage.
+-- reminder, a hand-over, the end. The primary key has each event told once. `number` counts the reminders, or hand-overs, of a stage.
 CREATE TABLE approvals.notice (
   id                bigint GENERATED ALWAYS AS IDENTITY UNIQUE,
   access_request_id text NOT NULL REFERENCES approvals.access_request ON DELETE CASCADE,
-  event             text NOT NULL CHECK (event IN ('opened','escalated','reminder','ended')),
+  event             text NOT NULL CHECK (event IN ('opened','escalated','reminder','handed_over','ended')),
   stage             integer NOT NULL,
   number            integer NOT NULL DEFAULT 1 CHECK (number >= 1),
   at                timestamptz NOT NULL DEFAULT clock_timestamp(),
   PRIMARY KEY (access_request_id, stage, event, number),
-  CONSTRAINT notice_number CHECK (number = 1 OR event = 'reminder')
+  CONSTRAINT notice_number CHECK (number = 1 OR event IN ('reminder','handed_over'))
 );
 
 -- The people whom a notice asks to decide, as the directory named them when its messages were queued. Written once.

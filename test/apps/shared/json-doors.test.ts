@@ -155,6 +155,12 @@ const DOORS: readonly Door[] = [
     knock: asApprover(() => `/requests/${request.id}/extensions`),
     good: () => '{"minutes":5,"stage":1,"number":1}',
   },
+  {
+    name: 'approvals: a hand-over',
+    opened: 'approvals/inbox/router.tsx router.post("/requests/:id/hand-overs"',
+    knock: asApprover(() => `/requests/${request.id}/hand-overs`),
+    good: () => '{"to":"alice","stage":1,"number":1}',
+  },
   ...(['break-glass', 'review'] as const).map((what) => ({
     name: `approvals: ${what}`,
     opened: `approvals/inbox/router.tsx router.post("/requests/:id/${what}"`,

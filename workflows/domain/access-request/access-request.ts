@@ -55,6 +55,15 @@ export interface Vote {
   readonly at: string;
 }
 
+/** An approver handed a request to another person, who may decide it in their place. Instants are RFC 3339. */
+export interface HandOver {
+  /** Subjects. */
+  readonly from: string;
+  readonly to: string;
+  readonly at: string;
+  readonly revokedAt?: string;
+}
+
 /** The greatest grant that policy allows on a request. */
 export interface GrantBounds {
   readonly seconds: number;
@@ -111,6 +120,8 @@ export interface AccessRequest {
   readonly stageEndsAt?: string;
   /** In all its stages, the earliest first. Absent: none. */
   readonly extensions?: readonly Extension[];
+  /** The earliest first. Absent: none. */
+  readonly handOvers?: readonly HandOver[];
   /** When those who decide the open stage were last reminded. */
   readonly remindedAt?: string;
   /** Whether a person counts in one stage of the request only. */

@@ -48,6 +48,14 @@ export interface StatedExtension {
   readonly at: string;
 }
 
+/** An approver handed the request to another person, by their subject. Instants are RFC 3339, UTC. */
+export interface StatedHandOver {
+  readonly by: StatedPerson;
+  readonly to: string;
+  readonly at: string;
+  readonly revokedAt?: string;
+}
+
 /** The statement of an access request service about one request: its status, and who decided it. */
 export interface ResolutionStatement {
   /** As ARAP names it; `pending` where it was read before the end. */
@@ -56,6 +64,7 @@ export interface ResolutionStatement {
   readonly stages?: readonly { readonly name: string; readonly quorum?: number }[];
   readonly votes: readonly StatedVote[];
   readonly extensions?: readonly StatedExtension[];
+  readonly handOvers?: readonly StatedHandOver[];
   /** One person granted it alone, past the stages. */
   readonly breakGlass?: {
     readonly by: StatedPerson;
