@@ -88,7 +88,8 @@ export function handle<Body extends z.ZodType>(http: InboxHttp, { body, invalid,
     try {
       const answer = await act(parsed.data, { requestId, response, visitor, back });
       // The page is read again from the database: it never confirms a vote that does not count yet.
-      if (wantsPage(request)) response.redirect(303, `${back.href}${part === undefined ? '' : `#${part}`}`);
+      if (wantsPage(request))
+        response.redirect(303, `/requests/${encodeURIComponent(requestId)}${part === undefined ? '' : `#${part}`}`);
       else response.json(await answer());
     } catch (refusal) {
       if (!(refusal instanceof Refusal) || !wantsPage(request)) throw refusal;
