@@ -85,28 +85,20 @@ describe('the inbox in two browsers', () => {
     await page.getByText('The gateway fetched the approval').waitFor();
   });
 
-  it('shows a preview that another approver took, and sends with a decision that waits the one that its person saw', async () => {
+  it('shows a preview that another approver took, beside typed text, and sends with the decision which one it shows', async () => {
     const body = withPreview('a', 'as it was');
     const request = await service.open(call('page__two', 'read', { body, claims: { template: 'both' } }));
     const page = await as('alice', `/requests/${request.id}`);
-    const takes = (digit: string, text: string) => {
-      service.previewAnswer = { status: 200, body: { preview: sentPreview(digit, text) } };
-      return service.asPerson('bob', `/requests/${request.id}/preview`, { method: 'POST', body: '{}' });
-    };
-    expect((await takes('b', 'as it is now')).status).toBe(200);
+    await page.getByLabel('Reason', { exact: true }).fill('I looked at it.');
+    service.previewAnswer = { status: 200, body: { preview: sentPreview('b', 'as it is now') } };
+    const asked = service.asPerson('bob', `/requests/${request.id}/preview`, { method: 'POST', body: '{}' });
+    expect((await asked).status).toBe(200);
     await page.getByText('as it is now').waitFor();
-    const button = page.getByRole('button', { name: 'Approve', exact: true });
-    await button.scrollIntoViewIfNeeded();
-    await button.click();
-    const later = JSON.stringify(sentPreview('c', 'as it is later'));
-    const keep = "SELECT approvals.keep_preview($1, $2, 'i', 'bob', NULL)";
-    await service.database.pool.query(keep, [request.id, later]);
-    await page.getByText('You approved this').waitFor();
-    const votes = 'SELECT preview_digest AS seen FROM approvals.vote WHERE access_request_id = $1';
+    await approve(page);
+    const votes = 'SELECT preview_digest AS seen, reason FROM approvals.vote WHERE access_request_id = $1';
     expect((await service.database.pool.query(votes, [request.id])).rows).toEqual([
-      { seen: `sha-256:${'b'.repeat(64)}` },
+      { seen: `sha-256:${'b'.repeat(64)}`, reason: 'I looked at it.' },
     ]);
-    await page.getByText('as it is later').waitFor();
   });
 
   it('follows more time for the stage, and refuses a form that saw the earlier end', async () => {

@@ -5,6 +5,7 @@ import { launchBrowser } from '../support/chromium.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { signPageIn } from '../support/page-sign-in.ts';
 import { signOut } from './signing-out.ts';
+import { sentPreview, withPreview } from './preview-situations.ts';
 
 const TYPED = 'I called the owner.';
 
@@ -29,7 +30,8 @@ describe('a decision in its first five seconds', () => {
   });
 
   type Opened = Awaited<ReturnType<typeof open>>;
-  const open = () => service.open({ tool: 'undo__one', claims: { template: 'either' } });
+  const open = () =>
+    service.open({ tool: 'undo__one', claims: { template: 'either' }, body: withPreview('a', 'as it was') });
   const statusOf = async ({ id }: Opened) => (await service.status(id)).body.task.status as string;
   const button = (name: string) => page.getByRole('button', { name, exact: true });
   /** Opens a request, types a reason, presses the button, and waits for the bar. */
@@ -47,8 +49,11 @@ describe('a decision in its first five seconds', () => {
     return (await service.database.pool.query(text, [id])).rows as object[];
   };
 
-  it('waits, and is sent with its text when they are over, once', async () => {
+  it('waits, and is sent with its text and the preview that its person saw when they are over, once', async () => {
     const request = await decide('Approve');
+    const later = JSON.stringify(sentPreview('b', 'as it is now'));
+    const keep = "SELECT approvals.keep_preview($1, $2, 'i', 'bob', NULL)";
+    await service.database.pool.query(keep, [request.id, later]);
     await page.getByText('You approve this in 1 s.').waitFor();
     // Neither a second press nor its key sends it.
     await button('Approve').evaluate((one: HTMLButtonElement) => one.click());
@@ -56,6 +61,10 @@ describe('a decision in its first five seconds', () => {
     expect(await statusOf(request)).toBe('pending');
     await page.getByText('You approved this').waitFor();
     expect(await votes(request)).toEqual([{ verdict: 'approve', reason: TYPED }]);
+    const seen = 'SELECT preview_digest AS seen FROM approvals.vote WHERE access_request_id = $1';
+    expect((await service.database.pool.query(seen, [request.id])).rows).toEqual([
+      { seen: `sha-256:${'a'.repeat(64)}` },
+    ]);
   });
 
   it('is taken back by the button, z and Escape, keeps its text, and can be made again', async () => {

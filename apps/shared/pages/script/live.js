@@ -56,7 +56,7 @@ function keepTyped(live, fresh) {
   for (const section of [...live.querySelectorAll('section')].filter(isTypedIn)) {
     const action = section.querySelector('form')?.getAttribute('action');
     const twin = fresh.querySelector(`form[action="${CSS.escape(action ?? '')}"]`)?.closest('section');
-    if (twin) twin.id = section.id;
+    if (twin && section.id) twin.id = section.id;
   }
 }
 
