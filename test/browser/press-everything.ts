@@ -12,15 +12,25 @@ const texts = {
   from: '2020-01-01T00:00:00Z',
   callDigest: `hmac-sha-256:${'0'.repeat(64)}`,
 };
-/** host-sign-in.test.ts and passkeys.long.ts press their controls: a host has to begin that sign-in, and passkeys need an authenticator. */
+/**
+ * host-sign-in.test.ts and passkeys.long.ts press their controls: a host has to begin that sign-in, and passkeys need an authenticator. The
+ * link of an email is on no page: email.test.ts reads where it leads.
+ */
 const PRESSED_ELSEWHERE = [
+  'apps/approvals/channels/email.tsx',
   'apps/shared/embedded/identity/host-page.tsx',
   'apps/approvals/inbox/passkey-part.tsx',
   'apps/approvals/inbox/new-passkey-page.tsx',
 ];
 /** Without the script, its keys and settings are not there. */
 const OF_SCRIPT = 'apps/approvals/inbox/live.tsx';
-const PAGES = ['apps/approvals/inbox', 'apps/audit/pages', 'apps/shared/pages', 'apps/shared/embedded/identity'];
+const PAGES = [
+  'apps/approvals/inbox',
+  'apps/approvals/channels',
+  'apps/audit/pages',
+  'apps/shared/pages',
+  'apps/shared/embedded/identity',
+];
 
 /** Defines tests that press each control of each page in each situation, and check that all sources of controls are covered. */
 export function pressEverything(manner: Pick<ControlsOptions, 'javaScriptEnabled' | 'everywhere'>): void {
