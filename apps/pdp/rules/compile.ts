@@ -16,8 +16,10 @@ export type Prefixes = Readonly<Record<string, string>>;
  *   of that rule's template, so a call that several rules match needs the approval of each.
  *
  * Every condition has a value for every request, so no evaluation fails.
+ *
+ * @param exceptions Calls that an `approve` rule does not ask about. A fact that is not known makes no exception.
  */
-export function compileRule(rule: Rule, prefixes: Prefixes): string {
+export function compileRule(rule: Rule, prefixes: Prefixes, exceptions: readonly Match[] = []): string {
   const { verb, match, name, description, grantable } = rule;
   const scope = scopeOf(match);
   const matches = and(matched(match, { prefixes, isCautious: verb !== 'allow' }));
@@ -25,13 +27,14 @@ export function compileRule(rule: Rule, prefixes: Prefixes): string {
   if (verb === 'allow') return `${id}\npermit (${scope})\nwhen { ${matches} };\n`;
   if (verb === 'deny')
     return `${id}\n${annotation('reason', 'denied_by_rule')}\nforbid (${scope})\nwhen { ${matches} };\n`;
+  const asks = [matches, ...exceptions.map((one) => not(and(matched(one, { prefixes, isCautious: false }))))];
   const isApproved = `context.approved.contains(${quoted(templateOf(rule))})`;
   return [
     id,
     annotation('requestable', templateOf(rule)),
     ...(description === undefined ? [] : [annotation('description', description)]),
     ...(grantable === undefined ? [] : [annotation('grantable', grantableText(grantable))]),
-    `forbid (${scope})\nwhen { ${matches} }\nunless { ${isApproved} };\n`,
+    `forbid (${scope})\nwhen { ${and(asks)} }\nunless { ${isApproved} };\n`,
     annotation('id', `${name} (approved)`),
     `permit (${scope})\nwhen { ${and([matches, isApproved])} };\n`,
   ].join('\n');

@@ -20,7 +20,12 @@ export function ruleProblems(file: Surroundings): SettingProblem[] {
     if (!isObject(rule?.match)) return [];
     const isTwice = rules.findIndex((other) => other?.name === rule.name) !== index;
     const twice = { path: [], message: `another rule is named ${quote(rule.name)} too: give this one another name` };
-    const found = [...(isTwice ? [twice] : []), ...matchProblems(rule, file), ...approverProblems(rule, file)];
+    const found = [
+      ...(isTwice ? [twice] : []),
+      ...matchProblems(rule, file),
+      ...approverProblems(rule, file),
+      ...exceptionProblems(rule, rules),
+    ];
     return found.map(({ path, message }) => ({ path: ['rules', index, ...path], message }));
   });
 }
@@ -40,6 +45,14 @@ function matchProblems({ verb, match: { server = [], caller } }: Rule, { mcpServ
     problems.push({ path: [verb, 'caller', 'group'], message });
   }
   return problems;
+}
+
+/** An exception to a rule that is not there would have no effect, or another one after a rule is renamed. */
+function exceptionProblems({ insteadOf = [] }: Rule, rules: readonly (Rule | undefined)[]): SettingProblem[] {
+  const asking = rules.flatMap((rule) => (rule?.verb === 'approve' ? [rule.name] : []));
+  const unknown = insteadOf.filter((name) => !asking.includes(name));
+  const known = asking.length === 0 ? 'there is none' : `the names are ${asking.map(quote).join(', ')}`;
+  return unknown.map((name) => ({ path: ['insteadOf'], message: `no approve rule is named ${quote(name)}: ${known}` }));
 }
 
 function approverProblems({ name, by }: Rule, { approvals: { templates } }: Surroundings): SettingProblem[] {

@@ -129,6 +129,12 @@ export const ruleSettings = named({
   allow: match.optional().describe('Calls that pass. A text or a list of texts means patterns of tool names.'),
   approve: match.optional().describe('Calls that need an approval.'),
   deny: match.optional().describe('Calls that are refused.'),
+  insteadOf: oneOrMore(text.max(80))
+    .optional()
+    .describe(
+      'Names of `approve` rules that do not ask about the calls which this `allow` rule matches. One or a list. All other `approve` ' +
+        'and `deny` rules still apply.',
+    ),
   by: approverRuleSettings.optional(),
   grantable: grantable.optional(),
   name: name
@@ -141,6 +147,12 @@ export const ruleSettings = named({
     const verbs = VERBS.filter((verb) => rule[verb] !== undefined);
     if (verbs.length === 0) fault([], 'does nothing: use allow, approve or deny');
     if (verbs.length > 1) fault([], `has ${verbs.join(' and ')}: write a rule for each`);
+    if (rule.insteadOf !== undefined) {
+      const { prompt, resource } = rule.allow ?? {};
+      if (rule.allow === undefined) fault(['insteadOf'], 'is for allow: leave it out');
+      else if (prompt !== undefined || resource !== undefined)
+        fault(['insteadOf'], 'is for tools, because no other calls wait for an approval: leave it out');
+    }
     if (rule.approve !== undefined) {
       const { prompt, resource } = rule.approve;
       if (prompt !== undefined || resource !== undefined)
@@ -153,8 +165,9 @@ export const ruleSettings = named({
   })
   .transform((rule): Rule => {
     const verb = VERBS.find((one) => rule[one] !== undefined) ?? 'deny';
-    const { [verb]: matched = {}, by, description, grantable: bounds } = rule;
-    return { verb, match: matched, name: rule.name ?? ruleName(verb, matched), by, description, grantable: bounds };
+    const { [verb]: matched = {}, insteadOf, by, description, grantable: bounds } = rule;
+    const ruled = rule.name ?? ruleName(verb, matched);
+    return { verb, match: matched, insteadOf, name: ruled, by, description, grantable: bounds };
   });
 
 /** The rules, by which most installations need no policy of their own. */

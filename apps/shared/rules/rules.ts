@@ -45,6 +45,8 @@ export interface Match {
 export interface Rule {
   readonly verb: Verb;
   readonly match: Match;
+  /** Of an `allow` rule: names of `approve` rules, which do not ask about the calls that it matches. */
+  readonly insteadOf?: readonly string[] | undefined;
   /** Unique. It names the rule in policies, logs and records, and the template of an `approve` rule. */
   readonly name: string;
   /** What approvers read about the request of an `approve` rule. */
@@ -72,6 +74,12 @@ export function templateOf({ name, by }: Pick<Rule, 'name' | 'by'>): string {
   if (by === undefined) return USUAL_TEMPLATE;
   return typeof by === 'string' ? by : name;
 }
+
+/** What the `allow` rules match that stand in place of this rule. */
+export const exceptionsTo = ({ verb, name }: Pick<Rule, 'verb' | 'name'>, rules: readonly Rule[]): readonly Match[] =>
+  verb === 'approve'
+    ? rules.flatMap(({ match, insteadOf }) => (insteadOf?.includes(name) === true ? [match] : []))
+    : [];
 
 /** The name under which a rule stands among the files of policies: its path in the configuration. */
 export const ruleFile = (index: number): string => `rules[${index}]`;

@@ -6,7 +6,8 @@ import { answerByPolicy } from '../../../apps/pdp/offer/requestable.ts';
 import { compileRule } from '../../../apps/pdp/rules/compile.ts';
 import { schemaForRules } from '../../../apps/pdp/rules/schema.ts';
 import { ruleSettings } from '../../../apps/shared/config/rule-settings.ts';
-import { ruleFile, TEMPLATE_JOINT } from '../../../apps/shared/rules/rules.ts';
+import { exceptionsTo, ruleFile, TEMPLATE_JOINT } from '../../../apps/shared/rules/rules.ts';
+import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import { decide, requests, ruleSets, type Verdict, WORLD, type WrittenRule } from './rules-model.ts';
 
 const GROUPS = [...new Set(Object.values(WORLD.groups).flat())];
@@ -30,10 +31,23 @@ action "tools/call" appliesTo { principal: Subject, resource: Resource, context:
 function filesOf(written: readonly WrittenRule[]): EvaluatorFiles {
   const rules = z.array(ruleSettings).parse(written);
   return {
-    policies: rules.map((rule, index) => ({ file: ruleFile(index), text: compileRule(rule, WORLD.prefixes) })),
+    policies: rules.map((rule, index) => ({
+      file: ruleFile(index),
+      text: compileRule(rule, WORLD.prefixes, exceptionsTo(rule, rules)),
+    })),
     schema: schemaForRules(SCHEMA, rules, true),
     entities: ENTITIES,
   };
+}
+
+/** What the compiled rules answer to calls of `alice` with these contexts. */
+export async function outcomeBy(rules: readonly WrittenRule[], contexts: readonly JsonObject[]): Promise<string[]> {
+  const evaluator = await createEvaluator(filesOf(rules));
+  const asked = { subject: { type: 'identity', id: 'alice' }, action: { name: 'tools/call' } };
+  const resource = { type: 'tool', id: 'files__write' };
+  const kinds = contexts.map((context) => answerByPolicy(evaluator, { ...asked, resource, context }).kind);
+  evaluator.release();
+  return kinds;
 }
 
 /** Compares the compiled rules with the interpreter, for random rules, calls and approvals. */

@@ -116,9 +116,12 @@ export function decide(
   const matching = (verb: string) =>
     rules.filter((rule) => rule[verb] !== undefined && holds(rule[verb], verb !== 'allow', request, world));
   if (matching('deny').length > 0) return 'deny';
-  const needed = matching('approve').map(({ by, name }) =>
-    by === undefined ? 'approver' : typeof by === 'string' ? by : name,
-  );
+  const isExcepted = (name: string) =>
+    rules.some(
+      ({ insteadOf, ...rule }) => listOf(insteadOf).includes(name) && holds(rule['allow'], false, request, world),
+    );
+  const asking = matching('approve').filter(({ name }) => !isExcepted(name));
+  const needed = asking.map(({ by, name }) => (by === undefined ? 'approver' : typeof by === 'string' ? by : name));
   const missing = needed.filter((template) => !approved.includes(template));
   // The next approval has to cover all of them, since only one is presented at a time.
   if (missing.length > 0) return { needs: [...new Set(needed)].sort() };
@@ -184,13 +187,19 @@ const match = fc.oneof(
     .filter(({ server, tool, effect }) => [server, tool, effect].some((one) => one !== undefined)),
 );
 
+/** Other rules than `approve` rules may bear these names, and then they mean nothing. */
+const insteadOf = fc.option(oneOrMore(fc.constantFrom('rule 0', 'rule 1', 'rule 2')), { freq: 2, nil: undefined });
+
 const by = fc.option(fc.oneof(fc.constant('board'), fc.constant({ people: 'carol' })), { nil: undefined });
 
 /** Rules as an author writes them, each with a name. */
 export const ruleSets: fc.Arbitrary<readonly WrittenRule[]> = fc
   .array(
     fc.oneof(
-      { weight: 3, arbitrary: match.map((allow) => ({ allow })) },
+      {
+        weight: 3,
+        arbitrary: fc.tuple(match, insteadOf).map(([allow, one]) => ({ allow, ...(one && { insteadOf: one }) })),
+      },
       { weight: 3, arbitrary: fc.tuple(match, by).map(([approve, who]) => ({ approve, ...(who && { by: who }) })) },
       { weight: 1, arbitrary: match.map((deny) => ({ deny })) },
     ),

@@ -4,7 +4,7 @@ import { CountersignError } from '../../../../workflows/domain/errors.ts';
 import type { CatalogSettings } from '../../../shared/config/approval-settings.ts';
 import { sha256 } from '../../../shared/crypto.ts';
 import type { DirectorySettings } from '../../../shared/directory/directory.ts';
-import { type Rule, ruleFile } from '../../../shared/rules/rules.ts';
+import { exceptionsTo, type Rule, ruleFile } from '../../../shared/rules/rules.ts';
 import { stateOfFile } from '../../../shared/watched-files.ts';
 import { compileRule, type Prefixes } from '../../rules/compile.ts';
 import { schemaForRules } from '../../rules/schema.ts';
@@ -70,7 +70,7 @@ function withRules(files: PolicyFiles, rules: RulePlaces | undefined): PolicyFil
   if (rules === undefined) return files;
   const compiled = rules.all.map((rule, index) => ({
     file: ruleFile(index),
-    text: compileRule(rule, rules.prefixes),
+    text: compileRule(rule, rules.prefixes, exceptionsTo(rule, rules.all)),
   }));
   return {
     ...files,

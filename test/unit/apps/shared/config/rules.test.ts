@@ -61,7 +61,7 @@ rules:
 describe('a file of rules with twenty mistakes', () => {
   it('gets a message for each, with its line and what to write instead', () => {
     expect(problemsOf(TWENTY_MISTAKES)).toEqual([
-      'countersign.yaml:4: rules[0].permit: there is no such setting; use allow, approve, deny, by, grantable, name, description',
+      'countersign.yaml:4: rules[0].permit: there is no such setting; use allow, approve, deny, insteadOf, by, grantable, name, description',
       'countersign.yaml:5: rules[1].allow.tools: there is no such setting; use server, tool, prompt, resource, effect, caller, where',
       "countersign.yaml:6: rules[2].allow: names no tool: use server, tool or effect, or tool: '*' for every tool",
       'countersign.yaml:7: rules[3].allow.server: there is no "file" in mcpServers, which has files',
@@ -82,5 +82,24 @@ describe('a file of rules with twenty mistakes', () => {
       'countersign.yaml:29: rules[19]: another rule is named "twice" too: give this one another name',
       'countersign.yaml:31: rules[20].deny: expected a pattern of tool names, a list of these, or an object with server, tool, effect, caller and where',
     ]);
+  });
+});
+
+describe('a rule that stands in place of others', () => {
+  const faults = (...rules: readonly object[]) => problemsOf(JSON.stringify({ rules }));
+
+  it('names approve rules that are there', () => {
+    const asks = { approve: 'a', name: 'asks' };
+    expect(faults(asks, { allow: 'a', insteadOf: ['asks', 'allow a'] })).toEqual([
+      expect.stringContaining('rules[1].insteadOf: no approve rule is named "allow a": the names are "asks"'),
+    ]);
+    expect(faults({ allow: 'a', insteadOf: 'asks' })[0]).toContain('no approve rule is named "asks": there is none');
+  });
+
+  it('is an allow rule for tools', () => {
+    const asks = { approve: 'a', name: 'asks' };
+    expect(faults(asks, { deny: 'a', insteadOf: 'asks' })[0]).toContain('insteadOf: is for allow: leave it out');
+    expect(faults({ ...asks, insteadOf: 'asks' })[0]).toContain('insteadOf: is for allow: leave it out');
+    expect(faults(asks, { allow: { prompt: 'p' }, insteadOf: 'asks' })[0]).toContain('insteadOf: is for tools');
   });
 });
