@@ -53,6 +53,8 @@ import { configuredResolvers, createConsult } from './resolvers/resolvers.ts';
 import { configuredReasons, configuredTerms, refuseUnfitTemplates } from './templates.ts';
 import { configuredApprovers, decisionWebhookRouter } from './webhooks/decision-webhook.ts';
 
+export { withHistory } from './stores/history.ts';
+
 const CALLBACKS_AT_ONCE = 8;
 
 const SECRETS = [

@@ -34,6 +34,7 @@ export { writtenPolicies } from './rules/written.ts';
 export { shortVersion } from './engine/policy-engine.ts';
 export { explainRequest, type Explanation } from './tools/explain.ts';
 export { replayCalls, type ChangedCall, type ReplayCounts } from './tools/replay.ts';
+export { suggestRules, type SuggestedGrants, type SuggestedRule, type Suggestions } from './tools/suggest/suggest.ts';
 export { surveyTools, type ToolSurvey } from './tools/survey.ts';
 export { checkPolicies, type PolicyCheck, testPolicies, type PolicyTest } from './tools/test-policies.ts';
 

@@ -1,0 +1,45 @@
+import { readFileSync } from 'node:fs';
+import { isDeepStrictEqual } from 'node:util';
+import { Document, parse, visit } from 'yaml';
+import { UNPRINTABLE, visible } from '../../../shared/logger.ts';
+
+/** As far as the entries of `rules` stand from the left in most files. */
+const INDENT = '  ';
+
+/**
+ * An entry of `rules` as YAML text, with comments above it. It reads back as the same rule. A value of a stranger moves no cursor:
+ * invisible characters are escapes.
+ */
+export function ruleEntry(rule: object, comments: readonly string[]): string {
+  const document = new Document([rule]);
+  visit(document, {
+    Scalar(_key, node) {
+      if (typeof node.value === 'string' && node.value.search(UNPRINTABLE) !== -1) node.type = 'QUOTE_DOUBLE';
+    },
+    Collection(_key, node, path) {
+      // The rule and its members stand in lines of their own.
+      if (path.length > 4) node.flow = true;
+    },
+  });
+  const text = document.toString({ lineWidth: 0, doubleQuotedMinMultiLineLength: Number.MAX_SAFE_INTEGER });
+  const lines = [...comments.map((comment) => `# ${visible(comment)}`), ...text.trimEnd().split('\n')];
+  const entry = lines.map((line) => `${INDENT}${line.replace(UNPRINTABLE, escaped)}`).join('\n');
+  if (!isDeepStrictEqual(parse(entry), [rule])) throw new Error('the text of a rule reads as another rule');
+  return entry;
+}
+
+interface Marked {
+  readonly file: string;
+  /** Of the rule in `rules`. */
+  readonly index: number;
+  readonly grantable: object;
+}
+
+/** The entry of a rule in a configuration file with `grantable`, and with the variables that its author wrote. */
+export function entryWithGrantable({ file, index, grantable }: Marked, comments: readonly string[]): string {
+  const { rules } = parse(readFileSync(file, 'utf8')) as { readonly rules: readonly object[] };
+  return ruleEntry({ ...rules[index], grantable }, comments);
+}
+
+/** An escape of a YAML text in double quotes. */
+const escaped = (character: string): string => `\\U${(character.codePointAt(0) ?? 0).toString(16).padStart(8, '0')}`;

@@ -1,0 +1,142 @@
+import { canonicalJson, isObject, type Json, type JsonObject } from '../../../../workflows/domain/canonical-json.ts';
+import { beginsWith } from '../../../shared/rules/conditions.ts';
+import { hasLoneSurrogate, isComparable } from '../../../shared/rules/values.ts';
+
+type Scalar = string | number | boolean;
+
+/** The condition on one argument, as an author of `rules` writes it. */
+export type WrittenCondition =
+  | { readonly equal: Scalar }
+  | { readonly oneOf: readonly Scalar[] }
+  | { readonly like: string }
+  | { readonly present: false };
+
+/** A value of more characters stands in no rule. */
+const LONGEST_TEXT = 1_000;
+/** An argument with more values than this is free, or a path. */
+const MOST_VALUES = 5;
+/** So many paths must begin alike before a rule says that all do. */
+const LEAST_PATHS = 3;
+
+/** The configuration replaces `${NAME}` by a variable, wherever it stands. */
+const VARIABLE = /\$\{/;
+
+/** Whether a rule can name the text, and means it. */
+export const isWritable = (text: string): boolean =>
+  text !== '' && text.length <= LONGEST_TEXT && !VARIABLE.test(text) && !hasLoneSurrogate(text);
+
+/** The pattern that fits only this text. */
+export const exactly = (text: string): string => text.replaceAll('*', '\\*');
+
+/** A value in arguments that has no members. */
+interface Leaf {
+  /** The names of members with a dot between them, or the list of these names if a rule cannot name one of them. */
+  readonly name: string;
+  readonly isNamed: boolean;
+  readonly value: Json;
+}
+
+/** Every leaf of the arguments. A list is a leaf, and so is an object under a name that no rule can name. */
+export function leavesOf(args: JsonObject): Leaf[] {
+  const found: Leaf[] = [];
+  const walk = (value: Json, path: readonly string[], isNamed: boolean): void => {
+    if (isNamed && isObject(value) && Object.keys(value).length > 0) {
+      for (const [name, member] of Object.entries(value)) walk(member, [...path, name], isName(name));
+      return;
+    }
+    found.push({ name: isNamed ? path.join('.') : JSON.stringify(path), isNamed, value });
+  };
+  for (const [name, value] of Object.entries(args)) walk(value, [name], isName(name));
+  return found;
+}
+
+// A schema drops a member of the last name, and a condition with it.
+const isName = (name: string) => name !== '' && !name.includes('.') && name !== '__proto__';
+
+/** Whether a condition can name the value. */
+function isScalar(value: Json): value is Scalar {
+  if (typeof value === 'number') return isComparable(value);
+  return typeof value === 'boolean' || (typeof value === 'string' && (value === '' || isWritable(value)));
+}
+
+/** What several calls have in common in one argument. */
+class Argument {
+  count = 0;
+  readonly #isNamed: boolean;
+  /** The different values, but never more than one above `MOST_VALUES`. */
+  readonly #values = new Map<string, Json>();
+  /** How all of its texts begin. Undefined once a value is no text. */
+  #beginning: string | undefined;
+
+  constructor(isNamed: boolean) {
+    this.#isNamed = isNamed;
+  }
+
+  add(value: Json): void {
+    if (this.#values.size <= MOST_VALUES) this.#values.set(canonicalJson(value), value);
+    if (typeof value !== 'string') this.#beginning = undefined;
+    else if (this.count === 0) this.#beginning = value;
+    else if (this.#beginning !== undefined) this.#beginning = commonBeginning(this.#beginning, value);
+    this.count += 1;
+  }
+
+  /** The narrowest condition that all values meet. `free`: they have nothing in common. `unnamed`: no rule can say what they have in common. */
+  condition(): WrittenCondition | 'free' | 'unnamed' {
+    const values = [...this.#values.values()];
+    const folder = this.#beginning?.slice(0, this.#beginning.lastIndexOf('/') + 1) ?? '';
+    if (values.length >= LEAST_PATHS && folder !== '') {
+      const like = this.#isNamed && isWritable(folder) ? beginsWith(folder) : undefined;
+      return like === undefined ? 'unnamed' : { like };
+    }
+    if (values.length > MOST_VALUES) return 'free';
+    if (!this.#isNamed || !values.every(isScalar)) return 'unnamed';
+    const [only, ...more] = values;
+    return only !== undefined && more.length === 0 ? { equal: only } : { oneOf: values };
+  }
+}
+
+function commonBeginning(one: string, other: string): string {
+  let length = 0;
+  while (length < one.length && one[length] === other[length]) length += 1;
+  return one.slice(0, length);
+}
+
+/** Conditions that all calls of a set meet. `free` names the arguments that may have any value. */
+export interface Conditions {
+  readonly where: Readonly<Record<string, WrittenCondition>>;
+  readonly free: readonly string[];
+}
+
+/** What several calls have in common in their arguments. */
+export class ArgumentPattern {
+  #calls = 0;
+  readonly #all = new Map<string, Argument>();
+
+  add(args: JsonObject): void {
+    this.#calls += 1;
+    for (const { name, isNamed, value } of leavesOf(args)) {
+      const argument = this.#all.get(name) ?? new Argument(isNamed);
+      argument.add(value);
+      this.#all.set(name, argument);
+    }
+  }
+
+  /**
+   * The narrowest conditions. Answers the name of an argument instead if no rule can say what its values have in common: without a
+   * condition on it, the rule would be wider than the history.
+   *
+   * @param others Names of arguments that other calls of the tool had. None of them may be there if no call of this set had it.
+   */
+  conditions(others: ReadonlySet<string>): Conditions | { readonly unnamed: string } {
+    const where: [string, WrittenCondition][] = [];
+    const free: string[] = [];
+    for (const [name, argument] of this.#all) {
+      const condition = argument.count === this.#calls ? argument.condition() : 'free';
+      if (condition === 'unnamed') return { unnamed: name };
+      if (condition === 'free') free.push(name);
+      else where.push([name, condition]);
+    }
+    for (const name of others) if (!this.#all.has(name)) where.push([name, { present: false }]);
+    return { where: Object.fromEntries(where), free };
+  }
+}
