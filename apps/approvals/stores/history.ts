@@ -15,7 +15,7 @@ export interface DecidedRequest {
   /** What the enforcement point said that the tool does, where the denial binds it. */
   readonly effect: Effect | undefined;
   /**
-   * `approved`: by people alone, all of whom approved. `refused`: it was denied, expired, cancelled or failed, a person spoke against it,
+   * `approved`: by people alone, without a vote against it. `refused`: it was denied, expired, cancelled or failed, a person spoke against it,
    * or a person took its approval back. `other`: approved by a grant, a program or an emergency grant.
    */
   readonly verdict: 'approved' | 'refused' | 'other';
@@ -28,8 +28,8 @@ export interface DecidedRequest {
 }
 
 export interface History {
-  /** The requests that ended within the days, latest first. Each call reads the same requests, whatever happens meanwhile. */
-  requests(): AsyncGenerator<DecidedRequest>;
+  /** The requests that ended within the days, latest first. Each call reads the same requests, even if others end meanwhile. */
+  readonly requests: () => AsyncGenerator<DecidedRequest>;
   /** How many there are: at most `MOST_REQUESTS`, and then `isCut`. */
   readonly count: number;
   readonly isCut: boolean;

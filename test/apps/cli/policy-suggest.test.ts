@@ -61,7 +61,7 @@ describe('countersign policy suggest', () => {
       '# This rule would have let 20 of 21 requests pass without an approver; 0 of them were denied.',
     );
     expect(out).toContain('# It lets every value pass in: content.');
-    expect(out).not.toMatch(/[\u001b\u202e]/);
+    expect(out.includes('\u001b') || out.includes('\u202e')).toBe(false);
     const rule = {
       allow: {
         ...{ tool: 'files__write', effect: 'write' },
@@ -80,7 +80,7 @@ describe('countersign policy suggest', () => {
     expect(await explain('/srv/other')).toMatch(/^decision {2}denied, until an approver approves/);
   });
 
-  it('counts only what people approved and nobody refused', async () => {
+  it('counts only what people approved', async () => {
     await empty();
     const args = (index: number) => ({ path: `/a/${index}` });
     for (let index = 0; index < 19; index += 1) await ask(args(index), turns(index));
@@ -128,7 +128,7 @@ describe('countersign policy suggest', () => {
     expect(parse(out)).toEqual([{ ...CONFIG.rules[0], grantable: { minutes: 30, uses: 10 } }]);
   });
 
-  it('reads the same requests all the time, whatever ends meanwhile', async () => {
+  it('reads the same requests all the time, even if others end meanwhile', async () => {
     const read = withHistory({ databaseUrl: database.url, days: 1, ...systemTime }, async (history) => {
       await ask({ path: '/later' }, turns(0));
       const first: unknown[] = [];

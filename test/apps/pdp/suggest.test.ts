@@ -66,7 +66,7 @@ describe('suggestions', () => {
     expect([rules, grants]).toEqual([[], []]);
   });
 
-  it('name several accounts only if none of them has enough approvals alone', async () => {
+  it('name several accounts only if no account has enough approvals alone', async () => {
     const three = times(30, (index) => ({ subject: ['dana', 'eve', 'm*'][index % 3] ?? '' }));
     const { rules } = await suggestFor(three);
     expect(rules.map(({ rule }) => rule.allow.caller.subject)).toEqual([['dana', 'eve', 'm\\*']]);

@@ -125,7 +125,7 @@ export class ArgumentPattern {
    * The narrowest conditions. Answers the name of an argument instead if no rule can say what its values have in common: without a
    * condition on it, the rule would be wider than the history.
    *
-   * @param others Names of arguments that other calls of the tool had. None of them may be there if no call of this set had it.
+   * @param others Names of arguments that other calls of the tool had. One that no call of this set had must stay away.
    */
   conditions(others: ReadonlySet<string>): Conditions | { readonly unnamed: string } {
     const where: [string, WrittenCondition][] = [];

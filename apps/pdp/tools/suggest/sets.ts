@@ -34,7 +34,8 @@ interface Call {
 export function callIn({ subject, action, resource, context }: EvaluationRequest): Call | undefined {
   const { agent, arguments: args } = context;
   if (action.name !== 'tools/call' || typeof agent !== 'string' || !isObject(args)) return undefined;
-  return { tool: String(callOf({ resource, context })['tool']), agent, subject: subject.id, args };
+  const { tool } = callOf({ resource, context });
+  return typeof tool === 'string' ? { tool, agent, subject: subject.id, args } : undefined;
 }
 
 /** An `allow` rule, as its author would write it. */
@@ -138,7 +139,7 @@ function shortest(condition: WrittenCondition): Json {
 
 /** What one policy asked about. */
 export interface Held {
-  /** Whether none of these calls deletes, reaches outside, or may do so. */
+  /** Whether each of these calls is of a tool that only reads or writes. */
   isHarmless: boolean;
 }
 

@@ -123,7 +123,7 @@ async function observe({ history, statedEffect, onProgress }: Suggesting, presen
   return observed;
 }
 
-/** The sets that enough people approved often enough. Several accounts share a rule only if none of them has enough approvals alone. */
+/** The sets that enough people approved often enough. Several accounts share a rule only if no account has enough approvals alone. */
 function enoughOf({ narrow, wide }: Observed, { minApprovals, minPeople }: Suggesting): CallSet[] {
   const isEnough = ({ approvedAt, people }: CallSet) => approvedAt.length >= minApprovals && people.size >= minPeople;
   const alone = [...narrow.values()].filter(isEnough);
@@ -189,7 +189,7 @@ async function tryOnce(
       const after = await candidate.answer(decided.request);
       const passes = after.kind === 'permit' && (await present.answer(decided.request)).kind !== 'permit';
       for (const one of tried) {
-        // The rules together let it pass. Each that Cedar names has a part in that, and all do if it names none of them.
+        // The rules together let it pass. Each that Cedar names has a part in that. If it names no proposed rule, all have.
         const has = passes && hasPart(one.proposal, after.policies, proposals);
         if (has) one.passed += 1;
         if (isRefused && (has || one.proposal.fits(decided))) one.refused += 1;
