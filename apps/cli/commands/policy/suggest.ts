@@ -120,14 +120,16 @@ function print(io: Io, loaded: LoadedConfig, found: Found): void {
   for (const one of rules) io.out(ruleEntry(one.rule, aboutRule(one, found)));
   for (const one of grants) io.out(entryWithGrants(io, loaded, one));
   for (const { reason, ...one } of leftOut) io.err(visible(`Left out: ${calls(one)}: ${reason}.`));
-  io.err(
-    `${counts.requests} requests ended in the last ${days} days. People approved ${counts.approved} of them. ` +
-      `${counts.harmful} of these were for tools that delete or reach outside, or may do so. ` +
-      `Your policies ask no more about ${counts.settled} of all.`,
-  );
-  const total = rules.length + grants.length;
-  if (total === 0) io.err('Nothing is proposed. Calls that people approve often, and never deny, lead to a proposal.');
-  else io.err(`Proposed: ${rules.length} rules, and grants on ${grants.length}. Nothing was changed.`);
+  const { requests, approved, harmful, settled } = counts;
+  io.err(`${requests} requests ended in the last ${days} days. People approved ${approved} of them.`);
+  if (harmful > 0) io.err(`Not considered: ${harmful} approvals for tools that delete or reach outside, or may do so.`);
+  if (settled > 0) io.err(`Not considered: ${settled} requests about which the present policies do not ask.`);
+  if (rules.length + grants.length === 0)
+    io.err('Nothing is proposed. Calls that people approve often, and never deny, lead to a proposal.');
+  else
+    io.err(
+      `Rules: ${rules.length}. Rules that could let approvers give grants: ${grants.length}. Nothing was changed.`,
+    );
 }
 
 type Repeated = Suggestions['leftOut'][number] | SuggestedRule | SuggestedGrants['calls'][number];
