@@ -35,6 +35,7 @@ import { createRecipients } from './channels/recipients.ts';
 import { slackDecisionsRouter } from './channels/slack-decisions.ts';
 import { configuredSummaries } from './inbox/summary.tsx';
 import { type Changes, startChanges } from './inbox/events.ts';
+import { serviceWorker } from './inbox/push.ts';
 import { inboxRouter } from './inbox/router.tsx';
 import { startAskingResolvers } from './jobs/ask-resolvers.ts';
 import { startCarryingOutDue } from './jobs/carry-out-due.ts';
@@ -49,6 +50,7 @@ import { createFigureStore } from './stores/figures.ts';
 import { createGrantStore } from './stores/grant.store.ts';
 import { createAccessRequestStore } from './stores/access-request.store.ts';
 import { createPasskeyStore } from './stores/passkey.store.ts';
+import { createPushSubscriptionStore } from './stores/push-subscription.store.ts';
 import { configuredResolvers, createConsult } from './resolvers/resolvers.ts';
 import { configuredReasons, configuredTerms, refuseUnfitTemplates } from './templates.ts';
 import { configuredApprovers, decisionWebhookRouter } from './webhooks/decision-webhook.ts';
@@ -156,7 +158,10 @@ async function createParts(config: Config, secrets: ApprovalsSecrets, own: Own) 
     castVote: createCastVote({ store, grants, passkeys, people, log }),
     termsOf: configuredTerms(config, people()),
     clients: await accessRequestClients(config, secrets),
-    channels: await openChannels({ config, people, sessionSecret: secrets.sessionSecret, ...own }),
+    channels: await openChannels({
+      ...{ config, people, sessionSecret: secrets.sessionSecret, ...own },
+      subscriptions: createPushSubscriptionStore(pool),
+    }),
   };
 }
 
@@ -180,6 +185,7 @@ async function createApp(parts: Parts, secrets: ApprovalsSecrets, site: Site): P
   app.use(decisionWebhookRouter({ ...parts, findApprover, secret: secrets.decisionWebhookSecret }));
   if (channels.slack !== undefined) app.use(slackDecisionsRouter({ ...parts, ...channels.slack }));
   app.use(assetsRouter(), passkeyScript());
+  if (channels.push !== undefined) app.use(serviceWorker());
   if (channels.mailbox !== undefined) app.use(channels.mailbox.router());
   app.use(...site.signIn.handlers, createInbox(parts, site));
   app.use(nothingHere);
@@ -188,10 +194,11 @@ async function createApp(parts: Parts, secrets: ApprovalsSecrets, site: Site): P
 }
 
 function createInbox(parts: Parts, { signIn: { personOf }, changes }: Site): Router {
-  const { config, brokenGlass, clock, limits, log } = parts;
+  const { config, channels, brokenGlass, clock, limits, log } = parts;
   const { urls, identity, approvals } = config;
   return inboxRouter({
     ...parts,
+    push: channels.push,
     withdraw: createWithdraw(parts),
     takePreview: createTakePreview(parts),
     extendStage: createExtendStage(parts),

@@ -1,9 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Browser, Page } from 'playwright-core';
+import webPush from 'web-push';
 import { ApprovalsUnderTest } from '../support/approvals.ts';
 import { launchBrowser } from '../support/chromium.ts';
 import { signPageIn } from '../support/page-sign-in.ts';
 import { sentPreview, withPreview } from './preview-situations.ts';
+import { isSubscribed, serviceWorkerOf } from '../support/push-browser.ts';
+import { PushService } from '../support/push-service.ts';
+import { waitFor } from '../support/wait-for.ts';
 
 const of = (people: string[], quorum = 1, more: object = {}) => ({
   stages: [{ name: 'one', approvers: { people }, quorum, ...more }],
@@ -12,17 +16,22 @@ const of = (people: string[], quorum = 1, more: object = {}) => ({
 describe('the inbox in two browsers', () => {
   const service = new ApprovalsUnderTest();
   let browser: Browser;
+  const vendor = new PushService();
   const pages: Record<string, Page> = {};
   beforeAll(async () => {
+    const { privateKey } = webPush.generateVAPIDKeys();
+    const push = { subject: 'mailto:approvals@example.com', privateKey, networks: await vendor.start() };
     const timed = { ...of(['alice', 'bob'], 1, { withinSeconds: 600 }), maxExtensionSeconds: 1_200 };
     const templates = { either: of(['alice', 'bob']), both: of(['alice', 'bob'], 2), timed };
-    await service.start({ approvals: { templates, requestTtlSeconds: 3_600 } });
+    const channels = { mailbox: false, push };
+    await service.start({ approvals: { templates, requestTtlSeconds: 3_600, channels } });
     browser = await launchBrowser();
     for (const name of ['alice', 'bob']) pages[name] = await signedIn(name);
   });
   afterAll(async () => {
     await browser.close();
     await service.stop();
+    await vendor.stop();
   });
 
   async function signedIn(name: string): Promise<Page> {
@@ -230,6 +239,49 @@ describe('the inbox in two browsers', () => {
     await page.getByText('This browser does not allow notices').waitFor();
     expect(await page.getByLabel('Desktop notices').isChecked()).toBe(false);
     await page.keyboard.press('Escape');
+  });
+
+  it('shows a notice of each request, in place of the one before, and opens the request by it', async () => {
+    const page = await signedIn('bob');
+    const device = vendor.browser();
+    await page.addInitScript(isSubscribed, device.subscription);
+    await page.goto(`${service.url}/requests?status=yours`);
+    const areSubscribed = (count: number) =>
+      waitFor(async () => {
+        const { rowCount } = await service.database.pool.query('SELECT FROM approvals.push_subscription');
+        return rowCount === count;
+      });
+    const setNotices = async (isOn: boolean) => {
+      await page.keyboard.press('?');
+      await page.getByLabel('A notice for each request').setChecked(isOn);
+      await areSubscribed(isOn ? 1 : 0);
+      await page.keyboard.press('Escape');
+    };
+    await setNotices(true);
+    const worker = await serviceWorkerOf(page);
+    const arrives = async (count: number) => {
+      await worker.deliver((await waitFor(() => device.notices[count - 1])).content);
+      return waitFor(async () => (await worker.shown())[count - 1]);
+    };
+    const request = await service.open(call('push__one', 'read'));
+    expect(await arrives(1)).toMatchObject({ title: 'Your decision is needed', tag: request.id, silent: false });
+    await service.vote('alice', request, 'deny');
+    expect(await arrives(2)).toMatchObject({ title: 'Denied by alice.', tag: request.id, silent: true });
+    expect(await worker.click()).toEqual([`/requests/${request.id}`]);
+    await page.reload();
+    await setNotices(false);
+    await setNotices(true);
+    // The service has lost it, or has another key.
+    await service.database.pool.query('DELETE FROM approvals.push_subscription');
+    await page.evaluate("sessionStorage.setItem('push', 'an earlier key')");
+    await page.reload();
+    await areSubscribed(1);
+    // Another person had switched them on in this browser.
+    await page.evaluate("localStorage.setItem('push-of', 'another')");
+    await page.reload();
+    await areSubscribed(0);
+    expect(await page.getByLabel('A notice for each request').isChecked()).toBe(false);
+    await page.context().close();
   });
 
   it('types letters into a field, and not as keys', async () => {

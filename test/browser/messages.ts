@@ -1,3 +1,4 @@
+import webPush from 'web-push';
 import type { ApprovalsUnderTest } from '../support/approvals.ts';
 import type { Situation } from '../support/situations.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -8,10 +9,13 @@ const TOLD = {
   chatDecisions: true,
 };
 
+/** For notices of browsers. The browser of the tests has no push service, so none is sent. */
+const push = { subject: 'mailto:approvals@example.com', privateKey: webPush.generateVAPIDKeys().privateKey };
+
 /** Settings by which the mailbox is in use, but has only messages about requests of its own template. */
 export function withMailbox(templates: Readonly<Record<string, object>>) {
   const untold = Object.entries(templates).map(([name, one]) => [name, { ...one, notify: { channels: {} } }] as const);
-  return { channels: {}, templates: { ...Object.fromEntries(untold), told: TOLD } };
+  return { channels: { push }, templates: { ...Object.fromEntries(untold), told: TOLD } };
 }
 
 export const mailboxSituations = (service: ApprovalsUnderTest): Situation[] => [

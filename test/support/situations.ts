@@ -215,10 +215,13 @@ export class ControlsUnderTest {
   }
 }
 
-/** In a browser without a desktop, which allows no notices. */
+/** In a browser without a desktop, which allows no notices, and without a push service. */
 function allowNotices(): void {
   const allowed = { permission: 'granted', requestPermission: () => Promise.resolve('granted') };
   Object.assign(window, { Notification: allowed });
+  // Chromium would write to the console that it has none.
+  const subscribe = () => Promise.reject(new Error('no push service answers'));
+  Object.assign(PushManager.prototype, { subscribe });
 }
 
 /** In a browser: whether the focus is where a person can see it, or at the beginning of the page. */

@@ -17,11 +17,13 @@ import { startOutbox } from '../../shared/outbox.ts';
 import { createNotificationSender } from '../callbacks/send-notification.ts';
 import { createSignedPost } from '../callbacks/signed-post.ts';
 import type { AccessRequestStore } from '../stores/access-request.store.ts';
+import type { PushSubscriptionStore } from '../stores/push-subscription.store.ts';
 import { createAddressing } from './address.ts';
 import type { Channel } from './channel.ts';
 import { createDelivery } from './deliver.ts';
 import { emailChannel, mailOf } from './email.tsx';
 import { createMailbox, type ContentOf, type Mailbox } from './mailbox.tsx';
+import { noticeOf, openPush, type Push } from './push.ts';
 import type { Recipients } from './recipients.ts';
 import { blocksOf, type SealBallot, slackChannel, slackClient } from './slack.ts';
 import { postOf, teamsChannel } from './teams.ts';
@@ -33,6 +35,7 @@ const AT_ONCE = 4;
 interface ChannelOptions extends Timing {
   readonly config: Config;
   readonly people: DirectorySource;
+  readonly subscriptions: PushSubscriptionStore;
   /** Seals what buttons in a chat decide. */
   readonly sessionSecret: string;
 }
@@ -43,17 +46,20 @@ export interface Channels {
   readonly mailbox: Mailbox | undefined;
   /** For decisions in Slack, if it is configured. */
   readonly slack: { readonly client: WebClient; readonly signingSecret: string; readonly open: OpenBallot } | undefined;
+  /** For people who switch notices on in a browser, if they are configured. */
+  readonly push: Push | undefined;
 }
 
 /** The channels that tell people. Throws `ERR_CONFIG_INVALID` for a secret or a file that cannot be used. */
 export async function openChannels({
   config,
   people,
+  subscriptions,
   sessionSecret,
-  clock,
-  limits,
+  ...timing
 }: ChannelOptions): Promise<Channels> {
-  const { email, slack, teams } = config.approvals.channels;
+  const { email, slack, teams, push: ofBrowsers } = config.approvals.channels;
+  const { clock, limits } = timing;
   const mailbox = hasMailbox(config) ? createMailbox(clock) : undefined;
   const { seal, open } = ballotSealer(sessionSecret, clock);
   const byName = new Map<ChannelName, Channel>();
@@ -61,21 +67,29 @@ export async function openChannels({
   if (email !== undefined) byName.set('email', await emailChannel(email, { people, inboxUrl, limits }));
   const client = slack && (await slackClient(slack, limits));
   if (client !== undefined) byName.set('slack', slackChannel(client, { people, seal }));
-  if (teams !== undefined) byName.set('teams', await teamsChannel(teams, { clock, limits }));
+  if (teams !== undefined) byName.set('teams', await teamsChannel(teams, timing));
+  const push = ofBrowsers && (await openPush(ofBrowsers, { subscriptions, ...timing }));
+  if (push !== undefined) byName.set('push', push.channel);
   for (const name of CHANNEL_NAMES) {
     if (mailbox !== undefined && !byName.has(name))
       byName.set(name, mailbox.channel(name, CONTENT[name](seal), FORM[name]));
   }
   const signingSecret = slack && (await secretText(slack.signingSecret, 'approvals.channels.slack.signingSecret'));
   const forSlack = client && signingSecret !== undefined ? { client, signingSecret, open } : undefined;
-  return { byName, mailbox, slack: forSlack };
+  return { byName, mailbox, slack: forSlack, push };
 }
+
+const NO_SUBSCRIPTIONS: PushSubscriptionStore = {
+  of: async () => [],
+  subscribe: async () => undefined,
+  unsubscribe: async () => undefined,
+};
 
 /** Asks each configured channel whether it could send. `failure` says why it could not. */
 export async function examineChannels(
-  options: ChannelOptions,
+  options: Omit<ChannelOptions, 'subscriptions'>,
 ): Promise<{ readonly name: ChannelName; readonly failure?: unknown }[]> {
-  const { byName } = await openChannels(options);
+  const { byName } = await openChannels({ ...options, subscriptions: NO_SUBSCRIPTIONS });
   const examined = [...byName].map(async ([name, channel]) => {
     const failure: unknown = await channel.examine?.().catch((error: unknown) => error);
     channel.close?.();
@@ -102,14 +116,20 @@ const CONTENT: Readonly<Record<ChannelName, (seal: SealBallot) => ContentOf>> = 
     title: message.sentence,
     exact: JSON.stringify(postOf(message), null, 2),
   }),
+  push: () => async (message) => ({
+    title: message.sentence,
+    facts: [],
+    exact: JSON.stringify(noticeOf(message), null, 2),
+  }),
 };
 const FORM = {
   email: { inPlace: false, isRoom: false },
   slack: { inPlace: true, isRoom: false },
   teams: { inPlace: false, isRoom: true },
+  push: { inPlace: true, isRoom: false },
 } as const satisfies Record<ChannelName, object>;
 
-interface TellingOptions extends Omit<ChannelOptions, 'sessionSecret'> {
+interface TellingOptions extends Omit<ChannelOptions, 'sessionSecret' | 'subscriptions'> {
   readonly pool: Pool;
   readonly databaseUrl: string;
   readonly store: AccessRequestStore;

@@ -22,6 +22,8 @@ export interface Content {
   readonly exact: string;
   /** Whether it has buttons that decide. */
   readonly hasButtons?: boolean;
+  /** The facts that it shows. Default: all. */
+  readonly facts?: Message['facts'];
 }
 
 interface Kept extends Content {
@@ -35,6 +37,11 @@ interface Kept extends Content {
   readonly at: string;
   /** How often it was changed in place. */
   readonly changes: number;
+}
+
+interface Form {
+  readonly inPlace: boolean;
+  readonly isRoom: boolean;
 }
 
 export type Mailbox = ReturnType<typeof createMailbox>;
@@ -53,14 +60,11 @@ export function createMailbox(clock: Clock) {
   };
   return {
     /** A channel that delivers to the mailbox. Without `inPlace`, later messages follow the first one instead of changing it. */
-    channel(
-      name: ChannelName,
-      contentOf: ContentOf,
-      { inPlace, isRoom }: { readonly inPlace: boolean; readonly isRoom: boolean },
-    ): Channel {
+    channel(name: ChannelName, contentOf: ContentOf, { inPlace, isRoom }: Form): Channel {
       const entryOf = async (message: Message, to: Recipient) => ({
+        facts: message.facts,
         ...(await contentOf(message, to)),
-        ...{ channel: name, person: to.person, link: message.link, outcome: message.outcome, facts: message.facts },
+        ...{ channel: name, person: to.person, link: message.link, outcome: message.outcome },
       });
       return {
         isRoom,
@@ -135,7 +139,10 @@ function MailboxPage({ messages, people, current }: MailboxProps) {
   );
 }
 
-const HOW = { email: 'Email', slack: 'Slack', teams: 'Teams' } as const satisfies Record<ChannelName, string>;
+const HOW = { email: 'Email', slack: 'Slack', teams: 'Teams', push: 'Web push' } as const satisfies Record<
+  ChannelName,
+  string
+>;
 
 function KeptMessage({ message }: { message: Kept }) {
   const { id, channel, person, at, changes, title, outcome, facts, hasButtons, exact, link } = message;

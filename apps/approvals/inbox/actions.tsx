@@ -2,7 +2,7 @@ import type { Request, Response } from 'express';
 import * as z from 'zod';
 import { VERDICTS } from '../../../workflows/domain/access-request/access-request.ts';
 import { MAX_PRESET_REASON_LENGTH } from '../../shared/config/approver-settings.ts';
-import { csrfTokenOf, Refusal } from '../../shared/http/csrf.ts';
+import { Refusal } from '../../shared/http/csrf.ts';
 import { renderPage } from '../../shared/pages/layout.tsx';
 import { wantsPage } from '../../shared/pages/refusal-page.tsx';
 import { singleLine } from '../access-requests/problem.ts';
@@ -13,6 +13,7 @@ import { visitorOf, type Voter, voterOf } from './authenticate.ts';
 import { LONGEST_TEXT, type Typed } from './refused.tsx';
 import { RequestPage, type RequestPageProps } from './request-page.tsx';
 import { passkeyDemand } from './passkey-part.tsx';
+import { personOf } from './person.ts';
 import {
   type Capacity,
   delegationsFor,
@@ -63,7 +64,7 @@ export async function requestPage(
   request: Request,
   reading: Reading & Pick<RequestPageProps, 'view' | 'refused'>,
 ): Promise<string> {
-  const person = { name: reading.seat.visitor.name, csrfToken: csrfTokenOf(request) };
+  const person = personOf(http, request, reading.seat.visitor);
   const { store, summaries, auditUrl } = http;
   const [passkey, previews, sameAgent] = await Promise.all([
     passkeyDemand(http, reading, request),

@@ -1,9 +1,10 @@
 import type { Verdict } from '../../../workflows/domain/access-request/access-request.ts';
 import type { Leaf } from '../../../workflows/domain/access-request/outline.ts';
 import { MAX_AGENT_MESSAGE_LENGTH } from '../../../workflows/domain/access-request/agent-message.ts';
-import { Page, type SignedIn } from '../../shared/pages/layout.tsx';
+import { Page } from '../../shared/pages/layout.tsx';
 import { Visible } from '../../shared/pages/visible.tsx';
 import { Keys } from './live.tsx';
+import type { InboxPerson } from './person.ts';
 import { LONGEST_TEXT } from './refused.tsx';
 import type { Reading } from './seat.ts';
 import { AskedBy, EffectBadge, Summary, summaryOf, type SummaryTemplateOf } from './summary.tsx';
@@ -26,7 +27,7 @@ export interface BatchResult {
 
 interface BatchPageProps {
   readonly items: readonly BatchItem[];
-  readonly person: SignedIn;
+  readonly person: InboxPerson;
   readonly summaries: SummaryTemplateOf;
 }
 
@@ -67,7 +68,7 @@ export function BatchPage({ items, person, summaries }: BatchPageProps) {
         {others.length > 0 && <LeftOut items={others} summaries={summaries} />}
         {decidable.length > 0 && <BatchForm items={decidable} csrfToken={person.csrfToken} />}
       </div>
-      <Keys />
+      <Keys person={person} />
     </Page>
   );
 }
@@ -227,7 +228,7 @@ export function ResultsPage({ results, readings, verdict, person, summaries }: R
           ))}
         </ul>
       </div>
-      <Keys />
+      <Keys person={person} />
     </Page>
   );
 }

@@ -2,7 +2,7 @@ import type { Request, Response } from 'express';
 import * as z from 'zod';
 import { isEnded, VERDICTS, type Verdict } from '../../../workflows/domain/access-request/access-request.ts';
 import { openStage } from '../../../workflows/domain/access-request/stages.ts';
-import { csrfTokenOf, Refusal } from '../../shared/http/csrf.ts';
+import { Refusal } from '../../shared/http/csrf.ts';
 import { renderPage } from '../../shared/pages/layout.tsx';
 import { canMislead, visiblePieces } from '../../shared/pages/visible-text.ts';
 import { wantsPage } from '../../shared/pages/refusal-page.tsx';
@@ -11,6 +11,7 @@ import { refuseUncounted } from '../cast-vote.ts';
 import { typedText } from './actions.tsx';
 import { type Visitor, visitorOf } from './authenticate.ts';
 import { type BatchItem, BatchPage, type BatchResult, ResultsPage } from './batch-page.tsx';
+import { personOf } from './person.ts';
 import { capacitiesOf, confirmationBy, findReadable, type InboxHttp, obstacleTo, type Reading } from './seat.ts';
 
 /** Requests that one form decides. Each has its own vote over its own digest. */
@@ -45,7 +46,7 @@ export function showBatch(http: InboxHttp) {
     }
     const visitor = visitorOf(response);
     const items = await itemsOf(http, visitor, [...new Set(ids.data)]);
-    const person = { name: visitor.name, csrfToken: csrfTokenOf(request) };
+    const person = personOf(http, request, visitor);
     response.send(renderPage(<BatchPage {...{ items, person }} summaries={http.summaries} />, http.clock.now()));
   };
 }
@@ -65,7 +66,7 @@ export function decideBatch(http: InboxHttp) {
     if (!wantsPage(request)) return void response.json({ results });
     const ids = results.map(({ id }) => id);
     const readings = await itemsOf(http, visitor, ids);
-    const person = { name: visitor.name, csrfToken: csrfTokenOf(request) };
+    const person = personOf(http, request, visitor);
     const shown = { results, readings, verdict, person, summaries: http.summaries };
     response.send(renderPage(<ResultsPage {...shown} />, http.clock.now()));
   };

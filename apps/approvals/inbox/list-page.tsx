@@ -1,5 +1,5 @@
 import { addressOf } from '../../shared/http/list-cursor.ts';
-import { Page, type SignedIn } from '../../shared/pages/layout.tsx';
+import { Page } from '../../shared/pages/layout.tsx';
 import type { ListChoice, RequestFilter, RequestOrder } from '../listing.ts';
 import type { Page as PageOf } from '../../shared/database/pages.ts';
 import type { BrokenGlass } from '../stores/break-glass.store.ts';
@@ -10,6 +10,7 @@ import { Unreviewed } from './emergency.tsx';
 import { Filters, isFiltered } from './filters.tsx';
 import { InboxTabs, PageLinks } from './paging.tsx';
 import { Keys, Live } from './live.tsx';
+import type { InboxPerson } from './person.ts';
 import { Row } from './row.tsx';
 import type { SummaryTemplateOf } from './summary.tsx';
 
@@ -24,7 +25,7 @@ export interface RequestListProps {
   readonly filter: RequestFilter;
   /** Query parameters of this page. */
   readonly parameters: Readonly<Record<string, string | undefined>>;
-  readonly person: SignedIn;
+  readonly person: InboxPerson;
   readonly visitor: Voter;
   readonly summaries: SummaryTemplateOf;
 }
@@ -72,7 +73,7 @@ export function RequestList(props: RequestListProps) {
         )}
         {canSelect(props) && <BatchBar />}
       </Live>
-      <Keys />
+      <Keys person={person} />
     </Page>
   );
 }

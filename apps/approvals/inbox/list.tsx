@@ -1,13 +1,14 @@
 import type { Request, Response } from 'express';
 import * as z from 'zod';
 import { EFFECTS } from '../../../workflows/domain/tools/tool-facts.ts';
-import { csrfTokenOf, Refusal } from '../../shared/http/csrf.ts';
+import { Refusal } from '../../shared/http/csrf.ts';
 import { addressOf, cursorParameter } from '../../shared/http/list-cursor.ts';
 import { renderPage } from '../../shared/pages/layout.tsx';
 import { wantsPage } from '../../shared/pages/refusal-page.tsx';
 import { LIST_CHOICES, REQUEST_ORDERS, type RequestFilter } from '../listing.ts';
 import { voterOf } from './authenticate.ts';
 import { RequestList } from './list-page.tsx';
+import { personOf } from './person.ts';
 import { cursorsOf, given } from './paging.tsx';
 import { type InboxHttp, readerRowOf, seatOf } from './seat.ts';
 import { summaryView } from './view.tsx';
@@ -76,7 +77,7 @@ export function list(http: InboxHttp) {
     if (cursor !== undefined && page.rows.length === 0) {
       return response.redirect(303, addressOf('/requests', { ...parameters, cursor: undefined }));
     }
-    const person = { name: visitor.name, csrfToken: csrfTokenOf(request) };
+    const person = personOf(http, request, visitor);
     const shown = { page, unreviewed, kinds, status, order, filter, parameters, visitor, person };
     response.send(renderPage(<RequestList {...shown} summaries={http.summaries} />, http.clock.now()));
   };

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { usePageTime } from '../../shared/pages/layout.tsx';
+import type { InboxPerson } from './person.ts';
 
 interface LiveProps {
   /** A page that reports a refusal stays as it is: drawn again, it would lose the report. */
@@ -33,7 +34,7 @@ const KEYS = [
 ] as const;
 
 /** The list of keys, and the settings of this browser. They need the script, so the button shows only with it. */
-export function Keys() {
+export function Keys({ person: { push, csrfToken } }: { person: InboxPerson }) {
   return (
     <>
       <p class="keys-hint">
@@ -64,6 +65,7 @@ export function Keys() {
             This browser does not allow notices of this site. Allow them in the settings of the browser, and switch them
             on again.
           </p>
+          {push !== undefined && <PushSwitch push={push} csrfToken={csrfToken} />}
           <label class="switch">
             <input type="checkbox" name="at-once" /> Decisions are sent at once, without the five seconds to undo them
           </label>
@@ -71,5 +73,20 @@ export function Keys() {
         </form>
       </dialog>
     </>
+  );
+}
+
+/** The script shows it in a browser that can do it. */
+function PushSwitch({ push, csrfToken }: Required<Pick<InboxPerson, 'push' | 'csrfToken'>>) {
+  return (
+    <div data-push-key={push.key} data-push-of={push.of} data-csrf-token={csrfToken} hidden>
+      <label class="switch">
+        <input type="checkbox" name="push" /> A notice for each request, also while no page is open
+      </label>
+      <p class="hint" role="status" data-push-refused hidden>
+        This browser cannot get these notices. Allow notices of this site in the settings of the browser, and switch
+        them on again. A private window gets none.
+      </p>
+    </div>
   );
 }

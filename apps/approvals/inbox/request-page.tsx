@@ -3,7 +3,7 @@ import type { ShownPreviews } from '../access-requests/preview.ts';
 import type { SameAgent } from '../stores/same-agent.ts';
 import { hintWords } from '../../../workflows/domain/tools/hint-words.ts';
 import { canonicalJson, type JsonObject, objectOf } from '../../../workflows/domain/canonical-json.ts';
-import { Facts, Instant, Page, type SignedIn, Time } from '../../shared/pages/layout.tsx';
+import { Facts, Instant, Page, Time } from '../../shared/pages/layout.tsx';
 import { Code, Visible } from '../../shared/pages/visible.tsx';
 import { WhoDecides } from './who-decides.tsx';
 import { DecisionForm, Standing } from './decision.tsx';
@@ -16,6 +16,7 @@ import { BreakGlassForm, EmergencyNotice } from './emergency.tsx';
 import { Keys, Live } from './live.tsx';
 import { EffectBadge, Summary, summaryOf, type SummaryTemplateOf } from './summary.tsx';
 import type { PasskeyDemand } from './passkey-part.tsx';
+import type { InboxPerson } from './person.ts';
 import { PreviewSection } from './preview.tsx';
 import { SameAgentSection } from './same-agent.tsx';
 import { textFor, type Refused } from './refused.tsx';
@@ -24,7 +25,7 @@ import { callOf, StatusBadge, wordsOf } from './view.tsx';
 import { WithdrawalForm } from './withdrawal.tsx';
 
 export interface RequestPageProps extends Reading {
-  readonly person: SignedIn;
+  readonly person: InboxPerson;
   /** What the server of the tool says would happen. */
   readonly previews: ShownPreviews | undefined;
   /** Other requests of the agent. Undefined if no agent is named. */
@@ -87,7 +88,7 @@ export function RequestPage(props: RequestPageProps) {
           )}
         </div>
       </Live>
-      <Keys />
+      <Keys person={person} />
     </Page>
   );
 }

@@ -15,6 +15,7 @@ import { grantsRouter } from './grants.tsx';
 import { handOver } from './hand-over.ts';
 import { list } from './list.tsx';
 import { passkeysRouter } from './passkeys.tsx';
+import { pushRouter } from './push.ts';
 import { viewOf } from './arguments/arguments.tsx';
 import { Row } from './row.tsx';
 import { retakePreview } from './retake-preview.ts';
@@ -52,6 +53,7 @@ export function inboxRouter(http: InboxHttp): Router {
   router.use('/grants', approver, parsed, grantsRouter(http));
   router.get('/figures', approver, figures(http));
   router.use('/delegations', approver, parsed, delegationsRouter(http));
+  if (http.push !== undefined) router.use('/push-subscriptions', approver, parsed, pushRouter(http.push));
   return router;
 }
 

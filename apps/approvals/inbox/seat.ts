@@ -15,6 +15,7 @@ import { earlierVote } from '../../../workflows/domain/access-request/quorum.ts'
 import type { Clock } from '../../shared/clock.ts';
 import type { Directory } from '../../shared/directory/directory.ts';
 import type { BreakGlass, Withdraw } from '../break-glass.ts';
+import type { Push } from '../channels/push.ts';
 import type { Passkeys } from '../passkeys/passkeys.ts';
 import { readPreviews, type ShownPreviews } from '../access-requests/preview.ts';
 import type { TakePreview } from '../access-requests/take-preview.ts';
@@ -162,6 +163,8 @@ export interface InboxHttp extends Doors {
   readonly extendStage: ExtendStage;
   readonly handOver: HandOver;
   readonly passkeys: Passkeys;
+  /** Undefined if notices of browsers are not configured. */
+  readonly push: Push | undefined;
   readonly delegations: StandIns;
   readonly grants: GrantStore;
   readonly figures: FigureStore;

@@ -5,7 +5,7 @@ import type { SettingProblem } from './problems.ts';
 import { isTimeZone, listOf, network, off, port, secret, section, text, trustworthyUrl } from './units.ts';
 
 /** Channels that reach people, in the order in which pages name them. */
-export const CHANNEL_NAMES = ['email', 'slack', 'teams'] as const;
+export const CHANNEL_NAMES = ['email', 'slack', 'teams', 'push'] as const;
 export type ChannelName = (typeof CHANNEL_NAMES)[number];
 
 const delay = z.number().int().min(0).max(86_400);
@@ -68,6 +68,24 @@ const teams = z.strictObject({
   afterSeconds,
 });
 
+const push = z.strictObject({
+  subject: z
+    .string()
+    .regex(
+      /^(mailto:[^@\s]+@[^@\s]+|https:\/\/\S+)$/,
+      'use an address such as mailto:approvals@example.com, or one with https',
+    )
+    .describe('Where the operator of a push service reaches you: `mailto:` with an address, or a page with https.'),
+  privateKey: secret.describe(
+    'Private key that signs requests to push services (VAPID), as `npx web-push generate-vapid-keys` prints it. The public key follows ' +
+      'from it. With another key, browsers have to subscribe again.',
+  ),
+  networks: listOf(network).describe(
+    'Private networks that push services may be in. Without it, their addresses must be public.',
+  ),
+  afterSeconds,
+});
+
 const timeOfDay = z.string().regex(/^([01]\d|2[0-3]):[0-5]\d$/, 'use a time of day such as 22:00');
 
 const quietHours = z
@@ -100,6 +118,11 @@ export const channelSettings = section({
     .describe(
       'Cards in one channel or chat of Microsoft Teams, which all its members read. They name no approver until the end.',
     ),
+  push: push
+    .optional()
+    .describe(
+      'Notices of browsers (Web Push), in each browser in which a person has switched them on. They say what is asked for, in one sentence.',
+    ),
   quietHours,
   mailbox: z
     .boolean()
@@ -113,6 +136,7 @@ export type ChannelSettings = z.infer<typeof channelSettings>;
 export type EmailSettings = NonNullable<ChannelSettings['email']>;
 export type SlackSettings = NonNullable<ChannelSettings['slack']>;
 export type TeamsSettings = NonNullable<ChannelSettings['teams']>;
+export type PushSettings = NonNullable<ChannelSettings['push']>;
 export type QuietHours = NonNullable<ChannelSettings['quietHours']>;
 
 /** How people are told about requests of one template. */

@@ -1,6 +1,9 @@
 import type { RequestHandler } from 'express';
 import helmet from 'helmet';
 
+/** The only policy of Trusted Types that a script of ours makes. It allows one address: `/service-worker.js`. */
+const SERVICE_WORKER_POLICY = 'service-worker';
+
 /**
  * Headers of every page. They allow only our own style, script, icon and addresses, and no inline code. Other sites cannot frame a page or learn
  * its address. Forms, and redirects that answer them, lead only to this site and to `formTargets`.
@@ -19,6 +22,7 @@ export function securityHeaders(baseUrl: string, formTargets: readonly string[] 
         frameAncestors: ["'none'"],
         baseUri: ["'none'"],
         requireTrustedTypesFor: ["'script'"],
+        trustedTypes: [SERVICE_WORKER_POLICY],
       },
     },
     referrerPolicy: { policy: 'no-referrer' },

@@ -6,7 +6,7 @@ import { packagePath } from '../config/files.ts';
 /** The parts of the style sheet of all pages, in the order of the cascade. */
 const SHEET = ['colours', 'frame', 'controls', 'surfaces', 'lists', 'detail', 'foreign', 'arguments', 'print'];
 /** The parts of the script of all pages. Each has a scope of its own. */
-const SCRIPT = ['times', 'decisions', 'print', 'drafts', 'lists', 'live', 'keys', 'notices', 'undo'];
+const SCRIPT = ['times', 'decisions', 'print', 'drafts', 'lists', 'live', 'keys', 'notices', 'push', 'undo'];
 /** Changes a drawn page into another without touching what is equal in both. */
 const MORPH = createRequire(import.meta.url).resolve('idiomorph/dist/idiomorph.min.js');
 /** The deepest level of JSON with an indentation of its own. */

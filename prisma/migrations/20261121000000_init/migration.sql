@@ -690,6 +690,20 @@ CREATE TABLE approvals.message (
   CONSTRAINT message_told CHECK (begun_at IS NOT NULL OR told IS NULL)
 );
 
+-- Browsers in which a person has switched notices on (RFC 8030). Everyone who knows the address of one can send to it, but only the
+-- holder of the keys can write a notice that the browser shows. `server_key` is the public key for which it was made: the push service
+-- takes requests that this key signed, and no others.
+CREATE TABLE approvals.push_subscription (
+  id            bigint GENERATED ALWAYS AS IDENTITY UNIQUE,
+  endpoint      text PRIMARY KEY CHECK (endpoint ~ '^[!-~]+$' AND char_length(endpoint) <= 2000),
+  person        text NOT NULL,
+  p256dh        text NOT NULL CHECK (p256dh ~ '^[A-Za-z0-9_-]{87}$'),
+  auth          text NOT NULL CHECK (auth ~ '^[A-Za-z0-9_-]{22}$'),
+  server_key    text NOT NULL CHECK (server_key ~ '^[A-Za-z0-9_-]{87}$'),
+  subscribed_at timestamptz NOT NULL DEFAULT clock_timestamp()
+);
+CREATE INDEX push_subscription_by_person ON approvals.push_subscription (person, subscribed_at);
+
 -- Signed decisions that were received, with their outcome. The primary key stops a replay for ever.
 CREATE TABLE approvals.decision_webhook_inbox (
   source      text NOT NULL,
@@ -710,7 +724,7 @@ CREATE TABLE approvals.outbox (
 -- other.
 CREATE TABLE approvals.message_outbox (
   LIKE gateway.outbox INCLUDING IDENTITY INCLUDING DEFAULTS INCLUDING INDEXES,
-  CHECK (kind IN ('notice','webhook','email','slack','teams'))
+  CHECK (kind IN ('notice','webhook','email','slack','teams','push'))
 );
 
 -- Questions to automatic resolvers, one row for each. The transaction that opens the stage writes the row, and the answer deletes

@@ -28,6 +28,9 @@ describe('the mailbox of development', () => {
     await service.vote('alice', request, 'approve');
     await waitFor(async () => (await mails(request.id)).length === 4);
     expect((await mails(request.id))[0]?.outcome).toBe('Approved by alice.');
+    const notices = async () => (await kept(request.id)).filter(({ channel }) => channel === 'push');
+    await waitFor(async () => (await notices()).every(({ outcome }) => outcome === 'Approved by alice.'));
+    expect(await notices()).toHaveLength(2);
     const page = await service.fetch('/mailbox?person=alice', { headers: { accept: 'text/html' } });
     expect(page.body).toContain(`href="${service.url}/requests/${request.id}"`);
     expect(page.body).toContain('Nothing here was sent.');

@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Webhook } from 'standardwebhooks';
+import webPush from 'web-push';
 import { signedHeaders } from '../../../apps/shared/http/webhook-signature.ts';
 import { packagePath } from '../../../apps/shared/config/files.ts';
 import { MAX_MEMBERS } from '../../../workflows/domain/faithful-json.ts';
@@ -22,13 +23,18 @@ const answerOf = async (response: Response): Promise<Answer> => ({
   text: await response.text(),
 });
 
+const push = { subject: 'mailto:approvals@example.com', privateKey: webPush.generateVAPIDKeys().privateKey };
 const service = new ApprovalsUnderTest();
 const gateway = new GatewayUnderTest();
 let pdp!: Awaited<ReturnType<typeof startTestPdp>>;
 let request!: Awaited<ReturnType<ApprovalsUnderTest['open']>>;
 beforeAll(async () => {
   await service.start({
-    approvals: { webhookApprovers: ['carol'], breakGlass: { enabled: true, approvers: { people: ['bob'] } } },
+    approvals: {
+      webhookApprovers: ['carol'],
+      breakGlass: { enabled: true, approvers: { people: ['bob'] } },
+      channels: { mailbox: false, push },
+    },
   });
   await gateway.start();
   pdp = await startTestPdp({ maxBodyBytes: 4_000_000 });
@@ -178,6 +184,12 @@ const DOORS: readonly Door[] = [
     opened: `approvals/inbox/passkeys.tsx router.post("${path}"`,
     knock: asApprover(() => `/passkeys${path.replace(':id', 'AAAA')}`),
     good: () => '{"name":"Laptop","passkey":"{}"}',
+  })),
+  ...['/', '/revoke'].map((path) => ({
+    name: `approvals: browsers that get notices, ${path}`,
+    opened: `approvals/inbox/push.ts router.post("${path}"`,
+    knock: asApprover(() => `/push-subscriptions${path}`),
+    good: () => '{"endpoint":"https://push.example/1","keys":{},"serverKey":""}',
   })),
   {
     name: 'approvals: a preview, taken again',

@@ -1,0 +1,21 @@
+// Shows what the service tells this browser about requests, one notice for each. It decides nothing, and leads only to pages of this site.
+addEventListener('install', () => skipWaiting());
+
+addEventListener('push', (event) => {
+  const { request, title, body, isOver } = event.data.json();
+  // Takes the place of the notice before. The end of a request makes no sound.
+  const manner = { tag: request, renotify: !isOver, silent: isOver, icon: '/assets/icon.svg' };
+  event.waitUntil(registration.showNotification(title, { body, ...manner, data: { request } }));
+});
+
+addEventListener('notificationclick', (event) => {
+  const { request } = event.notification.data;
+  event.notification.close();
+  event.waitUntil(showPage(`/requests/${encodeURIComponent(request)}`));
+});
+
+async function showPage(path) {
+  const windows = await clients.matchAll({ type: 'window', includeUncontrolled: true });
+  const open = windows.find(({ url }) => new URL(url).pathname === path);
+  return open ? open.focus() : clients.openWindow(path);
+}
