@@ -79,8 +79,8 @@ const toGateway: Knock = async (text) => {
   return answerOf(await fetch(gateway.mcpUrl, { method: 'POST', headers, body: text }));
 };
 
-const submission = async () => JSON.stringify(await service.submission());
-const ballot = () => JSON.stringify({ verdict: 'approve', callDigest: request.callDigest });
+const submission = async (): Promise<string> => JSON.stringify(await service.submission());
+const ballot = (): string => JSON.stringify({ verdict: 'approve', callDigest: request.callDigest });
 const call = () =>
   JSON.stringify({
     ...{ jsonrpc: '2.0', id: 1, method: 'tools/call' },
@@ -149,24 +149,18 @@ const DOORS: readonly Door[] = [
         ...{ approver: { subject: 'carol' }, verdict: 'approve' },
       }),
   },
-  {
-    name: 'approvals: votes',
-    opened: 'approvals/inbox/router.tsx router.post("/requests/:id/votes"',
-    knock: asApprover(() => `/requests/${request.id}/votes`),
-    good: ballot,
-  },
-  {
-    name: 'approvals: more time',
-    opened: 'approvals/inbox/router.tsx router.post("/requests/:id/extensions"',
-    knock: asApprover(() => `/requests/${request.id}/extensions`),
-    good: () => '{"minutes":5,"stage":1,"number":1}',
-  },
-  {
-    name: 'approvals: a hand-over',
-    opened: 'approvals/inbox/router.tsx router.post("/requests/:id/hand-overs"',
-    knock: asApprover(() => `/requests/${request.id}/hand-overs`),
-    good: () => '{"to":"alice","stage":1,"number":1}',
-  },
+  ...Object.entries<() => string>({
+    votes: ballot,
+    grants: () => JSON.stringify({ minutes: 5, uses: 2, callDigest: request.callDigest, generation: 1 }),
+    extensions: () => '{"minutes":5,"stage":1,"number":1}',
+    'hand-overs': () => '{"to":"alice","stage":1,"number":1}',
+    preview: () => '{}',
+  }).map(([what, good]) => ({
+    name: `approvals: ${what}`,
+    opened: `approvals/inbox/router.tsx router.post("/requests/:id/${what}"`,
+    knock: asApprover(() => `/requests/${request.id}/${what}`),
+    good,
+  })),
   ...(['break-glass', 'review'] as const).map((what) => ({
     name: `approvals: ${what}`,
     opened: `approvals/inbox/router.tsx router.post("/requests/:id/${what}"`,
@@ -192,22 +186,10 @@ const DOORS: readonly Door[] = [
     good: () => '{"endpoint":"https://push.example/1","keys":{},"serverKey":""}',
   })),
   {
-    name: 'approvals: a preview, taken again',
-    opened: 'approvals/inbox/router.tsx router.post("/requests/:id/preview"',
-    knock: asApprover(() => `/requests/${request.id}/preview`),
-    good: () => '{}',
-  },
-  {
     name: 'approvals: several votes',
     opened: 'approvals/inbox/router.tsx router.post("/requests/batch"',
     knock: asApprover(() => '/requests/batch'),
     good: () => JSON.stringify({ verdict: 'deny', item: [`${request.id} 9 1 ${request.callDigest}`] }),
-  },
-  {
-    name: 'approvals: a grant',
-    opened: 'approvals/inbox/router.tsx router.post("/requests/:id/grants"',
-    knock: asApprover(() => `/requests/${request.id}/grants`),
-    good: () => JSON.stringify({ minutes: 5, uses: 2, callDigest: request.callDigest, generation: 1 }),
   },
   {
     name: 'approvals: the end of a grant',

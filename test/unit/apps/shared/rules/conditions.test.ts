@@ -55,7 +55,7 @@ describe('conditions on arguments', () => {
           evaluator.release();
         }
       }),
-      { numRuns: 20 },
+      { numRuns: 20, examples: [[{ path: { present: true } }, [{ path: 'a' }, {}]]] },
     );
     expect(seen.size).toBe(2);
   });
