@@ -33,7 +33,7 @@ export const typedText = z
   .transform((text) => text.replaceAll('\r\n', '\n'))
   .pipe(z.string().max(LONGEST_TEXT));
 export const digest = z.string().regex(/^sha-256:[0-9a-f]{64}$/);
-export const ordinal = z.coerce.number().pipe(z.int32().min(1)).optional();
+export const ordinal = z.coerce.number().pipe(z.int32().min(1));
 
 /** Of a passkey, in characters. */
 const LONGEST_ANSWER = 20_000;
@@ -112,11 +112,11 @@ export const vote = (http: InboxHttp) =>
       presetReason: typedText.pipe(z.string().max(MAX_PRESET_REASON_LENGTH)).optional(),
       agentMessage: agentMessage.optional(),
       callDigest: digest,
-      generation: ordinal,
+      generation: ordinal.optional(),
       /** The subject for whom the visitor votes. Absent or empty: for themselves. */
       onBehalfOf: z.string().max(1_024).optional(),
       /** The stage that the visitor looked at. */
-      stage: ordinal,
+      stage: ordinal.optional(),
       /** The answer of the visitor's passkey, as JSON, to the value that the page gave out. Empty without a passkey. */
       passkey: z.string().max(LONGEST_ANSWER).optional(),
       passkeyNonce: z.string().max(100).optional(),
@@ -140,12 +140,17 @@ export const vote = (http: InboxHttp) =>
       const passkey = answer && passkeyNonce ? { answer, nonce: passkeyNonce } : undefined;
       const cast = { requestId, ...ballot, reason, generation, via, chain, actors, session, passkey };
       refuseUncounted(capacity ? await http.castVote({ ...cast, ...capacity }) : 'delegation_over', requestId);
-      return async () => {
-        const found = await http.store.find(requestId);
-        return { request: found && detailView(found, seat) };
-      };
+      return requestNow(http, requestId, seat);
     },
   });
+
+/** The answer for programs: the request after what the form did. */
+export const requestNow =
+  ({ store }: Pick<InboxHttp, 'store'>, requestId: string, seat: Seat) =>
+  async () => {
+    const found = await store.find(requestId);
+    return { request: found && detailView(found, seat) };
+  };
 
 /** Throws a `Refusal` for the digest of a preview that the page of the request never showed to this visitor. */
 export async function refuseOtherPreview(
@@ -171,7 +176,7 @@ function capacityOf(seat: Seat, requestId: string, onBehalfOf: string | undefine
 
 export const breakGlass = (http: InboxHttp) =>
   handle(http, {
-    body: z.object({ reason: typedText, callDigest: digest, generation: ordinal }),
+    body: z.object({ reason: typedText, callDigest: digest, generation: ordinal.optional() }),
     invalid: ['The emergency grant is incomplete', 'Send reason and callDigest.'],
     typed: ({ reason }) => ({ form: 'break-glass', text: reason }),
     async act({ reason, callDigest, generation }, { requestId, response, back }) {

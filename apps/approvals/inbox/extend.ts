@@ -1,10 +1,8 @@
 import * as z from 'zod';
-import { handle, typedText } from './actions.tsx';
+import { handle, ordinal, requestNow, typedText } from './actions.tsx';
 import { visitorOf } from './authenticate.ts';
 import { findReadable, type InboxHttp } from './seat.ts';
-import { detailView } from './view.tsx';
 
-const ordinal = z.coerce.number().pipe(z.int32().min(1));
 /** So that seconds are 32-bit integers in the database. */
 const MAX_MINUTES = 35_000_000;
 
@@ -29,9 +27,6 @@ export const extendStage = (http: InboxHttp) =>
       const { issuer, subject, name, roles, chain, via } = visitor;
       const by = { issuer, subject, name, roles, chain };
       await http.extendStage({ requestId, by, stage, number, seconds: minutes * 60, reason, via });
-      return async () => {
-        const found = await http.store.find(requestId);
-        return { request: found && detailView(found, seat) };
-      };
+      return requestNow(http, requestId, seat);
     },
   });

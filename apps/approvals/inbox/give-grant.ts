@@ -3,11 +3,10 @@ import { randomText } from '../../shared/crypto.ts';
 import { Refusal } from '../../shared/http/csrf.ts';
 import { refuseUncounted } from '../cast-vote.ts';
 import { argumentsIn, type Choice, openValues, scopeOf } from '../grants/scope.ts';
-import { digest, handle, ordinal, refuseOtherPreview, typedText } from './actions.tsx';
+import { digest, handle, ordinal, refuseOtherPreview, requestNow, typedText } from './actions.tsx';
 import { visitorOf } from './authenticate.ts';
 import { LONGEST_TEXT } from './refused.tsx';
 import { findReadable, type InboxHttp } from './seat.ts';
-import { detailView } from './view.tsx';
 
 const amount = z.coerce.number().pipe(z.int32().min(1));
 const body = z
@@ -16,8 +15,8 @@ const body = z
     uses: amount,
     reason: typedText.optional(),
     callDigest: digest,
-    generation: ordinal,
-    stage: ordinal,
+    generation: ordinal.optional(),
+    stage: ordinal.optional(),
     preview: digest.optional(),
   })
   .catchall(z.string().max(LONGEST_TEXT));
@@ -57,10 +56,8 @@ export const giveGrant = (http: InboxHttp) =>
       const grant = { id: `grn_${randomText(16)}`, seconds: minutes * 60, uses, ...scope };
       const ballot = { requestId, approver, chain, actors, verdict: 'approve', via: 'inbox', reason } as const;
       refuseUncounted(await http.castVote({ ...ballot, callDigest, generation, stage, preview, grant }), requestId);
-      return async () => {
-        const found = await http.store.find(requestId);
-        return { grant: { id: grant.id }, request: found && detailView(found, seat) };
-      };
+      const answer = requestNow(http, requestId, seat);
+      return async () => ({ grant: { id: grant.id }, ...(await answer()) });
     },
   });
 

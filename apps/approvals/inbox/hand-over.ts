@@ -1,10 +1,7 @@
 import * as z from 'zod';
-import { handle } from './actions.tsx';
+import { handle, ordinal, requestNow } from './actions.tsx';
 import { visitorOf } from './authenticate.ts';
 import { findReadable, type InboxHttp } from './seat.ts';
-import { detailView } from './view.tsx';
-
-const ordinal = z.coerce.number().pipe(z.int32().min(1));
 
 /** `POST /requests/{id}/hand-overs`: lets another person decide this request in the visitor's place. */
 export const handOver = (http: InboxHttp) =>
@@ -23,9 +20,6 @@ export const handOver = (http: InboxHttp) =>
       const { seat } = await findReadable(http, visitor, requestId);
       const { issuer, subject, roles, chain } = visitor;
       await http.handOver({ requestId, by: { issuer, subject, roles, chain }, to, stage, number });
-      return async () => {
-        const found = await http.store.find(requestId);
-        return { request: found && detailView(found, seat) };
-      };
+      return requestNow(http, requestId, seat);
     },
   });
