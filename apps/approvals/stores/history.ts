@@ -1,5 +1,6 @@
 import type { Client } from 'pg';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
+import type { DecidedRequest } from '../../../workflows/domain/access-request/decided-request.ts';
 import type { EvaluationRequest } from '../../../workflows/domain/authzen/evaluation.ts';
 import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import type { Effect } from '../../../workflows/domain/tools/tool-facts.ts';
@@ -8,24 +9,6 @@ import { ROLES, withOption } from '../../shared/database/pool.ts';
 import { databaseProblem, isPassing, problemBehind } from '../../shared/database/readiness.ts';
 import type { Limits } from '../../shared/limits.ts';
 import { MOST_REQUESTS } from '../figures.ts';
-
-/** A request that ended: what the decision point was asked, and how the request was decided. */
-export interface DecidedRequest {
-  readonly request: EvaluationRequest;
-  /** What the enforcement point said that the tool does, where the denial binds it. */
-  readonly effect: Effect | undefined;
-  /**
-   * `approved`: by people alone, without a vote against it. `refused`: it was denied, expired, cancelled or failed, a person spoke against it,
-   * or a person took its approval back. `other`: approved by a grant, a program or an emergency grant.
-   */
-  readonly verdict: 'approved' | 'refused' | 'other';
-  /** Subjects of the people who voted. */
-  readonly people: readonly string[];
-  /** Whether one approval by a person at any time was enough, so that a grant could approve it. */
-  readonly suitsGrants: boolean;
-  /** When it ended, in milliseconds since 1970. */
-  readonly endedAt: number;
-}
 
 export interface History {
   /** The requests that ended within the days, latest first. Each call reads the same requests, even if others end meanwhile. */

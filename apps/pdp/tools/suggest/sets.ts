@@ -1,3 +1,4 @@
+import type { DecidedRequest } from '../../../../workflows/domain/access-request/decided-request.ts';
 import type { EvaluationRequest } from '../../../../workflows/domain/authzen/evaluation.ts';
 import { type Json, type JsonObject, isObject, objectOf } from '../../../../workflows/domain/canonical-json.ts';
 import type { Effect } from '../../../../workflows/domain/tools/tool-facts.ts';
@@ -6,21 +7,6 @@ import type { ArgumentConditions } from '../../../shared/rules/rules.ts';
 import { meetsConditions } from '../../../shared/rules/conditions.ts';
 import { callOf } from '../../engine/cedar/facts.ts';
 import { ArgumentPattern, type Conditions, exactly, isWritable, leavesOf, type WrittenCondition } from './pattern.ts';
-
-/** A request that ended. The access request service says how. */
-export interface Decided {
-  readonly request: EvaluationRequest;
-  /** What the enforcement point said that the tool does. */
-  readonly effect: Effect | undefined;
-  /** `approved`: by people alone. `refused`: in any other way than by an approval that lasted. */
-  readonly verdict: 'approved' | 'refused' | 'other';
-  /** Subjects of the people who voted. */
-  readonly people: readonly string[];
-  /** Whether a grant could have approved it, if policy had allowed one. */
-  readonly suitsGrants: boolean;
-  /** In milliseconds since 1970. */
-  readonly endedAt: number;
-}
 
 /** A call as sets of calls tell it from others. */
 interface Call {
@@ -73,7 +59,7 @@ export class CallSet {
     this.agent = agent;
   }
 
-  add({ subject, args }: Call, { people, endedAt, suitsGrants }: Decided, heldBy: readonly string[]): void {
+  add({ subject, args }: Call, { people, endedAt, suitsGrants }: DecidedRequest, heldBy: readonly string[]): void {
     this.subjects.add(subject);
     for (const person of people) this.people.add(person);
     for (const policy of heldBy) this.heldBy.add(policy);
@@ -103,7 +89,7 @@ export class CallSet {
     return { set: this, rule, free: found.free, fits: (decided) => this.#has(decided, conditions) };
   }
 
-  #has({ request, effect }: Decided, conditions: readonly ArgumentConditions[]): boolean {
+  #has({ request, effect }: DecidedRequest, conditions: readonly ArgumentConditions[]): boolean {
     const call = callIn(request);
     return call !== undefined && this.#isOf(call, effect) && meetsConditions(call.args, conditions);
   }
@@ -126,7 +112,7 @@ interface Naming {
 export type Proposal = {
   readonly set: CallSet;
   /** Whether the rule matches the call of a request, as far as rules alone say. Without a rule: whether it is by agent and account of the set. */
-  readonly fits: (decided: Decided) => boolean;
+  readonly fits: (decided: DecidedRequest) => boolean;
 } & (
   | { readonly rule: WrittenRule; readonly free: Conditions['free'] }
   | { readonly rule?: undefined; readonly reason: string }
@@ -169,7 +155,7 @@ export class Observed {
   }
 
   /** @param heldBy The present policies that ask for an approval. Undefined if none does. */
-  add(decided: Decided, heldBy: readonly string[] | undefined): void {
+  add(decided: DecidedRequest, heldBy: readonly string[] | undefined): void {
     this.requests += 1;
     if (decided.verdict === 'approved') this.approved += 1;
     const call = callIn(decided.request);
@@ -187,7 +173,7 @@ export class Observed {
     if (decided.verdict === 'approved') this.#collect(decided, call, heldBy);
   }
 
-  #collect(decided: Decided, call: Call | undefined, heldBy: readonly string[]): void {
+  #collect(decided: DecidedRequest, call: Call | undefined, heldBy: readonly string[]): void {
     const { effect } = decided;
     const stated = call && this.#statedEffect(call.tool);
     if (effect === undefined || !HARMLESS.includes(effect) || (stated !== undefined && stated !== effect)) {

@@ -1,8 +1,9 @@
+import type { DecidedRequest } from '../../../../workflows/domain/access-request/decided-request.ts';
 import type { Effect } from '../../../../workflows/domain/tools/tool-facts.ts';
 import { ruleIndex } from '../../../shared/rules/rules.ts';
 import type { PolicyPlaces } from '../../engine/cedar/policy-folder.ts';
 import { type CedarVersion, loadCurrent } from '../../engine/cedar/version.ts';
-import { type CallSet, type Decided, Observed, type Proposal, type WrittenRule } from './sets.ts';
+import { type CallSet, Observed, type Proposal, type WrittenRule } from './sets.ts';
 
 /** The bounds that are proposed for grants. */
 const GRANTABLE = { minutes: 30, uses: 10 } as const;
@@ -10,7 +11,7 @@ const PROGRESS_EVERY = 1_000;
 
 export interface Suggesting {
   /** The requests of the history. Each call reads the same ones. */
-  readonly history: () => AsyncIterable<Decided>;
+  readonly history: () => AsyncIterable<DecidedRequest>;
   readonly present: PolicyPlaces;
   /** The places as they would be with these rules after those of the operator. Throws `ERR_CONFIG_INVALID`. */
   readonly placesWith: (rules: readonly WrittenRule[]) => PolicyPlaces;
@@ -75,7 +76,7 @@ export async function suggestRules(of: Suggesting) {
     const proposals = enoughOf(observed, of).map((set, index) =>
       set.narrowest({
         name: nameOf(set, index, of.namesTaken),
-        insteadOf: [...set.heldBy].filter((id) => isRule(present, id)).sort(),
+        insteadOf: [...set.heldBy].filter((id) => indexOf(present, id) !== undefined).sort(),
         others: observed.argumentsOf.get(set.tool) ?? new Set(),
       }),
     );
@@ -106,8 +107,8 @@ export async function suggestRules(of: Suggesting) {
   }
 }
 
-const isRule = ({ evaluator }: CedarVersion, id: string) => indexOf(evaluator.policies.get(id)) !== undefined;
-const indexOf = (policy: { readonly file: string } | undefined) => ruleIndex(policy?.file ?? '');
+/** The place of a policy in `rules`. Undefined if it is of a file of policies. */
+const indexOf = ({ evaluator }: CedarVersion, id: string) => ruleIndex(evaluator.policies.get(id)?.file ?? '');
 
 const refusedReason = (refused: number) =>
   `${refused} ${refused === 1 ? 'request' : 'requests'} like these ${refused === 1 ? 'was' : 'were'} denied, expired or cancelled, ` +
@@ -218,10 +219,7 @@ function addGrants(
   set: CallSet,
   { present, observed, places }: Around,
 ): string | undefined {
-  const holders = [...set.heldBy].map((id) => ({
-    id,
-    index: ruleIndex(present.evaluator.policies.get(id)?.file ?? ''),
-  }));
+  const holders = [...set.heldBy].map((id) => ({ id, index: indexOf(present, id) }));
   if (holders.some(({ index }) => index === undefined)) return 'a policy outside rules asks for the approval';
   if (!set.suitsGrants) return 'a grant cannot take the place of the approval that its rule asks for';
   if (!holders.every(({ id }) => observed.held.get(id)?.isHarmless === true))
