@@ -52,6 +52,7 @@ export function pressEverything(manner: Pick<ControlsOptions, 'javaScriptEnabled
       controls = new ControlsUnderTest({
         browser: sites.browser,
         url: url(),
+        issuer: sites.service.config.urls.issuer,
         pool: sites.service.database.pool,
         texts,
         ...manner,

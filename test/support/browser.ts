@@ -17,6 +17,11 @@ export class Browser {
     return this.#cookies.get(name);
   }
 
+  /** Its cookies, as a real browser takes them over. */
+  cookies(): { name: string; value: string; url: string }[] {
+    return [...this.#cookies].map(([name, value]) => ({ name, value, url: this.#home }));
+  }
+
   async go(
     url: string,
     form?: Record<string, string> | URLSearchParams,

@@ -1,10 +1,11 @@
 import type { Pool } from 'pg';
-import type { Browser, BrowserContext, Page, Request } from 'playwright-core';
+import type { Browser, Page, Request } from 'playwright-core';
+import type { Browser as HttpBrowser } from './browser.ts';
 import { sourcesOn } from './control-sources.ts';
 import { collect, type Control } from './controls.ts';
 import { countEffects, effectsOf, wrongEffects } from './effects.ts';
-import { press, type Texts } from './press.ts';
-import { signPageIn } from './page-sign-in.ts';
+import { addressOf, elementOf, press, type Texts } from './press.ts';
+import { signInTo } from './signing-in.ts';
 
 /** A page in one of its states, as a visitor sees it. */
 export interface Situation {
@@ -38,6 +39,7 @@ interface Opened {
 export interface ControlsOptions {
   readonly browser: Browser;
   readonly url: string;
+  readonly issuer: string;
   /** Of the database in which the presses have their effects. */
   readonly pool: Pool;
   readonly texts: Texts;
@@ -53,7 +55,7 @@ export interface ControlsOptions {
 export class ControlsUnderTest {
   readonly #options: ControlsOptions;
   /** Cookies of the signed-in people. */
-  readonly #signedIn = new Map<string, Awaited<ReturnType<BrowserContext['cookies']>>>();
+  readonly #signedIn = new Map<string, ReturnType<HttpBrowser['cookies']>>();
   readonly #pressedBefore = new Set<string>();
   #page: Page | undefined;
   /** The person whose sign-in the page has. */
@@ -76,9 +78,12 @@ export class ControlsUnderTest {
     const controls = await collect(opened.page);
     const where = ({ label, source }: Control) => `${situation.name}: ${label} (${source})`;
     const fresh = controls.filter((one) => this.#isNew(one));
-    for (const control of fresh.filter(({ staysHere }) => staysHere))
+    const leads = ({ tag }: Control) => tag === 'a' && !this.#options.everywhere;
+    for (const control of fresh.filter(leads)) await this.#checkLink(opened, control, where(control));
+    const others = fresh.filter((one) => !leads(one));
+    for (const control of others.filter(({ staysHere }) => staysHere))
       await this.#check(opened, control, where(control));
-    for (const [index, control] of fresh.filter(({ staysHere }) => !staysHere).entries()) {
+    for (const [index, control] of others.filter(({ staysHere }) => !staysHere).entries()) {
       if (index > 0) await this.#again(opened);
       await this.#check(opened, control, where(control));
     }
@@ -111,6 +116,22 @@ export class ControlsUnderTest {
       faults.push(String(error));
     }
     if (faults.length > 0) throw new Error(`${where}: ${faults.join('; ')}`);
+  }
+
+  /** Follows a link without leaving the page, but for one to a place on the page, which is pressed. */
+  async #checkLink(opened: Opened, control: Control, where: string): Promise<void> {
+    const { page, situation } = opened;
+    const { refusals = [] } = situation;
+    try {
+      const address = await addressOf(elementOf(page, control));
+      const [place, fragment] = address.split('#');
+      if (fragment !== undefined && place === page.url().split('#')[0])
+        return await this.#check(opened, control, where);
+      const answer = await page.context().request.get(address, { headers: { accept: 'text/html' } });
+      if (!answer.ok() && !refusals.includes(answer.status())) throw new Error(`${answer.status()} for ${address}`);
+    } catch (error) {
+      throw new Error(`${where}: ${String(error)}`, { cause: error });
+    }
   }
 
   /**
@@ -194,8 +215,8 @@ export class ControlsUnderTest {
   /** Gives the page the sign-in of this person, or no sign-in. */
   async #appearAs(page: Page, as: string | undefined): Promise<void> {
     if (this.#present !== undefined && this.#present === as) return;
-    // A page that follows changes would ask without a sign-in.
-    await page.goto('about:blank');
+    // A page that follows changes would ask without a sign-in. For a page of no site, Chromium starts another process.
+    await page.goto(new URL('/livez', this.#options.url).href);
     await page.context().clearCookies();
     if (as !== undefined) await page.context().addCookies(await this.#signIn(as));
     this.#present = as;
@@ -205,11 +226,9 @@ export class ControlsUnderTest {
   async #signIn(name: string) {
     const known = this.#signedIn.get(name);
     if (known !== undefined) return known;
-    const context = await this.#options.browser.newContext();
-    const page = await context.newPage();
-    await signPageIn(page, this.#options.url, name);
-    const state = await context.cookies();
-    await context.close();
+    const { url: site, issuer } = this.#options;
+    const signedIn = await signInTo({ site, issuer }, name);
+    const state = [...signedIn.site.cookies(), ...signedIn.atIssuer.cookies()];
     this.#signedIn.set(name, state);
     return state;
   }
