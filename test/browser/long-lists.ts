@@ -36,11 +36,11 @@ export function longLists(service: ApprovalsUnderTest) {
     return request.id;
   };
   const end = (id: string) => sql(`SELECT approvals.cancel_access_request($1, NULL, '{}')`, [id]);
-  const grant = (id: string) =>
+  const grant = (ids: readonly string[]) =>
     sql(
       `INSERT INTO approvals.break_glass (access_request_id, issuer, granted_by, reason, call_digest, via)
-       VALUES ($1, 'i', 'sam', 'x', 'x', 'api')`,
-      [id],
+       SELECT unnest($1::text[]), 'i', 'sam', 'x', 'x', 'api'`,
+      [ids],
     );
   const review = (id: string) =>
     sql(`UPDATE approvals.break_glass SET reviewed_by = 'bob', reviewed_at = now() WHERE access_request_id = $1`, [id]);
@@ -62,10 +62,17 @@ export function longLists(service: ApprovalsUnderTest) {
 
   async function fill(rows: number): Promise<void> {
     const ids = await Promise.all(Array.from({ length: 2 * rows }, open));
-    await Promise.all(ids.slice(0, rows).map(async (id) => (await end(id), grant(id))));
-    const names = Array.from({ length: rows }, (_, at) => `x${at}`);
-    await Promise.all(
-      names.flatMap((name) => [delegate('alice', name), delegate(name, 'alice'), delegate('alice', name, true)]),
+    const ended = ids.slice(0, rows);
+    await sql(`SELECT approvals.cancel_access_request(id, NULL, '{}') FROM unnest($1::text[]) AS id`, [ended]);
+    await grant(ended);
+    await sql(
+      `INSERT INTO approvals.delegation (id, delegator_issuer, delegator_subject, delegator_roles, delegate_subject, created_at,
+         until, revoked_at)
+       SELECT 'dlg_' || gen_random_uuid(), 'i', CASE list WHEN 'received' THEN 'x' || n ELSE 'alice' END, '{}',
+         CASE list WHEN 'received' THEN 'alice' ELSE 'x' || n END, clock_timestamp(), clock_timestamp() + interval '1 day',
+         CASE list WHEN 'over' THEN now() END
+       FROM generate_series(1, $1) AS n, unnest(ARRAY['made', 'received', 'over']) AS list`,
+      [rows],
     );
     await moveTogether('access_request', 'created_at', 'id');
     await moveTogether('access_request', 'ended_at', 'id');
@@ -101,7 +108,7 @@ export function longLists(service: ApprovalsUnderTest) {
       shown: { rows: '[aria-labelledby=unreviewed] li a', attribute: 'href' },
       sql: `SELECT access_request_id AS id, '/requests/' || access_request_id AS shown FROM approvals.break_glass
         WHERE reviewed_at IS NULL ORDER BY at, access_request_id`,
-      ...{ add: async () => grant(await open()), end: review },
+      ...{ add: async () => grant([await open()]), end: review },
     },
     {
       ...{
