@@ -5,7 +5,7 @@ import { SitesUnderTest } from './sites.ts';
 
 /** For fields that accept only certain text. */
 const texts = {
-  delegate: 'dora',
+  delegate: 'erin',
   to: 'dora',
   minutes: '5',
   uses: '2',
