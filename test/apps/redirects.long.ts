@@ -1,0 +1,3 @@
+import { testRedirects } from './redirects.ts';
+
+testRedirects({ everywhere: true });
