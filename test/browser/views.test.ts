@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { Browser, Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { VIEWS } from '../../apps/approvals/inbox/arguments/arguments.tsx';
 import type { JsonObject } from '../../workflows/domain/canonical-json.ts';
 import { violationsIn } from '../support/accessibility.ts';
@@ -29,12 +29,15 @@ const ARGUMENTS = {
 describe('the views of the arguments', () => {
   const service = new ApprovalsUnderTest();
   let browser: Browser;
-  let cookie: { name: string; value: string; url: string };
+  let cookies: Parameters<BrowserContext['addCookies']>[0];
   beforeAll(async () => {
     await service.start();
     browser = await launchBrowser();
-    const name = 'countersign_approvals';
-    cookie = { name, value: (await service.signIn('alice')).cookie(name) ?? '', url: service.url };
+    cookies = (await service.signIn('alice')).cookies();
+  });
+  // A page in the background still takes its part of the processor.
+  afterEach(async () => {
+    for (const context of browser.contexts()) await context.close();
   });
   afterAll(async () => {
     await browser.close();
@@ -44,7 +47,7 @@ describe('the views of the arguments', () => {
   async function open(args: JsonObject, options: Parameters<Browser['newContext']>[0] = {}) {
     const { id } = await service.open({ arguments: args });
     const context = await browser.newContext(options);
-    await context.addCookies([cookie]);
+    await context.addCookies(cookies);
     const page = await context.newPage();
     page.setDefaultTimeout(60_000);
     return { page, address: `${service.url}/requests/${id}` };
