@@ -2,8 +2,12 @@ import { describe, expect, it } from '@jest/globals';
 import { ALL_LOOKS, testLineEnds } from './line-ends.ts';
 import { runPixels } from './run-pixels.ts';
 
-/** Fewer pairs than `npm run test:pixels` draws, and always the same. */
+/** Fewer pairs than `npm run test:pixels` draws on every screen, and always the same. */
 const PAIRS = 6;
+const screens = [
+  { width: 390, theme: 'light' },
+  { width: 1280, theme: 'dark' },
+] as const;
 
 describe('arguments, as an approver sees them', () => {
   // line-ends.long.ts draws every look at every width, and tabs.
@@ -14,7 +18,7 @@ describe('arguments, as an approver sees them', () => {
   });
 
   it('differ wherever two calls do', async () => {
-    const { alike, unsteady, pairs } = await runPixels({ pairs: PAIRS, seed: 'the suite' });
+    const { alike, unsteady, pairs } = await runPixels({ pairs: PAIRS, seed: 'the suite', screens });
     expect({ alike, unsteady, pairs }).toEqual({ alike: [], unsteady: 0, pairs: PAIRS });
   });
 });

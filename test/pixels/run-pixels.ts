@@ -3,7 +3,7 @@ import { launchBrowser } from '../support/chromium.ts';
 import { DrawingBoard, isSameDrawing, THEMES, WIDTHS, type Drawing } from './drawing.tsx';
 import { pairsOf, type Pair } from './pairs.ts';
 
-const SCREENS = WIDTHS.flatMap((width) => THEMES.map((theme) => ({ width, theme })));
+const ALL_SCREENS = WIDTHS.flatMap((width) => THEMES.map((theme) => ({ width, theme })));
 /** Pairs on one page. */
 const AT_ONCE = 40;
 /** One of this many pages is drawn in the form that long arguments have. */
@@ -14,12 +14,16 @@ const PER_BROWSER = 400;
 export interface PixelOptions {
   readonly pairs: number;
   readonly seed: string;
+  /** The widths and themes of pages; all by default. */
+  readonly screens?: readonly Screen[];
   /**
    * Called after each page with the number of pairs that have been drawn in all views, widths and themes, and the number that
    * looked alike.
    */
   readonly onProgress?: (drawn: number, alike: number) => void;
 }
+
+type Screen = (typeof ALL_SCREENS)[number];
 
 /** A pair that looks the same in some view, at some width and theme. */
 export interface Alike extends Pair {
@@ -43,7 +47,12 @@ export interface PixelFigures {
  * Draws both calls of each pair as approvers see them, in every view, at every width and in every theme, and compares the pixels. One
  * call of each page is drawn twice, to check that equal calls are drawn equally.
  */
-export async function runPixels({ pairs: count, seed, onProgress }: PixelOptions): Promise<PixelFigures> {
+export async function runPixels({
+  pairs: count,
+  seed,
+  screens = ALL_SCREENS,
+  onProgress,
+}: PixelOptions): Promise<PixelFigures> {
   const began = performance.now();
   const pairs = pairsOf(seed, count);
   const kinds: Record<string, number> = {};
@@ -51,7 +60,7 @@ export async function runPixels({ pairs: count, seed, onProgress }: PixelOptions
   const alike: Alike[] = [];
   let [drawings, unsteady] = [0, 0];
   for (let begin = 0; begin < pairs.length; begin += PER_BROWSER) {
-    await withBoards(async (boards) => {
+    await withBoards(screens, async (boards) => {
       for (let from = begin; from < Math.min(begin + PER_BROWSER, pairs.length); from += AT_ONCE) {
         const some = pairs.slice(from, from + AT_ONCE);
         const texts = some.flatMap(({ left, right }) => [left, right]);
@@ -76,14 +85,14 @@ export async function runPixels({ pairs: count, seed, onProgress }: PixelOptions
 type Boards = readonly { readonly width: number; readonly theme: string; readonly board: DrawingBoard }[];
 
 /** A board for every width and theme, in separate browsers, which end with the work. */
-async function withBoards(work: (boards: Boards) => Promise<void>): Promise<void> {
+async function withBoards(screens: readonly Screen[], work: (boards: Boards) => Promise<void>): Promise<void> {
   const browser = await launchBrowser();
   try {
-    const open = async ({ width, theme }: (typeof SCREENS)[number]) => ({
+    const open = async ({ width, theme }: Screen) => ({
       ...{ width, theme },
       board: await DrawingBoard.open(browser, width, theme),
     });
-    await work(await Promise.all(SCREENS.map(open)));
+    await work(await Promise.all(screens.map(open)));
   } finally {
     await browser.close();
   }
