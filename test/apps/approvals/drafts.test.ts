@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { ApprovalsUnderTest } from '../../support/approvals.ts';
 import { launchBrowser } from '../../support/chromium.ts';
@@ -13,6 +13,10 @@ describe('text that a person typed before the session ended', () => {
     const stage = { name: 'confirmation', approvers: { requester: true } };
     await service.start({ approvals: { templates: { own: { stages: [stage] } } } });
     browser = await launchBrowser();
+  });
+  // A page in the background still takes its part of the processor.
+  afterEach(async () => {
+    for (const context of browser.contexts()) await context.close();
   });
   afterAll(async () => {
     await browser.close();
@@ -32,8 +36,10 @@ describe('text that a person typed before the session ended', () => {
     const { id } = await service.open();
     const context = await browser.newContext();
     const path = `/requests/${id}`;
+    await context.addCookies((await service.signIn('alice')).cookies());
     const page = await context.newPage();
-    await arrive(page, 'alice', path);
+    page.setDefaultTimeout(60_000);
+    await page.goto(`${service.url}${path}`);
     return { context, page, id, path };
   };
 
