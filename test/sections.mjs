@@ -36,7 +36,13 @@ export const SECTIONS = [
   {
     name: 'e2e',
     what: 'whole installations, broken in every way',
-    run: files('test/e2e/(?!postgres)', 'test/apps/(offboarding|redirects)', 'test/browser', 'test/clients', 'test/pixels'),
+    run: files(
+      'test/e2e/(?!postgres)',
+      'test/apps/(offboarding|redirects)',
+      'test/browser',
+      'test/clients',
+      'test/pixels',
+    ),
   },
   { name: 'pixels', what: 'random pairs of calls that differ', run: program('pixels', '--pairs', '200') },
   { name: 'fuzz', what: 'random requests to the MCP endpoint', run: program('fuzz') },

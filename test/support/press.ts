@@ -66,7 +66,7 @@ async function follow(page: Page, link: Locator): Promise<void> {
 
 /**
  * Brings a link into sight as a person on the keyboard does, and answers the address to which a click on it leads. Throws when something
- * covers it. A page spends a hundredth of the processor time on this that it spends on the click.
+ * covers it. This takes a browser much less time than to load that page.
  */
 export async function addressOf(link: Locator): Promise<string> {
   await reveal(link);
