@@ -9,8 +9,7 @@ let stack!: Stack;
 const { end, writes } = heldCalls(() => stack);
 beforeAll(async () => {
   stack = await startStack({
-    parts: 'together',
-    servers: 'shared',
+    parts: 'here',
     config: {
       tools: {
         files__read_text_file: { effect: 'read' },

@@ -5,8 +5,11 @@ import { NO_MAILBOX, onFreePorts } from './config.ts';
 import { PATIENT_FACTOR } from './time.ts';
 
 export interface StackOptions {
-  /** `together`: one process, as `npm start` runs it. `apart`: each deployable in a separate process. */
-  readonly parts: 'together' | 'apart';
+  /**
+   * `here`: in the process of the test, with shared servers. `together`: one process, as `npm start` runs it. `apart`:
+   * each deployable in a separate process.
+   */
+  readonly parts: 'here' | 'together' | 'apart';
   /** Postgres and Temporal: those of the jest run, or its own, which a test may kill. Default: `own`. */
   readonly servers?: 'own' | 'shared';
   /** The factor on time limits, for slow machines. 100 unless a test needs a limit or a lease to end. */

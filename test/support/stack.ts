@@ -13,6 +13,7 @@ import { findOrStartPostgres } from '../../apps/shared/embedded/postgres.ts';
 import { isAlive } from '../../apps/shared/embedded/process-tools.ts';
 import { send, sendUntilAnswered, type Sent } from './gateway-wire.ts';
 import { borrowServers, startInfrastructure, type Servers } from './infrastructure.ts';
+import { startHere } from './stack-here.ts';
 import { decisionBody, listOpenRequests, postSigned } from './decisions.ts';
 import type { OpenRequest, Signing, WebhookDecision } from './decisions.ts';
 import { stackConfig, type StackOptions } from './stack-config.ts';
@@ -31,6 +32,7 @@ export class Stack {
   config!: Config;
   development!: DevelopmentSecrets;
   #servers: Servers | undefined;
+  #stopHere: (() => Promise<void>) | undefined;
   readonly #children = new Map<Part, ChildProcess>();
   readonly #tokens = new Map<string, Promise<string>>();
   #pool: Pool | undefined;
@@ -43,10 +45,18 @@ export class Stack {
     writeFileSync(join(this.folder, 'countersign.yaml'), stringify(raw));
     this.config = parseConfig(raw, { baseDir: this.folder, stateDir: this.stateDir });
     this.development = await loadDevelopmentSecrets(this.stateDir);
+    if (options.parts === 'here') return this.#startHere();
     if (options.servers === 'shared') this.#servers = await borrowServers();
     if (options.parts === 'together') return this.startPart('up');
     this.#servers = await startInfrastructure(this.config, this.development, this.#servers);
     await Promise.all(DEPLOYABLES.map((part) => this.startPart(part)));
+  }
+
+  async #startHere(): Promise<void> {
+    this.#servers = await borrowServers();
+    const { DATABASE_URL: databaseUrl, TEMPORAL_ADDRESS: address } = this.#servers.environment;
+    const config = { ...this.config, temporal: { ...this.config.temporal, address } };
+    this.#stopHere = await startHere(config, this.development, databaseUrl);
   }
 
   /** Starts a part, with these variables instead of its own, and waits until it answers. */
@@ -230,6 +240,7 @@ export class Stack {
       child.kill('SIGTERM');
       await waitFor(() => child.exitCode !== null || child.signalCode !== null);
     }
+    await this.#stopHere?.();
     await this.#servers?.stop();
     rmSync(this.folder, { recursive: true, force: true });
   }
