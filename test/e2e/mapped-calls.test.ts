@@ -21,8 +21,7 @@ const { approve, end } = heldCalls(() => stack);
 beforeAll(async () => {
   bank = await startMappedBank();
   stack = await startStack({
-    parts: 'together',
-    servers: 'shared',
+    parts: 'here',
     policies: read('test', 'fixtures', 'mapped-bank', 'policies.cedar'),
     policyFiles: { 'schema.cedarschema': SCHEMA },
     mcpServers: { bank: { url: bank.url } },
