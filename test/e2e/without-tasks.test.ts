@@ -11,7 +11,7 @@ let stack!: Stack;
 const { approve, writes } = heldCalls(() => stack);
 beforeAll(async () => {
   const config = { gateway: { waitSeconds: { default: 300, hasty: 1 } } };
-  stack = await startStack({ parts: 'together', servers: 'shared', config });
+  stack = await startStack({ parts: 'here', config });
 });
 afterAll(() => stack?.stop());
 
