@@ -36,7 +36,7 @@ const { approve, writes } = heldCalls(() => stack);
 beforeAll(async () => {
   const policyFiles = { 'explained_change.request.json': JSON.stringify(ASKED) };
   const config = { gateway: { pollIntervalMs: NO_POLLS_MS, ...STEP_BY_STEP } };
-  stack = await startStack({ parts: 'together', servers: 'shared', config, policies: POLICIES, policyFiles });
+  stack = await startStack({ parts: 'here', config, policies: POLICIES, policyFiles });
 });
 afterAll(async () => {
   for (const one of open.reverse()) await one.close();
