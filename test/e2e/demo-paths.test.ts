@@ -19,8 +19,7 @@ describe('the whole product, driven by the official tasks client', () => {
   beforeAll(async () => {
     const preview = { dryRun: { argument: 'dryRun' } };
     stack = await startStack({
-      parts: 'together',
-      servers: 'shared',
+      parts: 'here',
       config: { tools: { files__edit_file: { preview } } },
     });
     agent = await connectAgent(stack.config.urls.mcp, await stack.token('agent'), wire.fetch);
