@@ -17,7 +17,7 @@ let stack!: Stack;
 let secrets!: DevelopmentSecrets;
 let token!: string;
 beforeAll(async () => {
-  stack = await startStack({ parts: 'together', servers: 'shared' });
+  stack = await startStack({ parts: 'here' });
   secrets = await loadDevelopmentSecrets(stack.stateDir);
   token = await stack.token('agent');
 });
