@@ -17,11 +17,20 @@ const SECRET_CONTENT = 'the combination is 4711';
 type Line = Record<string, unknown> & { readonly name: string; readonly pid: number };
 
 let stack!: Stack;
+let pdpDatabase!: Pool;
+let pdpCopy: Awaited<ReturnType<typeof copyTemplate>>;
 const { end } = heldCalls(() => stack);
 beforeAll(async () => {
-  stack = await startStack({ parts: 'apart', servers: 'shared' });
+  pdpCopy = await copyTemplate();
+  const { url } = pdpCopy;
+  pdpDatabase = new Pool({ connectionString: url, max: 1 }).on('error', () => undefined);
+  stack = await startStack({ parts: 'apart', servers: 'shared', environments: { pdp: { DATABASE_URL: url } } });
 });
-afterAll(() => stack?.stop());
+afterAll(async () => {
+  await stack?.stop();
+  await pdpDatabase?.end();
+  await pdpCopy?.drop();
+});
 
 describe('the log of five processes', () => {
   const logText = () => readFileSync(join(stack.stateDir, 'logs', 'countersign.log'), 'utf8');
@@ -158,80 +167,43 @@ describe('the log of five processes', () => {
   });
 });
 
-describe('a killed process', () => {
-  it("after kill -9 of gateway and worker, approved calls run once, and a running call's status stays cautious [ARAP-GEN-06] [APPR-211, AT-2]", () =>
-    killAmidCalls(stack, ['gateway', 'worker']));
-
-  it('after kill -9 of the gateway, a client of an earlier revision goes on with its session', async () => {
-    const { client } = await connectEarlier(stack, '2025-11-25');
-    try {
-      const before = await client.listTools();
-      await stack.kill('gateway');
-      await expect(client.ping()).rejects.toThrow();
-      await stack.startPart('gateway');
-      expect(await client.ping()).toEqual({});
-      const names = async () => (await client.listTools()).tools.map(({ name }) => name);
-      await waitFor(async () => (await names()).length === before.tools.length);
-    } finally {
-      await client.close();
-    }
-  });
-});
-
 describe('the authority in two processes with two databases', () => {
-  let pdpDatabase!: Pool;
-  let pdpCopy: Awaited<ReturnType<typeof copyTemplate>>;
-  beforeAll(async () => {
-    pdpCopy = await copyTemplate();
-    const { url } = pdpCopy;
-    pdpDatabase = new Pool({ connectionString: url, max: 1 }).on('error', () => undefined);
-    await stack.kill('pdp');
-    await stack.startPart('pdp', { DATABASE_URL: url });
-  });
-  afterAll(async () => {
-    await pdpDatabase?.end();
-    await stack.kill('pdp');
-    await pdpCopy?.drop();
-  });
-
-  const write = async (path: string) => {
-    const params = { name: 'files__write_file', arguments: { path, content: 'x' } };
-    return (await stack.rpc(await stack.token('agent'), 'tools/call', params)).body.result;
-  };
-  const ended = async (taskId: unknown) =>
-    waitFor(async () => {
-      const { result } = (await stack.rpc(await stack.token('agent'), 'tasks/get', { taskId })).body;
-      return result?.['status'] === 'completed' && result;
-    });
   const count = async (database: Pool, table: string) =>
     (await database.query<{ count: number }>(`SELECT count(*)::int FROM ${table}`)).rows[0]?.count;
 
   it('a decision point and an access request service in two processes share only keys over HTTP, and calls run [ARAP-GEN-03, ARAP-GEN-04, ARAP-CMP-10, ARAP-CMP-20, ARAP-BND-24, ARAP-SCP-04]', async () => {
+    const { hold, approve, writes } = heldCalls(() => stack);
     const [requests, evaluations] = ['approvals.access_request', 'pdp.evaluation'] as const;
     const other = await stack.database();
-    const before = [await count(other, evaluations), await count(other, requests)];
-    const path = join(stack.files, 'split.txt');
-    const task = await write(path);
-    const [request] = await stack.openRequests(1);
+    const counts = async () => [
+      ...[await count(pdpDatabase, evaluations), await count(pdpDatabase, requests)],
+      ...[await count(other, evaluations), await count(other, requests)],
+    ];
+    const [evaluated = 0, , , requested = 0] = await counts();
+    const { taskId, path, request } = await hold();
     expect(existsSync(path)).toBe(false);
-    expect((await stack.decide(request, { verdict: 'approve' })).ok).toBe(true);
-    expect(await ended(task?.['taskId'])).toMatchObject({ result: { isError: false } });
-    expect(existsSync(path)).toBe(true);
-
-    expect([await count(pdpDatabase, evaluations), await count(pdpDatabase, requests)]).toEqual([1, 0]);
-    const [evaluated = 0, requested = 0] = before;
-    expect([await count(other, evaluations), await count(other, requests)]).toEqual([evaluated, requested + 1]);
+    await approve(request);
+    expect(await end(taskId)).toEqual({ status: 'completed', disposition: 'approved-executed' });
+    expect([existsSync(path), writes(path)]).toEqual([true, 1]);
+    expect(await counts()).toEqual([evaluated + 1, 0, 0, requested + 1]);
   });
+});
 
-  it('a decision point without memory recognizes an approval by its content [ARAP-GEN-04, ARAP-REV-17]', async () => {
-    const path = join(stack.files, 'forgotten.txt');
-    const task = await write(path);
-    const [request] = await stack.openRequests(1);
-    await stack.kill('pdp');
-    await pdpDatabase.query('TRUNCATE pdp.evaluation');
-    await stack.startPart('pdp', { DATABASE_URL: pdpDatabase.options.connectionString ?? '' });
-    expect((await stack.decide(request, { verdict: 'approve' })).ok).toBe(true);
-    expect(await ended(task?.['taskId'])).toMatchObject({ result: { isError: false } });
-    expect(existsSync(path)).toBe(true);
+describe('killed processes', () => {
+  let earlier!: Awaited<ReturnType<typeof connectEarlier>>['client'];
+  beforeAll(async () => void ({ client: earlier } = await connectEarlier(stack, '2025-11-25')));
+  afterAll(() => earlier?.close());
+
+  it("after kill -9 of gateway, worker and decision point, which has forgotten its denials, approved calls run once, and a running call's status stays cautious [ARAP-GEN-04, ARAP-GEN-06, ARAP-REV-17] [APPR-211, AT-2]", () =>
+    killAmidCalls(stack, ['gateway', 'worker', 'pdp'], async () => {
+      // From then on it recognizes approvals by their content alone.
+      await pdpDatabase.query('TRUNCATE pdp.evaluation');
+      await expect(earlier.ping()).rejects.toThrow();
+    }));
+
+  it('after kill -9 of the gateway, a client of an earlier revision goes on with its session', async () => {
+    expect(await earlier.ping()).toEqual({});
+    const names = async () => (await earlier.listTools()).tools.map(({ name }) => name);
+    await waitFor(async () => (await names()).includes('files__write_file'));
   });
 });

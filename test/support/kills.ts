@@ -7,9 +7,13 @@ import { waitFor } from './wait-for.ts';
 /**
  * Kills parts of the product while three calls are under way, starts them again, and expects that each call ran once:
  * one is at its tool, which does not answer; one waits for an approval; one is approved and waits for the policy
- * decision.
+ * decision. `meanwhile` happens while the parts are dead.
  */
-export async function killAmidCalls(stack: Stack, parts: readonly Part[]): Promise<void> {
+export async function killAmidCalls(
+  stack: Stack,
+  parts: readonly Part[],
+  meanwhile: () => Promise<void> = async () => undefined,
+): Promise<void> {
   const { hold, approve, end, endExecution, writes } = heldCalls(() => stack);
   const isGranted = async (taskId: string) => {
     const text = `SELECT FROM gateway.gated_call WHERE task_id = $1 AND state = 'granted'`;
@@ -27,6 +31,7 @@ export async function killAmidCalls(stack: Stack, parts: readonly Part[]): Promi
   await waitFor(() => isGranted(approved.taskId));
 
   await Promise.all(parts.map((part) => stack.kill(part)));
+  await meanwhile();
   stack.signal('pdp', 'SIGCONT');
   stack.releaseUpstream();
   // The engine first: the worker does not start without it.

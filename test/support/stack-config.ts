@@ -24,7 +24,7 @@ export interface StackOptions {
   readonly policyFiles?: Readonly<Record<string, string>>;
   readonly mcpServers?: Record<string, object>;
   /** Variables of a part in addition to the others. */
-  readonly environments?: Readonly<Partial<Record<'gateway' | 'worker' | 'up', Record<string, string>>>>;
+  readonly environments?: Readonly<Partial<Record<'gateway' | 'worker' | 'pdp' | 'up', Record<string, string>>>>;
 }
 
 /** The official server with every kind of offer, for the `mcpServers` of a stack. */
