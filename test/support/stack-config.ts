@@ -10,6 +10,8 @@ export interface StackOptions {
    * each deployable in a separate process.
    */
   readonly parts: 'here' | 'together' | 'apart';
+  /** Whether gateway and worker that run `here` connect to upstreams together, or each for itself. Default: `shared`. */
+  readonly upstreams?: 'shared' | 'own';
   /** Postgres and Temporal: those of the jest run, or its own, which a test may kill. Default: `own`. */
   readonly servers?: 'own' | 'shared';
   /** The factor on time limits, for slow machines. 100 unless a test needs a limit or a lease to end. */

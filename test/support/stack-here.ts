@@ -1,39 +1,49 @@
 import { join } from 'node:path';
 import { destination, pino } from 'pino';
-import { startEverything, stopEverything, type UpDeps } from '../../apps/cli/commands/up-parts.ts';
+import { startApprovals } from '../../apps/approvals/main.ts';
+import { startAudit } from '../../apps/audit/main.ts';
+import { connectUpstreams, startGateway } from '../../apps/gateway/main.ts';
+import { startPdp } from '../../apps/pdp/main.ts';
 import type { Config } from '../../apps/shared/config/config.ts';
 import type { DevelopmentSecrets } from '../../apps/shared/config/development-secrets.ts';
-import { readEnvironment } from '../../apps/shared/config/env.ts';
-import { unchanging } from '../../apps/shared/config/live.ts';
-import { limitsOf } from '../../apps/shared/limits.ts';
+import { startIdentityProvider } from '../../apps/shared/embedded/identity-provider.ts';
+import { type Running, stopAll } from '../../apps/shared/lifecycle.ts';
+import { startWorker } from '../../apps/worker/main.ts';
+import type { Servers } from './infrastructure.ts';
+import type { StackOptions } from './stack-config.ts';
 import { systemTime } from './time.ts';
 
 /**
- * Starts the whole product in this process, as `up` does in its own, and answers how to stop it. A test whose promise
- * is not about processes saves the time in which Node loads the product. `databaseUrl` is the database for all parts.
+ * Starts the whole product in this process, and answers how to stop it. A test whose promise is not about processes
+ * saves the time in which Node loads the product.
  */
 export async function startHere(
   config: Config,
-  development: DevelopmentSecrets,
-  databaseUrl: string,
+  { identity, secrets }: DevelopmentSecrets,
+  { environment }: Servers,
+  { upstreams = 'shared' }: Pick<StackOptions, 'upstreams'>,
 ): Promise<() => Promise<void>> {
   const file = join(config.stateDir, 'logs', 'countersign.log');
-  const parts: UpDeps['parts'] = { serving: [], infrastructure: [] };
-  const stop = async () => {
-    const unclean = await stopEverything(parts, { ...systemTime, limits: limitsOf(config) });
-    if (unclean.length > 0) throw new Error(`these parts did not stop cleanly: ${unclean.join(', ')}`);
+  const log = pino({ name: 'countersign' }, destination({ dest: file, mkdir: true, sync: true }));
+  const running: Running[] = [];
+  const stop = () => stopAll(running);
+  const own = { ...systemTime, log, databaseUrl: environment.DATABASE_URL };
+  const connect = () => {
+    const connected = connectUpstreams(config, own);
+    running.push({ name: 'upstreams', stop: () => connected.close() });
+    return connected;
   };
-  const starting = startEverything({
-    ...{ config, development, parts },
-    live: unchanging(config),
-    environment: { ...readEnvironment(), stateDir: config.stateDir, databaseUrl },
-    log: pino({ name: 'countersign' }, destination({ dest: file, mkdir: true, sync: true })),
-    say: () => undefined,
-  });
   try {
-    await starting.ready;
+    const first = connect();
+    const ofWorker = upstreams === 'shared' ? first : connect();
+    running.push(await startIdentityProvider(config, { identity, secrets }, log));
+    running.push(await startPdp(config, secrets, own));
+    running.push(await startApprovals(config, secrets, own));
+    running.push(await startAudit(config, secrets, own));
+    running.push(await startGateway(config, secrets, { ...own, upstreams: first }));
+    const temporalAddress = environment.TEMPORAL_ADDRESS;
+    running.push(await startWorker(config, secrets, { ...own, temporalAddress, upstreams: ofWorker }));
   } catch (error) {
-    await starting.settled;
     await stop();
     throw error;
   }

@@ -45,18 +45,16 @@ export class Stack {
     writeFileSync(join(this.folder, 'countersign.yaml'), stringify(raw));
     this.config = parseConfig(raw, { baseDir: this.folder, stateDir: this.stateDir });
     this.development = await loadDevelopmentSecrets(this.stateDir);
-    if (options.parts === 'here') return this.#startHere();
+    if (options.parts === 'here') return this.#startHere(options);
     if (options.servers === 'shared') this.#servers = await borrowServers();
     if (options.parts === 'together') return this.startPart('up');
     this.#servers = await startInfrastructure(this.config, this.development, this.#servers);
     await Promise.all(DEPLOYABLES.map((part) => this.startPart(part)));
   }
 
-  async #startHere(): Promise<void> {
+  async #startHere(options: StackOptions): Promise<void> {
     this.#servers = await borrowServers();
-    const { DATABASE_URL: databaseUrl, TEMPORAL_ADDRESS: address } = this.#servers.environment;
-    const config = { ...this.config, temporal: { ...this.config.temporal, address } };
-    this.#stopHere = await startHere(config, this.development, databaseUrl);
+    this.#stopHere = await startHere(this.config, this.development, this.#servers, options);
   }
 
   /** Starts a part, with these variables instead of its own, and waits until it answers. */
