@@ -25,8 +25,9 @@ const { approve, end } = heldCalls(() => stack);
 beforeAll(async () => {
   bank = await startChangingUpstream(ORIGINAL);
   stack = await startStack({
-    parts: 'apart',
-    servers: 'shared',
+    parts: 'here',
+    // Worker and gateway each know what they have read themselves, as in two processes.
+    upstreams: 'own',
     policies: POLICIES,
     mcpServers: { bank: { url: bank.url } },
   });
