@@ -15,6 +15,12 @@ export const SECTIONS = [
     run: ['test/jest.mjs', 'test/stores/protocol-model', 'test/stores/parties', 'test/apps/approvals/stages-model'],
     atLength: true,
   },
+  {
+    name: 'gateway',
+    what: 'outdated lists of every kind of upstream, and calls that many repeat',
+    run: ['test/jest.mjs', 'test/apps/gateway/outdated-lists', 'test/apps/gateway/repetitions'],
+    atLength: true,
+  },
   { name: 'mutants', what: 'faults planted in the protocol', run: program('mutants') },
   { name: 'conformance', what: 'the official conformance suite of MCP', run: program('conformance') },
   { name: 'inspector', what: 'the MCP Inspector against the whole product', run: program('inspector') },

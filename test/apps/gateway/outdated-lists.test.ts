@@ -10,6 +10,7 @@ import {
   type Description,
 } from '../../support/changing-upstream.ts';
 import { startRealGateway } from '../../support/real-gateway.ts';
+import { cases } from '../../support/regime.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 const ITEMS = { prompt: 'Asks.', resource: 'A paper.', template: 'A drawer.' };
@@ -70,7 +71,8 @@ function underTest(notices: (typeof NOTICES)[number], maxListAgeSeconds: number)
   };
 }
 
-describe.each(NOTICES)('an upstream whose notices are: %s', (notices) => {
+// With a stream of notices, and with an earlier revision without any: the other two lie between them.
+describe.each(cases(['told', 'stateless'], NOTICES))('an upstream whose notices are: %s', (notices) => {
   const { own, reaches, use, accept } = underTest(notices, 0);
 
   it.each(KINDS)('gets no request for a %s from the moment that its description changes [SIG-004]', async (kind) => {
@@ -127,7 +129,7 @@ describe.each(NOTICES)('an upstream whose notices are: %s', (notices) => {
 describe('a list with a time to live of one second', () => {
   const { own, reaches } = underTest('stateless', 1);
 
-  it.each(KINDS)('is not used for a %s after that second', async (kind) => {
+  it.each(cases(['tool', 'resource'], KINDS))('is not used for a %s after that second', async (kind) => {
     await waitFor(() => reaches(kind));
     own.bank.described = { ...ORIGINAL, ...USES[kind].other };
     await waitFor(async () => !(await reaches(kind)));

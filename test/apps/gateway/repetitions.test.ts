@@ -9,6 +9,7 @@ import { anApproval, anOpening, gatedCallFixture } from '../../support/gated-cal
 import { CALLBACK_SECRET } from '../../support/gateway-world.ts';
 import { isForLater, type Sent } from '../../support/gateway-wire.ts';
 import { startRealGateway } from '../../support/real-gateway.ts';
+import { times } from '../../support/regime.ts';
 import { stepsIn, TOOL, type World } from '../../support/steps.ts';
 import { waitFor, repeatWhile } from '../../support/wait-for.ts';
 
@@ -190,13 +191,14 @@ describe('an authentic callback', () => {
   };
 });
 
-it('200 identical calls at once are one task and one request for each principal, invisible to the other', async () => {
+const AT_ONCE = times(50, 200);
+it(`${AT_ONCE} identical calls at once are one task and one request for each principal, invisible to the other`, async () => {
   const tokenOf = (sub: string) => real.authority.token({ aud: real.mcpUrl, sub });
   const [alice, bob] = [await tokenOf('alice'), await tokenOf('bob')];
   const args = { at: 'once' };
   // A caller that joins a call on a slow or stopped machine is told to repeat it.
   const idFor = async (token: string) => taskIdOf(await repeatWhile(isForLater, () => call(args, token)));
-  const ids = await Promise.all(Array.from({ length: 200 }, (_, index) => idFor(index % 2 === 0 ? alice : bob)));
+  const ids = await Promise.all(Array.from({ length: AT_ONCE }, (_, index) => idFor(index % 2 === 0 ? alice : bob)));
   expect(new Set(ids).size).toBe(2);
   const of = (parity: number) => new Set(ids.filter((_, index) => index % 2 === parity));
   expect([of(0).size, of(1).size]).toEqual([1, 1]);
@@ -231,7 +233,7 @@ it('a task that is read during its deletion is shown whole, or not at all', asyn
       whole += 1;
     }
   };
-  for (let round = 0; round < 15; round += 1) {
+  for (let round = 0; round < times(4, 15); round += 1) {
     const { taskId, gatedCallId } = await executed();
     const seen = whole;
     let isOver = false;
