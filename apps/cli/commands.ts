@@ -1,36 +1,31 @@
-import { addCommand } from './commands/add.ts';
-import { auditCommand } from './commands/audit.ts';
-import { connectCommand } from './commands/connect.ts';
-import { demoCommand } from './commands/demo.ts';
-import { doctorCommand } from './commands/doctor.ts';
-import { initCommand } from './commands/init.ts';
-import { lintCommand } from './commands/lint.ts';
-import { migrateCommand } from './commands/migrate.ts';
-import { policyCommand } from './commands/policy.ts';
-import { reconcileCommand } from './commands/reconcile.ts';
-import { requestsCommand } from './commands/requests.ts';
-import { signatureCommand } from './commands/signature.ts';
-import { stdioCommand } from './commands/stdio.ts';
-import { tokenCommand } from './commands/token.ts';
-import { upCommand } from './commands/up.ts';
 import type { Command } from 'commander';
 import type { Io } from './context.ts';
 
-/** Every command, in the order of the help. */
-export const COMMANDS: readonly ((io: Io) => Command)[] = [
-  initCommand,
-  addCommand,
-  upCommand,
-  connectCommand,
-  stdioCommand,
-  demoCommand,
-  doctorCommand,
-  lintCommand,
-  migrateCommand,
-  tokenCommand,
-  requestsCommand,
-  auditCommand,
-  reconcileCommand,
-  policyCommand,
-  signatureCommand,
-];
+export type MakeCommand = (io: Io) => Command;
+
+/** Every command, in the order of the help. Each is loaded alone, because some bring much with them. */
+const COMMANDS: ReadonlyMap<string, () => Promise<MakeCommand>> = new Map(
+  Object.entries({
+    init: async () => (await import('./commands/init.ts')).initCommand,
+    add: async () => (await import('./commands/add.ts')).addCommand,
+    up: async () => (await import('./commands/up.ts')).upCommand,
+    connect: async () => (await import('./commands/connect.ts')).connectCommand,
+    stdio: async () => (await import('./commands/stdio.ts')).stdioCommand,
+    demo: async () => (await import('./commands/demo.ts')).demoCommand,
+    doctor: async () => (await import('./commands/doctor.ts')).doctorCommand,
+    lint: async () => (await import('./commands/lint.ts')).lintCommand,
+    migrate: async () => (await import('./commands/migrate.ts')).migrateCommand,
+    token: async () => (await import('./commands/token.ts')).tokenCommand,
+    requests: async () => (await import('./commands/requests.ts')).requestsCommand,
+    audit: async () => (await import('./commands/audit.ts')).auditCommand,
+    reconcile: async () => (await import('./commands/reconcile.ts')).reconcileCommand,
+    policy: async () => (await import('./commands/policy.ts')).policyCommand,
+    signature: async () => (await import('./commands/signature.ts')).signatureCommand,
+  }),
+);
+
+/** The command that the first argument names, else every command. */
+export async function commandsFor([first = '']: readonly string[]): Promise<readonly MakeCommand[]> {
+  const named = COMMANDS.get(first);
+  return Promise.all((named === undefined ? [...COMMANDS.values()] : [named]).map((load) => load()));
+}

@@ -1,5 +1,6 @@
 import { Command, CommanderError } from 'commander';
 import { startFailure } from '../shared/lifecycle.ts';
+import { commandsFor, type MakeCommand } from './commands.ts';
 import { CliError, EXIT, type GlobalOptions, type Io, visible } from './context.ts';
 import { version } from './version.ts';
 
@@ -43,14 +44,6 @@ const SEE_HELP = 'Add --help to see the options.';
 const AFTER_ERROR: Readonly<Record<string, string>> = {
   add: `Put -- before the program of a server, as in: npx countersign add files -- npx -y PACKAGE. ${SEE_HELP}`,
 };
-
-type MakeCommand = (io: Io) => Command;
-
-/** Hosts start `stdio` again and again, and keep it running. So it loads nothing of the other commands. */
-async function commandsFor([first]: readonly string[]): Promise<readonly MakeCommand[]> {
-  if (first === 'stdio') return [(await import('./commands/stdio.ts')).stdioCommand];
-  return (await import('./commands.ts')).COMMANDS;
-}
 
 function createProgram(io: Io, commands: readonly MakeCommand[]): Command {
   const program = new Command('countersign')

@@ -15,17 +15,12 @@ import { findOrStartPostgres } from '../../shared/embedded/postgres.ts';
 import { findOrStartTemporal } from '../../shared/embedded/temporal.ts';
 import { isLoopbackHost } from '../../shared/http/known-hosts.ts';
 import type { Running } from '../../shared/lifecycle.ts';
-import { limitsOf, type Timing } from '../../shared/limits.ts';
+import { limitsOf } from '../../shared/limits.ts';
 import type { Logger } from '../../shared/logger.ts';
 import { startWorker } from '../../worker/main.ts';
 import { exampleFiles } from '../stack.ts';
 import { configuredPlaces, decidesItself, unmapped } from './lint/policies.ts';
-
-/** The parts that have started. Services stop first, and their infrastructure stops last. */
-export interface Parts {
-  readonly serving: Running[];
-  readonly infrastructure: Running[];
-}
+import type { Parts } from './up-stop.ts';
 
 export interface UpDeps {
   readonly config: Config;
@@ -125,26 +120,6 @@ async function timed<T extends object>({ say }: UpDeps, name: string, start: () 
   const how = 'how' in started && typeof started.how === 'string' ? `  ${started.how}` : '';
   say(`  ${name.padEnd(NAME_WIDTH)} ${((systemClock.monotonicMs() - began) / 1_000).toFixed(1)} s${how}`);
   return started;
-}
-
-/**
- * Stops first the services, so that work in flight can finish, and then Temporal, PostgreSQL and the upstreams. Each of the two has
- * `stopMs` of the limits, as in a process of its own. Returns the names of the parts that did not stop cleanly.
- */
-export async function stopEverything({ serving, infrastructure }: Parts, timing: Timing): Promise<string[]> {
-  return [...(await stopTogether(serving, timing)), ...(await stopTogether(infrastructure, timing))];
-}
-
-async function stopTogether(parts: readonly Running[], { clock, limits }: Timing): Promise<string[]> {
-  const unclean = new Set(parts.map(({ name }) => name));
-  const stopping = parts.map(async (part) => {
-    await part.stop();
-    unclean.delete(part.name);
-  });
-  const over = new AbortController();
-  await Promise.race([Promise.allSettled(stopping), clock.after(limits.stopMs, over.signal)]);
-  over.abort();
-  return [...unclean];
 }
 
 interface Survey {

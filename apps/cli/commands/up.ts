@@ -14,7 +14,8 @@ import { CliError, type Io, json, readConfig, visible } from '../context.ts';
 import { findStack, portProblems, removeStack, type Stack, troubledPorts, writeStack } from '../stack.ts';
 import { stopRequest } from '../stop-request.ts';
 import { welcome } from './up-welcome.ts';
-import { type Parts, type Starting, stopEverything, type UpDeps } from './up-parts.ts';
+import type { Starting, UpDeps } from './up-parts.ts';
+import { type Parts, stopEverything } from './up-stop.ts';
 
 /** How long a cancelled start waits for parts that are still starting. */
 const SETTLE_MS = 1_500;

@@ -8,9 +8,6 @@ export type Problems = () => Promise<readonly string[]>;
 /** How long a result is reused: probes come often, and from several sides. */
 const KEEP_MS = 1_000;
 
-/** Paths of probes. Their `Host` may be anything, most often the address of the process. */
-export const PROBES: ReadonlySet<string> = new Set(['/livez', '/readyz', '/healthz']);
-
 /**
  * Answers probes: `/livez` whether the process runs, `/readyz` (and `/healthz`) whether it can work, with the reasons when it cannot. A
  * process that waits for its database is alive, because a restart would not help.

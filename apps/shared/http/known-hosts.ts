@@ -1,5 +1,7 @@
 import type { IncomingMessage, RequestListener } from 'node:http';
-import { PROBES } from './health.ts';
+
+/** Paths of probes (see health.ts). Their `Host` may be anything, most often the address of the process. */
+const PROBES: ReadonlySet<string> = new Set(['/livez', '/readyz', '/healthz']);
 
 const LOOPBACK = ['localhost', '127.0.0.1', '[::1]'];
 const MISDIRECTED =

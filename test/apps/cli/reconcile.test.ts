@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { pino } from 'pino';
-import { reconcileAfterRestore } from '../../../apps/cli/commands/reconcile.ts';
+import { reconcileAfterRestore } from '../../../apps/cli/commands/reconcile/after-restore.ts';
 import { createTemporalClient } from '../../../apps/shared/temporal/connection.ts';
 import { createEngineMemory } from '../../../apps/shared/temporal/fence-mark.ts';
 import { createGatedCallWorkflows } from '../../../apps/shared/temporal/gated-call-workflows.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { stopEverything } from '../../../apps/cli/commands/up-parts.ts';
+import { stopEverything } from '../../../apps/cli/commands/up-stop.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { ORDINARY_LIMITS } from '../../support/time.ts';
 
