@@ -21,6 +21,16 @@ export const SECTIONS = [
     run: ['test/jest.mjs', 'test/apps/gateway/outdated-lists', 'test/apps/gateway/repetitions'],
     atLength: true,
   },
+  {
+    name: 'properties',
+    what: 'what holds for any value, tried with many',
+    run: [
+      'test/jest.mjs',
+      ...['pdp/conditions', 'pdp/decision-cache', 'apps/approvals/arguments/views', 'apps/shared/own-path'],
+      ...['domain/request-form', 'apps/shared/config/database-address', 'apps/shared/rules/conditions', 'coaz/fence'],
+    ],
+    atLength: true,
+  },
   { name: 'mutants', what: 'faults planted in the protocol', run: program('mutants') },
   { name: 'conformance', what: 'the official conformance suite of MCP', run: program('conformance') },
   { name: 'inspector', what: 'the MCP Inspector against the whole product', run: program('inspector') },

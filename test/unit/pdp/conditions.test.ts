@@ -2,6 +2,7 @@ import { isAuthorized, policyToJson } from '@cedar-policy/cedar-wasm/nodejs';
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { ANOTHER, couldApply, type KnownOfRequest } from '../../../apps/pdp/engine/cedar/conditions.ts';
+import { times } from '../../support/regime.ts';
 
 const APPROVED = 'context has approval && context.approval.verified && context.approval.template == "boss"';
 
@@ -95,7 +96,7 @@ describe('conditions, for a request with few known members,', () => {
           for (const known of knownOf(request))
             expect([policy, known, couldApply(conditions, known)]).toEqual([policy, known, true]);
       }),
-      { numRuns: 300 },
+      { numRuns: times(60, 300) },
     );
   });
 
@@ -110,7 +111,7 @@ describe('conditions, for a request with few known members,', () => {
         expect(couldApply(conditions, { approval: 'none' })).toBe(false);
         expect(couldApply(conditions, { approval: { template: ANOTHER } })).toBe(false);
       }),
-      { numRuns: 300 },
+      { numRuns: times(60, 300) },
     );
   });
 });

@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { ownPath } from '../../../../apps/shared/http/known-hosts.ts';
 import { HOSTILE_PATHS } from '../../../support/hostile-paths.ts';
+import { times } from '../../../support/regime.ts';
 
 const SITES = ['https://approvals.example', 'http://127.0.0.1:4102'];
 
@@ -63,7 +64,7 @@ describe.each(SITES)('the return path on %s', (site) => {
     );
     fc.assert(
       fc.property(address, (wanted) => expectOwn(ownPath(wanted, site), site)),
-      { numRuns: 3_000 },
+      { numRuns: times(500, 10_000) },
     );
   });
 });

@@ -8,6 +8,7 @@ import {
 } from '../../../../../apps/shared/coaz/resolve.ts';
 import type { Json, JsonObject } from '../../../../../workflows/domain/canonical-json.ts';
 import { mappingTime } from '../../../../support/mapping-time.ts';
+import { times } from '../../../../support/regime.ts';
 import { ORDINARY_LIMITS } from '../../../../support/time.ts';
 
 /**
@@ -134,7 +135,7 @@ describe('a hostile mapping', () => {
     const args = { s: secret, l: [1, secret, { k: secret }], n: 5, o: { k: [secret] } };
     const start = processorMs();
     let resolved = 0;
-    for (let seed = 1; seed <= 3_000; seed += 1) {
+    for (let seed = 1; seed <= times(600, 6_000); seed += 1) {
       try {
         JSON.stringify(run(randomExpression(seed), args));
         resolved += 1;
@@ -142,7 +143,7 @@ describe('a hostile mapping', () => {
         expect(error).toMatchObject({ code: 'ERR_MAPPING_FAILED', message: expect.not.stringContaining(secret) });
       }
     }
-    expect(resolved).toBeGreaterThan(100);
+    expect(resolved).toBeGreaterThan(20);
     expect(processorMs() - start).toBeLessThan(120_000);
   });
 });

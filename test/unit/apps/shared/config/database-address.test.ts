@@ -3,6 +3,7 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { Client } from 'pg';
 import { readEnvironment } from '../../../../../apps/shared/config/env.ts';
+import { times } from '../../../../support/regime.ts';
 
 const addressWith = (password: string) => `postgresql://countersign:${password}@postgres:5432/countersign`;
 const read = (address: string) => readEnvironment({ DATABASE_URL: address }).databaseUrl;
@@ -27,7 +28,7 @@ describe('DATABASE_URL', () => {
           database: 'countersign',
         });
       }),
-      { numRuns: 2_000 },
+      { numRuns: times(300, 20_000) },
     );
   });
 
