@@ -9,7 +9,7 @@ import { packagePath } from '../../apps/shared/config/files.ts';
 import { ownFolder } from '../support/test-run.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-const FILE_SERVER = packagePath('node_modules', '@modelcontextprotocol', 'server-filesystem', 'dist', 'index.js');
+const SERVER = packagePath('test', 'clients', 'fixtures', 'crashing-server.mjs');
 const RECORDING = packagePath('test', 'support', 'recording-upstream.mjs');
 /** Each notes its process in the folder, as the recording upstream does. */
 const HELPER = 'sleep 3600 & echo > "$0/runs-$!"; exec "$@"';
@@ -40,13 +40,11 @@ function isCalled(): boolean {
 /** Starts a process in a group of its own, as a terminal does, and has it call a program that does not answer yet. */
 async function startCall(wrapper?: string): Promise<void> {
   writeFileSync(join(folder, 'hold'), '');
-  const own = [process.execPath, RECORDING, folder, FILE_SERVER, folder];
+  const own = [process.execPath, RECORDING, folder, SERVER];
   const [command, ...args] = wrapper === undefined ? own : ['/bin/sh', '-c', wrapper, folder, ...own];
   const script = packagePath('test', 'support', 'call-a-program.ts');
   const loader = packagePath('test', 'support', 'typescript.mjs');
-  // A call of another tool could be repeated when its program ends.
-  const moved = { source: join(folder, 'go'), destination: join(folder, 'moved') };
-  const asked = [JSON.stringify({ command, args }), 'move_file', JSON.stringify(moved)];
+  const asked = [JSON.stringify({ command, args }), 'pid'];
   const child = spawn(process.execPath, ['--no-warnings', '--import', loader, script, ...asked], {
     detached: true,
     stdio: ['ignore', 'pipe', 'inherit'],
