@@ -161,6 +161,8 @@ export function approvalsSituations(service: ApprovalsUnderTest): Situation[] {
           ['db__read', 'read', 'two'],
         ] as const)
           await open('alice', { ...stated(tool, effect), agent, subject: `${agent}-person` });
+        // From ten on, the list leads to the requests of each agent.
+        for (let n = 2; n <= 10; n += 1) await open('alice', { ...stated('db__drop', 'delete'), agent: 'one' });
         return '/requests';
       },
     },

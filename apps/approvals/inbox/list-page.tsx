@@ -6,6 +6,7 @@ import type { BrokenGlass } from '../stores/break-glass.store.ts';
 import type { RequestKind, RequestPage } from '../stores/lists.ts';
 import type { Voter } from './authenticate.ts';
 import { AlikeTable } from './alike-table.tsx';
+import { ByAgent } from './by-agent.tsx';
 import { Unreviewed } from './emergency.tsx';
 import { Filters, isFiltered } from './filters.tsx';
 import { InboxTabs, PageLinks } from './paging.tsx';
@@ -62,6 +63,7 @@ export function RequestList(props: RequestListProps) {
           <Empty which={isFiltered(filter) ? 'filtered' : which} />
         ) : (
           <>
+            {!isFiltered(filter) && parameters['cursor'] === undefined && <ByAgent {...props} />}
             <Extent {...props} />
             {filter.alike === undefined ? (
               <Rows {...props} />

@@ -19,6 +19,9 @@ interface RequestListing {
 
 const isOpen = (choice: ListChoice) => choice === 'pending' || choice === 'yours';
 
+/** The most frequent kinds of requests are counted, and no others. */
+export const KINDS_COUNTED = 1_000;
+
 /** Lists of access requests: open requests by creation time, ended requests by end time. */
 export function lists(query: Query) {
   const listingOf = ({ choice, order, filter, reader }: RequestListing): Listing => ({
@@ -47,7 +50,7 @@ export function lists(query: Query) {
         `kinds-${choice}`,
         `SELECT r.tool, r.requester_client AS agent, r.requester_subject AS requester, r.effect, ${ALIKE} AS alike,
            count(*)::int AS count
-         ${FROM_ACCESS_REQUESTS}${whereListed(choice)} GROUP BY 1, 2, 3, 4, 5 ORDER BY 6 DESC LIMIT 1000`,
+         ${FROM_ACCESS_REQUESTS}${whereListed(choice)} GROUP BY 1, 2, 3, 4, 5 ORDER BY 6 DESC LIMIT ${KINDS_COUNTED}`,
         [reader],
       ),
   };

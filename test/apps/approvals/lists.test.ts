@@ -30,6 +30,22 @@ describe('lists of requests', () => {
     return body.requests.map(({ id }: { id: string }) => id);
   };
 
+  it('starts with the agents as soon as one of several asks for ten calls or more', async () => {
+    const agents = async () => /<nav class="by-agent".*?<\/nav>/s.exec(await page('order=newest'))?.[0];
+    await service.open(call('quiet__one', 'read', {}, { agent: 'quiet-host' }));
+    const open = (tool: string) => service.open(call(tool, 'read', {}, { agent: 'busy <b>host' }));
+    for (let n = 0; n < 9; n += 1) await open(n < 7 ? 'busy__much' : 'busy__little');
+    expect(await agents()).toBeUndefined();
+    await open('busy__little');
+    const nav = (await agents()) ?? '';
+    expect(nav).not.toContain('<b>');
+    expect(wordsOf(nav)).toMatch(/host 10 requests: busy__much 7, busy__little 3quiet-host 1 request: quiet__one 1/);
+    const [href = ''] = /\/requests[?][^"]+/.exec(nav) ?? [];
+    const busy = await (await alice.go(href.replaceAll('&amp;', '&'))).text();
+    expect(busy.match(/data-request=/g)).toHaveLength(10);
+    expect(busy).not.toContain('<nav class="by-agent"');
+  });
+
   describe('a row', () => {
     it("says what the call does, in the operator's sentence", async () => {
       const { id } = await service.open(call('files__write', 'write', { path: 'a.md', target: { space: 'docs' } }));
