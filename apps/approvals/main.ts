@@ -28,6 +28,7 @@ import { createTakePreview } from './access-requests/take-preview.ts';
 import { createCallbackSender } from './callbacks/send-callback.ts';
 import { createBreakGlass, createWithdraw } from './break-glass.ts';
 import { createHandOver } from './hand-over.ts';
+import { createAnswerAsRequester, createAskRequester } from './requester-questions.ts';
 import { createExtendStage } from './extend-stage.ts';
 import { createCastVote } from './cast-vote.ts';
 import { examineChannels as examine, openChannels, startTelling } from './channels/channels.ts';
@@ -203,6 +204,8 @@ function createInbox(parts: Parts, { signIn: { personOf }, changes }: Site): Rou
     takePreview: createTakePreview(parts),
     extendStage: createExtendStage(parts),
     handOver: createHandOver(parts),
+    askRequester: createAskRequester(parts),
+    answerAsRequester: createAnswerAsRequester(parts),
     breakGlass: createBreakGlass({ ...parts, settings: approvals.breakGlass, store: brokenGlass }),
     personOf,
     changes: changes.stream,

@@ -115,6 +115,15 @@ const statementSchema = z.discriminatedUnion('kind', [
     handOvers: z
       .array(z.object({ by: person, to: text, at: instant, revokedAt: instant.exactOptional() }))
       .exactOptional(),
+    questions: z
+      .array(
+        z.object({
+          ...{ by: person, onBehalfOf: text.exactOptional(), stage: count, question: text, at: instant },
+          via: text.exactOptional(),
+          answer: z.object({ text, at: instant }).exactOptional(),
+        }),
+      )
+      .exactOptional(),
     breakGlass: z.object({ by: person, reason: text, via: text.exactOptional(), at: instant }).exactOptional(),
     cancelled: z
       .object({

@@ -50,6 +50,14 @@ const statement = z.looseObject({
   votes: z.array(vote).default([]),
   extensions: z.array(deed.extend({ by: person, stage: z.number(), to: z.string() })).default([]),
   handOvers: z.array(deed.extend({ by: person, to: z.string(), revokedAt: optionalText })).default([]),
+  questions: z
+    .array(
+      deed.extend({
+        by: person,
+        ...{ onBehalfOf: optionalText, question: z.string(), answer: z.looseObject({ text: z.string() }).optional() },
+      }),
+    )
+    .default([]),
   breakGlass: deed.extend({ by: person }).optional(),
   cancelled: deed.extend({ by: person.optional(), client: optionalText }).optional(),
 });
@@ -129,9 +137,12 @@ function whoDecided({ by, people, why }: z.infer<typeof answers>['whoDecided']):
 function statedIn({ record }: OutcomeRecord) {
   return (record?.accessRequests ?? []).flatMap(({ statement: stated }) => {
     if (stated?.kind !== 'stated') return [];
-    const { template, extensions, handOvers, breakGlass, cancelled } = stated;
+    const { template, extensions, handOvers, questions, breakGlass, cancelled } = stated;
     return [
-      ['Stated', 'by the access request service: template, votes, more time, hand-overs, break-glass and cancellation'],
+      [
+        'Stated',
+        'by the access request service: template, votes, more time, hand-overs, questions, break-glass and cancellation',
+      ],
       ...(template === undefined ? [] : [['Template', template]]),
       ...votesIn(stated),
       ...extensions.map(({ by, stage, to, ...one }) => [
@@ -141,6 +152,14 @@ function statedIn({ record }: OutcomeRecord) {
       ...handOvers.map(({ by, to, revokedAt, ...one }) => [
         'Handed over',
         deedInWords(by, one, [`to ${to}`, ...(revokedAt === undefined ? [] : [`taken back ${revokedAt}`])]),
+      ]),
+      ...questions.map(({ by, onBehalfOf, question, answer, ...one }) => [
+        'Question',
+        deedInWords(by, one, [
+          ...(onBehalfOf === undefined ? [] : [`in the place of ${onBehalfOf}`]),
+          `asked the requester: ${question}`,
+          answer === undefined ? 'not answered' : `answered: ${answer.text}`,
+        ]),
       ]),
       ...(breakGlass === undefined ? [] : [['Break-glass', deedInWords(breakGlass.by, breakGlass)]]),
       ...(cancelled === undefined ? [] : [['Given up', deedInWords(cancelled.by ?? cancelled.client, cancelled)]]),

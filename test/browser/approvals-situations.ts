@@ -3,7 +3,7 @@ import type { ApprovalsUnderTest } from '../support/approvals.ts';
 import { grantableSubmission } from '../support/grants.ts';
 import { ofPerson, type SubmissionChanges } from '../support/submissions.ts';
 import type { Situation } from '../support/situations.ts';
-import { sharedSituations } from './shared-situations.ts';
+import { questionSituations, sharedSituations } from './shared-situations.ts';
 import { figuresSituations } from './figures-situations.ts';
 import { grantsSituations } from './grants-situations.ts';
 import { requestsOfOneKind, stated, together } from './of-one-kind.ts';
@@ -193,6 +193,10 @@ export function approvalsSituations(service: ApprovalsUnderTest): Situation[] {
       prepare: async () => at(await service.open(grantableSubmission({ claims: { template: 'alice' } }))),
     },
     ...sharedSituations(() => open('timed'), post),
+    ...questionSituations(
+      () => open('alice', ofPerson(service.config.urls.issuer, { person: 'rita', agent: 'a-host' })),
+      post,
+    ),
     { name: 'a request of their own agent', as: 'alice', prepare: ownAgents },
     {
       name: 'a request of their own agent, long after the sign-in',

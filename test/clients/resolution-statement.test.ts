@@ -96,6 +96,22 @@ describe("an access request service's statement of who resolved a request", () =
     expect(await stated(statement({ hand_overs: [{ ...handOver, to: undefined }] }))).toEqual(UNREADABLE);
   });
 
+  it('has the questions to the requester, with their answers', async () => {
+    const question = {
+      by: { subject: 'bob' },
+      stage: 1,
+      question: 'why?',
+      via: 'inbox',
+      at: '2026-11-21T07:00:00.000Z',
+    };
+    const answered = { ...question, on_behalf_of: 'alice', answer: { text: 'so', at: '2026-11-21T10:00:00+02:00' } };
+    const { on_behalf_of: _, ...rest } = answered;
+    expect(await stated(statement({ questions: [question, answered] }))).toMatchObject({
+      questions: [question, { ...rest, onBehalfOf: 'alice', answer: { text: 'so', at: '2026-11-21T08:00:00.000Z' } }],
+    });
+    expect(await stated(statement({ questions: [{ ...question, question: undefined }] }))).toEqual(UNREADABLE);
+  });
+
   it('is absent where the service states none', async () => {
     expect(await stated(statement(), {})).toBeUndefined();
     expect(asked).toHaveLength(1);

@@ -58,11 +58,15 @@ describe('the page of a record', () => {
     const { taskId, request } = await world.held('late', { sub: 'rita', client_id: 'desk', azp: 'host', act });
     await world.post('bob', `/requests/${request.id}/extensions`, { stage: 1, number: 1, minutes: 5 });
     await world.post('bob', `/requests/${request.id}/hand-overs`, { to: 'dora', stage: 1, number: 1 });
+    await world.post('bob', `/requests/${request.id}/questions`, { question: 'why?', stage: 1, number: 1 });
     await world.post('carol', `/requests/${request.id}/cancel`, { reason: REASON });
     await world.record(taskId);
     await page.goto(`${world.urls.audit}/outcome-records/by-task/${taskId}`);
     const requests = await page.getByRole('region', { name: 'Access requests' }).innerText();
     expect(requests).toMatch(/bob handed the request over to dora\. \d+ /);
+    expect(requests).toMatch(
+      /Bob Example \(bob\) asked the requester in stage 1, through the API\. \d+ [^]*why\?[^]*did not answer/,
+    );
     expect(requests).toMatch(/Bob Example \(bob\) gave stage 1 hasty more time, through the API: until \d+ /);
     expect(requests).toMatch(/Withdrawn by Carol Example \(carol\), through the API\. \d+ \w+ \d{4}/);
     for (const said of [REASON, world.urls.issuer]) expect(requests).toContain(said);
@@ -111,12 +115,16 @@ describe('countersign audit show', () => {
     const more = { stage: 1, number: 1, minutes: 5, reason: `${REASON} 2` };
     await world.post('bob', `/requests/${request.id}/extensions`, more);
     await world.post('bob', `/requests/${request.id}/hand-overs`, { to: 'dora', stage: 1, number: 1 });
+    await world.post('bob', `/requests/${request.id}/questions`, { question: 'why?', stage: 1, number: 1 });
     await world.post('carol', `/requests/${request.id}/cancel`, { reason: REASON });
     await world.record(taskId);
     const said = await show(taskId);
     expect(said).toContain(`Given up Carol Example (carol) of ${world.urls.issuer}: api, `);
     expect(said).toContain(`because: ${REASON}`);
     expect(said).toContain(`Handed over bob of ${world.urls.issuer}: to dora, `);
+    expect(said).toContain(
+      `Question Bob Example (bob) of ${world.urls.issuer}: asked the requester: why?, not answered, api, `,
+    );
     const time = `More time Bob Example \\(bob\\) of ${world.urls.issuer}: stage 1, until ${AT}, api, ${AT}; because: ${REASON} 2`;
     expect(said).toMatch(new RegExp(time));
   });

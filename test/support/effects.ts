@@ -14,6 +14,8 @@ const COUNTED = {
   'break-glass': 'approvals.break_glass',
   review: 'approvals.break_glass WHERE reviewed_at IS NOT NULL',
   extensions: 'approvals.extension',
+  questions: 'approvals.requester_question',
+  answers: 'approvals.requester_answer',
   'hand-overs': 'approvals.delegation WHERE access_request_id IS NOT NULL',
   delegate: 'approvals.delegation WHERE access_request_id IS NULL',
   'end a delegation': 'approvals.delegation WHERE revoked_at IS NOT NULL',

@@ -16,7 +16,7 @@ const MAX_LENGTH = 512 * 1024;
 const MAX_VOTES = 1_000;
 const MAX_STAGES = 100;
 const MAX_ACTORS = 100;
-/** Of extensions, and of hand-overs. */
+/** Of extensions, of hand-overs, and of questions. */
 const MAX_ACTS = 1_000;
 
 const text = z.string().min(1).max(1_024);
@@ -104,6 +104,13 @@ const extension = z.object({
 const handOver = z
   .object({ by: person, to: text, at: instant, revoked_at: instant.exactOptional() })
   .transform(({ revoked_at: revokedAt, ...rest }) => ({ ...rest, ...(revokedAt !== undefined && { revokedAt }) }));
+const question = z
+  .object({
+    ...{ by: person, on_behalf_of: text.exactOptional(), stage, question: words, at: instant },
+    via: text.exactOptional(),
+    answer: z.object({ text: words, at: instant }).exactOptional(),
+  })
+  .transform(({ on_behalf_of: onBehalfOf, ...rest }) => ({ ...rest, ...(onBehalfOf !== undefined && { onBehalfOf }) }));
 const canceller = z.union([person.transform((by: StatedPerson) => ({ by })), z.object({ client: text })]);
 
 const statement = z
@@ -118,6 +125,7 @@ const statement = z
     votes: z.array(vote).max(MAX_VOTES),
     extensions: z.array(extension).max(MAX_ACTS).exactOptional(),
     hand_overs: z.array(handOver).max(MAX_ACTS).exactOptional(),
+    questions: z.array(question).max(MAX_ACTS).exactOptional(),
     break_glass: z.object({ by: person, reason: words, via: text.exactOptional(), at: instant }).exactOptional(),
     cancelled: z
       .object({

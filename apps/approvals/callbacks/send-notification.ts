@@ -4,7 +4,11 @@ import type { OutboxHandler } from '../../shared/outbox.ts';
 import type { Vote } from '../../../workflows/domain/access-request/access-request.ts';
 import { openStage } from '../../../workflows/domain/access-request/stages.ts';
 import type { AccessRequestStore } from '../stores/access-request.store.ts';
+import type { Notice } from '../stores/messages.ts';
 import { isAccepted, type SignedPost } from './signed-post.ts';
+
+/** Events whose number a program is told: a reminder of the stage, a question of the request. Questions and answers stay in the inbox. */
+const NUMBERED: ReadonlySet<Notice['event']> = new Set(['reminder', 'question_asked', 'question_answered']);
 
 interface NotificationOptions {
   readonly store: Pick<AccessRequestStore, 'noticeOf' | 'find'>;
@@ -36,7 +40,7 @@ export function createNotificationSender(options: NotificationOptions): OutboxHa
       data: {
         ...{ id, tool, title, template, stage: name, step: stage, steps: request.stages.length, quorum },
         ...{ generation, callDigest, requester, createdAt, expiresAt },
-        ...(event === 'reminder' && { number }),
+        ...(NUMBERED.has(event) && { number }),
         ...(event === 'ended' ? { status, votes: request.votes.map(votesView) } : { recipients }),
         url: `${inboxUrl}/requests/${encodeURIComponent(id)}`,
       },

@@ -32,8 +32,11 @@ export function createAddressing(options: AddressOptions): OutboxHandler {
     if (request === undefined) return;
     // A notice that comes late, about a stage that is over, asks no person: the next notice does.
     const isCurrent = notice.event !== 'ended' && !isEnded(request.status) && request.stage === notice.stage;
-    const recipients = isCurrent ? await options.recipients.of(request) : [];
-    const to = isCurrent ? await messagesTo(recipients, { ...request, at: Date.parse(notice.at) }, options) : [];
+    const isQuestion = notice.event === 'question_asked';
+    const asked = isQuestion ? options.recipients.asked(request) : [];
+    const recipients = isCurrent && !isQuestion ? await options.recipients.of(request) : asked;
+    const about = { ...request, at: Date.parse(notice.at), hasRoom: isCurrent && !isQuestion };
+    const to = await messagesTo(recipients, about, options);
     const signed = config.approvals.notifications !== undefined;
     await store.addressNotice(noticeId, { recipients, signed, messages: to });
   };
@@ -41,7 +44,7 @@ export function createAddressing(options: AddressOptions): OutboxHandler {
 
 async function messagesTo(
   recipients: readonly string[],
-  { at, ...request }: AccessRequest & { readonly at: number },
+  { at, hasRoom, ...request }: AccessRequest & { readonly at: number; readonly hasRoom: boolean },
   { config, channels, people }: AddressOptions,
 ): Promise<Addressed[]> {
   const settings = config.approvals.channels;
@@ -50,7 +53,7 @@ async function messagesTo(
   for (const [name, channel] of channels) {
     const delay = delayOf(name, notify, settings);
     if (delay === undefined) continue;
-    const reached = channel.isRoom ? roomFor(request) : await channel.reachable(recipients);
+    const reached = channel.isRoom ? (hasRoom ? roomFor(request) : []) : await channel.reachable(recipients);
     for (const person of reached) {
       const dueAt = whenAllowed(at + delay, person, { settings, notify, people: people() });
       all.push({ person, channel: name, dueAt: new Date(dueAt) });

@@ -97,11 +97,12 @@ async function messageNow(request: AccessRequest, person: string, options: Bring
   const isRoom = person === '';
   const isAsked = isRoom ? isOpenToPeople(request) : (await recipients.of(request)).includes(person);
   const hasVote = isAsked && recipients.hasVote(request, person);
+  const mayAnswer = recipients.asked(request).includes(person);
   const reminders = isAsked ? await store.remindersIn(request.id, request.stage) : 0;
   const { channels } = config.approvals;
   return messageAbout(
     request,
-    { person, isAsked, hasVote, reminders },
+    { person, isAsked, hasVote, mayAnswer, reminders },
     {
       people: people(),
       shownArguments: notifyOf(config, request.template).arguments,

@@ -18,9 +18,11 @@ export const MAILS_AT_ONCE = 4;
 const OPENING = {
   ask: 'Your decision is needed',
   remind: 'Reminder: your decision is needed',
+  question: 'An approver asks you about your request',
   over: 'Nothing to do any more',
 };
-const NOTE = 'The link only opens the page. You decide there.';
+const noteOf = ({ kind }: Message) =>
+  `The link only opens the page. You ${kind === 'question' ? 'answer' : 'decide'} there.`;
 
 export interface Mail {
   readonly subject: string;
@@ -35,12 +37,13 @@ export function mailOf(message: Message): Mail {
   const first = outcome ?? `${OPENING[kind]}.`;
   return {
     subject: `${kind === 'ask' ? '' : 'Re: '}Approval: ${sentence}`,
-    text: [`${first}\n`, sentence, ...lines, `\nOpen the request: ${link}`, NOTE, ''].join('\n'),
-    html: `<!doctype html>${renderToString(<MailPage {...message} first={first} />)}`,
+    text: [`${first}\n`, sentence, ...lines, `\nOpen the request: ${link}`, noteOf(message), ''].join('\n'),
+    html: `<!doctype html>${renderToString(<MailPage message={message} first={first} />)}`,
   };
 }
 
-function MailPage({ first, sentence, facts, link }: Message & { readonly first: string }) {
+function MailPage({ first, message }: { readonly first: string; readonly message: Message }) {
+  const { sentence, facts, link } = message;
   return (
     <html lang="en">
       <head>
@@ -71,7 +74,7 @@ function MailPage({ first, sentence, facts, link }: Message & { readonly first: 
         <p>
           <a href={link}>Open the request</a>
         </p>
-        <p>{NOTE}</p>
+        <p>{noteOf(message)}</p>
       </body>
     </html>
   );

@@ -1,6 +1,7 @@
 import type { AccessRequest } from '../../../workflows/domain/access-request/access-request.ts';
 import { isEnded } from '../../../workflows/domain/access-request/access-request.ts';
 import { earlierVote } from '../../../workflows/domain/access-request/quorum.ts';
+import { requesterPerson, unanswered } from '../../../workflows/domain/access-request/requester-question.ts';
 import { openStage } from '../../../workflows/domain/access-request/stages.ts';
 import { canonicalJson, type JsonObject, ownProperty } from '../../../workflows/domain/canonical-json.ts';
 import type { Directory } from '../../shared/directory/directory.ts';
@@ -13,8 +14,11 @@ import { shownOf, type SummaryPart, summaryOf, type SummaryTemplateOf } from '..
  */
 export interface Message {
   readonly requestId: string;
-  /** `ask`: the person may decide. `remind`: they have not yet. `over`: they need not any more. */
-  readonly kind: 'ask' | 'remind' | 'over';
+  /**
+   * `ask`: the person may decide. `remind`: they have not yet. `question`: approvers ask them about a request of theirs. `over`: they need not
+   * do anything any more.
+   */
+  readonly kind: 'ask' | 'remind' | 'question' | 'over';
   /** Names what the message says: two messages with one key say the same. */
   readonly key: string;
   /** What was asked for. */
@@ -87,6 +91,8 @@ export interface MessageState {
   readonly isAsked: boolean;
   /** Whether they may decide it for themselves. */
   readonly hasVote: boolean;
+  /** Whether questions wait for them, as the requester. */
+  readonly mayAnswer: boolean;
   /** How many reminders the open stage has had. */
   readonly reminders: number;
 }
@@ -96,7 +102,7 @@ export interface MessageState {
  */
 export function messageAbout(
   request: AccessRequest,
-  { person, isAsked, hasVote, reminders }: MessageState,
+  { person, isAsked, hasVote, mayAnswer, reminders }: MessageState,
   options: MessageOptions,
 ): Message {
   const { id, stage, status } = request;
@@ -105,13 +111,19 @@ export function messageAbout(
     sentence: sentenceOf(request, options),
     link: `${options.inboxUrl}/requests/${encodeURIComponent(id)}`,
   };
+  // No message holds the text of a question or of an answer.
+  if (mayAnswer) {
+    const key = `question ${Math.max(...unanswered(request).map(({ number }) => number))}`;
+    return { ...common, kind: 'question', key, facts: factsOf(request, options) };
+  }
   if (isAsked) {
     // More time makes the deadline of a message that was sent wrong.
     const since = isExtended(request) ? ` until ${request.stageEndsAt}` : '';
+    const answered = answersIn(request) === 0 ? '' : ` answered ${answersIn(request)}`;
     const what =
       reminders > 0
-        ? { kind: 'remind', key: `remind ${stage} ${reminders}${since}` }
-        : { kind: 'ask', key: `ask ${stage}${since}` };
+        ? { kind: 'remind', key: `remind ${stage} ${reminders}${since}${answered}` }
+        : { kind: 'ask', key: `ask ${stage}${since}${answered}` };
     const { callDigest, generation, expiresAt: until } = request;
     const ballot = { requestId: id, callDigest, generation, stage, until };
     const mayVote = hasVote && openStage(request).chatDecisions === true;
@@ -119,14 +131,19 @@ export function messageAbout(
     return { ...common, ...(what as Pick<Message, 'kind' | 'key'>), facts, ...(mayVote && { ballot }) };
   }
   const own = earlierVote(request, { subject: person }, stage);
+  const answers = requesterPerson(request)?.subject === person ? answersIn(request) : 0;
+  if (!isEnded(status) && answers > 0)
+    return { ...common, kind: 'over', key: `over answered ${answers}`, outcome: ANSWERED, facts: [] };
   const key = isEnded(status) ? `over ${status}` : own === undefined ? `over stage ${stage}` : `over vote ${stage}`;
   return { ...common, kind: 'over', key, outcome: outcomeOf(request, own !== undefined, options), facts: [] };
 }
 
+const answersIn = ({ questions = [] }: AccessRequest) => questions.filter(({ answer }) => answer !== undefined).length;
+
 const isExtended = ({ extensions = [], stage }: AccessRequest) => extensions.some((one) => one.stage === stage);
 
 function factsOf(request: AccessRequest, { shownArguments, timeZone }: MessageOptions): (readonly [string, string])[] {
-  const { requester, stages, stageEndsAt, expiresAt } = request;
+  const { requester, stages, stageEndsAt, expiresAt, questions = [] } = request;
   const { clientId, subject } = requester;
   const until = [stageEndsAt, expiresAt].filter((one) => one !== undefined).sort()[0] ?? expiresAt;
   const asked = clientId === undefined || clientId === subject ? subject : `${clientId} for ${subject}`;
@@ -134,6 +151,9 @@ function factsOf(request: AccessRequest, { shownArguments, timeZone }: MessageOp
     ['Asked by', legible(asked)],
     ...(stages.length > 1 ? [['Stage', legible(openStage(request).name)] as const] : []),
     ['Decide before', `${deadline(until, timeZone)}${isExtended(request) ? ' (an approver gave more time)' : ''}`],
+    ...(questions.length === 0
+      ? []
+      : [['Questions', `the requester answered ${answersIn(request)} of ${questions.length}`] as const]),
     ...shownArguments.flatMap((name) => argumentOf(request, name)),
   ];
 }
@@ -152,6 +172,7 @@ function argumentOf({ context }: AccessRequest, name: string): (readonly [string
   return [[name, legible(typeof value === 'string' ? value : canonicalJson(value))]];
 }
 
+const ANSWERED = 'You answered. The request still waits for its approvers.';
 const ENDS = {
   expired: 'No approver decided in time.',
   cancelled: 'The request was cancelled.',

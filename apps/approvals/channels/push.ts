@@ -19,7 +19,7 @@ const DAY_SECONDS = 86_400;
  * How long a push service keeps a notice for a browser that is off, in seconds. 28 days are the longest that all of them allow. That a
  * request is over is no news after a day.
  */
-const KEPT_SECONDS = { ask: 28 * DAY_SECONDS, remind: 28 * DAY_SECONDS, over: DAY_SECONDS };
+const KEPT_SECONDS = { ask: 28 * DAY_SECONDS, remind: 28 * DAY_SECONDS, question: 28 * DAY_SECONDS, over: DAY_SECONDS };
 /** How long this process leaves a push service alone that did not answer, so that browsers of other services need not wait for it. */
 const REST_MS = 10_000;
 /** Push services that are remembered for that. */
@@ -32,7 +32,12 @@ const MOST_PARTIAL = 5_000;
 const P256DH = /^[\w-]{87}$/;
 const AUTH = /^[\w-]{22}$/;
 
-const OPENING = { ask: 'Your decision is needed', remind: 'Reminder: your decision is needed', over: '' };
+const OPENING = {
+  ask: 'Your decision is needed',
+  remind: 'Reminder: your decision is needed',
+  question: 'An approver asks you about your request',
+  over: '',
+};
 const line = (text: string) => (text.length <= LONGEST_LINE ? text : `${text.slice(0, LONGEST_LINE)}…`);
 
 /** What the service worker of a browser gets. Notices stand on locked screens, so they hold no fact of a call beyond its sentence. */

@@ -7,6 +7,7 @@ import {
   type VoterNames,
 } from '../../../workflows/domain/access-request/eligibility.ts';
 import { earlierVote } from '../../../workflows/domain/access-request/quorum.ts';
+import { requesterPerson, unanswered } from '../../../workflows/domain/access-request/requester-question.ts';
 import { openStage } from '../../../workflows/domain/access-request/stages.ts';
 import type { Config } from '../../shared/config/config.ts';
 import type { Directory, DirectorySource } from '../../shared/directory/directory.ts';
@@ -63,6 +64,15 @@ export function createRecipients({ config, people: directory, delegations }: Rec
       const given = asked.length === 0 ? [] : await delegations.activeFrom(asked, request.id);
       const standIns = given.filter(({ delegator, delegate }) => mayVote(request, delegator, { castBy: delegate }));
       return [...new Set([...asked, ...standIns.map(({ delegate }) => delegate)])].sort();
+    },
+
+    /** The requester to whom questions wait: a person of this issuer who has not left. */
+    asked(request: AccessRequest): string[] {
+      const requester = requesterPerson(request);
+      if (requester === undefined || isEnded(request.status) || unanswered(request).length === 0) return [];
+      const { issuer, subject } = requester;
+      const isHere = issuer === urls.issuer && !isAgent(subject) && directory().find(subject)?.isActive !== false;
+      return isHere ? [subject] : [];
     },
 
     /** Whether this person has a vote of their own in a request now, wherever they decide. The requester has one in the browser only. */

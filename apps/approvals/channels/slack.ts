@@ -33,7 +33,12 @@ export const ACTIONS = { approve: 'countersign_approve', deny: 'countersign_deny
 export type SealBallot = (ballot: ChatBallot, person: string, verdict: 'approve' | 'deny') => Promise<string>;
 
 const plain = (text: string) => ({ type: 'plain_text', text: text.slice(0, LONGEST_TEXT), emoji: false }) as const;
-const OPENING = { ask: 'Your decision is needed', remind: 'Reminder: your decision is needed', over: '' };
+const OPENING = {
+  ask: 'Your decision is needed',
+  remind: 'Reminder: your decision is needed',
+  question: 'An approver asks you about your request',
+  over: '',
+};
 
 /** A message as blocks. All texts are plain, so no value is read as markup, a mention or a link. */
 export async function blocksOf(message: Message, person: string, seal: SealBallot): Promise<KnownBlock[]> {

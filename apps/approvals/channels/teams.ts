@@ -8,7 +8,13 @@ import { CountersignError } from '../../../workflows/domain/errors.ts';
 import { type Channel, Undeliverable } from './channel.ts';
 import type { Message } from './message.ts';
 
-const OPENING = { ask: 'A decision is needed', remind: 'Reminder: a decision is needed', over: '' };
+const OPENING = {
+  ask: 'A decision is needed',
+  remind: 'Reminder: a decision is needed',
+  // A room has no requester.
+  question: '',
+  over: '',
+};
 const SETTING = 'approvals.channels.teams.webhook';
 
 /** A run of text. Unlike a `TextBlock`, it is not read as Markdown. @see Adaptive Cards, RichTextBlock */

@@ -7,23 +7,20 @@ import { visibleTitle } from '../../shared/pages/visible-text.ts';
 import { Visible } from '../../shared/pages/visible.tsx';
 import { MAX_AGENT_MESSAGE_LENGTH } from '../../../workflows/domain/access-request/agent-message.ts';
 import { DECIDING_FORMS } from './deciding-forms.ts';
+import { isShown } from './kept-forms.ts';
 import { canConfirm, type PasskeyDemand, PasskeyPart } from './passkey-part.tsx';
 import { Decided, LONGEST_TEXT, RefusedNotice, textFor, type Refused } from './refused.tsx';
 import {
-  canBreakGlass,
   canGiveGrant,
   capacitiesOf,
   type Capacity,
   confirmationBy,
-  extensionBy,
-  handOverBy,
   type Obstacle,
   obstacleTo,
   ownVote,
   type Reading,
 } from './seat.ts';
 import { effectWord } from './summary.tsx';
-import { withdrawalOf } from './withdrawal.tsx';
 import { DECIDED, endOf, wordsOf } from './view.tsx';
 
 interface SeatedProps extends Pick<Reading, 'request' | 'seat'> {
@@ -36,17 +33,7 @@ export function Standing({ request, seat, broken, refused }: SeatedProps & Pick<
   const now = usePageTime();
   const decided = { request, broken, people: seat.people };
   if (refused !== undefined) {
-    // Whether the page still shows the form that was refused.
-    const isKept = {
-      vote: obstacleTo(seat, request) === undefined,
-      grant: canGiveGrant(seat, request),
-      extension: extensionBy(seat, request) !== undefined,
-      'hand-over': handOverBy(seat, request) !== undefined,
-      withdrawal: withdrawalOf(request, now) !== undefined,
-      'break-glass': canBreakGlass(seat, request),
-      review: false,
-      preview: false,
-    }[refused.typed.form];
+    const isKept = isShown(refused.typed.form, { request, seat }, now);
     return <RefusedNotice {...decided} refused={refused} outcome={outcome(request)} isKept={isKept} />;
   }
   const vote = ownVote(seat, request);

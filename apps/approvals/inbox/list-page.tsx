@@ -4,6 +4,7 @@ import type { ListChoice, RequestFilter, RequestOrder } from '../listing.ts';
 import type { Page as PageOf } from '../../shared/database/pages.ts';
 import type { BrokenGlass } from '../stores/break-glass.store.ts';
 import type { RequestKind, RequestPage } from '../stores/lists.ts';
+import type { AskedRequest } from '../stores/requester-questions.ts';
 import type { Voter } from './authenticate.ts';
 import { AlikeTable } from './alike-table.tsx';
 import { ByAgent } from './by-agent.tsx';
@@ -12,11 +13,14 @@ import { Filters, isFiltered } from './filters.tsx';
 import { InboxTabs, PageLinks } from './paging.tsx';
 import { Keys, Live } from './live.tsx';
 import type { InboxPerson } from './person.ts';
+import { QuestionsToYou } from './questions-part.tsx';
 import { Row } from './row.tsx';
 import type { SummaryTemplateOf } from './summary.tsx';
 
 export interface RequestListProps {
   readonly page: RequestPage;
+  /** Requests of the visitor whose approvers wait for an answer. */
+  readonly questions: readonly AskedRequest[];
   /** Emergency grants without a review. */
   readonly unreviewed: PageOf<BrokenGlass> & { readonly count: number };
   /** Empty for ended requests. */
@@ -47,7 +51,7 @@ const EMPTY = {
 
 /** The inbox: requests that wait for a decision, or that have ended. */
 export function RequestList(props: RequestListProps) {
-  const { page, unreviewed, status, person, visitor, filter, parameters } = props;
+  const { page, questions, unreviewed, status, person, visitor, filter, parameters } = props;
   const which = status === 'pending' || status === 'yours' ? status : 'ended';
   const count = which === 'ended' || !page.count ? '' : `(${page.count.toLocaleString('en')}) `;
   return (
@@ -58,6 +62,7 @@ export function RequestList(props: RequestListProps) {
       </div>
       {(page.rows.length > 0 || isFiltered(filter)) && <Filters {...props} />}
       <Live>
+        <QuestionsToYou asked={questions} />
         <Unreviewed unreviewed={unreviewed} parameters={parameters} />
         {page.rows.length === 0 ? (
           <Empty which={isFiltered(filter) ? 'filtered' : which} />

@@ -57,16 +57,19 @@ export function list(http: InboxHttp) {
     const visitor = voterOf(response);
     const reader = readerRowOf(await seatOf(http, visitor));
     const filter = filterOf(query);
-    const [page, unreviewed, kinds] = await Promise.all([
+    const [page, unreviewed, kinds, questions] = await Promise.all([
       http.store.list({ choice: status, order, filter, reader }, { cursor, limit }),
       http.brokenGlass.unreviewed(reader, { cursor: unreviewedCursor, limit: UNREVIEWED_LIMIT }),
       isOpen && wantsPage(request) ? http.store.kinds(status, reader) : [],
+      visitor.via === 'agent' ? [] : http.store.askedOf(visitor),
     ]);
     if (!wantsPage(request)) {
       return void response.json({
         requests: page.rows.map((row) => ({ ...summaryView(row), alike: row.alike })),
         count: page.count,
         ...cursorsOf(page),
+        /** The visitor's own requests whose approvers wait for an answer. */
+        questions,
         unreviewed: unreviewed.rows,
         unreviewedCount: unreviewed.count,
         ...cursorsOf(unreviewed, 'Unreviewed'),
@@ -78,7 +81,7 @@ export function list(http: InboxHttp) {
       return response.redirect(303, addressOf('/requests', { ...parameters, cursor: undefined }));
     }
     const person = personOf(http, request, visitor);
-    const shown = { page, unreviewed, kinds, status, order, filter, parameters, visitor, person };
+    const shown = { page, questions, unreviewed, kinds, status, order, filter, parameters, visitor, person };
     response.send(renderPage(<RequestList {...shown} summaries={http.summaries} />, http.clock.now()));
   };
 }

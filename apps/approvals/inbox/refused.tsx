@@ -10,11 +10,23 @@ export const LONGEST_TEXT = 2_000;
 
 /** The text of a form that was refused. */
 export interface Typed {
-  readonly form: 'vote' | 'grant' | 'extension' | 'hand-over' | 'break-glass' | 'review' | 'withdrawal' | 'preview';
+  readonly form:
+    | 'vote'
+    | 'grant'
+    | 'extension'
+    | 'hand-over'
+    | 'question'
+    | 'answer'
+    | 'break-glass'
+    | 'review'
+    | 'withdrawal'
+    | 'preview';
   readonly text: string | undefined;
   readonly presetReason?: string | undefined;
   /** For the agent. */
   readonly agentMessage?: string | undefined;
+  /** Of the question that was answered. */
+  readonly number?: number | undefined;
   /** The approver for whom the visitor wanted to decide. */
   readonly onBehalfOf?: string | undefined;
 }

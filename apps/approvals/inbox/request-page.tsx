@@ -18,6 +18,7 @@ import { EffectBadge, Summary, summaryOf, type SummaryTemplateOf } from './summa
 import type { PasskeyDemand } from './passkey-part.tsx';
 import type { InboxPerson } from './person.ts';
 import { PreviewSection } from './preview.tsx';
+import { AskForm, Questions } from './questions-part.tsx';
 import { SameAgentSection } from './same-agent.tsx';
 import { textFor, type Refused } from './refused.tsx';
 import { canBreakGlass, canReview, type Reading } from './seat.ts';
@@ -78,8 +79,10 @@ export function RequestPage(props: RequestPageProps) {
             <WhoDecides request={request} visitor={seat.visitor.subject} />
             {sameAgent !== undefined && <SameAgentSection {...{ request, others: sameAgent, summaries }} />}
           </div>
+          <Questions {...{ request, seat, csrfToken, refused }} />
           <DecisionForm {...{ request, seat, presetReasons, csrfToken, passkey, refused }} />
           <GrantForm {...{ request, seat, csrfToken, refused }} />
+          <AskForm {...{ request, seat, csrfToken, refused }} />
           <ExtensionForm {...{ request, seat, csrfToken, refused }} />
           <HandOverForm {...{ request, seat, csrfToken, refused }} />
           <WithdrawalForm request={request} csrfToken={csrfToken} typed={textFor('withdrawal', refused)} />

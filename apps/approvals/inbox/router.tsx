@@ -16,6 +16,7 @@ import { handOver } from './hand-over.ts';
 import { list } from './list.tsx';
 import { passkeysRouter } from './passkeys.tsx';
 import { pushRouter } from './push.ts';
+import { answerAsRequester, askRequester } from './questions.ts';
 import { viewOf } from './arguments/arguments.tsx';
 import { Row } from './row.tsx';
 import { retakePreview } from './retake-preview.ts';
@@ -44,6 +45,8 @@ export function inboxRouter(http: InboxHttp): Router {
   router.post('/requests/:id/votes', voter, parsed, vote(http));
   router.post('/requests/:id/extensions', approver, parsed, extendStage(http));
   router.post('/requests/:id/hand-overs', approver, parsed, handOver(http));
+  router.post('/requests/:id/questions', approver, parsed, askRequester(http));
+  router.post('/requests/:id/answers', approver, parsed, answerAsRequester(http));
   router.post('/requests/:id/break-glass', approver, parsed, breakGlass(http));
   router.post('/requests/:id/review', approver, parsed, review(http));
   for (const what of WITHDRAWALS) router.post(`/requests/:id/${what}`, approver, parsed, withdrawal(what, http));

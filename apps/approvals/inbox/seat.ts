@@ -10,6 +10,11 @@ import {
 } from '../../../workflows/domain/access-request/eligibility.ts';
 import { nextExtension } from '../../../workflows/domain/access-request/extension.ts';
 import { partIn } from '../../../workflows/domain/access-request/parties.ts';
+import {
+  canBeAsked,
+  requesterPerson,
+  unanswered,
+} from '../../../workflows/domain/access-request/requester-question.ts';
 import { type Confirmer, openStage } from '../../../workflows/domain/access-request/stages.ts';
 import { earlierVote } from '../../../workflows/domain/access-request/quorum.ts';
 import type { Clock } from '../../shared/clock.ts';
@@ -21,6 +26,7 @@ import { readPreviews, type ShownPreviews } from '../access-requests/preview.ts'
 import type { TakePreview } from '../access-requests/take-preview.ts';
 import type { ExtendStage } from '../extend-stage.ts';
 import type { HandOver } from '../hand-over.ts';
+import type { AnswerAsRequester, AskRequester } from '../requester-questions.ts';
 import { type CastVote, noSuchRequest } from '../cast-vote.ts';
 import { readerRow, type ReaderRow } from '../listing.ts';
 import type { AccessRequestSummary } from '../stores/access-request.row.ts';
@@ -117,6 +123,29 @@ export function handOverBy(seat: Pick<Seat, 'visitor' | 'people'>, request: Acce
   return made.every(({ revokedAt }) => revokedAt !== undefined) ? made.length + 1 : undefined;
 }
 
+/**
+ * The capacity in which the visitor may ask the requester: that of a vote which they could cast now. A requester who may confirm the request
+ * is still its requester, so a session gives none.
+ */
+export function capacityToAsk(seat: Seat, request: AccessRequestSummary): Capacity | undefined {
+  const { session: _session, ...visitor } = seat.visitor;
+  const mayAsk = visitor.via !== 'agent' && ownVote(seat, request) === undefined;
+  return mayAsk ? capacitiesOf({ ...seat, visitor }, request)[0] : undefined;
+}
+
+/** The number of the next question that the visitor may ask the requester of this request. Undefined if they may ask none. */
+export function questionBy(seat: Seat, request: AccessRequestSummary): number | undefined {
+  if (!canBeAsked(request) || capacityToAsk(seat, request) === undefined) return undefined;
+  return (request.questions ?? []).filter(({ by }) => by.subject === seat.visitor.subject).length + 1;
+}
+
+/** Whether questions of this request wait for the visitor, who is its requester and is signed in with a browser. */
+export function isAskedIn(request: AccessRequestSummary, { visitor }: Pick<Seat, 'visitor'>): boolean {
+  const requester = requesterPerson(request);
+  const isRequester = requester?.issuer === visitor.issuer && requester.subject === visitor.subject;
+  return isRequester && visitor.session !== undefined && !isEnded(request.status) && unanswered(request).length > 0;
+}
+
 /** Whether the visitor may grant this request alone, now. */
 export function canBreakGlass({ visitor, mayBreakGlass }: Seat, request: AccessRequestSummary): boolean {
   return mayBreakGlass && !isEnded(request.status) && partIn(request, namesOf(visitor)) === undefined;
@@ -157,11 +186,13 @@ export function standingIn(
 }
 
 export interface InboxHttp extends Doors {
-  readonly store: Pick<AccessRequestStore, 'find' | 'list' | 'kinds' | 'previews' | 'sameAgent'>;
+  readonly store: Pick<AccessRequestStore, 'find' | 'list' | 'kinds' | 'previews' | 'sameAgent' | 'askedOf'>;
   readonly castVote: CastVote;
   readonly takePreview: TakePreview;
   readonly extendStage: ExtendStage;
   readonly handOver: HandOver;
+  readonly askRequester: AskRequester;
+  readonly answerAsRequester: AnswerAsRequester;
   readonly passkeys: Passkeys;
   /** Undefined if notices of browsers are not configured. */
   readonly push: Push | undefined;

@@ -9,7 +9,17 @@ import { openStage } from '../../../workflows/domain/access-request/stages.ts';
 import { canonicalJson, type JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import type { AccessRequestSummary } from '../stores/access-request.row.ts';
 import type { ShownPreviews } from '../access-requests/preview.ts';
-import { canBreakGlass, capacitiesOf, extensionBy, handOverBy, obstacleTo, type Reading, type Seat } from './seat.ts';
+import {
+  canBreakGlass,
+  capacitiesOf,
+  extensionBy,
+  handOverBy,
+  isAskedIn,
+  obstacleTo,
+  questionBy,
+  type Reading,
+  type Seat,
+} from './seat.ts';
 
 /** The open or last stage: its progress, and the groups and roles that may decide it. People are only counted. */
 export function stageView(request: AccessRequestSummary) {
@@ -124,6 +134,11 @@ export function detailView(
     handOvers: request.handOvers,
     /** The number of the next hand-over of this request that the visitor may make. */
     handOver: handOverBy(seat, request),
+    questions: request.questions,
+    /** The number of the next question that the visitor may ask the requester. */
+    question: questionBy(seat, request),
+    /** Whether questions wait for the visitor. */
+    mayAnswer: isAskedIn(request, seat),
     breakGlass: broken,
     /** The word of the server, taken last. It is not bound to the decision. */
     preview: previews?.latest,

@@ -24,6 +24,11 @@ const columns = (context: string) => `
     (SELECT json_agg(json_strip_nulls(json_build_object('from', d.delegator_subject, 'to', d.delegate_subject, 'at', ${instant('d.created_at')},
         'revokedAt', ${instant('d.revoked_at')})) ORDER BY d.created_at)
       FROM approvals.delegation d WHERE d.access_request_id = r.id) AS hand_overs,
+    (SELECT json_agg(json_strip_nulls(json_build_object('number', q.number, 'stage', q.stage, 'by', json_build_object('issuer', q.by_issuer,
+        'subject', q.by_subject), 'onBehalfOf', q.on_behalf_of, 'question', q.question, 'at', ${instant('q.at')},
+        'answer', CASE WHEN w.number IS NOT NULL THEN json_build_object('text', w.answer, 'at', ${instant('w.at')}) END)) ORDER BY q.number)
+      FROM approvals.requester_question q LEFT JOIN approvals.requester_answer w USING (access_request_id, number)
+      WHERE access_request_id = r.id) AS questions,
     (SELECT max(n.at) FROM approvals.notice n WHERE n.access_request_id = r.id AND n.stage = r.stage AND n.event = 'reminder')
       AS reminded_at,
     r.separate_stages, r.created_at, r.expires_at, r.ended_at, CASE WHEN r.end_note -> 'by' IS NOT NULL THEN

@@ -24,6 +24,7 @@ import {
 import { previews } from './previews.ts';
 import { callFunction, snakeCased } from './query.ts';
 import { sameAgent } from './same-agent.ts';
+import { requesterQuestions } from './requester-questions.ts';
 import { statements } from './statements.ts';
 
 export type VoteOutcome =
@@ -84,6 +85,7 @@ export function createAccessRequestStore(pool: Pool) {
     ...lists(query),
     ...opening(query),
     ...voting(query),
+    ...requesterQuestions(query),
     ...ending(query),
     ...sweeping(query),
     ...messages(query),

@@ -5,15 +5,22 @@ import { callFunction, camelCased } from './query.ts';
 /** An event of a request that people and bots are told. */
 export interface Notice {
   readonly requestId: string;
-  readonly event: 'opened' | 'escalated' | 'reminder' | 'handed_over' | 'ended';
+  readonly event:
+    | 'opened'
+    | 'escalated'
+    | 'reminder'
+    | 'handed_over'
+    | 'question_asked'
+    | 'question_answered'
+    | 'ended';
   /** Position of the stage that was open, from 1. */
   readonly stage: number;
-  /** Number of the reminder in its stage, from 1. */
+  /** Number of the reminder or the hand-over in its stage, or of the question in its request, from 1. */
   readonly number: number;
   readonly at: string;
   /** How the request ended; for the event `ended` only. */
   readonly status?: AccessRequestStatus;
-  /** Subjects of the people whom it asks to decide. Absent until that is known. */
+  /** Subjects of the people whom it asks to decide, or to answer. Absent until that is known. */
   readonly recipients?: readonly string[];
 }
 

@@ -68,6 +68,18 @@ export interface Statement {
     readonly at: string;
     readonly revoked_at?: string;
   }[];
+  /** Questions of approvers to the requester, with the answers. */
+  readonly questions?: readonly {
+    readonly by: Person;
+    /** The approver in whose place the person asked. */
+    readonly on_behalf_of?: string;
+    readonly stage: number;
+    readonly question: string;
+    readonly via: string;
+    readonly at: string;
+    /** The requester's own, from a browser. */
+    readonly answer?: { readonly text: string; readonly at: string };
+  }[];
   readonly break_glass?: { readonly by: Person; readonly reason: string; readonly via: string; readonly at: string };
   readonly cancelled?: {
     readonly by: Person | { readonly client: string };
@@ -104,6 +116,11 @@ const SELECT = `
     'hand_overs', (SELECT json_agg(json_build_object('by', json_build_object('issuer', d.delegator_issuer, 'subject', d.delegator_subject),
         'to', d.delegate_subject, 'at', ${instant('d.created_at')}, 'revoked_at', ${instant('d.revoked_at')}) ORDER BY d.created_at)
       FROM approvals.delegation d WHERE d.access_request_id = r.id),
+    'questions', (SELECT json_agg(json_build_object('by', json_build_object('issuer', q.by_issuer, 'subject', q.by_subject,
+        'name', q.by_name), 'on_behalf_of', q.on_behalf_of, 'stage', q.stage, 'question', q.question, 'via', q.via, 'at', ${instant('q.at')},
+        'answer', CASE WHEN w.number IS NOT NULL THEN json_build_object('text', w.answer, 'at', ${instant('w.at')}) END) ORDER BY q.number)
+      FROM approvals.requester_question q LEFT JOIN approvals.requester_answer w USING (access_request_id, number)
+      WHERE access_request_id = r.id),
     'break_glass', (SELECT json_build_object('by', json_build_object('issuer', b.issuer, 'subject', b.granted_by,
         'name', b.granted_by_name), 'reason', b.reason, 'via', b.via, 'at', ${instant('b.at')})
       FROM approvals.break_glass b WHERE b.access_request_id = r.id),

@@ -59,6 +59,7 @@ function Statement({ request: { statement, accessRequestId } }: { request: Recor
       <Votes of={statement} />
       <Extensions of={statement} />
       <HandOvers of={statement} />
+      <Questions of={statement} />
       <Cancelled of={statement} />
       <p class="hint">This is the statement of the access request service, read over an authenticated connection.</p>
     </>
@@ -123,6 +124,34 @@ function HandOvers({ of: { handOvers = [] } }: { of: ResolutionStatement }) {
       )}
       <Issuer of={by} />
     </p>
+  ));
+}
+
+function Questions({ of: { questions = [] } }: { of: ResolutionStatement }) {
+  return questions.map(({ by, onBehalfOf, stage, question, via, at, answer }) => (
+    <div key={`${by.subject}${at}`}>
+      <p>
+        <Person of={by} /> asked the requester in stage {stage}
+        {onBehalfOf !== undefined && (
+          <>
+            , in the place of <Visible text={onBehalfOf} />
+          </>
+        )}
+        <Via via={via} />. <Moment at={at} />
+        <Issuer of={by} />
+      </p>
+      <Reason text={question} />
+      {answer === undefined ? (
+        <p class="soft">The requester did not answer.</p>
+      ) : (
+        <>
+          <p>
+            The requester answered. <Moment at={answer.at} />
+          </p>
+          <Reason text={answer.text} />
+        </>
+      )}
+    </div>
   ));
 }
 

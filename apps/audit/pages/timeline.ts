@@ -35,7 +35,7 @@ const plain = (word: string) => word.replaceAll('_', ' ');
 /** Actions of people, as the access request service states them. */
 function votesOf({ statement }: RecordedAccessRequest): Happening[] {
   if (statement?.kind !== 'stated') return [];
-  const { votes, extensions = [], handOvers = [], breakGlass, cancelled } = statement;
+  const { votes, extensions = [], handOvers = [], questions = [], breakGlass, cancelled } = statement;
   const happened = (at: string, what: string, detail: string | undefined): Happening => ({
     ...{ at, what, detail, kind: 'approval' },
   });
@@ -49,6 +49,10 @@ function votesOf({ statement }: RecordedAccessRequest): Happening[] {
     ),
     ...extensions.map(({ at, by, stage }) => happened(at, 'More time for a stage', `${by.subject}, stage ${stage}`)),
     ...handOvers.map(({ at, by, to }) => happened(at, 'Handed over', `${by.subject} to ${to}`)),
+    ...questions.flatMap(({ at, by, answer }) => [
+      happened(at, 'Question to the requester', by.subject),
+      ...(answer === undefined ? [] : [happened(answer.at, 'Answer of the requester', `to ${by.subject}`)]),
+    ]),
     ...(breakGlass ? [happened(breakGlass.at, 'Granted by break-glass', breakGlass.by.subject)] : []),
     ...(cancelled?.at ? [happened(cancelled.at, 'Request withdrawn', cancelled.by?.subject ?? cancelled.client)] : []),
   ];

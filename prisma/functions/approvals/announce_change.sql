@@ -16,6 +16,10 @@ CREATE OR REPLACE TRIGGER resolver_answer_announced AFTER INSERT ON approvals.re
   FOR EACH STATEMENT EXECUTE FUNCTION approvals.announce_change();
 CREATE OR REPLACE TRIGGER extension_announced AFTER INSERT ON approvals.extension
   FOR EACH STATEMENT EXECUTE FUNCTION approvals.announce_change();
+CREATE OR REPLACE TRIGGER requester_question_announced AFTER INSERT ON approvals.requester_question
+  FOR EACH STATEMENT EXECUTE FUNCTION approvals.announce_change();
+CREATE OR REPLACE TRIGGER requester_answer_announced AFTER INSERT ON approvals.requester_answer
+  FOR EACH STATEMENT EXECUTE FUNCTION approvals.announce_change();
 CREATE OR REPLACE TRIGGER delegation_announced AFTER INSERT OR UPDATE ON approvals.delegation
   FOR EACH STATEMENT EXECUTE FUNCTION approvals.announce_change();
 CREATE OR REPLACE TRIGGER revocation_announced AFTER INSERT ON approvals.revocation

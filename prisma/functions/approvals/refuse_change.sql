@@ -16,6 +16,10 @@ CREATE OR REPLACE TRIGGER lapsed_approval_immutable BEFORE UPDATE OR DELETE ON a
   FOR EACH ROW EXECUTE FUNCTION approvals.refuse_change();
 CREATE OR REPLACE TRIGGER extension_immutable BEFORE UPDATE OR DELETE ON approvals.extension
   FOR EACH ROW EXECUTE FUNCTION approvals.refuse_change();
+CREATE OR REPLACE TRIGGER requester_question_immutable BEFORE UPDATE OR DELETE ON approvals.requester_question
+  FOR EACH ROW EXECUTE FUNCTION approvals.refuse_change();
+CREATE OR REPLACE TRIGGER requester_answer_immutable BEFORE UPDATE OR DELETE ON approvals.requester_answer
+  FOR EACH ROW EXECUTE FUNCTION approvals.refuse_change();
 CREATE OR REPLACE TRIGGER break_glass_kept BEFORE DELETE ON approvals.break_glass
   FOR EACH ROW EXECUTE FUNCTION approvals.refuse_change();
 CREATE OR REPLACE TRIGGER resolver_answer_immutable BEFORE UPDATE OR DELETE ON approvals.resolver_answer

@@ -635,6 +635,32 @@ CREATE TABLE approvals.extension (
   CONSTRAINT extension_in_time CHECK (at < ends_before)
 );
 
+-- An approver asked the requester a question. It decides nothing. `number` counts the questions of a request. `on_behalf_of` is the approver
+-- in whose place the person asked, if any.
+CREATE TABLE approvals.requester_question (
+  access_request_id text NOT NULL REFERENCES approvals.access_request ON DELETE CASCADE,
+  number            integer NOT NULL CHECK (number BETWEEN 1 AND 20),
+  stage             integer NOT NULL,
+  by_issuer         text NOT NULL,
+  by_subject        text NOT NULL,
+  by_name           text,
+  on_behalf_of      text CHECK (on_behalf_of <> by_subject),
+  question          text NOT NULL CHECK (length(question) BETWEEN 1 AND 2000),
+  via               text NOT NULL CHECK (via IN ('inbox','api')),
+  at                timestamptz NOT NULL,
+  PRIMARY KEY (access_request_id, number)
+);
+
+-- The answer of the requester, given once for each question in a browser session of theirs.
+CREATE TABLE approvals.requester_answer (
+  access_request_id text NOT NULL,
+  number            integer NOT NULL,
+  answer            text NOT NULL CHECK (length(answer) BETWEEN 1 AND 2000),
+  at                timestamptz NOT NULL,
+  PRIMARY KEY (access_request_id, number),
+  FOREIGN KEY (access_request_id, number) REFERENCES approvals.requester_question ON DELETE CASCADE
+);
+
 -- Requests that one person granted alone, in an emergency, and who reviewed that afterwards. `granted_chain` has the names behind
 -- the grant, in addition to `granted_by`. A reviewer must not be one of them.
 CREATE TABLE approvals.break_glass (
@@ -656,16 +682,17 @@ CREATE TABLE approvals.break_glass (
 CREATE INDEX break_glass_unreviewed ON approvals.break_glass (at, access_request_id) WHERE reviewed_at IS NULL;
 
 -- Events of a request that people are told: a stage that opened, or took the place of one that was late (`escalated`), a
--- reminder, a hand-over, the end. The primary key has each event told once. `number` counts the reminders, or hand-overs, of a stage.
+-- reminder, a hand-over, a question to the requester and its answer, the end. The primary key has each event told once. `number` counts the
+-- reminders, or hand-overs, of a stage, or is that of the question.
 CREATE TABLE approvals.notice (
   id                bigint GENERATED ALWAYS AS IDENTITY UNIQUE,
   access_request_id text NOT NULL REFERENCES approvals.access_request ON DELETE CASCADE,
-  event             text NOT NULL CHECK (event IN ('opened','escalated','reminder','handed_over','ended')),
+  event             text NOT NULL CHECK (event IN ('opened','escalated','reminder','handed_over','question_asked','question_answered','ended')),
   stage             integer NOT NULL,
   number            integer NOT NULL DEFAULT 1 CHECK (number >= 1),
   at                timestamptz NOT NULL DEFAULT clock_timestamp(),
   PRIMARY KEY (access_request_id, stage, event, number),
-  CONSTRAINT notice_number CHECK (number = 1 OR event IN ('reminder','handed_over'))
+  CONSTRAINT notice_number CHECK (number = 1 OR event IN ('reminder','handed_over','question_asked','question_answered'))
 );
 
 -- The people whom a notice asks to decide, as the directory named them when its messages were queued. Written once.

@@ -154,6 +154,8 @@ const DOORS: readonly Door[] = [
     grants: () => JSON.stringify({ minutes: 5, uses: 2, callDigest: request.callDigest, generation: 1 }),
     extensions: () => '{"minutes":5,"stage":1,"number":1}',
     'hand-overs': () => '{"to":"alice","stage":1,"number":1}',
+    questions: () => '{"question":"why?","stage":1,"number":1}',
+    answers: () => '{"number":1,"answer":"so"}',
     preview: () => '{}',
   }).map(([what, good]) => ({
     name: `approvals: ${what}`,

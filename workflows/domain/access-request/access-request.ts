@@ -2,6 +2,7 @@ import type { Action, Resource, Subject } from '../authzen/evaluation.ts';
 import type { Effect } from '../tools/tool-facts.ts';
 import type { Outline } from './outline.ts';
 import type { Extension } from './extension.ts';
+import type { RequesterQuestion } from './requester-question.ts';
 import type { ResolverAnswer } from './automatic.ts';
 import type { Stage } from './stages.ts';
 
@@ -122,6 +123,8 @@ export interface AccessRequest {
   readonly extensions?: readonly Extension[];
   /** The earliest first. Absent: none. */
   readonly handOvers?: readonly HandOver[];
+  /** To the requester, the earliest first. Absent: none. */
+  readonly questions?: readonly RequesterQuestion[];
   /** When those who decide the open stage were last reminded. */
   readonly remindedAt?: string;
   /** Whether a person counts in one stage of the request only. */

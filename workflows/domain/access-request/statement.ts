@@ -56,6 +56,19 @@ export interface StatedHandOver {
   readonly revokedAt?: string;
 }
 
+/** An approver asked the requester a question, who may have answered it. Instants are RFC 3339, UTC. */
+export interface StatedQuestion {
+  readonly by: StatedPerson;
+  /** Subject of the approver in whose place the person asked. */
+  readonly onBehalfOf?: string;
+  /** Counted from 1. */
+  readonly stage: number;
+  readonly question: string;
+  readonly via?: string;
+  readonly at: string;
+  readonly answer?: { readonly text: string; readonly at: string };
+}
+
 /** The statement of an access request service about one request: its status, and who decided it. */
 export interface ResolutionStatement {
   /** As ARAP names it; `pending` where it was read before the end. */
@@ -65,6 +78,7 @@ export interface ResolutionStatement {
   readonly votes: readonly StatedVote[];
   readonly extensions?: readonly StatedExtension[];
   readonly handOvers?: readonly StatedHandOver[];
+  readonly questions?: readonly StatedQuestion[];
   /** One person granted it alone, past the stages. */
   readonly breakGlass?: {
     readonly by: StatedPerson;

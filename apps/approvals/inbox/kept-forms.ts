@@ -1,0 +1,20 @@
+import type { Reading } from './seat.ts';
+import type { Typed } from './refused.tsx';
+import { canBreakGlass, canGiveGrant, extensionBy, handOverBy, isAskedIn, obstacleTo, questionBy } from './seat.ts';
+import { withdrawalOf } from './withdrawal.tsx';
+
+/** Whether the page of the request still shows the form that was refused, so that it keeps the typed text. */
+export function isShown(form: Typed['form'], { request, seat }: Pick<Reading, 'request' | 'seat'>, now: Date): boolean {
+  return {
+    vote: obstacleTo(seat, request) === undefined,
+    grant: canGiveGrant(seat, request),
+    extension: extensionBy(seat, request) !== undefined,
+    'hand-over': handOverBy(seat, request) !== undefined,
+    question: questionBy(seat, request) !== undefined,
+    answer: isAskedIn(request, seat),
+    withdrawal: withdrawalOf(request, now) !== undefined,
+    'break-glass': canBreakGlass(seat, request),
+    review: false,
+    preview: false,
+  }[form];
+}

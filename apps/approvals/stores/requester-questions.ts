@@ -1,0 +1,95 @@
+import type { Ineligibility } from '../../../workflows/domain/access-request/eligibility.ts';
+import type { Query } from '../../shared/database/query.ts';
+import { callFunction, instant, snakeCased } from './query.ts';
+
+/** A question to the requester, as a person asks it. */
+export interface NewQuestion {
+  readonly requestId: string;
+  readonly by: {
+    readonly issuer: string;
+    readonly subject: string;
+    readonly name?: string;
+    /** Names behind them (`behind`). */
+    readonly chain: readonly string[];
+  };
+  /** The approver in whose place they ask, or themselves. */
+  readonly approver: string;
+  readonly delegationId: string | undefined;
+  /** The stage that they looked at, and the one for which they were checked as eligible. */
+  readonly stage: number;
+  readonly judgedStage: number;
+  /** One more than the questions of theirs that they saw. */
+  readonly number: number;
+  readonly question: string;
+  readonly via: 'inbox' | 'api';
+}
+
+export type QuestionOutcome =
+  | 'asked'
+  | 'repeated'
+  | 'asked_before'
+  | 'too_many_questions'
+  | 'no_person'
+  | 'already_voted'
+  | 'delegation_over'
+  | 'final'
+  | 'stage_over'
+  | Ineligibility
+  | 'not_found';
+
+/** The answer to a question, from the browser of the requester. */
+export interface NewAnswerOfRequester {
+  readonly requestId: string;
+  /** Of the question. */
+  readonly number: number;
+  /** Id of the browser session. */
+  readonly session: string;
+  readonly answer: string;
+}
+
+export type AnswerOutcome =
+  | 'answered'
+  | 'repeated'
+  | 'answered_before'
+  | 'no_question'
+  | 'not_requester'
+  | 'final'
+  | 'not_found';
+
+/** An open request whose approvers wait for an answer of its requester. */
+export interface AskedRequest {
+  readonly id: string;
+  readonly tool: string;
+  /** Questions without an answer. */
+  readonly questions: number;
+  /** When the first of them was asked (RFC 3339). */
+  readonly since: string;
+}
+
+/** The requests that a list shows. The others follow when these are answered. */
+const MOST_LISTED = 50;
+
+/** Questions of approvers to the requester, and the answers. */
+export const requesterQuestions = (query: Query) => ({
+  askRequester: ({ by, approver, ...question }: NewQuestion) => {
+    const { issuer, subject, name, chain } = by;
+    const people = { by_issuer: issuer, by_subject: subject, by_name: name, chain, approver_subject: approver };
+    return callFunction<QuestionOutcome>(query, 'ask_requester', { ...snakeCased(question), ...people });
+  },
+
+  answerAsRequester: (answer: NewAnswerOfRequester) =>
+    callFunction<AnswerOutcome>(query, 'answer_as_requester', snakeCased(answer)),
+
+  /** The open requests of this person with a question to them, those that have waited longest first. */
+  askedOf: (person: { readonly issuer: string; readonly subject: string }) =>
+    query<AskedRequest>(
+      'asked-of',
+      `SELECT r.id, r.tool, count(*)::int AS questions, ${instant('min(q.at)')} AS since
+       FROM approvals.access_request r JOIN approvals.requester_question q ON q.access_request_id = r.id
+         LEFT JOIN approvals.requester_answer a ON (a.access_request_id, a.number) = (q.access_request_id, q.number)
+       WHERE r.status = 'pending' AND r.requester_issuer = $1 AND r.requester_subject = $2
+         AND r.requester_client IS DISTINCT FROM $2 AND a.number IS NULL
+       GROUP BY r.id ORDER BY min(q.at), r.id LIMIT ${MOST_LISTED}`,
+      [person.issuer, person.subject],
+    ),
+});
