@@ -14,6 +14,8 @@ const READ = [
   'a request of their own agent',
   'a request with a grant to give',
   'a request with a preview',
+  'a request with questions that wait',
+  'a request with questions to one',
   'a request to grant in an emergency',
   'a vote that came too late',
   'an approved request',

@@ -111,7 +111,7 @@ describe('countersign audit show', () => {
   });
 
   it('names who cancelled a request and who gave it more time, and why', async () => {
-    const { taskId, request } = await world.held('late');
+    const { taskId, request } = await world.held('late', { sub: 'rita', client_id: 'desk', azp: 'host' });
     const more = { stage: 1, number: 1, minutes: 5, reason: `${REASON} 2` };
     await world.post('bob', `/requests/${request.id}/extensions`, more);
     await world.post('bob', `/requests/${request.id}/hand-overs`, { to: 'dora', stage: 1, number: 1 });

@@ -30,9 +30,13 @@ export function Questions({ request, seat, csrfToken, refused }: QuestionsProps)
       <ol class="votes">
         {questions.map((question) => (
           <li key={question.number}>
-            <Question question={question} isOver={endedAt !== undefined} />
-            {isAsked && question.answer === undefined && (
+            <Question question={question} />
+            {question.answer !== undefined ? (
+              <Answer answer={question.answer} />
+            ) : isAsked ? (
               <AnswerForm {...{ id, csrfToken, number: question.number, typed: typedAt(question.number, refused) }} />
+            ) : (
+              <p class="soft">{endedAt === undefined ? 'Waits for an answer.' : 'The requester did not answer.'}</p>
             )}
           </li>
         ))}
@@ -41,8 +45,7 @@ export function Questions({ request, seat, csrfToken, refused }: QuestionsProps)
   );
 }
 
-function Question({ question: one, isOver }: { question: RequesterQuestion; isOver: boolean }) {
-  const { by, onBehalfOf, question, at, answer } = one;
+function Question({ question: { by, onBehalfOf, question, at } }: { question: RequesterQuestion }) {
   return (
     <>
       <strong>
@@ -58,19 +61,18 @@ function Question({ question: one, isOver }: { question: RequesterQuestion; isOv
       <p>
         “<Visible text={question} />”
       </p>
-      {answer === undefined ? (
-        <p class="soft">{isOver ? 'The requester did not answer.' : 'Waits for an answer.'}</p>
-      ) : (
-        <>
-          <strong>The requester</strong> answered <Time at={answer.at} />
-          <p>
-            “<Visible text={answer.text} />”
-          </p>
-        </>
-      )}
     </>
   );
 }
+
+const Answer = ({ answer: { text, at } }: { answer: NonNullable<RequesterQuestion['answer']> }) => (
+  <>
+    <strong>The requester</strong> answered <Time at={at} />
+    <p>
+      “<Visible text={text} />”
+    </p>
+  </>
+);
 
 const typedAt = (number: number, refused: Refused | undefined) =>
   refused?.typed.number === number ? textFor('answer', refused) : undefined;
