@@ -11,7 +11,6 @@ import { isShown } from './kept-forms.ts';
 import { canConfirm, type PasskeyDemand, PasskeyPart } from './passkey-part.tsx';
 import { Decided, LONGEST_TEXT, RefusedNotice, textFor, type Refused } from './refused.tsx';
 import {
-  canGiveGrant,
   capacitiesOf,
   type Capacity,
   confirmationBy,

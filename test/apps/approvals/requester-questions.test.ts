@@ -114,16 +114,16 @@ describe('a question to the requester', () => {
     expect([refused.status, (await refused.text()).includes('typed for long</textarea>')]).toEqual([409, true]);
   });
 
-  it.each<[string, string, object, number, string]>([
-    ['a person of no stage', 'dora', {}, 404, 'There is no such request'],
-    ['an overseer', 'olga', {}, 403, 'You cannot decide this request'],
-    ['a supervising agent', 'sage', {}, 403, 'Only people can do this'],
-    ['the requester', 'rita', {}, 403, 'You requested this yourself'],
-    ['no words', 'alice', { question: ' \n' }, 400, 'The question is empty'],
-    ['too many words', 'alice', { question: 'x'.repeat(2_001) }, 400, 'The question is not complete'],
-    ['a stage that is not open', 'alice', { stage: 2 }, 409, 'The stage that you looked at has ended'],
-  ])('is refused to or with %s', async (_what, name, more, status, title) => {
-    const answer = await ask(name, (await open()).id, more);
+  it.each<[string, { readonly by?: string; readonly more?: object }, number, string]>([
+    ['a person of no stage', { by: 'dora' }, 404, 'There is no such request'],
+    ['an overseer', { by: 'olga' }, 403, 'You cannot decide this request'],
+    ['a supervising agent', { by: 'sage' }, 403, 'Only people can do this'],
+    ['the requester', { by: 'rita' }, 403, 'You requested this yourself'],
+    ['no words', { more: { question: ' \n' } }, 400, 'The question is empty'],
+    ['too many words', { more: { question: 'x'.repeat(2_001) } }, 400, 'The question is not complete'],
+    ['a stage that is not open', { more: { stage: 2 } }, 409, 'The stage that you looked at has ended'],
+  ])('is refused to or with %s', async (_what, { by = 'alice', more }, status, title) => {
+    const answer = await ask(by, (await open()).id, more);
     expect([answer.status, answer.body.title]).toEqual([status, title]);
   });
 

@@ -1,5 +1,3 @@
-import type { AccessRequest } from './access-request.ts';
-
 /** Questions of one request that may wait for an answer, and that may be asked in all. `approvals.ask_requester` has the same figures. */
 export const MAX_OPEN_QUESTIONS = 5;
 export const MAX_QUESTIONS = 20;
@@ -18,7 +16,10 @@ export interface RequesterQuestion {
   readonly answer?: { readonly text: string; readonly at: string };
 }
 
-type Asked = Pick<AccessRequest, 'requester'> & { readonly questions?: AccessRequest['questions'] };
+interface Asked {
+  readonly requester: { readonly issuer?: string; readonly subject: string; readonly clientId?: string };
+  readonly questions?: readonly RequesterQuestion[];
+}
 
 /** The questions that wait for an answer. */
 export const unanswered = ({ questions = [] }: Pick<Asked, 'questions'>): RequesterQuestion[] =>

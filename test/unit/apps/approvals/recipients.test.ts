@@ -7,7 +7,10 @@ import { aUser, directoryText } from '../../../support/directory.ts';
 
 describe('the people whom a message reaches', () => {
   const issuer = 'https://idp.test';
-  const people = readDirectory(directoryText(aUser('alice'), aUser('bob'), aUser('carol')), 'userName');
+  const people = readDirectory(
+    directoryText(aUser('alice'), aUser('bob'), aUser('carol'), { ...aUser('dan'), active: false }),
+    'userName',
+  );
   const recipients = createRecipients({
     config: { mode: 'production', identity: { people: [] }, urls: { issuer } } as never,
     people: () => people,
@@ -29,5 +32,20 @@ describe('the people whom a message reaches', () => {
 
   it('are not a requester whom another issuer names', async () => {
     expect(await recipients.of(request('https://other.test'))).toEqual(['bob', 'carol']);
+  });
+
+  it('are the requester to whom a question waits, but no program, no person of another issuer, and none who has left', () => {
+    const questions = [{ number: 1, answer: undefined }];
+    const asked = (requester: object, more: object = {}) =>
+      recipients.asked({ ...request(issuer), questions, requester, ...more } as unknown as AccessRequest);
+    expect(asked({ issuer, subject: 'alice', clientId: 'host' })).toEqual(['alice']);
+    for (const other of [
+      asked({ issuer, subject: 'host', clientId: 'host' }),
+      asked({ issuer: 'https://other.test', subject: 'alice' }),
+      asked({ issuer, subject: 'dan' }),
+      asked({ issuer, subject: 'alice' }, { questions: [{ number: 1, answer: { text: 'so' } }] }),
+      asked({ issuer, subject: 'alice' }, { status: 'denied' }),
+    ])
+      expect(other).toEqual([]);
   });
 });
