@@ -26,6 +26,9 @@ export interface RequestFilter {
   readonly alike?: string | undefined;
 }
 
+/** The most frequent kinds of requests in a list are counted, and no others. */
+export const KINDS_COUNTED = 1_000;
+
 /** How many of an agent's latest requests are looked through for those that the reader may read, so that no page takes long. */
 export const LOOKED_THROUGH = 100;
 

@@ -5,7 +5,8 @@ const IS_THOROUGH = process.env['COUNTERSIGN_THOROUGH_TESTS'] === '1';
 export const times = (few: number, many: number): number => (IS_THOROUGH ? many : few);
 
 /** The cases of every test run, or all of a thorough one. */
-export const cases = <Case>(few: readonly Case[], all: readonly Case[]): readonly Case[] => (IS_THOROUGH ? all : few);
+export const cases = <Case>(few: readonly NoInfer<Case>[], all: readonly Case[]): readonly Case[] =>
+  IS_THOROUGH ? all : few;
 
 /** Does it for each of this many items, this many at a time. */
 export async function inParallel(count: number, atOnce: number, work: (index: number) => Promise<void>): Promise<void> {

@@ -1,6 +1,7 @@
 import { addressOf } from '../../shared/http/list-cursor.ts';
 import { Code, Visible } from '../../shared/pages/visible.tsx';
-import { KINDS_COUNTED, type RequestKind } from '../stores/lists.ts';
+import { KINDS_COUNTED } from '../listing.ts';
+import type { RequestKind } from '../stores/lists.ts';
 
 /** An agent that has this many open requests hides those of the others. */
 const MANY = 10;

@@ -1,7 +1,7 @@
 import { countRows, type Listing, type Page, type PageRequest, readPage } from '../../shared/database/pages.ts';
 import type { Query } from '../../shared/database/query.ts';
 import type { Effect } from '../../../workflows/domain/tools/tool-facts.ts';
-import type { ListChoice, ReaderRow, RequestFilter, RequestOrder } from '../listing.ts';
+import { KINDS_COUNTED, type ListChoice, type ReaderRow, type RequestFilter, type RequestOrder } from '../listing.ts';
 import {
   accessRequestFrom,
   type AccessRequestRow,
@@ -18,9 +18,6 @@ interface RequestListing {
 }
 
 const isOpen = (choice: ListChoice) => choice === 'pending' || choice === 'yours';
-
-/** The most frequent kinds of requests are counted, and no others. */
-export const KINDS_COUNTED = 1_000;
 
 /** Lists of access requests: open requests by creation time, ended requests by end time. */
 export function lists(query: Query) {
