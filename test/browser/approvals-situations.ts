@@ -99,6 +99,7 @@ export function approvalsSituations(service: ApprovalsUnderTest): Situation[] {
   };
   const { alike, ofOneKind } = requestsOfOneKind(service, (changes) => open('alice', changes));
   const decided = { alice: 'approve' } as const;
+  let agents = 0;
   const ownAgents = () => opened('own', ofPerson(service.config.urls.issuer, { person: 'alice', agent: 'a-host' }))();
   /** Another approver decides first. */
   const late = (template: 'either' | 'in_turn'): Pick<Situation, 'prepare' | 'arrive' | 'status'> => {
@@ -190,7 +191,11 @@ export function approvalsSituations(service: ApprovalsUnderTest): Situation[] {
     {
       name: 'a request with a grant to give',
       as: 'alice',
-      prepare: async () => at(await service.open(grantableSubmission({ claims: { template: 'alice' } }))),
+      prepare: async () => {
+        // A grant that was given before would approve another request of its agent.
+        agents += 1;
+        return at(await service.open(grantableSubmission({ agent: `coder-${agents}`, claims: { template: 'alice' } })));
+      },
     },
     ...sharedSituations(() => open('timed'), post),
     ...questionSituations(

@@ -35,6 +35,13 @@ export function longLists(service: ApprovalsUnderTest) {
     await createAccessRequestStore(service.database.pool).create(request);
     return request.id;
   };
+  /** A request of alice, which others decide. */
+  const openOwn = async () => {
+    const requester = { issuer: service.config.urls.issuer, subject: 'alice', clientId: 'host' };
+    const request = newAccessRequest({ requester, stages: [aStage({ approvers: { people: ['bob'] } })] });
+    await createAccessRequestStore(service.database.pool).create(request);
+    return request.id;
+  };
   const end = (id: string) => sql(`SELECT approvals.cancel_access_request($1, NULL, '{}')`, [id]);
   const grant = (ids: readonly string[]) =>
     sql(
@@ -42,6 +49,16 @@ export function longLists(service: ApprovalsUnderTest) {
        SELECT unnest($1::text[]), 'i', 'sam', 'x', 'x', 'api'`,
       [ids],
     );
+  const ask = (ids: readonly string[]) =>
+    sql(
+      `INSERT INTO approvals.requester_question (access_request_id, number, stage, by_issuer, by_subject, question, via, at)
+       SELECT unnest($1::text[]), 1, 1, 'i', 'sam', 'Why?', 'api', clock_timestamp()`,
+      [ids],
+    );
+  const answer = (id: string) =>
+    sql(`INSERT INTO approvals.requester_answer (access_request_id, number, answer, at) VALUES ($1, 1, 'So.', now())`, [
+      id,
+    ]);
   const review = (id: string) =>
     sql(`UPDATE approvals.break_glass SET reviewed_by = 'bob', reviewed_at = now() WHERE access_request_id = $1`, [id]);
   const delegate = (from: string, to: string, isOver = false) =>
@@ -74,6 +91,8 @@ export function longLists(service: ApprovalsUnderTest) {
        FROM generate_series(1, $1) AS n, unnest(ARRAY['made', 'received', 'over']) AS list`,
       [rows],
     );
+    await ask(await Promise.all(Array.from({ length: rows }, openOwn)));
+    await moveTogether('requester_question', 'at', 'access_request_id');
     await moveTogether('access_request', 'created_at', 'id');
     await moveTogether('access_request', 'ended_at', 'id');
     await moveTogether('break_glass', 'at', 'access_request_id');
@@ -92,7 +111,11 @@ export function longLists(service: ApprovalsUnderTest) {
   const newest = 'ORDER BY created_at DESC, id DESC';
   const lists: List[] = [
     { ...pending, name: 'open requests', path: '/requests' },
-    { ...pending, name: 'requests to decide', path: '/requests?status=yours' },
+    {
+      ...pending,
+      ...requests("status = 'pending' AND requester_subject IS DISTINCT FROM 'alice' ORDER BY created_at, id"),
+      ...{ name: 'requests to decide', path: '/requests?status=yours' },
+    },
     {
       ...pending,
       ...requests("status = 'pending' ORDER BY created_at DESC, id DESC"),
@@ -109,6 +132,15 @@ export function longLists(service: ApprovalsUnderTest) {
       sql: `SELECT access_request_id AS id, '/requests/' || access_request_id AS shown FROM approvals.break_glass
         WHERE reviewed_at IS NULL ORDER BY at, access_request_id`,
       ...{ add: async () => grant([await open()]), end: review },
+    },
+    {
+      ...{ name: 'requests with questions', path: '/requests?status=denied', member: 'questions', id: 'id' },
+      ...{ cursor: 'Questions', links: 'nav[aria-label="Pages of questions"]' },
+      shown: { rows: '[aria-labelledby=questions-to-you] li a', attribute: 'href' },
+      sql: `SELECT q.access_request_id AS id, '/requests/' || q.access_request_id || '#questions' AS shown
+        FROM approvals.requester_question q LEFT JOIN approvals.requester_answer a USING (access_request_id, number)
+        WHERE a.number IS NULL ORDER BY q.at, q.access_request_id`,
+      ...{ add: async () => ask([await openOwn()]), end: answer },
     },
     {
       ...{

@@ -4,7 +4,7 @@ import type { ListChoice, RequestFilter, RequestOrder } from '../listing.ts';
 import type { Page as PageOf } from '../../shared/database/pages.ts';
 import type { BrokenGlass } from '../stores/break-glass.store.ts';
 import type { RequestKind, RequestPage } from '../stores/lists.ts';
-import type { AskedRequest } from '../stores/requester-questions.ts';
+import type { AskedRequests } from '../stores/requester-questions.ts';
 import type { Voter } from './authenticate.ts';
 import { AlikeTable } from './alike-table.tsx';
 import { ByAgent } from './by-agent.tsx';
@@ -20,7 +20,7 @@ import type { SummaryTemplateOf } from './summary.tsx';
 export interface RequestListProps {
   readonly page: RequestPage;
   /** Requests of the visitor whose approvers wait for an answer. */
-  readonly questions: readonly AskedRequest[];
+  readonly questions: AskedRequests;
   /** Emergency grants without a review. */
   readonly unreviewed: PageOf<BrokenGlass> & { readonly count: number };
   /** Empty for ended requests. */
@@ -62,7 +62,7 @@ export function RequestList(props: RequestListProps) {
       </div>
       {(page.rows.length > 0 || isFiltered(filter)) && <Filters {...props} />}
       <Live>
-        <QuestionsToYou asked={questions} />
+        <QuestionsToYou asked={questions} parameters={parameters} />
         <Unreviewed unreviewed={unreviewed} parameters={parameters} />
         {page.rows.length === 0 ? (
           <Empty which={isFiltered(filter) ? 'filtered' : which} />

@@ -17,6 +17,8 @@ const DEFAULT_LIMIT = 50;
 const MAX_LIMIT = 200;
 /** Emergency grants are listed above the requests and have to leave room for them. */
 const UNREVIEWED_LIMIT = 20;
+/** The same holds for requests with questions to the visitor. */
+const QUESTIONS_LIMIT = 10;
 const MAX_WORDS = 8;
 
 /** Forms send fields that are empty. Control characters are in no name that a request can have. */
@@ -35,6 +37,7 @@ const listQuery = z.object({
   limit: z.coerce.number().int().min(1).max(MAX_LIMIT).default(DEFAULT_LIMIT),
   cursor: cursorParameter.optional(),
   unreviewedCursor: cursorParameter.optional(),
+  questionsCursor: cursorParameter.optional(),
   /** Words that the names or the arguments have, all of them. */
   q: filterText,
   tool: filterText,
@@ -50,7 +53,7 @@ type ListQuery = z.infer<typeof listQuery>;
 /** `GET /requests`: a page of the requests that the visitor may read. */
 export function list(http: InboxHttp) {
   return async (request: Request, response: Response) => {
-    const { status, cursor, unreviewedCursor, limit, ...query } = readQuery(request);
+    const { status, cursor, unreviewedCursor, questionsCursor, limit, ...query } = readQuery(request);
     const isOpen = status === 'pending' || status === 'yours';
     const asked = query.order ?? (isOpen ? 'oldest' : 'newest');
     const order = isOpen || asked !== 'soonest' ? asked : 'newest';
@@ -61,7 +64,9 @@ export function list(http: InboxHttp) {
       http.store.list({ choice: status, order, filter, reader }, { cursor, limit }),
       http.brokenGlass.unreviewed(reader, { cursor: unreviewedCursor, limit: UNREVIEWED_LIMIT }),
       isOpen && wantsPage(request) ? http.store.kinds(status, reader) : [],
-      visitor.via === 'agent' ? [] : http.store.askedOf(visitor),
+      visitor.via === 'agent'
+        ? { rows: [], count: 0 }
+        : http.store.askedOf(visitor, { cursor: questionsCursor, limit: QUESTIONS_LIMIT }),
     ]);
     if (!wantsPage(request)) {
       return void response.json({
@@ -69,7 +74,9 @@ export function list(http: InboxHttp) {
         count: page.count,
         ...cursorsOf(page),
         /** The visitor's own requests whose approvers wait for an answer. */
-        questions,
+        questions: questions.rows,
+        questionsCount: questions.count,
+        ...cursorsOf(questions, 'Questions'),
         unreviewed: unreviewed.rows,
         unreviewedCount: unreviewed.count,
         ...cursorsOf(unreviewed, 'Unreviewed'),

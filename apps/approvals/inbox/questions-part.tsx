@@ -2,7 +2,7 @@ import type { AccessRequest } from '../../../workflows/domain/access-request/acc
 import type { RequesterQuestion } from '../../../workflows/domain/access-request/requester-question.ts';
 import { Time } from '../../shared/pages/layout.tsx';
 import { Code, Visible } from '../../shared/pages/visible.tsx';
-import type { AskedRequest } from '../stores/requester-questions.ts';
+import type { AskedRequests } from '../stores/requester-questions.ts';
 import { LONGEST_TEXT, textFor, type Refused } from './refused.tsx';
 import { isAskedIn, questionBy, type Seat } from './seat.ts';
 
@@ -140,14 +140,20 @@ export function AskForm({ request, seat, csrfToken, refused }: QuestionsProps) {
   );
 }
 
+interface QuestionsToYouProps {
+  readonly asked: AskedRequests;
+  /** Query parameters of the page. */
+  readonly parameters: Readonly<Record<string, string | undefined>>;
+}
+
 /** The visitor's own requests whose approvers wait for an answer, shown above every list. */
-export function QuestionsToYou({ asked }: { asked: readonly AskedRequest[] }) {
-  if (asked.length === 0) return null;
+export function QuestionsToYou({ asked, parameters }: QuestionsToYouProps) {
+  if (asked.rows.length === 0) return null;
   return (
     <section class="notice warn" aria-labelledby="questions-to-you">
-      <strong id="questions-to-you">Approvers ask you about your own requests.</strong>
+      <strong id="questions-to-you">Requests of yours with questions to you: {asked.count.toLocaleString('en')}</strong>
       <ul>
-        {asked.map(({ id, tool, questions, since }) => (
+        {asked.rows.map(({ id, tool, questions, since }) => (
           <li key={id}>
             <a href={`/requests/${encodeURIComponent(id)}#questions`}>
               {questions === 1 ? '1 question' : `${questions} questions`} about <Code text={tool} />
@@ -156,6 +162,7 @@ export function QuestionsToYou({ asked }: { asked: readonly AskedRequest[] }) {
           </li>
         ))}
       </ul>
+      <PageLinks page={asked} of="questions" path="/requests" parameters={parameters} name="questionsCursor" />
     </section>
   );
 }

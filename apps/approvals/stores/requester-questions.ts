@@ -1,4 +1,6 @@
+import type { QueryResultRow } from 'pg';
 import type { Ineligibility } from '../../../workflows/domain/access-request/eligibility.ts';
+import { countRows, type Listing, type Page, type PageRequest, readPage } from '../../shared/database/pages.ts';
 import type { Query } from '../../shared/database/query.ts';
 import { callFunction, instant, snakeCased } from './query.ts';
 
@@ -57,7 +59,7 @@ export type AnswerOutcome =
   | 'not_found';
 
 /** An open request whose approvers wait for an answer of its requester. */
-export interface AskedRequest {
+export interface AskedRequest extends QueryResultRow {
   readonly id: string;
   readonly tool: string;
   /** Questions without an answer. */
@@ -66,8 +68,12 @@ export interface AskedRequest {
   readonly since: string;
 }
 
-/** The requests that a list shows. The others follow when these are answered. */
-const MOST_LISTED = 50;
+export type AskedRequests = Page<AskedRequest> & { readonly count: number };
+
+interface Named {
+  readonly issuer: string;
+  readonly subject: string;
+}
 
 /** Questions of approvers to the requester, and the answers. */
 export const requesterQuestions = (query: Query) => ({
@@ -80,16 +86,21 @@ export const requesterQuestions = (query: Query) => ({
   answerAsRequester: (answer: NewAnswerOfRequester) =>
     callFunction<AnswerOutcome>(query, 'answer_as_requester', snakeCased(answer)),
 
-  /** The open requests of this person with a question to them, those that have waited longest first. */
-  askedOf: (person: { readonly issuer: string; readonly subject: string }) =>
-    query<AskedRequest>(
-      'asked-of',
-      `SELECT r.id, r.tool, count(*)::int AS questions, ${instant('min(q.at)')} AS since
-       FROM approvals.access_request r JOIN approvals.requester_question q ON q.access_request_id = r.id
-         LEFT JOIN approvals.requester_answer a ON (a.access_request_id, a.number) = (q.access_request_id, q.number)
-       WHERE r.status = 'pending' AND r.requester_issuer = $1 AND r.requester_subject = $2
-         AND r.requester_client IS DISTINCT FROM $2 AND a.number IS NULL
-       GROUP BY r.id ORDER BY min(q.at), r.id LIMIT ${MOST_LISTED}`,
-      [person.issuer, person.subject],
-    ),
+  /** A page of the open requests of this person with questions to them, those that have waited longest first, with their total. */
+  async askedOf({ issuer, subject }: Named, page: PageRequest): Promise<AskedRequests> {
+    const listing: Listing = {
+      name: 'asked-of',
+      columns: `id, tool, questions, ${instant('since')} AS since`,
+      from: `FROM (
+        SELECT r.id, r.tool, count(*)::int AS questions, min(q.at) AS since
+        FROM approvals.access_request r JOIN approvals.requester_question q ON q.access_request_id = r.id
+          LEFT JOIN approvals.requester_answer a ON (a.access_request_id, a.number) = (q.access_request_id, q.number)
+        WHERE r.status = 'pending' AND r.requester_issuer = $1 AND r.requester_subject = $2
+          AND r.requester_client IS DISTINCT FROM $2 AND a.number IS NULL
+        GROUP BY r.id) AS asked WHERE true`,
+      ...{ at: 'since', id: 'id', order: 'oldest' },
+      values: [issuer, subject],
+    };
+    return { ...(await readPage<AskedRequest>(query, listing, page)), count: await countRows(query, listing) };
+  },
 });
