@@ -91,7 +91,8 @@ export function longLists(service: ApprovalsUnderTest) {
        FROM generate_series(1, $1) AS n, unnest(ARRAY['made', 'received', 'over']) AS list`,
       [rows],
     );
-    await ask(await Promise.all(Array.from({ length: rows }, openOwn)));
+    // The lists of all open requests have these too, and end some of them.
+    await ask(await Promise.all(Array.from({ length: rows + 40 }, openOwn)));
     await moveTogether('requester_question', 'at', 'access_request_id');
     await moveTogether('access_request', 'created_at', 'id');
     await moveTogether('access_request', 'ended_at', 'id');
@@ -139,6 +140,7 @@ export function longLists(service: ApprovalsUnderTest) {
       shown: { rows: '[aria-labelledby=questions-to-you] li a', attribute: 'href' },
       sql: `SELECT q.access_request_id AS id, '/requests/' || q.access_request_id || '#questions' AS shown
         FROM approvals.requester_question q LEFT JOIN approvals.requester_answer a USING (access_request_id, number)
+        JOIN approvals.access_request r ON r.id = q.access_request_id AND r.status = 'pending'
         WHERE a.number IS NULL ORDER BY q.at, q.access_request_id`,
       ...{ add: async () => ask([await openOwn()]), end: answer },
     },

@@ -6,6 +6,7 @@ import { addressOf, cursorParameter } from '../../shared/http/list-cursor.ts';
 import { renderPage } from '../../shared/pages/layout.tsx';
 import { wantsPage } from '../../shared/pages/refusal-page.tsx';
 import { LIST_CHOICES, REQUEST_ORDERS, type RequestFilter } from '../listing.ts';
+import type { AskedRequests } from '../stores/requester-questions.ts';
 import { voterOf } from './authenticate.ts';
 import { RequestList } from './list-page.tsx';
 import { personOf } from './person.ts';
@@ -19,6 +20,8 @@ const MAX_LIMIT = 200;
 const UNREVIEWED_LIMIT = 20;
 /** The same holds for requests with questions to the visitor. */
 const QUESTIONS_LIMIT = 10;
+/** A program is no requester who can answer. */
+const NO_QUESTIONS: AskedRequests = { rows: [], count: 0 };
 const MAX_WORDS = 8;
 
 /** Forms send fields that are empty. Control characters are in no name that a request can have. */
@@ -65,7 +68,7 @@ export function list(http: InboxHttp) {
       http.brokenGlass.unreviewed(reader, { cursor: unreviewedCursor, limit: UNREVIEWED_LIMIT }),
       isOpen && wantsPage(request) ? http.store.kinds(status, reader) : [],
       visitor.via === 'agent'
-        ? { rows: [], count: 0 }
+        ? NO_QUESTIONS
         : http.store.askedOf(visitor, { cursor: questionsCursor, limit: QUESTIONS_LIMIT }),
     ]);
     if (!wantsPage(request)) {

@@ -3,6 +3,7 @@ import type { RequesterQuestion } from '../../../workflows/domain/access-request
 import { Time } from '../../shared/pages/layout.tsx';
 import { Code, Visible } from '../../shared/pages/visible.tsx';
 import type { AskedRequests } from '../stores/requester-questions.ts';
+import { PageLinks } from './paging.tsx';
 import { LONGEST_TEXT, textFor, type Refused } from './refused.tsx';
 import { isAskedIn, questionBy, type Seat } from './seat.ts';
 
@@ -151,7 +152,9 @@ export function QuestionsToYou({ asked, parameters }: QuestionsToYouProps) {
   if (asked.rows.length === 0) return null;
   return (
     <section class="notice warn" aria-labelledby="questions-to-you">
-      <strong id="questions-to-you">Requests of yours with questions to you: {asked.count.toLocaleString('en')}</strong>
+      <strong id="questions-to-you">
+        Approvers ask you about your own requests: {asked.count.toLocaleString('en')}
+      </strong>
       <ul>
         {asked.rows.map(({ id, tool, questions, since }) => (
           <li key={id}>

@@ -90,7 +90,7 @@ export const requesterQuestions = (query: Query) => ({
   async askedOf({ issuer, subject }: Named, page: PageRequest): Promise<AskedRequests> {
     const listing: Listing = {
       name: 'asked-of',
-      columns: `id, tool, questions, ${instant('since')} AS since`,
+      columns: `id, tool, questions, ${instant('asked.since')} AS since`,
       from: `FROM (
         SELECT r.id, r.tool, count(*)::int AS questions, min(q.at) AS since
         FROM approvals.access_request r JOIN approvals.requester_question q ON q.access_request_id = r.id
@@ -98,7 +98,7 @@ export const requesterQuestions = (query: Query) => ({
         WHERE r.status = 'pending' AND r.requester_issuer = $1 AND r.requester_subject = $2
           AND r.requester_client IS DISTINCT FROM $2 AND a.number IS NULL
         GROUP BY r.id) AS asked WHERE true`,
-      ...{ at: 'since', id: 'id', order: 'oldest' },
+      ...{ at: 'asked.since', id: 'asked.id', order: 'oldest' },
       values: [issuer, subject],
     };
     return { ...(await readPage<AskedRequest>(query, listing, page)), count: await countRows(query, listing) };

@@ -60,7 +60,7 @@ describe('a question to the requester', () => {
     await waitFor(async () => (await told('rita', request)).length === 1);
 
     const list = await (await rita.go('/requests?status=yours')).text();
-    expect(list).toContain('Approvers ask you about your own requests.');
+    expect(list).toContain('Approvers ask you about your own requests: 1');
     expect(list).toContain(`href="${path}#questions"`);
     expect(await (await alice.go('/requests?status=yours')).text()).not.toContain('Approvers ask you');
     const asked = await (await rita.go(path)).text();
