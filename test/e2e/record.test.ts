@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { verifyAuthenticationResponse } from '@simplewebauthn/server';
 import { signInTo } from '../support/signing-in.ts';
 import { startRecordedCalls, type RecordedCalls, type Template } from '../support/recorded-calls.ts';
+import { describeShownRecords } from '../support/shown-records.ts';
 
 let world: RecordedCalls;
 beforeAll(async () => void (world = await startRecordedCalls()));
@@ -258,3 +259,5 @@ describe('the record of a call', () => {
     expect([seal, answers.whoDecided]).toEqual([before.seal, before.answers.whoDecided]);
   });
 });
+
+describeShownRecords(() => world);
