@@ -45,16 +45,22 @@ export class Stack {
     writeFileSync(join(this.folder, 'countersign.yaml'), stringify(raw));
     this.config = parseConfig(raw, { baseDir: this.folder, stateDir: this.stateDir });
     this.development = await loadDevelopmentSecrets(this.stateDir);
+    if (options.parts === 'here' || options.servers === 'shared') this.#servers = await borrowServers();
     if (options.parts === 'here') return this.#startHere(options);
-    if (options.servers === 'shared') this.#servers = await borrowServers();
     if (options.parts === 'together') return this.startPart('up');
     this.#servers = await startInfrastructure(this.config, this.development, this.#servers);
     await Promise.all(DEPLOYABLES.map((part) => this.startPart(part)));
   }
 
-  async #startHere(options: StackOptions): Promise<void> {
-    this.#servers = await borrowServers();
+  async #startHere(options: Pick<StackOptions, 'upstreams'>): Promise<void> {
+    if (this.#servers === undefined) throw new Error('there are no servers');
     this.#stopHere = await startHere(this.config, this.development, this.#servers, options);
+  }
+
+  /** Stops the product that runs `here`, and starts it anew, with nothing but what it has written. */
+  async restartHere(): Promise<void> {
+    await this.#stopHere?.();
+    await this.#startHere({});
   }
 
   /** Starts a part, with these variables instead of its own, and waits until it answers. */
