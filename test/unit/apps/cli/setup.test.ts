@@ -12,7 +12,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { packagePath } from '../../../../apps/shared/config/files.ts';
 
 /** A checkout with the real set-up and tools that only write down that they ran. */
@@ -33,6 +33,20 @@ beforeEach(() => {
 });
 
 afterEach(() => rmSync(root, { recursive: true }));
+
+/** A checkout in which everything is done, as the set-up leaves it. */
+let prepared: string | undefined;
+afterAll(() => {
+  if (prepared !== undefined) rmSync(prepared, { recursive: true });
+});
+
+async function prepare(): Promise<void> {
+  const options = { recursive: true, preserveTimestamps: true };
+  if (prepared !== undefined) return cpSync(prepared, root, options);
+  await start([]);
+  prepared = mkdtempSync(join(tmpdir(), 'prepared-'));
+  cpSync(root, prepared, options);
+}
 
 function write(name: string, text: string): void {
   mkdirSync(join(root, name, '..'), { recursive: true });
@@ -114,13 +128,13 @@ describe('setup.mjs', () => {
   });
 
   it('does nothing and prints nothing when everything is there, and hands the exit code on', async () => {
-    await start([]);
+    await prepare();
     expect(await start(['fail'])).toEqual({ code: 3, out: '["fail"]\n', err: '', ran: [] });
     expect(await start(['fail'], 'countersign.mjs')).toMatchObject({ code: 3, err: '', ran: [] });
   });
 
   it('repeats only the steps whose inputs have changed', async () => {
-    await start([]);
+    await prepare();
     touch('activities/a.ts', 5);
     expect((await start([])).ran).toEqual(['tsc', 'tsc']);
     touch('activities/a.ts', -60);
@@ -132,7 +146,7 @@ describe('setup.mjs', () => {
   });
 
   it('installs again when the lock file names other packages, not when they were installed by hand', async () => {
-    await start([]);
+    await prepare();
     lock({ one: '1.0.0' }, { 'for-another-platform': '1.0.0' });
     expect((await start([])).ran).toEqual([]);
     lock({ one: '2.0.0' });
