@@ -9,12 +9,12 @@ import { createTestDatabase, type TestDatabase } from '../../support/database.ts
 import { Desk, emptyDesk } from './run.ts';
 import { OWN_COMMAND } from '../../../apps/cli/own-command.ts';
 
-const server = (name: string) =>
-  packagePath('node_modules', '@modelcontextprotocol', `server-${name}`, 'dist', 'index.js');
-const FILES = [process.execPath, server('filesystem'), '/tmp'];
-const EVERYTHING = [process.execPath, server('everything')];
-/** It starts in a fraction of their time. */
-const SMALL = [process.execPath, packagePath('test', 'clients', 'fixtures', 'crashing-server.mjs')];
+const fileServer = packagePath('node_modules', '@modelcontextprotocol', 'server-filesystem', 'dist', 'index.js');
+const FILES = [process.execPath, fileServer, '/tmp'];
+/** These start in a fraction of its time. */
+const fixture = (name: string) => packagePath('test', 'clients', 'fixtures', name);
+const SMALL = [process.execPath, fixture('crashing-server.mjs')];
+const LISTING = [process.execPath, fixture('listing-server.mjs')];
 const SECRET = `ghp_${'x9'.repeat(18)}`;
 
 let bank!: Awaited<ReturnType<typeof startChangingUpstream>>;
@@ -53,9 +53,8 @@ describe('countersign add, with a command', () => {
 
   it('says so if a server gets a folder with the keys of Countersign', async () => {
     const desk = emptyDesk();
-    const [command = '', script = ''] = FILES;
     const added = async (folder: string) =>
-      (await desk.run(['add', 'files', '--print', '--', command, script, folder])).err;
+      (await desk.run(['add', 'files', '--print', '--', ...LISTING, '{}', folder])).err;
     expect(await added(desk.folder)).toContain(
       `note: files gets the folder ${desk.folder}, which contains ${desk.stateDir}`,
     );
@@ -67,7 +66,8 @@ describe('countersign add, with a command', () => {
     const desk = new Desk(
       '# mine\nmcpServers:\n    old: { command: "x", disabled: true }   # off\nhost:   127.0.0.1\n',
     );
-    const { code, err } = await desk.run(['add', 'every', '--env', 'LEVEL=debug', '--yes', '--', ...EVERYTHING]);
+    const every = [...LISTING, JSON.stringify({ prompts: ['ask'], resources: ['desk://1'] })];
+    const { code, err } = await desk.run(['add', 'every', '--env', 'LEVEL=debug', '--yes', '--', ...every]);
     expect([code, err.includes('every also lists')]).toEqual([0, true]);
     const text = textOf(desk);
     for (const line of ['# mine', '    old: { command: "x", disabled: true }   # off', 'host:   127.0.0.1'])
