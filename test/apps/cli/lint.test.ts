@@ -1,7 +1,9 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Client } from '@modelcontextprotocol/client';
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { pino } from 'pino';
 import { parse } from 'yaml';
 import { configuredTerms } from '../../../apps/approvals/templates.ts';
@@ -23,7 +25,7 @@ import { systemTime } from '../../support/time.ts';
 const folder = mkdtempSync(join(tmpdir(), 'lint-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 let desk: Desk | undefined;
-/** Runs it again, as a user would, while a slow file server has not started. */
+/** Runs it again, as a user would, while a slow server has not started. */
 const run = (config: object | string, ...args: string[]) =>
   waitFor(async () => {
     const said = await (desk = new Desk(config)).run(['lint', ...args]);
@@ -31,7 +33,17 @@ const run = (config: object | string, ...args: string[]) =>
   });
 
 const fileServer = packagePath('node_modules', '@modelcontextprotocol', 'server-filesystem', 'dist', 'index.js');
-const files = { command: process.execPath, args: [fileServer, folder] };
+const described = packagePath('test', 'clients', 'fixtures', 'described-server.mjs');
+const toolsFile = join(folder, 'tools.json');
+/** It says of its tools what the real file server says, and starts in a fraction of the time. */
+const files = { command: process.execPath, args: [described, toolsFile] };
+beforeAll(async () => {
+  const client = new Client({ name: 'lint', version: '1' });
+  const program = { command: process.execPath, args: [fileServer, folder] };
+  await client.connect(new StdioClientTransport({ ...program, stderr: 'ignore' }));
+  writeFileSync(toolsFile, JSON.stringify((await client.listTools()).tools));
+  await client.close();
+});
 const pdp = { policies: DEFAULT_POLICIES };
 const example = parse(readFileSync(packagePath('countersign.yaml'), 'utf8')) as { tools: object };
 
