@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { appendFileSync, readFileSync, rmSync } from 'node:fs';
+import { appendFileSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from '@jest/globals';
 import { packagePath } from '../../apps/shared/config/files.ts';
@@ -88,8 +88,12 @@ export class LiveProduct {
   stack!: Stack;
   settings!: LiveSettings;
   readonly #slowJournal = ownFolder('slow-upstream-');
+  /** What the servers that come and go offer. They are small, since each configuration starts others. */
+  readonly #toolsFile = join(ownFolder('turning-upstreams-'), 'tools.json');
 
   async start(): Promise<void> {
+    const tool = { name: 'list_allowed_directories', inputSchema: { type: 'object' } };
+    writeFileSync(this.#toolsFile, JSON.stringify([tool]));
     const config = { pdp: { policies: undefined } };
     this.stack = await startStack({ parts: 'together', servers: 'shared', config });
     this.settings = new LiveSettings(this.stack);
@@ -102,17 +106,16 @@ export class LiveProduct {
   }
 
   withVariant({ prefix, effect, scopes, rules = [ASK] }: Variant) {
-    const { files } = this.stack;
-    const server = packagePath('node_modules', '@modelcontextprotocol', 'server-filesystem', 'dist', 'index.js');
+    const server = [packagePath('test', 'clients', 'fixtures', 'described-server.mjs'), this.#toolsFile];
     const recorder = packagePath('test', 'support', 'recording-upstream.mjs');
     const program = { command: process.execPath };
     return ({ mcpServers }: Raw) => ({
       mcpServers: {
         ...mcpServers,
-        named: { ...program, prefix, args: [server, files] },
+        named: { ...program, prefix, args: server },
         // Other processes for each configuration.
-        turning: { ...program, args: [server, files], env: { OF: prefix } },
-        slow: { ...program, args: [recorder, this.#slowJournal, server, files], env: { OF: prefix } },
+        turning: { ...program, args: server, env: { OF: prefix } },
+        slow: { ...program, args: [recorder, this.#slowJournal, ...server], env: { OF: prefix } },
       },
       tools: { [ALWAYS]: { effect }, [NEVER]: { effect }, [UNSCOPED]: { scopes } },
       rules: [
