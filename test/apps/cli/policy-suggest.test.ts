@@ -93,31 +93,37 @@ describe('countersign policy suggest', () => {
     expect(await json()).toMatchObject({ counts: { approved: 20 }, rules: [{ approvals: 20, passed: 22 }] });
   });
 
-  it.each<[string, (request: NewAccessRequest) => Promise<unknown>, readonly Partial<NewVote>[]]>([
-    ['denied', async () => undefined, [by('alice', { verdict: 'deny' })]],
-    ['expired', ({ id }) => sql('SELECT approvals.end_request($1, $2)', id, 'expired'), []],
-    [
-      'approved against a denial',
-      (request) => createAccessRequestStore(database.pool).castVote(newVote(request, by('carol'))),
-      [by('alice'), by('bob', { verdict: 'deny' })],
-    ],
-    [
-      'approved, and taken back',
-      ({ id }) => sql("SELECT approvals.revoke_approval($1, 'https://idp.test', 'alice', 'no', 'api')", id),
-      [by('alice')],
-    ],
-  ])('proposes no rule for calls like one that was %s', async (_how, end, votes) => {
-    await empty();
-    for (let index = 0; index < 20; index += 1) await ask({ path: '/a' }, turns(index));
-    const isMixed = votes.length === 2;
-    const request = await ask({ path: '/a' }, votes, isMixed ? { stages: [aStage({ quorum: 2, veto: false })] } : {});
-    await end(request);
-    const { code, out, err } = await run();
-    expect([code, out]).toEqual([0, '']);
-    expect(err).toContain(
-      'Left out: files__write by coder for dana (20 approvals by 2 people): 1 request like these was',
-    );
-    expect(err).toContain('Nothing is proposed.');
+  describe('where people approved twenty calls alike', () => {
+    beforeAll(async () => {
+      await empty();
+      for (let index = 0; index < 20; index += 1) await ask({ path: '/a' }, turns(index));
+    });
+
+    it.each<[string, (request: NewAccessRequest) => Promise<unknown>, readonly Partial<NewVote>[]]>([
+      ['denied', async () => undefined, [by('alice', { verdict: 'deny' })]],
+      ['expired', ({ id }) => sql('SELECT approvals.end_request($1, $2)', id, 'expired'), []],
+      [
+        'approved against a denial',
+        (request) => createAccessRequestStore(database.pool).castVote(newVote(request, by('carol'))),
+        [by('alice'), by('bob', { verdict: 'deny' })],
+      ],
+      [
+        'approved, and taken back',
+        ({ id }) => sql("SELECT approvals.revoke_approval($1, 'https://idp.test', 'alice', 'no', 'api')", id),
+        [by('alice')],
+      ],
+    ])('proposes no rule for calls like one that was %s', async (_how, end, votes) => {
+      const isMixed = votes.length === 2;
+      const request = await ask({ path: '/a' }, votes, isMixed ? { stages: [aStage({ quorum: 2, veto: false })] } : {});
+      await end(request);
+      const { code, out, err } = await run();
+      expect([code, out]).toEqual([0, '']);
+      expect(err).toContain(
+        'Left out: files__write by coder for dana (20 approvals by 2 people): 1 request like these was',
+      );
+      expect(err).toContain('Nothing is proposed.');
+      await sql('DELETE FROM approvals.access_request WHERE id = $1', request.id);
+    });
   });
 
   it('proposes grants on the rule as its author wrote it', async () => {
