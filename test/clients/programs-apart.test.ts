@@ -42,10 +42,9 @@ async function startCall(wrapper?: string): Promise<void> {
   writeFileSync(join(folder, 'hold'), '');
   const own = [process.execPath, RECORDING, folder, SERVER];
   const [command, ...args] = wrapper === undefined ? own : ['/bin/sh', '-c', wrapper, folder, ...own];
-  const script = packagePath('test', 'support', 'call-a-program.ts');
-  const loader = packagePath('test', 'support', 'typescript.mjs');
+  const script = packagePath('test', 'support', 'call-a-program.mjs');
   const asked = [JSON.stringify({ command, args }), 'pid'];
-  const child = spawn(process.execPath, ['--no-warnings', '--import', loader, script, ...asked], {
+  const child = spawn(process.execPath, [script, ...asked], {
     detached: true,
     stdio: ['ignore', 'pipe', 'inherit'],
   });

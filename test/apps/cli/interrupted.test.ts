@@ -18,12 +18,10 @@ it('a command that is interrupted ends its programs, even those that go on witho
   const program = { command: '/bin/sh', args: ['-c', 'echo > "runs-$$"; exec sleep 3600'] };
   const desk = new Desk({ mcpServers: { deaf: program } });
   programs = () => readdirSync(desk.folder).flatMap((name) => /^runs-(\d+)$/.exec(name)?.slice(1).map(Number) ?? []);
-  const loader = packagePath('test', 'support', 'typescript.mjs');
-  command = spawn(
-    process.execPath,
-    ['--no-warnings', '--import', loader, packagePath('apps', 'cli', 'main.ts'), 'lint'],
-    { cwd: desk.folder, stdio: 'ignore', env: { PATH: process.env['PATH'], COUNTERSIGN_STATE: desk.stateDir } },
-  );
+  command = spawn(process.execPath, [packagePath('dist', 'apps', 'cli', 'main.js'), 'lint'], {
+    ...{ cwd: desk.folder, stdio: 'ignore' },
+    env: { PATH: process.env['PATH'], COUNTERSIGN_STATE: desk.stateDir },
+  });
   const ended = once(command, 'exit');
   await waitFor(() => programs().length > 0);
   command.kill('SIGINT');
