@@ -33,18 +33,11 @@ describe('the access request service as a process, without TEMPORAL_ADDRESS', ()
   let service: ChildProcess;
 
   const start = () =>
-    spawn(
-      process.execPath,
-      [
-        ...['--no-warnings', '--import', packagePath('test', 'support', 'typescript.mjs')],
-        packagePath('apps', 'approvals', 'main.ts'),
-      ],
-      {
-        cwd: folder,
-        stdio: ['ignore', 'ignore', 'inherit'],
-        env: { PATH: process.env['PATH'], DATABASE_URL: database.url, COUNTERSIGN_STATE: stateDir },
-      },
-    );
+    spawn(process.execPath, [packagePath('dist', 'apps', 'approvals', 'main.js')], {
+      cwd: folder,
+      stdio: ['ignore', 'ignore', 'inherit'],
+      env: { PATH: process.env['PATH'], DATABASE_URL: database.url, COUNTERSIGN_STATE: stateDir },
+    });
   beforeAll(async () => {
     database = await createTestDatabase();
     await engine.start();

@@ -33,8 +33,7 @@ beforeAll(async () => {
   const enforcementPoints = { other: { token: OTHER_TOKEN } };
   const config = { pdp: { port, policies: policies.path, decisionLog: './decisions.jsonl', enforcementPoints } };
   writeFileSync(join(folder, 'countersign.yaml'), stringify(config));
-  const loader = packagePath('test', 'support', 'typescript.mjs');
-  pdp = spawn(process.execPath, ['--no-warnings', '--import', loader, packagePath('apps', 'pdp', 'main.ts')], {
+  pdp = spawn(process.execPath, [packagePath('dist', 'apps', 'pdp', 'main.js')], {
     cwd: folder,
     stdio: ['ignore', 'ignore', 'inherit'],
     env: { PATH: process.env['PATH'], DATABASE_URL: database.url, COUNTERSIGN_STATE: join(folder, 'state') },

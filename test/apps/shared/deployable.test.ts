@@ -6,8 +6,6 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { SEALING_SECRETS } from '../../support/gated-calls.ts';
 import { packagePath } from '../../../apps/shared/config/files.ts';
 
-const LOADER = packagePath('test', 'support', 'typescript.mjs');
-
 describe('a deployable as its own process', () => {
   let folder: string;
   beforeAll(() => {
@@ -17,7 +15,7 @@ describe('a deployable as its own process', () => {
   afterAll(() => rmSync(folder, { recursive: true }));
 
   const start = (name: string) =>
-    spawnSync(process.execPath, ['--no-warnings', '--import', LOADER, packagePath('apps', name, 'main.ts')], {
+    spawnSync(process.execPath, [packagePath('dist', 'apps', name, 'main.js')], {
       cwd: folder,
       encoding: 'utf8',
       env: {
