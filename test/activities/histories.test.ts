@@ -10,10 +10,10 @@ describe('gated calls under random faults', () => {
   });
   afterAll(() => db.drop());
 
-  it('keep every promise, in 100 histories', async () => {
-    const { failure, ends, arrivals, byGrant } = await runHistories(db.pool, { count: 100, seed: 'every change' });
+  it('keep every promise, in 40 histories', async () => {
+    const { failure, ends, arrivals, byGrant } = await runHistories(db.pool, { count: 40, seed: 'every change' });
     expect(failure).toBeUndefined();
-    expect(arrivals).toBeGreaterThan(30);
+    expect(arrivals).toBeGreaterThan(10);
     expect(byGrant).toBeGreaterThan(0);
     for (const state of ['executed', 'denied', 'cancelled', 'execution_error', 'outcome_unknown'])
       expect(ends[state]).toBeGreaterThan(0);

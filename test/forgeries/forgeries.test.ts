@@ -2,7 +2,8 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { startGround, type Ground } from './ground.ts';
 import { ATTACK_NAMES, runForgeries } from './run-forgeries.ts';
 
-const COUNT = 500;
+/** Each once. `npm run test:forgeries` makes thousands. */
+const COUNT = ATTACK_NAMES.length;
 
 let ground!: Ground;
 beforeAll(async () => void (ground = await startGround()));
@@ -12,5 +13,5 @@ it(`accepts no forged or mutated token, approval, callback or decision, and acce
   const { faults, attacks, controls } = await runForgeries(ground, { count: COUNT, seed: 'a' });
   expect(faults).toEqual([]);
   expect(Object.keys(attacks).sort()).toEqual([...ATTACK_NAMES].sort());
-  expect(controls).toBeGreaterThanOrEqual(16);
+  expect(controls).toBeGreaterThanOrEqual(12);
 });

@@ -46,8 +46,8 @@ describe('tasks of other callers', () => {
   });
   afterAll(() => gateway?.stop());
 
-  it('get the same answers as tasks that do not exist, to the byte, and do not change (200 attempts) [TASK-111, SESSION-004]', async () => {
-    const { answers, unequal, hasChanged } = await runPrincipals(ground, { attempts: 200, seed: 1 });
+  it('get the same answers as tasks that do not exist, to the byte, and do not change (80 attempts) [TASK-111, SESSION-004]', async () => {
+    const { answers, unequal, hasChanged } = await runPrincipals(ground, { attempts: 80, seed: 1 });
     expect(unequal).toBeUndefined();
     expect(answers).toEqual({ 'tasks/get': 1, 'tasks/update': 1, 'tasks/cancel': 1, 'subscriptions/listen': 1 });
     expect(hasChanged).toBe(false);

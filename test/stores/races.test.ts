@@ -9,11 +9,11 @@ describe('approval, cancellation and deadline within the same ten milliseconds',
   });
   afterAll(() => db.drop());
 
-  it('give exactly one winner each, 500 times', async () => {
-    const { winners, contradictions, violations } = await runRaces(db.pool, 500);
+  it('give exactly one winner each, 150 times', async () => {
+    const { winners, contradictions, violations } = await runRaces(db.pool, 150);
     expect(contradictions).toEqual([]);
     expect(violations).toEqual([]);
     // A race that one side always wins proves nothing.
-    for (const count of Object.values(winners)) expect(count).toBeGreaterThan(10);
+    for (const count of Object.values(winners)) expect(count).toBeGreaterThan(3);
   });
 });
