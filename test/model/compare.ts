@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { operationsOn, rowTree, type Branch } from './operations.ts';
-import { apply, type Row } from './row.ts';
+import { apply, type Operation, type Row } from './row.ts';
 import { createStoredRow } from './stored-row.ts';
 
 export interface Comparison {
@@ -17,14 +17,17 @@ export interface Comparison {
 
 /**
  * Tries the model's operations on the database in every reachable row: all operations in the first generation, and in
- * the second all that lead to a new row, plus a sample of the rest. No change is committed.
+ * the second all that lead to a new row, plus a sample of the rest. When brief, it tries all that lead to a new row, and
+ * one of each kind of the rest. No change is committed.
  */
-export async function compareWithModel(pool: Pool, { oneIn = 10 } = {}): Promise<Comparison> {
+export async function compareWithModel(pool: Pool, { oneIn = 10, isBrief = false } = {}): Promise<Comparison> {
   const client = await pool.connect();
   const stored = createStoredRow(client);
   let [tried, turn] = [0, 0];
   let difference: Comparison['difference'];
-  const isTried = ({ generation }: Row) => generation === 1 || turn++ % oneIn === 0;
+  const isFirstOfKind = firstOfKind();
+  const isTried = (row: Row, operation: Operation) =>
+    isBrief ? isFirstOfKind(row, operation) : row.generation === 1 || turn++ % oneIn === 0;
 
   async function explore({ row, next }: Branch, depth: number): Promise<void> {
     const savepoint = `at_${depth}`;
@@ -32,7 +35,7 @@ export async function compareWithModel(pool: Pool, { oneIn = 10 } = {}): Promise
     for (const operation of operationsOn(row)) {
       const name = JSON.stringify(operation);
       const further = next.find((one) => JSON.stringify(one.operation) === name);
-      if (further === undefined && !isTried(row)) continue;
+      if (further === undefined && !isTried(row, operation)) continue;
       const model = apply(row, operation);
       tried += 1;
       const database = await answerOf(async () => {
@@ -59,6 +62,15 @@ export async function compareWithModel(pool: Pool, { oneIn = 10 } = {}): Promise
     client.release();
   }
   return { rows, tried, ...(difference !== undefined && { difference }) };
+}
+
+/** Whether no such operation was asked about before, on a row in the same state with the same deadlines and permit. */
+function firstOfKind(): (row: Row, operation: Operation) => boolean {
+  const seen = new Set<string>();
+  return ({ state, approval, requestOver, executionOver, permit }, operation) => {
+    const before = seen.size;
+    return seen.add(JSON.stringify([operation, state, approval, requestOver, executionOver, permit])).size > before;
+  };
 }
 
 /** A function that raises where the model has an answer differs from the model. */
