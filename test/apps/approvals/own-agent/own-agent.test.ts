@@ -10,7 +10,11 @@ const LEAST_WAYS = 40;
 
 describe('an agent whose person may confirm its call', () => {
   const scene = new Scene();
-  beforeAll(() => scene.start());
+  let person!: Awaited<ReturnType<Scene['enter']>>;
+  beforeAll(async () => {
+    await scene.start();
+    person = await scene.enter('alice');
+  });
   afterAll(() => scene.stop());
 
   it('has at least forty ways to try', () => {
@@ -24,8 +28,7 @@ describe('an agent whose person may confirm its call', () => {
     for (const status of statuses) expect(status).toBeGreaterThanOrEqual(400);
     expect(await scene.outcome(held)).toEqual({ status: 'pending', votes: 0 });
     // Nothing but the way is at fault: the person can still confirm.
-    const { site } = await scene.enter('alice');
-    expect(await scene.vote(site, held)).toBe(303);
+    expect(await scene.vote(person.site, held)).toBe(303);
     expect(await scene.outcome(held)).toEqual({ status: 'approved', votes: 1 });
   });
 
