@@ -17,8 +17,11 @@ export const SECTIONS = [
   },
   {
     name: 'gateway',
-    what: 'outdated lists of every kind of upstream, and calls that many repeat',
-    run: ['test/jest.mjs', 'test/apps/gateway/outdated-lists', 'test/apps/gateway/repetitions'],
+    what: 'outdated lists of every kind of upstream, calls that many repeat, and votes at the same moment',
+    run: [
+      'test/jest.mjs',
+      ...['gateway/outdated-lists', 'gateway/repetitions', 'approvals/votes'].map((name) => `test/apps/${name}`),
+    ],
     atLength: true,
   },
   {
@@ -27,7 +30,7 @@ export const SECTIONS = [
     run: [
       'test/jest.mjs',
       ...['pdp/conditions', 'pdp/decision-cache', 'apps/approvals/arguments/views', 'apps/shared/own-path'],
-      ...['domain/request-form', 'apps/shared/config/database-address', 'apps/shared/rules/conditions', 'coaz/fence'],
+      ...['domain/request-form', 'apps/shared/config/database-address', 'apps/shared/json-doors', 'apps/shared/rules/conditions', 'coaz/fence'],
     ],
     atLength: true,
   },
