@@ -64,12 +64,13 @@ export async function compareWithModel(pool: Pool, { oneIn = 10, isBrief = false
   return { rows, tried, ...(difference !== undefined && { difference }) };
 }
 
-/** Whether no such operation was asked about before, on a row in the same state with the same deadlines and permit. */
+/** Whether no such operation was asked about before, on a row with the same state, generation and deadlines. */
 function firstOfKind(): (row: Row, operation: Operation) => boolean {
   const seen = new Set<string>();
-  return ({ state, approval, requestOver, executionOver, permit }, operation) => {
+  return ({ state, generation, approval, requestOver, executionOver, permit }, operation) => {
+    const kind = [operation, state, generation, approval, requestOver, executionOver, permit === 0];
     const before = seen.size;
-    return seen.add(JSON.stringify([operation, state, approval, requestOver, executionOver, permit])).size > before;
+    return seen.add(JSON.stringify(kind)).size > before;
   };
 }
 

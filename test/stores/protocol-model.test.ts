@@ -18,6 +18,6 @@ describe('the functions of the database', () => {
     const { rows, tried, difference } = await compareWithModel(db.pool, { oneIn: 1, isBrief });
     expect(difference).toBeUndefined();
     expect(rows).toBeGreaterThan(1_000);
-    expect(tried).toBeGreaterThan(times(2_400, 30_000));
+    expect(tried).toBeGreaterThan(times(2_800, 30_000));
   });
 });
