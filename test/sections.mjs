@@ -30,7 +30,13 @@ export const SECTIONS = [
     run: [
       'test/jest.mjs',
       ...['pdp/conditions', 'pdp/decision-cache', 'apps/approvals/arguments/views', 'apps/shared/own-path'],
-      ...['domain/request-form', 'apps/shared/config/database-address', 'apps/shared/json-doors', 'apps/shared/rules/conditions', 'coaz/fence'],
+      ...[
+        'domain/request-form',
+        'apps/shared/config/database-address',
+        'apps/shared/json-doors',
+        'apps/shared/rules/conditions',
+        'coaz/fence',
+      ],
     ],
     atLength: true,
   },
