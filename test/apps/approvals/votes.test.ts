@@ -7,7 +7,7 @@ import { untilAnswered } from '../../support/wait-for.ts';
 
 /** Requests that are voted on at the same time: few enough that no vote waits long for a database connection. */
 const AT_ONCE = 6;
-const RACES = times(12, 120);
+const RACES = times(12, 60);
 
 describe('votes', () => {
   const service = new ApprovalsUnderTest();
