@@ -47,15 +47,16 @@ const SETS: readonly Json[] = [
 
 describe('arguments on the page of a request', () => {
   let browser!: Browser;
+  let board: DrawingBoard;
   beforeAll(async () => {
     browser = await launchBrowser();
+    board = await DrawingBoard.open(browser, 390, 'light');
   });
   afterAll(() => browser.close());
 
   it.each(
     VIEWS.flatMap((view) => [[view, 'as usual', false] as const, [view, 'dense, as long ones are', true] as const]),
   )(`are read back from it to the byte: ${SETS.length} sets, %s, %s`, async (view, _form, isDense) => {
-    const board = await DrawingBoard.open(browser, 390, 'light');
     const canonical = SETS.map((one) => canonicalJson(one));
     const shown = await board.read(canonical, { view, isDense });
     expect(shown.map((html) => bytesOf(html, view))).toEqual(canonical);

@@ -22,10 +22,18 @@ interface LineEnds {
 /** Tests that no end of a line hides a blank. */
 export function testLineEnds({ widths, looks = ALL_LOOKS, withTabs = true }: LineEnds): void {
   let browser: Browser;
+  const boards = new Map<number, Promise<DrawingBoard>>();
   beforeAll(async () => {
     browser = await launchBrowser();
   });
   afterAll(() => browser.close());
+
+  /** One for each width. */
+  function boardOf(width: number): Promise<DrawingBoard> {
+    const board = boards.get(width) ?? DrawingBoard.open(browser, width, 'light');
+    boards.set(width, board);
+    return board;
+  }
 
   const lengths = Array.from({ length: 76 }, (_, at) => at + 4);
   /** The texts at even places that look like the following text. */
@@ -43,7 +51,7 @@ export function testLineEnds({ widths, looks = ALL_LOOKS, withTabs = true }: Lin
   it.each(cases)(
     'show a blank before the last character, wherever lines of %i px end, %s',
     async (width, _name, look) => {
-      const board = await DrawingBoard.open(browser, width, 'light');
+      const board = await boardOf(width);
       const texts = commands(['/', ' /']);
       expect(alikeIn(texts, await board.draw(texts, look))).toEqual([]);
     },
@@ -52,21 +60,21 @@ export function testLineEnds({ widths, looks = ALL_LOOKS, withTabs = true }: Lin
   it.each(cases.filter(([, , { isDense }]) => isDense))(
     'show a blank before a wider character, wherever filled lines of %i px end, %s',
     async (width, _name, look) => {
-      const board = await DrawingBoard.open(browser, width, 'light');
+      const board = await boardOf(width);
       const texts = commands(['\u{1d68a}x', ' \u{1d68a}x']);
       expect(alikeIn(texts, await board.draw(texts, look))).toEqual([]);
     },
   );
 
   const drawTabs = async (width: number) => {
-    const board = await DrawingBoard.open(browser, width, 'light');
+    const board = await boardOf(width);
     const texts = [...commands(['\tx\ny', ' \tx\ny']), ...commands(['\tx\ny', '\t x\ny'])];
     expect(alikeIn(texts, await board.draw(texts, { view: 'readable', isDense: false }))).toEqual([]);
   };
   if (withTabs) it.each(widths)('show a blank beside a tab, wherever lines of %i px end', drawTabs);
 
   it('show it in names too, where a browser would end a line by itself', async () => {
-    const board = await DrawingBoard.open(browser, 390, 'light');
+    const board = await boardOf(390);
     const names = ['-', '?', '\u2014'].flatMap((sign) =>
       lengths
         .slice(0, 28)
