@@ -1,9 +1,9 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { type CallToolResult, Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { getToolUiResourceUri } from '@modelcontextprotocol/ext-apps/app-bridge';
-import type { Browser } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import { GATED_CALL_STATES, type GatedCallState } from '../../workflows/domain/gated-call/gated-call.ts';
-import { type HostOptions, openInHost } from '../support/apps-host.ts';
+import { type HostOptions, openHostPage, openInHost } from '../support/apps-host.ts';
 import { launchBrowser } from '../support/chromium.ts';
 import { GatewayUnderTest } from '../support/gateway.ts';
 import { aView, REQUEST_REF, requestable } from '../support/gateway-world.ts';
@@ -18,10 +18,12 @@ type Host = Awaited<ReturnType<typeof openInHost>>;
 const gateway = new GatewayUnderTest();
 let browser!: Browser;
 let client!: Client;
+let page: Page;
 let open: Host | undefined;
 beforeAll(async () => {
   await gateway.start();
   browser = await launchBrowser();
+  page = await openHostPage(browser);
   const versionNegotiation = { mode: { pin: REVISION } };
   client = new Client({ name: 'host', version: '0' }, { capabilities: APPS, versionNegotiation });
   const requestInit = { headers: { authorization: 'Bearer token-of-alice' } };
@@ -42,7 +44,7 @@ afterEach(() => open?.close());
 async function inHost(options?: HostOptions): Promise<Host> {
   const { tools } = await client.listTools();
   const address = getToolUiResourceUri(tools.find(({ name }) => name === 'get_request_status') ?? {});
-  open = await openInHost(browser, client, address ?? 'none', options);
+  open = await openInHost(page, client, address ?? 'none', options);
   return open;
 }
 /** Shows the answer of the gateway about a call in this state. */

@@ -25,6 +25,16 @@ export interface HostOptions {
   readonly links?: 'opened' | 'refused' | 'unsupported';
 }
 
+/** What becomes of the messages that a page of a host gets from its frame. */
+const receivers = new WeakMap<Page, (message: JSONRPCMessage) => void>();
+
+/** A page for one host after another. A new page costs a browser as much as five loads. */
+export async function openHostPage(browser: Browser): Promise<Page> {
+  const page = await browser.newPage();
+  await page.exposeFunction('fromFrame', (message: JSONRPCMessage) => receivers.get(page)?.(message));
+  return page;
+}
+
 /** Carries messages between the bridge, which runs here, and the frame. */
 class FrameTransport implements Transport {
   onmessage?: (message: JSONRPCMessage) => void;
@@ -36,7 +46,7 @@ class FrameTransport implements Transport {
   }
 
   async start(): Promise<void> {
-    await this.#page.exposeFunction('fromFrame', (message: JSONRPCMessage) => this.onmessage?.(message));
+    receivers.set(this.#page, (message) => this.onmessage?.(message));
   }
 
   async send(message: JSONRPCMessage): Promise<void> {
@@ -51,10 +61,9 @@ class FrameTransport implements Transport {
   }
 }
 
-/** Opens the page of the server at this address in a frame of a new host page. */
-export async function openInHost(browser: Browser, client: Client, address: string, options: HostOptions = {}) {
+/** Opens the page of the server at this address in a frame of a host. */
+export async function openInHost(page: Page, client: Client, address: string, options: HostOptions = {}) {
   const { theme = 'light', links = 'opened' } = options;
-  const page = await browser.newPage();
   /** Addresses that the frame or the page asked for, beside the page itself. */
   const reached: string[] = [];
   await page.route('**/*', async (route) => {
@@ -79,8 +88,9 @@ export async function openInHost(browser: Browser, client: Client, address: stri
   };
   bridge.onsizechange = ({ height }) => void heights.push(height);
   const isReady = new Promise<void>((resolve) => (bridge.oninitialized = () => resolve()));
-  await bridge.connect(new FrameTransport(page));
   await page.goto(HOST);
+  // No message of an earlier host's frame arrives after that.
+  await bridge.connect(new FrameTransport(page));
   const { contents } = await client.readResource({ uri: address });
   const [content] = contents;
   const html = content !== undefined && 'text' in content ? content.text : '';
@@ -98,7 +108,8 @@ export async function openInHost(browser: Browser, client: Client, address: stri
     async close(): Promise<void> {
       await bridge.teardownResource({});
       await bridge.close();
-      await page.close();
+      await page.unrouteAll();
+      for (const event of ['console', 'pageerror']) page.removeAllListeners(event);
     },
   };
 }
