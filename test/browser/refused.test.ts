@@ -1,11 +1,13 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import type { Browser, BrowserContext, Locator, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { Browser, Locator, Page } from 'playwright-core';
 import { ApprovalsUnderTest } from '../support/approvals.ts';
 import { launchBrowser } from '../support/chromium.ts';
 import { aUser, directoryText } from '../support/directory.ts';
+import { signPageIn } from '../support/page-sign-in.ts';
+import { waitFor } from '../support/wait-for.ts';
 
 const TYPED = 'I looked at it for an hour,\nand here is what I found: <b>nothing</b>';
 const stage = (name: string, people: string[]) => ({ name, approvers: { people } });
@@ -34,10 +36,6 @@ describe('a refused form', () => {
     });
     browser = await launchBrowser();
   });
-  // A page in the background still takes its part of the processor.
-  afterEach(async () => {
-    for (const context of signedIn.values()) for (const page of context.pages()) await page.close();
-  });
   afterAll(async () => {
     await browser.close();
     await service.stop();
@@ -46,25 +44,27 @@ describe('a refused form', () => {
 
   const open = (template: keyof typeof templates) => service.open({ claims: { template } });
   type Opened = Awaited<ReturnType<typeof open>>;
-  const signedIn = new Map<string, BrowserContext>();
-  /** In a tab of their own. They sign in for the first one. */
-  async function look(name: string, { id }: Opened): Promise<Page> {
-    const context = signedIn.get(name) ?? (await browser.newContext());
-    const page = await context.newPage();
+  const pages = new Map<string, Page>();
+  /** In a browser of their own. */
+  async function signedIn(name: string): Promise<Page> {
+    const page = await (await browser.newContext()).newPage();
     page.setDefaultTimeout(60_000);
+    await signPageIn(page, service.url, name);
     // A page that follows changes would show the other decision before the press.
     await page.route('**/requests/events?*', (route) => route.abort());
+    pages.set(name, page);
+    return page;
+  }
+  async function look(name: string, { id }: Opened): Promise<Page> {
+    const page = pages.get(name) ?? (await signedIn(name));
     await page.goto(`${service.url}/requests/${id}`);
-    if (!signedIn.has(name)) await page.locator(`button[value="${name}"]`).click();
-    signedIn.set(name, context);
-    await page.waitForURL(`**/requests/${id}`);
     return page;
   }
   /** The page's message, which has the focus. */
   async function told(page: Page): Promise<string> {
     const notice = page.getByRole('alert');
     await notice.waitFor();
-    expect(await notice.evaluate((one) => one === document.activeElement)).toBe(true);
+    await waitFor(() => notice.evaluate((one) => one === document.activeElement));
     return notice.innerText();
   }
   /** All at once, as a person pastes it. Chromium takes seconds to type a thousand lines. */
