@@ -30,11 +30,15 @@ afterEach(() => {
 
 const port = () => (host.address() as AddressInfo).port;
 
+/** With and without a script. */
+const pages = new Map<boolean, Page>();
 /** Opens the page for a host with this address for the answer. */
 async function openPage(redirectUri: string, javaScriptEnabled = true): Promise<{ page: Page; problems: string[] }> {
-  const context = await browser.newContext({ javaScriptEnabled });
-  const page = await context.newPage();
+  const page = pages.get(javaScriptEnabled) ?? (await (await browser.newContext({ javaScriptEnabled })).newPage());
+  pages.set(javaScriptEnabled, page);
+  await page.context().clearCookies();
   const problems: string[] = [];
+  page.removeAllListeners('console');
   page.on('console', (message) => {
     if (message.type() === 'error') problems.push(message.text());
   });
@@ -58,14 +62,12 @@ describe('the consent to a host, in a browser', () => {
     const answer = arrived.find(({ pathname }) => pathname === '/cb');
     expect(Object.fromEntries(answer?.searchParams ?? [])).toMatchObject({ code: expect.any(String), iss: issuer.url });
     expect(problems).toEqual([]);
-    await page.context().close();
   });
 
   it('brings a refusal to the program', async () => {
     const { page } = await openPage(`http://127.0.0.1:${port()}/cb`);
     await page.getByRole('button', { name: 'Refuse' }).click();
     await waitFor(() => arrived.some(({ searchParams }) => searchParams.get('error') === 'access_denied'));
-    await page.context().close();
   });
 
   it('leads to a site that the host goes back to', async () => {
@@ -75,7 +77,9 @@ describe('the consent to a host, in a browser', () => {
     await page.getByRole('button', { name: 'Allow as Bob Approver' }).click();
     expect(new URL((await attempt).url()).origin).toBe('https://www.cursor.invalid');
     expect(problems.filter((text) => text.includes('form-action'))).toEqual([]);
+    // The page is on its way to the browser's own message.
     await page.context().close();
+    pages.delete(true);
   });
 
   it('leads nowhere else', async () => {
@@ -86,6 +90,5 @@ describe('the consent to a host, in a browser', () => {
       form?.querySelector('button')?.click();
     });
     await waitFor(() => problems.some((text) => text.includes('form-action')));
-    await page.context().close();
   });
 });
