@@ -242,8 +242,17 @@ describe('the inbox in two browsers', () => {
     await page.keyboard.press('Escape');
   });
 
+  it('types letters into a field, and not as keys', async () => {
+    const request = await service.open(call('keys__three', 'read'));
+    const page = await as('alice', `/requests/${request.id}`);
+    await page.getByLabel('Reason', { exact: true }).focus();
+    await page.keyboard.type('a day, and up');
+    expect(await page.getByLabel('Reason', { exact: true }).inputValue()).toBe('a day, and up');
+    expect((await service.status(request.id)).body.task.status).toBe('pending');
+  });
+
   it('shows a notice of each request, in place of the one before, and opens the request by it', async () => {
-    const page = await signedIn('bob');
+    const page = await as('bob', '/healthz');
     const device = vendor.browser();
     await page.addInitScript(isSubscribed, device.subscription);
     await page.goto(`${service.url}/requests?status=yours`);
@@ -282,15 +291,5 @@ describe('the inbox in two browsers', () => {
     await page.reload();
     await areSubscribed(0);
     expect(await page.getByLabel('A notice for each request').isChecked()).toBe(false);
-    await page.context().close();
-  });
-
-  it('types letters into a field, and not as keys', async () => {
-    const request = await service.open(call('keys__three', 'read'));
-    const page = await as('alice', `/requests/${request.id}`);
-    await page.getByLabel('Reason', { exact: true }).focus();
-    await page.keyboard.type('a day, and up');
-    expect(await page.getByLabel('Reason', { exact: true }).inputValue()).toBe('a day, and up');
-    expect((await service.status(request.id)).body.task.status).toBe('pending');
   });
 });
