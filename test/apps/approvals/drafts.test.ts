@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import type { Browser, BrowserContext, Page } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import { ApprovalsUnderTest } from '../../support/approvals.ts';
 import { launchBrowser } from '../../support/chromium.ts';
 import { ofPerson } from '../../support/submissions.ts';
@@ -9,48 +9,49 @@ const REASON = 'The change window is open until noon.\nI called the owner.';
 describe('text that a person typed before the session ended', () => {
   const service = new ApprovalsUnderTest();
   let browser!: Browser;
+  let page: Page;
   beforeAll(async () => {
     const stage = { name: 'confirmation', approvers: { requester: true } };
     await service.start({ approvals: { templates: { own: { stages: [stage] } } } });
     browser = await launchBrowser();
+    page = await (await browser.newContext()).newPage();
+    page.context().setDefaultTimeout(60_000);
   });
-  // A page in the background still takes its part of the processor.
+  // All tests share one page: a new one costs a browser as much as five loads. It forgets who was there.
   afterEach(async () => {
-    for (const context of browser.contexts()) await context.close();
+    await page.evaluate('sessionStorage.clear()');
+    await page.goto(`${service.url}/healthz`);
+    await page.context().clearCookies();
   });
   afterAll(async () => {
     await browser.close();
     await service.stop();
   });
 
-  async function arrive(page: Page, name: string, path: string): Promise<void> {
-    page.setDefaultTimeout(60_000);
+  async function arrive(name: string, path: string): Promise<void> {
     await page.goto(`${service.url}${path}`);
     await page.getByRole('button', { name: new RegExp(name, 'i') }).click();
     await page.waitForURL(`${service.url}${path}`);
   }
   const endSessions = () => service.database.pool.query('DELETE FROM approvals.session');
   const statusOf = async (id: string) => (await service.status(id)).body.task.status as string;
-  const reasonOf = (page: Page, form = '/votes') => page.locator(`form[action$="${form}"] textarea[name="reason"]`);
-  const opened = async (): Promise<{ context: BrowserContext; page: Page; id: string; path: string }> => {
+  const reasonOf = (form = '/votes') => page.locator(`form[action$="${form}"] textarea[name="reason"]`);
+  const opened = async (): Promise<{ id: string; path: string }> => {
     const { id } = await service.open();
-    const context = await browser.newContext();
     const path = `/requests/${id}`;
-    await context.addCookies((await service.signIn('alice')).cookies());
-    const page = await context.newPage();
-    page.setDefaultTimeout(60_000);
+    await page.context().addCookies((await service.signIn('alice')).cookies());
     await page.goto(`${service.url}${path}`);
-    return { context, page, id, path };
+    return { id, path };
   };
 
   it('is restored after the sign-in at the same request, without a decision', async () => {
-    const { page, id, path } = await opened();
+    const { id, path } = await opened();
     const violations: string[] = [];
     page.on(
       'console',
       (message) => void (/Content.Security.Policy/i.test(message.text()) && violations.push(message.text())),
     );
-    await reasonOf(page).fill(REASON);
+    await reasonOf().fill(REASON);
     await endSessions();
     await page.getByRole('button', { name: 'Approve' }).click();
     await page.getByRole('heading', { name: 'You are not signed in' }).waitFor();
@@ -58,7 +59,7 @@ describe('text that a person typed before the session ended', () => {
     await page.getByRole('link', { name: 'Sign in' }).click();
     await page.getByRole('button', { name: /alice/i }).click();
     await page.waitForURL(`${service.url}${path}`);
-    expect(await reasonOf(page).inputValue()).toBe(REASON);
+    expect(await reasonOf().inputValue()).toBe(REASON);
     expect(await statusOf(id)).toBe('pending');
     await page.getByRole('button', { name: 'Approve' }).click();
     await page.getByText('You approved this').waitFor();
@@ -70,10 +71,9 @@ describe('text that a person typed before the session ended', () => {
   it('is restored after the sign-in with which a requester shows that it is not the agent', async () => {
     const own = ofPerson(service.config.urls.issuer, { person: 'alice', agent: 'a-host' });
     const { id } = await service.open({ ...own, claims: { template: 'own' } });
-    const page = await (await browser.newContext()).newPage();
-    await arrive(page, 'alice', `/requests/${id}`);
+    await arrive('alice', `/requests/${id}`);
     await page.getByRole('heading', { name: 'You confirm what your own agent wants to do' }).waitFor();
-    await reasonOf(page).fill(REASON);
+    await reasonOf().fill(REASON);
     await service.database.pool.query(
       `UPDATE approvals.session SET sess = jsonb_set(sess::jsonb, '{person,signedInAt}', '1')::json`,
     );
@@ -84,7 +84,7 @@ describe('text that a person typed before the session ended', () => {
     await page.getByRole('link', { name: 'Sign in again' }).click();
     await page.getByRole('button', { name: /alice/i }).click();
     await page.waitForURL(`${service.url}/requests/${id}`);
-    expect(await reasonOf(page).inputValue()).toBe(REASON);
+    expect(await reasonOf().inputValue()).toBe(REASON);
     expect(await statusOf(id)).toBe('pending');
     await page.getByRole('button', { name: 'Confirm and run' }).click();
     await page.getByText('You confirmed this').waitFor();
@@ -92,11 +92,11 @@ describe('text that a person typed before the session ended', () => {
   });
 
   it('is restored after a reload, separately for each form', async () => {
-    const { page, path } = await opened();
-    await reasonOf(page).fill('for the vote');
-    await reasonOf(page, '/cancel').fill('for the end');
+    const { path } = await opened();
+    await reasonOf().fill('for the vote');
+    await reasonOf('/cancel').fill('for the end');
     await page.reload();
-    expect([await reasonOf(page).inputValue(), await reasonOf(page, '/cancel').inputValue()]).toEqual([
+    expect([await reasonOf().inputValue(), await reasonOf('/cancel').inputValue()]).toEqual([
       'for the vote',
       'for the end',
     ]);
@@ -104,29 +104,29 @@ describe('text that a person typed before the session ended', () => {
     await page.goto(`${service.url}${path}`);
     await page.getByRole('button', { name: /alice/i }).click();
     await page.waitForURL(`${service.url}${path}`);
-    expect(await reasonOf(page).inputValue()).toBe('for the vote');
+    expect(await reasonOf().inputValue()).toBe('for the vote');
   });
 
   it('is restored when the form was refused for another reason', async () => {
-    const { page, path } = await opened();
-    await reasonOf(page).fill(REASON);
+    const { path } = await opened();
+    await reasonOf().fill(REASON);
     await page
       .locator('form[action$="/votes"] [name="csrfToken"]')
       .evaluate((field) => field.setAttribute('value', 'stale'));
     await page.getByRole('button', { name: 'Deny' }).click();
     await page.getByRole('heading', { name: 'This form is no longer valid' }).waitFor();
     await page.goto(`${service.url}${path}`);
-    expect(await reasonOf(page).inputValue()).toBe(REASON);
+    expect(await reasonOf().inputValue()).toBe(REASON);
   });
 
   it('is not shown to the next person at the same machine, and a sign-out deletes it', async () => {
-    const { page, path } = await opened();
-    await reasonOf(page).fill(REASON);
+    const { path } = await opened();
+    await reasonOf().fill(REASON);
     await endSessions();
     await page.goto(`${service.url}${path}`);
     await page.getByRole('button', { name: /bob/i }).click();
     await page.waitForURL(`${service.url}${path}`);
-    expect(await reasonOf(page).inputValue()).toBe('');
+    expect(await reasonOf().inputValue()).toBe('');
     await page.getByRole('button', { name: 'Sign out' }).click();
     // At the issuer, to which the page redirects.
     await page.waitForURL(`${service.config.urls.issuer}/**`);
@@ -138,10 +138,8 @@ describe('text that a person typed before the session ended', () => {
 
   it('is restored in two tabs that sign in at the same time', async () => {
     const requests = [await service.open(), await service.open()];
-    const context = await browser.newContext();
-    const tabs = await Promise.all(requests.map(() => context.newPage()));
+    const tabs = [page, await page.context().newPage()];
     for (const [index, tab] of tabs.entries()) {
-      tab.setDefaultTimeout(60_000);
       await tab.goto(`${service.url}/requests/${requests[index]?.id}`);
     }
     for (const tab of tabs) await tab.getByRole('button', { name: /alice/i }).click();
