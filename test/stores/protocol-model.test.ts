@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { compareWithModel } from '../model/compare.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
-import { times } from '../support/regime.ts';
+import { IS_THOROUGH, times } from '../support/regime.ts';
 
 /** Most operations lead to no new row, and would take a minute of every test run. */
-const isBrief = times(1, 0) === 1;
+const isBrief = !IS_THOROUGH;
 const WHAT = isBrief ? 'every operation that leads on, and one of each kind of the others' : 'every operation';
 
 describe('the functions of the database', () => {

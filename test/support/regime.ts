@@ -1,5 +1,5 @@
-/** Whether tests take the time of a thorough run: `npm run test:postgres`, `npm run test:engine`. */
-const IS_THOROUGH = process.env['COUNTERSIGN_THOROUGH_TESTS'] === '1';
+/** Whether tests take the time of a thorough run: a section at length of `npm run test:long`, or `--thorough`. */
+export const IS_THOROUGH = process.env['COUNTERSIGN_THOROUGH_TESTS'] === '1';
 
 /** The number of repetitions, or a duration: small in every test run, large in a thorough one. */
 export const times = (few: number, many: number): number => (IS_THOROUGH ? many : few);

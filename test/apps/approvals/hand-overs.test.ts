@@ -1,29 +1,14 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { ApprovalsUnderTest } from '../../support/approvals.ts';
+import { AROUND_OWNERS, ofOwners } from '../../support/owners.ts';
 import { csrfTokenIn } from '../../support/pages.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
-const of = (people: string[], quorum = 1) => ({
-  stages: [{ name: 'owners', approvers: { people }, quorum }],
-  notify: { channels: { email: 0 } },
-});
-const templates = { one: of(['alice']), two: of(['alice', 'bob'], 2) };
+const templates = { one: ofOwners(['alice']), two: ofOwners(['alice', 'bob'], 2) };
 
 describe('a hand-over of one request', () => {
   const service = new ApprovalsUnderTest();
-  beforeAll(() =>
-    service.start({
-      approvals: { templates, channels: {} },
-      identity: {
-        people: [
-          ...['alice', 'bob', 'dora', 'rita'].map((name) => ({ name, roles: ['approver'] })),
-          { name: 'olga', roles: ['approver', 'approver-overseer'] },
-          { name: 'olivia', roles: ['auditor'] },
-          { name: 'sage', roles: ['approver-agent'] },
-        ],
-      },
-    }),
-  );
+  beforeAll(() => service.start({ approvals: { templates, channels: {} }, identity: AROUND_OWNERS }));
   afterAll(() => service.stop());
 
   const open = (template: keyof typeof templates = 'one', subject = 'agent') =>

@@ -1,16 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { ApprovalsUnderTest } from '../../support/approvals.ts';
+import { AROUND_OWNERS, ofOwners } from '../../support/owners.ts';
 import { csrfTokenIn } from '../../support/pages.ts';
 import { ofPerson } from '../../support/submissions.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
-const of = (people: string[], quorum = 1) => ({
-  stages: [{ name: 'owners', approvers: { people }, quorum }],
-  notify: { channels: { email: 0 } },
-});
 const templates = {
-  one: of(['alice']),
-  two: of(['alice', 'bob'], 2),
+  one: ofOwners(['alice']),
+  two: ofOwners(['alice', 'bob'], 2),
   own: { stages: [{ name: 'own', approvers: { requester: true, people: ['alice'] } }] },
 };
 const QUESTION = 'Is <b>ticket 7</b> the reason?';
@@ -18,18 +15,7 @@ const ANSWER = 'It is, and \u202enothing else';
 
 describe('a question to the requester', () => {
   const service = new ApprovalsUnderTest();
-  beforeAll(() =>
-    service.start({
-      approvals: { templates, channels: {} },
-      identity: {
-        people: [
-          ...['alice', 'bob', 'dora', 'rita'].map((name) => ({ name, roles: ['approver'] })),
-          { name: 'olga', roles: ['approver', 'approver-overseer'] },
-          { name: 'sage', roles: ['approver-agent'] },
-        ],
-      },
-    }),
-  );
+  beforeAll(() => service.start({ approvals: { templates, channels: {} }, identity: AROUND_OWNERS }));
   afterAll(() => service.stop());
 
   const open = (template: keyof typeof templates = 'one', person = 'rita') =>

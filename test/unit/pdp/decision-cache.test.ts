@@ -6,7 +6,7 @@ import {
   type Evaluator,
 } from '../../../apps/pdp/engine/cedar/evaluator.ts';
 import { answerByPolicy } from '../../../apps/pdp/offer/requestable.ts';
-import { times } from '../../support/regime.ts';
+import { cases } from '../../support/regime.ts';
 
 const SCHEMA = `
 entity Team = { lead?: Subject };
@@ -53,7 +53,9 @@ const CONDITIONS = [
 const POLICIES = [
   ...CONDITIONS.map((condition) => `permit (principal, action, resource) when { ${condition} };`),
   // They read the same parts of a request.
-  ...CONDITIONS.slice(times(-2, 0)).map((condition) => `permit (principal, action, resource) unless { ${condition} };`),
+  ...cases(CONDITIONS.slice(-2), CONDITIONS).map(
+    (condition) => `permit (principal, action, resource) unless { ${condition} };`,
+  ),
   'permit (principal == Subject::"p|bob", action, resource);',
   'permit (principal in Team::"t", action, resource);',
   'permit (principal is Subject in Team::"t", action, resource);',
