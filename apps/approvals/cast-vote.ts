@@ -188,6 +188,10 @@ function refusalOf(outcome: VoteRefused, requestId: string): Refusal {
   return new Refusal(status, title, nextStep, link);
 }
 
+/** Whether a table of refusals has the outcome. */
+export const isOf = <Table extends object>(table: Table, outcome: PropertyKey): outcome is keyof Table =>
+  Object.hasOwn(table, outcome);
+
 /** The link of a refusal to the page of its request. */
 export const linkTo = (id: string) => ({ href: `/requests/${encodeURIComponent(id)}`, label: 'Open the request' });
 

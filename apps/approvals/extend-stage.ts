@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import { ineligibilityOf, type People } from '../../workflows/domain/access-request/eligibility.ts';
 import { Refusal } from '../shared/http/csrf.ts';
 import { singleLine } from './access-requests/problem.ts';
-import { linkTo, named, noSuchRequest, refuseUncounted } from './cast-vote.ts';
+import { isOf, linkTo, named, noSuchRequest, refuseUncounted } from './cast-vote.ts';
 import type { AccessRequestStore, ExtensionOutcome } from './stores/access-request.store.ts';
 import type { NewExtension } from './stores/new-rows.ts';
 
@@ -39,7 +39,7 @@ export function createExtendStage({ store, people, log }: ExtendStageOptions) {
       'an approver asked for more time in a stage',
     );
     if (outcome === 'extended' || outcome === 'repeated') return;
-    if (!isOfStage(outcome)) return refuseUncounted(outcome, requestId);
+    if (!isOf(REFUSALS, outcome)) return refuseUncounted(outcome, requestId);
     const [title, nextStep] = REFUSALS[outcome];
     throw new Refusal(409, title, nextStep, linkTo(requestId));
   };
@@ -59,5 +59,3 @@ const REFUSALS = {
     'The agent was told when the request ends, so no stage can last longer. Nothing was changed.',
   ],
 } as const satisfies Partial<Record<ExtensionOutcome, readonly [string, string]>>;
-
-const isOfStage = (outcome: ExtensionOutcome): outcome is keyof typeof REFUSALS => Object.hasOwn(REFUSALS, outcome);

@@ -4,7 +4,7 @@ import { ineligibilityOf, type People } from '../../workflows/domain/access-requ
 import { earlierVote } from '../../workflows/domain/access-request/quorum.ts';
 import { randomText } from '../shared/crypto.ts';
 import { Refusal } from '../shared/http/csrf.ts';
-import { linkTo, noSuchRequest, refuseUncounted } from './cast-vote.ts';
+import { isOf, linkTo, noSuchRequest, refuseUncounted } from './cast-vote.ts';
 import type { StandIns } from './stand-ins.ts';
 import type { AccessRequestStore } from './stores/access-request.store.ts';
 import type { NewHandOver } from './stores/delegation.store.ts';
@@ -43,7 +43,7 @@ export function createHandOver({ store, delegations, people, log }: HandOverOpti
     const outcome = ineligible ?? (to === by.subject ? 'to_oneself' : await delegations.handOver(handOver));
     log.info({ accessRequest: requestId, stage, outcome }, 'an approver asked to hand a request over');
     if (outcome === 'handed_over' || outcome === 'repeated') return;
-    if (!isOfHandOver(outcome)) return refuseUncounted(outcome, requestId);
+    if (!isOf(REFUSALS, outcome)) return refuseUncounted(outcome, requestId);
     const [status, title, nextStep] = REFUSALS[outcome];
     throw new Refusal(status, title, nextStep, linkTo(requestId));
   };
@@ -73,5 +73,3 @@ const REFUSALS = {
     'They requested it, or stand in for a person who did. Hand it over to another person.',
   ],
 } as const;
-
-const isOfHandOver = (outcome: string): outcome is keyof typeof REFUSALS => Object.hasOwn(REFUSALS, outcome);

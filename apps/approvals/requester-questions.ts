@@ -4,7 +4,7 @@ import { earlierVote } from '../../workflows/domain/access-request/quorum.ts';
 import { MAX_OPEN_QUESTIONS, MAX_QUESTIONS } from '../../workflows/domain/access-request/requester-question.ts';
 import { Refusal } from '../shared/http/csrf.ts';
 import { singleLine } from './access-requests/problem.ts';
-import { linkTo, named, noSuchRequest, refuseUncounted } from './cast-vote.ts';
+import { isOf, linkTo, named, noSuchRequest, refuseUncounted } from './cast-vote.ts';
 import type { AccessRequestStore } from './stores/access-request.store.ts';
 import type { Ballot } from './stores/new-rows.ts';
 import type { NewAnswerOfRequester, NewQuestion } from './stores/requester-questions.ts';
@@ -98,6 +98,3 @@ const ANSWERING = {
   answered_before: [409, 'You have answered this question', 'An answer cannot be changed. Nothing was changed.'],
   no_question: [404, 'There is no such question', 'The request says which questions it has.'],
 } as const;
-
-const isOf = <Table extends object>(table: Table, outcome: PropertyKey): outcome is keyof Table =>
-  Object.hasOwn(table, outcome);

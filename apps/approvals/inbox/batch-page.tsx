@@ -4,6 +4,7 @@ import { MAX_AGENT_MESSAGE_LENGTH } from '../../../workflows/domain/access-reque
 import { Page } from '../../shared/pages/layout.tsx';
 import { Visible } from '../../shared/pages/visible.tsx';
 import { Keys } from './live.tsx';
+import { requestsIn } from './paging.tsx';
 import type { InboxPerson } from './person.ts';
 import { LONGEST_TEXT } from './refused.tsx';
 import type { Reading } from './seat.ts';
@@ -43,7 +44,7 @@ export function BatchPage({ items, person, summaries }: BatchPageProps) {
       <a class="crumb" href="/requests?status=yours">
         ← All requests
       </a>
-      <h1>Decide {counted(decidable.length)}</h1>
+      <h1>Decide {requestsIn(decidable.length)}</h1>
       <div class="stack">
         {decidable.length > 0 && (
           <section class="card" aria-labelledby="together">
@@ -72,8 +73,6 @@ export function BatchPage({ items, person, summaries }: BatchPageProps) {
     </Page>
   );
 }
-
-const counted = (count: number) => (count === 1 ? '1 request' : `${count} requests`);
 
 function ItemRow({ item: { id, reading } }: { item: Decidable }) {
   const { tool, effect, outline, requester } = reading.request;
@@ -216,7 +215,7 @@ export function ResultsPage({ results, readings, verdict, person, summaries }: R
         ← All requests
       </a>
       <h1>
-        You {word} {isAll ? counted(done) : `${done} of ${counted(results.length)}`}
+        You {word} {isAll ? requestsIn(done) : `${done} of ${requestsIn(results.length)}`}
       </h1>
       <div class={`notice ${isAll ? 'good' : 'warn'}`} role="status">
         <ul class="votes">

@@ -2,6 +2,7 @@ import { addressOf } from '../../shared/http/list-cursor.ts';
 import { Code, Visible } from '../../shared/pages/visible.tsx';
 import { KINDS_COUNTED } from '../listing.ts';
 import type { RequestKind } from '../stores/lists.ts';
+import { requestsIn } from './paging.tsx';
 
 /** An agent that has this many open requests hides those of the others. */
 const MANY = 10;
@@ -31,7 +32,7 @@ export function ByAgent({ kinds, parameters: { status, order } }: ByAgentProps) 
               <Visible text={agent} />
             </a>{' '}
             {isCut && 'at least '}
-            {requests(count)}: <Tools tools={tools} />
+            {requestsIn(count)}: <Tools tools={tools} />
           </li>
         ))}
       </ul>
@@ -43,8 +44,6 @@ export function ByAgent({ kinds, parameters: { status, order } }: ByAgentProps) 
     </nav>
   );
 }
-
-const requests = (count: number) => (count === 1 ? '1 request' : `${count.toLocaleString('en')} requests`);
 
 function Tools({ tools }: { tools: readonly (readonly [tool: string, count: number])[] }) {
   const others = tools.length - TOOLS_SHOWN;

@@ -10,7 +10,7 @@ import { AlikeTable } from './alike-table.tsx';
 import { ByAgent } from './by-agent.tsx';
 import { Unreviewed } from './emergency.tsx';
 import { Filters, isFiltered } from './filters.tsx';
-import { InboxTabs, PageLinks } from './paging.tsx';
+import { InboxTabs, PageLinks, requestsIn } from './paging.tsx';
 import { Keys, Live } from './live.tsx';
 import type { InboxPerson } from './person.ts';
 import { QuestionsToYou } from './questions-part.tsx';
@@ -125,12 +125,11 @@ function Rows(props: RequestListProps) {
 
 function Extent({ page: { count }, status, order, filter, parameters }: RequestListProps) {
   const isOpen = status === 'pending' || status === 'yours';
-  const many = count === 1 ? '1 request' : `${count?.toLocaleString('en')} requests`;
   const what = isFiltered(filter) ? 'found' : status === 'yours' ? 'for you to decide' : 'open';
   const orders = isOpen ? (['oldest', 'newest', 'soonest'] as const) : (['oldest', 'newest'] as const);
   return (
     <p class="soft extent">
-      {count !== undefined && `${many} ${what}. `}
+      {count !== undefined && `${requestsIn(count)} ${what}. `}
       {ORDER[order]}
       {orders
         .filter((one) => one !== order)

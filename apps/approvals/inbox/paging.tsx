@@ -78,3 +78,7 @@ export const given = (
   names: readonly string[],
 ): Record<string, string | undefined> =>
   Object.fromEntries(names.map((name) => [name, query[name] as string | undefined]));
+
+/** A number of requests in words. */
+export const requestsIn = (count: number): string =>
+  count === 1 ? '1 request' : `${count.toLocaleString('en')} requests`;
