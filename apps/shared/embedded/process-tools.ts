@@ -22,14 +22,26 @@ const PORTS = { from: 20_000, to: 32_000 } as const;
 const PORT_TRIES = 50;
 const PREFERRED_MS = 3_000;
 
-/** A free TCP port of 127.0.0.1: the preferred one when it is free, or becomes free within seconds. */
+/** Two servers of a process never get one port, not even one after the other: clients keep connections of the first. */
+const given = new Set<number>();
+
+/**
+ * A free TCP port of 127.0.0.1: the preferred one when it is free, or becomes free within seconds. Without a preference, a port that this
+ * process did not get before.
+ */
 export async function freePort(preferred?: number): Promise<number> {
   if (preferred !== undefined) {
     const again = await until(() => tryPort(preferred).catch(() => undefined), { withinMs: PREFERRED_MS });
-    if (again !== undefined) return again;
+    if (again !== undefined) {
+      given.add(again);
+      return again;
+    }
   }
   for (let tries = 0; tries < PORT_TRIES; tries += 1) {
-    const port = await tryPort(randomInt(PORTS.from, PORTS.to)).catch(() => undefined);
+    const wanted = randomInt(PORTS.from, PORTS.to);
+    if (given.has(wanted)) continue;
+    given.add(wanted);
+    const port = await tryPort(wanted).catch(() => undefined);
     if (port !== undefined) return port;
   }
   return tryPort(0);

@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { until } from '../../../../apps/shared/embedded/process-tools.ts';
+import { freePort, until } from '../../../../apps/shared/embedded/process-tools.ts';
 
 const WITHIN_MS = 400;
 /** No code of this process runs for this long, as when the machine stands still. */
@@ -17,4 +17,10 @@ it('waits on for an answer after the machine stood still', async () => {
 
 it('gives up without an answer', async () => {
   expect(await until(() => undefined, { withinMs: 50, everyMs: 5 })).toBeUndefined();
+});
+
+it('never gives out a port twice', async () => {
+  const ports: number[] = [];
+  for (let n = 0; n < 500; n += 1) ports.push(await freePort());
+  expect(new Set(ports).size).toBe(ports.length);
 });
