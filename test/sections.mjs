@@ -17,10 +17,11 @@ export const SECTIONS = [
   },
   {
     name: 'gateway',
-    what: 'outdated lists of every kind of upstream, calls that many repeat, and votes at the same moment',
+    what: 'outdated lists of every kind of upstream, calls that many repeat, votes at the same moment, and a crash after a sign-in',
     run: [
       'test/jest.mjs',
       ...['gateway/outdated-lists', 'gateway/repetitions', 'approvals/votes'].map((name) => `test/apps/${name}`),
+      'test/e2e/host-sign-in',
     ],
     atLength: true,
   },

@@ -16,6 +16,7 @@ import {
   wordsOf,
 } from '../support/foreign-clients.ts';
 import { heldCalls } from '../support/held-calls.ts';
+import { IS_THOROUGH } from '../support/regime.ts';
 import { allowAs, SigningInHost } from '../support/signing-in-client.ts';
 import { startStack, type Stack } from '../support/stack.ts';
 import { StdioProgram } from '../support/stdio-program.ts';
@@ -24,7 +25,8 @@ let stack: Stack;
 let browser: Browser;
 const { writes } = heldCalls(() => stack);
 beforeAll(async () => {
-  stack = await startStack({ parts: 'here', config: { gateway: STEP_BY_STEP } });
+  const parts = IS_THOROUGH ? 'together' : 'here';
+  stack = await startStack({ parts, servers: 'shared', config: { gateway: STEP_BY_STEP } });
   browser = await launchBrowser();
 });
 afterAll(async () => {
@@ -119,8 +121,14 @@ it('a host that only launches programs signs a person in by `countersign stdio`,
 });
 
 // What the issuer keeps of hosts is in its file before it answers, so a crash takes no more than a stop does.
-describe('after a restart of the product', () => {
-  beforeAll(() => stack.restartHere());
+async function crashOrRestart(): Promise<void> {
+  if (!IS_THOROUGH) return stack.restartHere();
+  await stack.kill('up');
+  await stack.startPart('up');
+}
+
+describe(`after a ${IS_THOROUGH ? 'crash' : 'restart'} of the product`, () => {
+  beforeAll(crashOrRestart);
 
   it.each(CLIENTS)(
     'the official %s client refreshes an expired token, and asks no person',
