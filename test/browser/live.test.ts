@@ -1,59 +1,18 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { Browser, Page } from 'playwright-core';
-import webPush from 'web-push';
-import { ApprovalsUnderTest } from '../support/approvals.ts';
-import { launchBrowser } from '../support/chromium.ts';
-import { signPageIn } from '../support/page-sign-in.ts';
+import type { Page } from 'playwright-core';
 import { sentPreview, withPreview } from './preview-situations.ts';
-import { isSubscribed, serviceWorkerOf } from '../support/push-browser.ts';
-import { PushService } from '../support/push-service.ts';
-import { waitFor } from '../support/wait-for.ts';
-
-const of = (people: string[], quorum = 1, more: object = {}) => ({
-  stages: [{ name: 'one', approvers: { people }, quorum, ...more }],
-});
+import { call, of, row, TwoBrowsers } from './two-browsers.ts';
 
 describe('the inbox in two browsers', () => {
-  const service = new ApprovalsUnderTest();
-  let browser: Browser;
-  const vendor = new PushService();
-  const pages: Record<string, Page> = {};
-  beforeAll(async () => {
-    const { privateKey } = webPush.generateVAPIDKeys();
-    const push = { subject: 'mailto:approvals@example.com', privateKey, networks: await vendor.start() };
+  const browsers = new TwoBrowsers();
+  const { as, pages, service } = browsers;
+  beforeAll(() => {
     const timed = { ...of(['alice', 'bob'], 1, { withinSeconds: 600 }), maxExtensionSeconds: 1_200 };
     const templates = { either: of(['alice', 'bob']), both: of(['alice', 'bob'], 2), timed };
-    const channels = { mailbox: false, push };
-    await service.start({ approvals: { templates, requestTtlSeconds: 3_600, channels } });
-    browser = await launchBrowser();
-    for (const name of ['alice', 'bob']) pages[name] = await signedIn(name);
+    return browsers.start({ templates, requestTtlSeconds: 3_600 });
   });
-  afterAll(async () => {
-    await browser.close();
-    await service.stop();
-    await vendor.stop();
-  });
+  afterAll(() => browsers.stop());
 
-  async function signedIn(name: string): Promise<Page> {
-    const page = await (await browser.newContext()).newPage();
-    page.setDefaultTimeout(60_000);
-    await signPageIn(page, service.url, name);
-    return page;
-  }
-  const as = async (name: string, path: string): Promise<Page> => {
-    const page = pages[name];
-    if (page === undefined) throw new Error(`${name} has no browser`);
-    await page.goto(new URL(path, service.url).href);
-    return page;
-  };
-  const call = (tool: string, effect: string, more: object = {}) => ({
-    tool,
-    members: ['agent', 'arguments', 'call', 'call_digest'],
-    context: { call: { tool, effect } },
-    claims: { template: 'either' },
-    ...more,
-  });
-  const row = (page: Page, { id }: { id: string }) => page.locator(`[data-request="${id}"]`);
   const approve = async (page: Page) => {
     const button = page.getByRole('button', { name: 'Approve', exact: true });
     await button.scrollIntoViewIfNeeded();
@@ -71,6 +30,20 @@ describe('the inbox in two browsers', () => {
     expect(await page.title()).toMatch(/^\(2\) Yours to decide/);
     expect(await row(page, first).getByRole('checkbox').isChecked()).toBe(true);
     expect(await page.evaluate('document.activeElement.closest("[data-request]").dataset.request')).toBe(first.id);
+  });
+
+  it('marks a request that another approver looks at, in the list and on its page', async () => {
+    const request = await service.open(call('look__one', 'read', { claims: { template: 'both' } }));
+    const page = await as('alice', '/requests?status=yours');
+    await row(page, request).waitFor();
+    await as('bob', `/requests/${request.id}`);
+    await row(page, request).getByText('opened by bob').waitFor();
+    await as('alice', `/requests/${request.id}`);
+    await page.getByText('bob opened this page').waitFor();
+    expect(await page.getByText('alice opened this page').count()).toBe(0);
+    await pages['bob']?.getByText('alice opened this page').waitFor();
+    await approve(await as('bob', `/requests/${request.id}`));
+    await page.getByText('bob opened this page').waitFor({ state: 'detached' });
   });
 
   it('lets a request that another approver decides fade, with the name of that person', async () => {
@@ -200,48 +173,6 @@ describe('the inbox in two browsers', () => {
     await page.getByText('You approved this').waitFor();
   });
 
-  it('shows a desktop notice with the number of requests, while another window is in front and its person wants it', async () => {
-    const page = await as('alice', '/requests?status=yours');
-    await page.evaluate(() => {
-      const shown: string[] = [];
-      class Shown extends EventTarget {
-        static readonly permission = 'granted';
-        static readonly requestPermission = async () => 'granted';
-        constructor(title: string) {
-          super();
-          shown.push(title);
-        }
-      }
-      Object.assign(window, { Notification: Shown, shown });
-      document.hasFocus = () => false;
-    });
-    const counted = async () => Number(/^\((\d+)\)/.exec(await page.title())?.[1] ?? 0);
-    const appears = async () => row(page, await service.open(call('notice__one', 'read'))).waitFor();
-    const before = await counted();
-    await appears();
-    await page.keyboard.press('?');
-    await page.getByLabel('Desktop notices').check();
-    await page.keyboard.press('Escape');
-    await appears();
-    expect(await counted()).toBe(before + 2);
-    expect(await page.evaluate('shown')).toEqual([`(${before + 2}) Yours to decide · Countersign Approvals`]);
-    await page.evaluate('document.hasFocus = () => true');
-    await appears();
-    expect(await page.evaluate('shown.length')).toBe(1);
-  });
-
-  it('switches desktop notices off again in a browser that does not allow them', async () => {
-    const page = await as('alice', '/requests?status=yours');
-    await page.evaluate(() => {
-      Object.assign(window, { Notification: { permission: 'denied', requestPermission: async () => 'denied' } });
-    });
-    await page.keyboard.press('?');
-    await page.getByLabel('Desktop notices').click();
-    await page.getByText('This browser does not allow notices').waitFor();
-    expect(await page.getByLabel('Desktop notices').isChecked()).toBe(false);
-    await page.keyboard.press('Escape');
-  });
-
   it('types letters into a field, and not as keys', async () => {
     const request = await service.open(call('keys__three', 'read'));
     const page = await as('alice', `/requests/${request.id}`);
@@ -249,47 +180,5 @@ describe('the inbox in two browsers', () => {
     await page.keyboard.type('a day, and up');
     expect(await page.getByLabel('Reason', { exact: true }).inputValue()).toBe('a day, and up');
     expect((await service.status(request.id)).body.task.status).toBe('pending');
-  });
-
-  it('shows a notice of each request, in place of the one before, and opens the request by it', async () => {
-    const page = await as('bob', '/healthz');
-    const device = vendor.browser();
-    await page.addInitScript(isSubscribed, device.subscription);
-    await page.goto(`${service.url}/requests?status=yours`);
-    const areSubscribed = (count: number) =>
-      waitFor(async () => {
-        const { rowCount } = await service.database.pool.query('SELECT FROM approvals.push_subscription');
-        return rowCount === count;
-      });
-    const setNotices = async (isOn: boolean) => {
-      await page.keyboard.press('?');
-      await page.getByLabel('A notice for each request').setChecked(isOn);
-      await areSubscribed(isOn ? 1 : 0);
-      await page.keyboard.press('Escape');
-    };
-    await setNotices(true);
-    const worker = await serviceWorkerOf(page);
-    const arrives = async (count: number) => {
-      await worker.deliver((await waitFor(() => device.notices[count - 1])).content);
-      return waitFor(async () => (await worker.shown())[count - 1]);
-    };
-    const request = await service.open(call('push__one', 'read'));
-    expect(await arrives(1)).toMatchObject({ title: 'Your decision is needed', tag: request.id, silent: false });
-    await service.vote('alice', request, 'deny');
-    expect(await arrives(2)).toMatchObject({ title: 'Denied by alice.', tag: request.id, silent: true });
-    expect(await worker.click()).toEqual([`/requests/${request.id}`]);
-    await page.reload();
-    await setNotices(false);
-    await setNotices(true);
-    // The service has lost it, or has another key.
-    await service.database.pool.query('DELETE FROM approvals.push_subscription');
-    await page.evaluate("sessionStorage.setItem('push', 'an earlier key')");
-    await page.reload();
-    await areSubscribed(1);
-    // Another person had switched them on in this browser.
-    await page.evaluate("localStorage.setItem('push-of', 'another')");
-    await page.reload();
-    await areSubscribed(0);
-    expect(await page.getByLabel('A notice for each request').isChecked()).toBe(false);
   });
 });
