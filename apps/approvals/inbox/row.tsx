@@ -34,6 +34,7 @@ export function Row({ request, template, visitor, select, alike }: RowProps) {
       </div>
       <div class="row-note">
         <Asked request={request} isNamed={template !== undefined} />
+        <OpenedBy request={request} visitor={visitor} />
         {alike !== undefined && (
           <>
             {' · '}
@@ -111,6 +112,17 @@ function Asked({ request, isNamed }: { request: AccessRequestSummary; isNamed: b
         </span>
       ))}
     </>
+  );
+}
+
+/** Other people who look at it, so that two do not do the same work. */
+function OpenedBy({ request: { pageOpenings = [] }, visitor }: Pick<RowProps, 'request' | 'visitor'>) {
+  return pageOpenings.map(({ by, at }) =>
+    by === visitor.subject ? null : (
+      <span class="row-opened" key={by}>
+        {' · '}opened by <Visible text={by} /> <Time at={at} />
+      </span>
+    ),
   );
 }
 

@@ -17,6 +17,7 @@ export function WhoDecides({ request, visitor }: { request: AccessRequest; visit
           request.endedAt === undefined && stage.endsAt && ['Stage ends', <Instant at={stage.endsAt} />],
         ]}
       />
+      <Openings request={request} visitor={visitor} />
       <Extensions request={request} />
       <HandOvers request={request} visitor={visitor} />
       {request.votes.length > 0 && (
@@ -33,6 +34,27 @@ export function WhoDecides({ request, visitor }: { request: AccessRequest; visit
       )}
       <NoVotes answers={request.answers} />
     </section>
+  );
+}
+
+/** Other people who look at the request. */
+function Openings({ request: { pageOpenings = [] }, visitor }: { request: AccessRequest; visitor: string }) {
+  const others = pageOpenings.filter(({ by }) => by !== visitor);
+  if (others.length === 0) return null;
+  return (
+    <>
+      <h3>Opened</h3>
+      <ul class="votes">
+        {others.map(({ by, at }) => (
+          <li key={by}>
+            <strong>
+              <Visible text={by} />
+            </strong>{' '}
+            opened this page <Time at={at} />
+          </li>
+        ))}
+      </ul>
+    </>
   );
 }
 

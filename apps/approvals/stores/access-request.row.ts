@@ -31,6 +31,10 @@ const columns = (context: string) => `
       WHERE access_request_id = r.id) AS questions,
     (SELECT max(n.at) FROM approvals.notice n WHERE n.access_request_id = r.id AND n.stage = r.stage AND n.event = 'reminder')
       AS reminded_at,
+    (SELECT json_agg(json_build_object('by', p.subject, 'at', ${instant('p.last_at')}) ORDER BY p.last_at)
+      FROM approvals.page_opening p WHERE p.access_request_id = r.id AND r.status = 'pending'
+        AND p.last_at > clock_timestamp() - interval '10 min' AND NOT EXISTS (SELECT FROM approvals.vote v
+          WHERE v.access_request_id = r.id AND v.stage = r.stage AND v.cast_by = p.subject)) AS page_openings,
     r.separate_stages, r.created_at, r.expires_at, r.ended_at, CASE WHEN r.end_note -> 'by' IS NOT NULL THEN
       json_strip_nulls(json_build_object('client', r.end_note #>> '{by,client}', 'subject', r.end_note #>> '{by,subject}',
         'reason', r.end_note ->> 'reason')) END AS cancelled,

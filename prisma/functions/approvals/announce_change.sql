@@ -20,6 +20,9 @@ CREATE OR REPLACE TRIGGER requester_question_announced AFTER INSERT ON approvals
   FOR EACH STATEMENT EXECUTE FUNCTION approvals.announce_change();
 CREATE OR REPLACE TRIGGER requester_answer_announced AFTER INSERT ON approvals.requester_answer
   FOR EACH STATEMENT EXECUTE FUNCTION approvals.announce_change();
+-- For each row: a statement that changes no row announces nothing. Otherwise each page that loads would make all pages load.
+CREATE OR REPLACE TRIGGER page_opening_announced AFTER INSERT OR UPDATE ON approvals.page_opening
+  FOR EACH ROW EXECUTE FUNCTION approvals.announce_change();
 CREATE OR REPLACE TRIGGER delegation_announced AFTER INSERT OR UPDATE ON approvals.delegation
   FOR EACH STATEMENT EXECUTE FUNCTION approvals.announce_change();
 CREATE OR REPLACE TRIGGER revocation_announced AFTER INSERT ON approvals.revocation

@@ -26,7 +26,7 @@ CREATE OR REPLACE TRIGGER resolver_answer_immutable BEFORE UPDATE OR DELETE ON a
   FOR EACH ROW EXECUTE FUNCTION approvals.refuse_change();
 CREATE OR REPLACE TRIGGER revocation_immutable BEFORE UPDATE OR DELETE ON approvals.revocation
   FOR EACH ROW EXECUTE FUNCTION approvals.refuse_change();
-CREATE OR REPLACE TRIGGER page_opening_immutable BEFORE UPDATE OR DELETE ON approvals.page_opening
+CREATE OR REPLACE TRIGGER page_opening_immutable BEFORE UPDATE OF access_request_id, subject, at OR DELETE ON approvals.page_opening
   FOR EACH ROW EXECUTE FUNCTION approvals.refuse_change();
 CREATE OR REPLACE TRIGGER preview_immutable BEFORE UPDATE OR DELETE ON approvals.preview
   FOR EACH ROW EXECUTE FUNCTION approvals.refuse_change();

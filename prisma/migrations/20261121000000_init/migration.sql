@@ -849,12 +849,13 @@ CREATE TABLE approvals.preview (
   PRIMARY KEY (access_request_id, number)
 );
 
--- When an approver who could decide a request first opened its page, in a browser. It is for figures about decisions, and no decision
--- rests on it.
+-- When an approver who could decide a request first opened its page in a browser, and when they last did. The first is for figures about
+-- decisions, the last tells other approvers who looks at it. No decision rests on either.
 CREATE TABLE approvals.page_opening (
   access_request_id text NOT NULL REFERENCES approvals.access_request ON DELETE CASCADE,
   subject           text NOT NULL,
   at                timestamptz NOT NULL DEFAULT clock_timestamp(),
+  last_at           timestamptz NOT NULL DEFAULT clock_timestamp(),
   PRIMARY KEY (access_request_id, subject)
 );
 

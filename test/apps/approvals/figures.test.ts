@@ -128,6 +128,31 @@ describe('the figures', () => {
     );
   });
 
+  it('know the last opening, and announce it to open pages when it is new or the one before is five minutes old', async () => {
+    const { id } = await service.open();
+    const listener = await service.database.pool.connect();
+    const announced: string[] = [];
+    listener.on('notification', ({ channel }) => announced.push(channel));
+    await listener.query('LISTEN approvals_changed');
+    const opened = async (minutesBefore = 0) => {
+      const age = `interval '${minutesBefore} min'`;
+      await asOwner(`UPDATE approvals.page_opening SET last_at = last_at - ${age} WHERE access_request_id = '${id}'`);
+      announced.length = 0;
+      await alice.go(`/requests/${id}`);
+      // Notices come before the answer to a later statement.
+      await listener.query('SELECT 1');
+      return announced.length;
+    };
+    expect([await opened(), await opened(), await opened(4), await opened(2)]).toEqual([1, 0, 0, 1]);
+    listener.release(true);
+    const readByOlga = async () => wordsOf(await (await olga.go(`/requests/${id}`)).text());
+    expect(await readByOlga()).toContain('alice opened this page');
+    await asOwner(
+      `UPDATE approvals.page_opening SET last_at = last_at - interval '10 min' WHERE access_request_id = '${id}'`,
+    );
+    expect(await readByOlga()).not.toContain('opened this page');
+  });
+
   it('leave out what ended on other days, and say from when the figures are', async () => {
     await manyEnded(service.database.pool, 20);
     const [first, last] = [dayOf(Date.now() - 40 * DAY_MS), dayOf(Date.now() - 20 * DAY_MS)];

@@ -125,6 +125,11 @@ export interface AccessRequest {
   readonly handOvers?: readonly HandOver[];
   /** To the requester, the earliest first. Absent: none. */
   readonly questions?: readonly RequesterQuestion[];
+  /**
+   * People who can decide it, have not voted in the open stage, and opened its page in a browser within the last ten minutes, the earliest
+   * first. Absent: none.
+   */
+  readonly pageOpenings?: readonly { readonly by: string; readonly at: string }[];
   /** When those who decide the open stage were last reminded. */
   readonly remindedAt?: string;
   /** Whether a person counts in one stage of the request only. */
