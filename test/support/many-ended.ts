@@ -16,7 +16,8 @@ export async function manyEnded(pool: Pool, count: number): Promise<void> {
           binding_context_members, parties, stages, separate_stages, approval_ms, notified, status, created_at, expires_at, ended_at, keep_ms,
           approval_id, approved_at, approved_until)
         SELECT 'arq_many' || n, 'g', 'g', 'd', 'e' || n, 'j' || n, '{}', '{}', '{}', '{}', '{}', 'tool__' || n % 40, 'template' || n % 5,
-          ARRAY['rule ' || n % 60] || CASE WHEN n % 7 > 0 THEN ARRAY['usual'] ELSE '{}' END, 'r', 'c', 1, 'd', 'h', '{}', '{r}', '[{}]', true, 1, false, CASE WHEN n % 7 = 0 THEN 'denied' ELSE 'approved' END,
+          ARRAY['rule ' || n % 60] || CASE WHEN n % 7 > 0 THEN ARRAY['usual'] ELSE '{}' END, 'r', 'c', 1, 'd', 'h', '{}', '{r}',
+          '[{"name":"one","approvers":{"roles":["approver"]},"quorum":1}]', true, 1, false, CASE WHEN n % 7 = 0 THEN 'denied' ELSE 'approved' END,
           ${ended} - (n % 997) * interval '1 s', now(), ${ended}, 86400000,
           CASE WHEN n % 7 > 0 THEN 'apr_' || n END, CASE WHEN n % 7 > 0 THEN now() END, CASE WHEN n % 7 > 0 THEN now() + interval '1 h' END
         FROM generate_series(1, $1::int) AS n ON CONFLICT DO NOTHING`,
