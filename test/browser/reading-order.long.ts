@@ -34,11 +34,20 @@ const CHANGING: readonly (readonly [RegExp, string])[] = [
   [/\b\d{1,2} [A-Z][a-z]{2} \d{4}, \d{2}:\d{2}(:[\d.]+)? UTC/g, '(time)'],
   [/\b\d{4}-\d{2}-\d{2}T[\d:.]+Z/g, '(time)'],
   [/\b(just now|(\d+|a|an) (second|minute)s? ago)\b/g, '(a moment ago)'],
+  // Buttons that decide begin to work when they have been in sight for a moment.
+  [/ \[disabled\]/g, ''],
   [/127\.0\.0\.1:\d+|localhost:\d+/g, '(host)'],
 ];
 const MOST_STOPS = 80;
 
 const steady = (text: string) => CHANGING.reduce((all, [changing, fixed]) => all.replaceAll(changing, fixed), text);
+
+/** A person stays in a field longer than the buttons of its form need until they work. Those that approve may wait for the rest of the call. */
+const MAY_GO_ON = () => {
+  const form = document.activeElement?.closest('form[data-decides]');
+  const buttons = [...(form?.querySelectorAll('button') ?? [])].filter(({ value }) => value !== 'approve');
+  return buttons.every(({ disabled }) => !disabled);
+};
 
 /** What has the focus after each press of the Tab key, from the beginning of the page to its end. */
 async function stops(page: Page): Promise<string[]> {
@@ -58,6 +67,7 @@ async function stops(page: Page): Promise<string[]> {
     });
     if (stop === undefined) return found;
     found.push(steady(stop));
+    await page.waitForFunction(MAY_GO_ON);
   }
   throw new Error(`the page has more than ${MOST_STOPS} stops`);
 }
