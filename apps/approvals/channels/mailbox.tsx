@@ -147,7 +147,7 @@ const HOW = { email: 'Email', slack: 'Slack', teams: 'Teams', push: 'Web push' }
 function KeptMessage({ message }: { message: Kept }) {
   const { id, channel, person, at, changes, title, outcome, facts, hasButtons, exact, link } = message;
   return (
-    <section class="card" aria-labelledby={`message-${id}`}>
+    <article class="card" aria-labelledby={`message-${id}`}>
       <h2 id={`message-${id}`}>
         <Visible text={title} />
       </h2>
@@ -178,6 +178,6 @@ function KeptMessage({ message }: { message: Kept }) {
           ))}
         </pre>
       </details>
-    </section>
+    </article>
   );
 }

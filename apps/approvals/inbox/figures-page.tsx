@@ -190,7 +190,7 @@ function Table({ kind, title, label, ...props }: TableProps) {
   return (
     <section class="card" aria-labelledby={kind}>
       <h2 id={kind}>{title}</h2>
-      <div class="wide figures" tabIndex={0} role="region" aria-labelledby={kind}>
+      <div class="wide figures" tabIndex={0} role="region" aria-label={`Table: ${title}`}>
         <table>
           <thead>
             <tr>
