@@ -25,6 +25,8 @@ export interface Drift {
   readonly after: number;
 }
 
+/** Characters of a log. */
+const LOG_SHOWN = 4_000;
 const GROWTH = 0.1;
 /**
  * Normal variation beside that. Memory: the engine's native core and the allocator keep the memory of a burst of calls
@@ -47,6 +49,8 @@ export function watchResources(stack: Stack, database: Pool) {
     /** Leaves a sample out when the database does not answer. */
     async sample(): Promise<void> {
       for (const part of SURVIVORS) {
+        if (!stack.isRunning(part))
+          throw new Error(`the ${part} ended by itself: ${stack.log(part).slice(-LOG_SHOWN)}`);
         const connections = await connectionsOf(database, part).catch(() => undefined);
         if (connections !== undefined) samples[part].push({ ...processOf(stack.pid(part)), connections });
       }
