@@ -176,7 +176,8 @@ describe('the revocation of a grant while 200 calls are on their way', () => {
     expect(revoked.status).toBe(200);
     const atRevocation = await votesBy(grant);
     const late = await payAll(50, 'team-r/');
-    await expectOnlyApprovedRan(grant, [...(await underWay), ...late], before);
+    const ran = await expectOnlyApprovedRan(grant, [...(await underWay), ...late], before);
+    expect(ran).toHaveLength(atRevocation.length);
     expect(await votesBy(grant)).toEqual(atRevocation);
     const text = `SELECT count(*)::int AS late FROM approvals.vote v JOIN approvals."grant" g ON g.id = v.grant_id
       WHERE g.id = $1 AND v.at > g.revoked_at`;

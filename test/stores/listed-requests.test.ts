@@ -20,7 +20,7 @@ beforeAll(async () => {
 afterAll(() => database.drop());
 
 const reader = (roles: string[]) => {
-  const self = { issuer: 'i', subject: 'alice', roles, chain: [] };
+  const self = { issuer: 'i', subject: 'alice', roles };
   return readerRow(
     { self, isPerson: true, mayBreakGlass: false, chain: [], actors: [], standsInFor: [] },
     EMPTY_DIRECTORY,
