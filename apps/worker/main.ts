@@ -136,7 +136,8 @@ export async function startWorkerOn(config: Config, connections: WorkerConnectio
     const temporal = { ...config.temporal, address: connections.temporalAddress };
     const { taskQueue } = temporal;
     const { connection } = connections.engine;
-    parts.push(await runWorker({ connection, temporal, taskQueue, activities, graceMs: executionTimeoutMs(config) }));
+    const graceMs = executionTimeoutMs(config);
+    parts.push(await runWorker({ connection, temporal, taskQueue, activities, graceMs, clock, log }));
     const handlers = {
       ...outboxHandlers({ workflows, calls: store, accessRequests, log }),
       // A denial's obligation may have no gated call.

@@ -1,9 +1,18 @@
 import { existsSync } from 'node:fs';
 import { Client } from '@temporalio/client';
-import { DefaultLogger, makeTelemetryFilterString, NativeConnection, Runtime, Worker } from '@temporalio/worker';
+import {
+  DefaultLogger,
+  IllegalStateError,
+  makeTelemetryFilterString,
+  NativeConnection,
+  Runtime,
+  Worker,
+} from '@temporalio/worker';
 import type { Logger } from 'pino';
+import type { Clock } from '../clock.ts';
 import type { Config } from '../config/config.ts';
 import type { Running } from '../lifecycle.ts';
+import { startRounds } from '../maintenance/rounds.ts';
 import { type Engine, missingNamespace } from './connection.ts';
 import { bundlePath, bundleWorkflows } from './bundle.ts';
 
@@ -24,7 +33,17 @@ export async function connectEngine({ address, tls, namespace }: Engine, log: Lo
       cause,
     });
   });
-  return { connection, client: new Client({ connection, namespace }), close: () => connection.close() };
+  return {
+    connection,
+    client: new Client({ connection, namespace }),
+    async close() {
+      await connection.close().catch((error: unknown) => {
+        // A worker that failed may hold the connection until the process ends.
+        if (!(error instanceof IllegalStateError)) throw error;
+        log.debug({ err: error }, 'the connection to Temporal stays open until the process ends');
+      });
+    },
+  };
 }
 
 export interface WorkerOptions {
@@ -36,15 +55,53 @@ export interface WorkerOptions {
   readonly activities: object;
   /** How long work in flight may take to finish at a stop. */
   readonly graceMs: number;
+  readonly clock: Clock;
+  readonly log: Logger;
 }
 
-/** Runs workflows and activities until stopped. */
+/** Between two looks at the worker, and between two attempts to replace it. */
+const REPLACE_AFTER_MS = 10_000;
+
+/**
+ * Runs workflows and activities until stopped. When Temporal refuses the worker for a minute, for example because the namespace is missing
+ * or a certificate has expired, the SDK's worker fails for good. Another one then takes its place as soon as Temporal accepts it.
+ */
 export async function runWorker(options: WorkerOptions): Promise<Running> {
-  const worker = await createWorker(options);
-  const ran = worker.run();
+  const { clock, log } = options;
+  let current = begin(await createWorker(options));
+  let isReported = false;
+  const replacing = startRounds({
+    ...{ name: 'replacement of a failed Temporal worker', pauseMs: () => REPLACE_AFTER_MS, clock, log },
+    async round() {
+      if (!current.hasFailed()) return;
+      const consequence =
+        'Open calls wait until Temporal accepts the worker again; `countersign doctor` checks Temporal';
+      if (!isReported) log.error({ alarm: 'worker_refused' }, `Temporal refuses the worker. ${consequence}`);
+      isReported = true;
+      current = begin(await createWorker(options));
+      isReported = false;
+      log.info('Temporal accepts the worker again');
+    },
+  });
   return {
     name: 'temporal worker',
     async stop() {
+      await replacing.stop();
+      await current.stop();
+    },
+  };
+}
+
+function begin(worker: Worker) {
+  const ran = worker.run();
+  // Of a worker that failed. Unheard, the rejection would end the process; the SDK has logged its reason.
+  ran.catch(() => undefined);
+  const hasFailed = () => worker.getState() === 'FAILED';
+  return {
+    hasFailed,
+    async stop() {
+      // Its `run` may never settle.
+      if (hasFailed()) return;
       if (worker.getState() === 'RUNNING') worker.shutdown();
       await ran;
     },
@@ -76,7 +133,9 @@ export function installRuntime(log: Logger): void {
   runtimeInstalled = true;
   const levels = { TRACE: 'trace', DEBUG: 'debug', INFO: 'debug', WARN: 'warn', ERROR: 'error' } as const;
   Runtime.install({
-    logger: new DefaultLogger('INFO', ({ level, message, meta }) => log[levels[level]]({ temporal: meta }, message)),
+    logger: new DefaultLogger('INFO', ({ level, message, meta: { error, ...meta } = {} }) =>
+      log[levels[level]]({ err: error, temporal: meta }, message),
+    ),
     // Also forwards the lines of the SDK's core, which would otherwise go to standard output.
     telemetryOptions: { logging: { forward: {}, filter: makeTelemetryFilterString({ core: 'WARN' }) } },
     shutdownSignals: [],

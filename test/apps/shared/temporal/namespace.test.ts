@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import pino from 'pino';
 import { checkTemporal } from '../../../../apps/cli/commands/doctor/services.ts';
+import { systemClock } from '../../../../apps/shared/clock.ts';
 import { connectEngine, runWorker } from '../../../../apps/shared/temporal/worker.ts';
 import { testTemporal } from '../../../support/temporal.ts';
 
@@ -10,10 +11,10 @@ describe('a Temporal namespace that is missing', () => {
     const temporal = { address, namespace: 'nowhere', taskQueue, tls: false };
     const what = `Temporal at ${address} has no namespace nowhere`;
     const command = `temporal operator namespace create --address ${address} --namespace nowhere`;
-    const { connection, close } = await connectEngine(temporal, pino({ enabled: false }));
-    await expect(runWorker({ connection, temporal, taskQueue, activities: {}, graceMs: 1_000 })).rejects.toThrow(
-      `${what}: create it with \`${command}\``,
-    );
+    const log = pino({ enabled: false });
+    const { connection, close } = await connectEngine(temporal, log);
+    const options = { connection, temporal, taskQueue, activities: {}, graceMs: 1_000, clock: systemClock, log };
+    await expect(runWorker(options)).rejects.toThrow(`${what}: create it with \`${command}\``);
     await close();
     const finding = await checkTemporal({ timeLimitFactor: 1, temporal }, address);
     expect(finding).toMatchObject({ status: 'fail', message: what, advice: expect.stringContaining(command) });
