@@ -9,7 +9,7 @@ import { formatProblem } from './config/problems.ts';
 import { watchConfig } from './config/watch.ts';
 import { type Secrets, secretsFromEnvironment } from './config/secrets.ts';
 import { refuseUnfitDatabase, ROLES } from './database/pool.ts';
-import { type Running, runUntilSignal, startFailure } from './lifecycle.ts';
+import { reportCrash, type Running, runUntilSignal, startFailure } from './lifecycle.ts';
 import { limitsOf } from './limits.ts';
 import { createLogger, type Logger } from './logger.ts';
 
@@ -51,6 +51,7 @@ export async function runDeployable<Name extends keyof Secrets>(
     const loaded = load();
     const { mode, stateDir } = loaded.config;
     const log = createLogger(name, { mode, stateDir, level: environment.logLevel });
+    reportCrash(log);
     for (const note of loaded.notes) log.warn(formatProblem(note));
     const databaseUrl = given(environment.databaseUrl, 'DATABASE_URL');
     const limits = limitsOf(loaded.config);

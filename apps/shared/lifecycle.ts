@@ -2,6 +2,7 @@ import { realpathSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { CountersignError } from '../../workflows/domain/errors.ts';
 import type { Timing } from './limits.ts';
+import type { Logger } from './logger.ts';
 
 /** A part that has started. `stop` finishes work in flight and frees all resources. Call it once. */
 export interface Running {
@@ -49,6 +50,13 @@ export async function runUntilSignal(parts: readonly Running[], { clock, limits 
   });
   await stopAll(parts);
   return signal;
+}
+
+/** Logs the error that ends this process, because a collector of logs does not see what Node writes to stderr. */
+export function reportCrash(log: Logger): void {
+  process.on('uncaughtExceptionMonitor', (err) =>
+    log.fatal({ alarm: 'process_crashed', err }, 'an error that no part handles ends this process'),
+  );
 }
 
 /** Whether the module with this `import.meta.url` is the script that Node was started with. */

@@ -8,6 +8,7 @@ import { formatProblem } from '../../shared/config/problems.ts';
 import { type WatchedConfig, watchConfig } from '../../shared/config/watch.ts';
 import { loadDevelopmentSecrets } from '../../shared/config/development-secrets.ts';
 import { withStartLock } from '../../shared/embedded/process-tools.ts';
+import { reportCrash } from '../../shared/lifecycle.ts';
 import { limitsOf, type Timing } from '../../shared/limits.ts';
 import { createLogger } from '../../shared/logger.ts';
 import { CliError, type Io, json, readConfig, visible } from '../context.ts';
@@ -61,6 +62,7 @@ async function runAlone(io: Io, loaded: LoadedConfig, use: () => Promise<void>):
   const request = stopRequest({ clock: systemClock, process, isOfNpm });
   const { config, file, ownFile } = loaded;
   const deps = await prepare(io, loaded);
+  reportCrash(deps.log);
   io.err(`Starting Countersign with ${ownFile === undefined ? file : `the example: there is no ${ownFile}`}`);
   // Loaded on demand, because it brings the whole product.
   const { startEverything } = await import('./up-parts.ts');

@@ -14,7 +14,7 @@ describe('a deployable as its own process', () => {
   });
   afterAll(() => rmSync(folder, { recursive: true }));
 
-  const start = (name: string) =>
+  const start = (name: string, variables: Record<string, string> = {}) =>
     spawnSync(process.execPath, [packagePath('dist', 'apps', name, 'main.js')], {
       cwd: folder,
       encoding: 'utf8',
@@ -26,6 +26,7 @@ describe('a deployable as its own process', () => {
         COUNTERSIGN_SEALING_KEYS: JSON.stringify(SEALING_SECRETS.sealingKeys),
         COUNTERSIGN_RECORD_SEALING_KEYS: JSON.stringify(SEALING_SECRETS.recordSealingKeys),
         COUNTERSIGN_DIGEST_KEY: SEALING_SECRETS.digestKey,
+        ...variables,
       },
     });
 
@@ -45,6 +46,19 @@ describe('a deployable as its own process', () => {
     const { stdout } = start('audit');
     writeFileSync(file, before);
     expect(stdout).toMatch(/"level":40.*"mcpServers\.bank\.timeout: it is ignored: gateway\.executionTimeoutSeconds/);
+  });
+
+  it('logs an alarm with the error that ends it', () => {
+    // As soon as the process hears of such errors, there is one.
+    const script = `process.once('newListener', function crash(name) {
+      if (name === 'uncaughtExceptionMonitor') setImmediate(() => Promise.reject(new Error('unheard')));
+      else process.once('newListener', crash);
+    });`;
+    const { status, stdout } = start('audit', {
+      NODE_OPTIONS: `--import data:text/javascript,${encodeURIComponent(script)}`,
+    });
+    expect(status).toBe(1);
+    expect(stdout).toMatch(/"level":60,.*"alarm":"process_crashed","err":{.*"message":"unheard"/);
   });
 
   it('requires the address of Temporal when it is the worker', () => {
