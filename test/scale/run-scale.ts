@@ -1,5 +1,7 @@
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { Connection } from '@temporalio/client';
+import { adoptTemporal } from '../../apps/shared/embedded/temporal.ts';
 import { checkInvariants, type Violation } from '../invariants/check-invariants.ts';
 import { openGatedCall } from '../bench/mcp-caller.ts';
 import { measure } from '../bench/stats.ts';
@@ -86,6 +88,7 @@ export async function runScale({ calls, approved, onProgress }: ScaleOptions): P
 
 /** A call that has not ended by then counts as a fault. */
 const PATIENCE_MS = 300_000;
+const FIRST_STEPS_MS = 600_000;
 
 const pathOf = (stack: Stack, index: number) => join(stack.files, `scale-${index}.txt`);
 const writeOf = (stack: Stack, index: number) => ({
@@ -101,9 +104,26 @@ async function openCalls(stack: Stack, { calls, onProgress }: Pick<ScaleOptions,
     taskIds[index] = await openedAt(stack, token, writeOf(stack, index));
     if (index > 0 && index % 1_000 === 0) onProgress(`${index} calls are open`);
   });
-  onProgress('all calls are open; waiting until each has its workflow');
-  await outboxesAreEmpty(await stack.database(), { timeoutMs: 600_000 });
+  onProgress('all calls are open; waiting until each workflow waits');
+  await outboxesAreEmpty(await stack.database(), { timeoutMs: FIRST_STEPS_MS });
+  await firstStepsAreTaken(stack);
   return { taskIds, perSecond };
+}
+
+/** Waits until no workflow has a task in the queue. A workflow that has not taken its first step does not wait yet. */
+async function firstStepsAreTaken({ stateDir, config }: Stack): Promise<void> {
+  const connection = await Connection.connect({ address: (await adoptTemporal(stateDir))?.address ?? 'none' });
+  try {
+    const { namespace, taskQueue: name } = config.temporal;
+    const request = { namespace, taskQueue: { name }, reportStats: true };
+    const backlog = async () => {
+      const { stats } = await connection.workflowService.describeTaskQueue(request);
+      return Number(stats?.approximateBacklogCount ?? Number.NaN);
+    };
+    await waitFor(async () => (await backlog()) === 0, { timeoutMs: FIRST_STEPS_MS, everyMs: 1_000 });
+  } finally {
+    await connection.close();
+  }
 }
 
 /** An agent that is told to try again on a busy machine does so, and finds the call that it opened. */
