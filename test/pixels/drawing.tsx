@@ -24,8 +24,18 @@ export interface Look {
   readonly isDense: boolean;
 }
 
-export const isSameDrawing = (one: Drawing, other: Drawing): boolean =>
-  one.width === other.width && one.height === other.height && one.pixels.equals(other.pixels);
+/**
+ * The steps of a colour, of 255, that no person sees. Chromium rounds the colours of a gradient by the place of a block on its
+ * page, so equal blocks may differ by one.
+ */
+const UNSEEN = 2;
+
+/** Whether two drawings look the same to a person. */
+export function isSameDrawing(one: Drawing, other: Drawing): boolean {
+  if (one.width !== other.width || one.height !== other.height) return false;
+  if (one.pixels.equals(other.pixels)) return true;
+  return one.pixels.every((colour, at) => Math.abs(colour - (other.pixels[at] ?? 0)) <= UNSEEN);
+}
 
 /**
  * The differences between the pixels and the page that people see. Blocks are as high as their content, so the
