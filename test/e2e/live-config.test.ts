@@ -14,7 +14,7 @@ beforeAll(() => product.start());
 afterAll(() => product.stop());
 
 it('decides calls on their way each by one whole configuration, and loses none', () =>
-  product.expectWholeDecisions({ slow: 4, held: 2, clients: 1, atLeast: 10, everyMs: 40 }));
+  product.expectWholeDecisions({ slow: 4, held: 2, clients: 1, atLeast: 10, everyMs: 200 }));
 
 /** What `countersign doctor` prints. */
 async function doctor(): Promise<string> {
