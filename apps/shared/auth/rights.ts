@@ -1,5 +1,6 @@
 import type { Pool, PoolClient } from 'pg';
 import { asUnavailable } from '../../../workflows/domain/errors.ts';
+import { withPooled } from '../database/client.ts';
 import { Refusal } from '../http/csrf.ts';
 import type { Issuer } from './issuer.ts';
 import type { Logout } from './logout-token.ts';
@@ -97,22 +98,20 @@ async function endSessions(pool: Pool, table: string, { subject, sid, issuedAt }
 }
 
 async function inTransaction<Done>(pool: Pool, work: (client: PoolClient) => Promise<Done>): Promise<Done> {
-  const client = await pool.connect();
-  let isBroken = true;
-  try {
+  const outcome = await withPooled(pool, async (client) => {
     await client.query('BEGIN');
-    const done = await work(client).catch(async (error: unknown) => {
+    try {
+      const done = await work(client);
+      await client.query('COMMIT');
+      return { done };
+    } catch (error) {
+      // When this fails, too, the end of the connection rolls back.
       await client.query('ROLLBACK');
-      isBroken = false;
-      throw error;
-    });
-    await client.query('COMMIT');
-    isBroken = false;
-    return done;
-  } finally {
-    // A connection whose transaction did not end must not be used again.
-    client.release(isBroken);
-  }
+      return { error };
+    }
+  });
+  if ('error' in outcome) throw outcome.error;
+  return outcome.done;
 }
 
 const unavailable = <Done>(work: Promise<Done>): Promise<Done> =>

@@ -1,4 +1,4 @@
-import { Client, type ClientConfig } from 'pg';
+import { Client, type ClientConfig, type Pool, type PoolClient } from 'pg';
 
 /** Runs work on a connection of its own, which ends with the work. Rejects when there is no connection. */
 export async function withClient<T>(config: ClientConfig, work: (client: Client) => Promise<T>): Promise<T> {
@@ -10,5 +10,23 @@ export async function withClient<T>(config: ClientConfig, work: (client: Client)
     return await work(client);
   } finally {
     await client.end().catch(() => undefined);
+  }
+}
+
+/** Runs work on a connection of the pool. A connection whose work failed is closed, because its state is unknown. */
+export async function withPooled<T>(pool: Pool, work: (client: PoolClient) => Promise<T>): Promise<T> {
+  const client = await pool.connect();
+  // The pool listens to idle connections only. The next statement rejects, too.
+  const ignore = () => undefined;
+  client.on('error', ignore);
+  let failure: Error | undefined;
+  try {
+    return await work(client);
+  } catch (error) {
+    failure = error as Error;
+    throw error;
+  } finally {
+    client.off('error', ignore);
+    client.release(failure);
   }
 }

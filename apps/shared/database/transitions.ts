@@ -1,6 +1,7 @@
 import type { ClientBase, Pool, QueryConfig } from 'pg';
 import type { Logger } from 'pino';
 import * as z from 'zod';
+import { withPooled } from './client.ts';
 
 /** The report of a database trigger about a change. @see prisma/functions/gateway/report.sql */
 const state = z.string().or(z.number());
@@ -14,22 +15,8 @@ type Notice = Readonly<Partial<Record<'message' | 'detail', string | undefined>>
  */
 export function reportTransitions(pool: Pool, log: Logger): void {
   const plain = pool.query.bind(pool) as (...args: unknown[]) => unknown;
-  const reporting = async (config: QueryConfig) => {
-    const client = await pool.connect();
-    // The query rejects, too, when the connection breaks; an error event without a listener would end the process.
-    const ignore = () => undefined;
-    client.on('error', ignore);
-    let failure: Error | undefined;
-    try {
-      return await logTransitions(client, log, () => client.query(config));
-    } catch (error) {
-      failure = error as Error;
-      throw error;
-    } finally {
-      client.off('error', ignore);
-      client.release(failure);
-    }
-  };
+  const reporting = (config: QueryConfig) =>
+    withPooled(pool, (client) => logTransitions(client, log, () => client.query(config)));
   pool.query = ((first: unknown, ...rest: unknown[]) =>
     isConfig(first) && rest.length === 0 ? reporting(first) : plain(first, ...rest)) as Pool['query'];
 }

@@ -3,6 +3,7 @@ import { ApprovalsUnderTest } from '../../support/approvals.ts';
 import type { Browser } from '../../support/browser.ts';
 import { altered, issuerAnswers } from '../../support/issuer-answers.ts';
 import { csrfTokenIn } from '../../support/pages.ts';
+import { waitFor } from '../../support/wait-for.ts';
 
 const USERINFO = '/me';
 const TOKEN = '/token';
@@ -96,6 +97,21 @@ describe("the check of a person's roles at the issuer", () => {
     expect([answered.status, await answered.text()]).toEqual([401, expect.stringContaining('You are not signed in')]);
     issuer.asItIs();
     expect([await status(alice), await state()]).toEqual([SIGN_IN, 'pending']);
+  });
+
+  it('survives that the database ends the connection meanwhile', async () => {
+    const { pool } = service.database;
+    const waiting = `FROM pg_stat_activity WHERE state = 'idle in transaction' AND datname = current_database()`;
+    const alice = await service.signIn('alice');
+    await service.passBound();
+    issuer.answer(USERINFO, async (real) => {
+      expect((await pool.query(`SELECT pg_terminate_backend(pid) ${waiting}`)).rows).toHaveLength(1);
+      await waitFor(async () => (await pool.query(`SELECT pid ${waiting}`)).rowCount === 0);
+      return real();
+    });
+    expect(await status(alice)).toBe(503);
+    issuer.asItIs();
+    expect(await status(alice)).toBe(200);
   });
 
   it('ends no session when our own client secret is wrong', async () => {
