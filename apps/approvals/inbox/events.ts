@@ -36,7 +36,15 @@ export async function startChanges({ databaseUrl, log, ...time }: ChangesOptions
   const open = new Set<Response>();
   let latest = clock.now();
   let isStopping = false;
-  const tell = (response: Response) => response.write(`id: ${latest}\nevent: changed\ndata:\n\n`);
+  const tell = (response: Response) => {
+    // A browser that reads slowly still has an event before it, which says as much.
+    if (!response.writableNeedDrain) response.write(`id: ${latest}\nevent: changed\ndata:\n\n`);
+  };
+  /** A write after the end would be an error event, which ends the process. The connection may close much later. */
+  const end = (response: Response) => {
+    open.delete(response);
+    response.end();
+  };
   const listening = await listen({
     ...{ url: databaseUrl, channel: CHANNEL, log },
     ...time,
@@ -53,7 +61,7 @@ export async function startChanges({ databaseUrl, log, ...time }: ChangesOptions
     // A page that was just loaded asks while this process stops, and would keep it from stopping. It asks again.
     if (isStopping) return void response.end();
     open.add(response);
-    const cancel = clock.once(STREAM_MS, () => response.end());
+    const cancel = clock.once(STREAM_MS, () => end(response));
     response.once('close', () => {
       cancel();
       open.delete(response);
@@ -66,7 +74,7 @@ export async function startChanges({ databaseUrl, log, ...time }: ChangesOptions
     stream,
     async stop() {
       isStopping = true;
-      for (const response of open) response.end();
+      for (const response of open) end(response);
       await listening.stop();
     },
   };

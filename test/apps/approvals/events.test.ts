@@ -1,9 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import express from 'express';
+import express, { type RequestHandler } from 'express';
+import { connect, type Socket } from 'node:net';
 import pino from 'pino';
 import { startChanges } from '../../../apps/approvals/inbox/events.ts';
 import { listen as serve } from '../../../apps/shared/http/listen.ts';
 import { ApprovalsUnderTest } from '../../support/approvals.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
 import { systemTime } from '../../support/time.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
@@ -77,6 +79,39 @@ describe('the stream of changes', () => {
     const answer = await fetch(server.url);
     expect(answer.status).toBe(200);
     expect(await answer.text()).toMatch(/^retry: \d+\n\n$/);
+    await server.close();
+  });
+
+  it('writes nothing to a stream that has ended, while its connection does not close', async () => {
+    const clock = new ManualClock();
+    const log = pino({ level: 'silent' });
+    const own = await startChanges({ ...systemTime, clock, databaseUrl: service.database.url, log });
+    const sockets: Socket[] = [];
+    const keepBack: RequestHandler = ({ socket }, _response, next) => {
+      // More than the system takes for a browser that does not read, as when its machine sleeps.
+      socket.write(Buffer.alloc(32 * 1_024 * 1_024));
+      sockets.push(socket);
+      next();
+    };
+    const app = express().get('/sleeping', keepBack, own.stream).get('/', own.stream);
+    const server = await serve(app, { ...systemTime, host: '127.0.0.1', port: 0 });
+    const stop = new AbortController();
+    const sleeping = connect(Number(new URL(server.url).port), '127.0.0.1');
+    sleeping.write('GET /sleeping HTTP/1.1\r\nHost: inbox.example\r\n\r\n');
+    await waitFor(() => sockets.length === 1);
+    await clock.advance(60_000);
+    const awake = await fetch(server.url, { signal: stop.signal });
+    const reader = awake.body?.pipeThrough(new TextDecoderStream()).getReader();
+    await service.open();
+    // One event as it opens, and another for the request.
+    const heard = { text: '' };
+    await waitFor(async () => {
+      heard.text += (await reader?.read())?.value ?? '';
+      return changes(heard) >= 2;
+    });
+    stop.abort();
+    sleeping.destroy();
+    await own.stop();
     await server.close();
   });
 
