@@ -3,6 +3,7 @@ import webPush from 'web-push';
 import { isSubscribed, serviceWorkerOf } from '../support/push-browser.ts';
 import { PushService } from '../support/push-service.ts';
 import { waitFor } from '../support/wait-for.ts';
+import { signOut } from './signing-out.ts';
 import { call, of, row, TwoBrowsers } from './two-browsers.ts';
 
 describe('the inbox in a browser with notices', () => {
@@ -101,5 +102,10 @@ describe('the inbox in a browser with notices', () => {
     await page.reload();
     await areSubscribed(0);
     expect(await page.getByLabel('A notice for each request').isChecked()).toBe(false);
+    // On a shared machine.
+    await setNotices(true);
+    await signOut(page);
+    await areSubscribed(0);
+    expect(await page.evaluate("localStorage.getItem('push')")).toBe('on');
   });
 });

@@ -66,9 +66,22 @@ async function resumePush() {
   if (sessionStorage.getItem('push') !== pushOffer.dataset.pushKey) await subscribe();
 }
 
+/** The sign-out does not wait longer for it, in milliseconds. */
+const PUSH_ENDS_MS = 2_000;
+
+/** Ends the notices of this browser before the sign-out, which on a shared machine others follow. The next sign-in brings them back. */
+async function signOutWithoutPush(event) {
+  event.preventDefault();
+  await Promise.race([unsubscribe().catch(() => {}), new Promise((resolve) => setTimeout(resolve, PUSH_ENDS_MS))]);
+  event.target.submit();
+}
+
 if (canPush) {
   pushOffer.hidden = false;
   pushBox.addEventListener('change', () => changePush().catch(() => {}));
   // What fails is tried again by the next tab.
   if (pushBox.checked) resumePush().catch(() => {});
+  document.querySelector('form[action="/sign-out"]')?.addEventListener('submit', (event) => {
+    if (pushBox.checked) void signOutWithoutPush(event);
+  });
 }
