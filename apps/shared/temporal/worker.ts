@@ -74,13 +74,12 @@ export async function runWorker(options: WorkerOptions): Promise<Running> {
     ...{ name: 'replacement of a failed Temporal worker', pauseMs: () => REPLACE_AFTER_MS, clock, log },
     async round() {
       if (!current.hasFailed()) return;
-      const consequence =
-        'Open calls wait until Temporal accepts the worker again; `countersign doctor` checks Temporal';
-      if (!isReported) log.error({ alarm: 'worker_refused' }, `Temporal refuses the worker. ${consequence}`);
+      const consequence = 'Open calls wait for another one; `countersign doctor` checks Temporal';
+      if (!isReported) log.error({ alarm: 'worker_failed' }, `the Temporal worker failed. ${consequence}`);
       isReported = true;
       current = begin(await createWorker(options));
       isReported = false;
-      log.info('Temporal accepts the worker again');
+      log.info('another Temporal worker took its place');
     },
   });
   return {
@@ -96,13 +95,14 @@ function begin(worker: Worker) {
   const ran = worker.run();
   // Of a worker that failed. Unheard, the rejection would end the process; the SDK has logged its reason.
   ran.catch(() => undefined);
-  const hasFailed = () => worker.getState() === 'FAILED';
+  // After an error, a worker may also drain for ever.
+  const hasFailed = () => worker.getState() !== 'RUNNING';
   return {
     hasFailed,
     async stop() {
-      // Its `run` may never settle.
+      // The `run` of a worker that failed may never settle.
       if (hasFailed()) return;
-      if (worker.getState() === 'RUNNING') worker.shutdown();
+      worker.shutdown();
       await ran;
     },
   };
