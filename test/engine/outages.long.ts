@@ -1,16 +1,16 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { isGrpcDeadlineError } from '@temporalio/client';
-import { isAlive } from '../../apps/shared/embedded/process-tools.ts';
 import { findOrStartTemporal, type TemporalServer } from '../../apps/shared/embedded/temporal.ts';
 import { callAt, goOn, STAGES } from '../support/engine-stages.ts';
 import type { WorldCall } from '../support/engine-world.ts';
 import { startEngine, type Engine } from '../support/engine.ts';
 import { temporalTools } from '../support/obtain-temporal.mjs';
 import { inParallel, times } from '../support/regime.ts';
+import { emptyTemporal, killTemporal } from '../support/temporal.ts';
 import { patiently, waitFor } from '../support/wait-for.ts';
 import { ordinaryTime } from '../support/time.ts';
 import { WireProxy } from '../support/wire-proxy.ts';
@@ -39,11 +39,6 @@ afterAll(async () => {
 });
 afterEach(() => proxy.let('open'));
 
-const killServer = async () => {
-  const { pid } = JSON.parse(readFileSync(join(stateDir, 'temporal', 'server.json'), 'utf8')) as { pid: number };
-  process.kill(pid, 'SIGKILL');
-  await waitFor(() => !isAlive(pid));
-};
 const startServer = async () => {
   server = await findOrStartTemporal({ stateDir, ...temporalTools() });
 };
@@ -77,7 +72,7 @@ const allExecutedOnce = async (calls: readonly WorldCall[], { world } = engine) 
 
 it('a server that is killed and finds its store again: calls at every stage go on, and each is executed once', async () => {
   const calls = await atEveryStage();
-  await killServer();
+  await killTemporal(stateDir);
   goOn(engine, calls);
   await startServer();
   await allExecutedOnce(calls);
@@ -91,9 +86,8 @@ it(
       waiting.push(await callAt(index % 2 === 0 ? 'waits since its start' : 'awaits its resolution', engine));
     });
     const calls = [...(await atEveryStage()), ...waiting];
-    await killServer();
-    rmSync(join(stateDir, 'temporal', 'temporal.db'), { force: true });
-    for (const more of ['-wal', '-shm']) rmSync(join(stateDir, 'temporal', `temporal.db${more}`), { force: true });
+    await killTemporal(stateDir);
+    emptyTemporal(stateDir);
     await startServer();
     goOn(engine, calls);
     await allExecutedOnce(calls);

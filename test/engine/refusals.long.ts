@@ -1,18 +1,18 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pino from 'pino';
 import type { ActivityPorts } from '../../workflows/activity-ports.ts';
 import { systemClock } from '../../apps/shared/clock.ts';
-import { isAlive } from '../../apps/shared/embedded/process-tools.ts';
 import { findOrStartTemporal, type TemporalServer } from '../../apps/shared/embedded/temporal.ts';
 import { findTemporalProgram } from '../../apps/shared/embedded/temporal-program.ts';
 import type { Running } from '../../apps/shared/lifecycle.ts';
 import { missingNamespace } from '../../apps/shared/temporal/connection.ts';
 import { connectEngine, runWorker } from '../../apps/shared/temporal/worker.ts';
 import { temporalTools } from '../support/obtain-temporal.mjs';
+import { emptyTemporal, killTemporal } from '../support/temporal.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 const NAMESPACE = 'ours';
@@ -56,12 +56,8 @@ const runOne = (gatedCallId: string) =>
 
 /** As an operator does who starts Temporal on an empty store, and forgets the namespace. */
 async function loseTheNamespace(): Promise<void> {
-  const { pid } = JSON.parse(readFileSync(join(stateDir, 'temporal', 'server.json'), 'utf8')) as { pid: number };
-  process.kill(pid, 'SIGKILL');
-  await waitFor(() => !isAlive(pid));
-  for (const end of ['', '-wal', '-shm']) {
-    rmSync(join(stateDir, 'temporal', `temporal.db${end}`), { force: true });
-  }
+  await killTemporal(stateDir);
+  emptyTemporal(stateDir);
   server = await start('another');
 }
 

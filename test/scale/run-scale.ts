@@ -1,7 +1,7 @@
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { Connection } from '@temporalio/client';
 import { adoptTemporal } from '../../apps/shared/embedded/temporal.ts';
+import { createTemporalClient } from '../../apps/shared/temporal/connection.ts';
 import { checkInvariants, type Violation } from '../invariants/check-invariants.ts';
 import { openGatedCall } from '../bench/mcp-caller.ts';
 import { measure } from '../bench/stats.ts';
@@ -112,17 +112,18 @@ async function openCalls(stack: Stack, { calls, onProgress }: Pick<ScaleOptions,
 
 /** Waits until no workflow has a task in the queue. A workflow that has not taken its first step does not wait yet. */
 async function firstStepsAreTaken({ stateDir, config }: Stack): Promise<void> {
-  const connection = await Connection.connect({ address: (await adoptTemporal(stateDir))?.address ?? 'none' });
+  const address = (await adoptTemporal(stateDir))?.address ?? 'none';
+  const { client, close } = createTemporalClient({ ...config.temporal, address });
   try {
     const { namespace, taskQueue: name } = config.temporal;
     const request = { namespace, taskQueue: { name }, reportStats: true };
     const backlog = async () => {
-      const { stats } = await connection.workflowService.describeTaskQueue(request);
+      const { stats } = await client.workflowService.describeTaskQueue(request);
       return Number(stats?.approximateBacklogCount ?? Number.NaN);
     };
     await waitFor(async () => (await backlog()) === 0, { timeoutMs: FIRST_STEPS_MS, everyMs: 1_000 });
   } finally {
-    await connection.close();
+    await close();
   }
 }
 

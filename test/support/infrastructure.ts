@@ -10,7 +10,7 @@ import { isAlive } from '../../apps/shared/embedded/process-tools.ts';
 import { findOrStartTemporal } from '../../apps/shared/embedded/temporal.ts';
 import { createLogger } from '../../apps/shared/logger.ts';
 import { copyTemplate } from './database.ts';
-import { testTemporal } from './temporal.ts';
+import { killTemporal, testTemporal } from './temporal.ts';
 import { waitFor } from './wait-for.ts';
 import { ORDINARY_LIMITS } from './time.ts';
 
@@ -61,11 +61,7 @@ async function startServers({ stateDir }: Config): Promise<Servers> {
   let temporal = await findOrStartTemporal(temporalOptions);
   return {
     environment: { DATABASE_URL: postgres.url, TEMPORAL_ADDRESS: temporal.address },
-    async killTemporal() {
-      const { pid } = JSON.parse(readFileSync(join(stateDir, 'temporal', 'server.json'), 'utf8')) as { pid: number };
-      process.kill(pid, 'SIGKILL');
-      await waitFor(() => !isAlive(pid));
-    },
+    killTemporal: () => killTemporal(stateDir),
     async startTemporal() {
       temporal = await findOrStartTemporal(temporalOptions);
     },
