@@ -1,14 +1,10 @@
 import { automaticVoter } from '../../../workflows/domain/access-request/automatic.ts';
 import { APPROVER_ROLE, subjectsOf } from '../../../workflows/domain/access-request/eligibility.ts';
 import type { ConfirmerNames, Stage } from '../../../workflows/domain/access-request/stages.ts';
-import {
-  isForNoOther,
-  type OwnerSettings,
-  type StageSettings,
-  type TemplateSettings,
-} from '../config/approver-settings.ts';
+import type { OwnerSettings, TemplateSettings } from '../config/approver-settings.ts';
 import type { Config } from '../config/config.ts';
 import type { SettingProblem } from '../config/problems.ts';
+import { isForNoOther, type StageSettings } from '../config/stage-settings.ts';
 import type { Directory } from '../directory/directory.ts';
 
 /** Without a template, one person with the role decides, at any time until the request expires. */

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { NO_APPROVER, peopleAndGroups } from './approver-settings.ts';
+import { NO_APPROVER, peopleAndGroups } from './stage-settings.ts';
 import { listOf, off, seconds, section, text } from './units.ts';
 
 /** Who may grant a request alone, past its stages. */
