@@ -82,7 +82,7 @@ GRANT EXECUTE ON FUNCTION
   approvals.create_bundle, approvals.cancel_bundle,
   approvals.cast_vote, approvals.extend_stage, approvals.ask_requester, approvals.answer_as_requester, approvals.accept_decision, approvals.answer_resolver, approvals.revoke_approval, approvals.readable_until, approvals.forget_ended,
   approvals.delegate, approvals.hand_over, approvals.revoke_delegation, approvals.delegates_of,
-  approvals.break_glass, approvals.review_break_glass, approvals.give_grant, approvals.revoke_grant, approvals.is_grantable,
+  approvals.break_glass, approvals.review_break_glass, approvals.give_grant, approvals.revoke_grant, approvals.is_grantable, approvals.is_signed_in,
   approvals.issue_passkey_challenge, approvals.register_passkey, approvals.rename_passkey, approvals.revoke_passkey,
   approvals.note_opening, approvals.address_notice, approvals.keep_preview, approvals.subscribe_push, approvals.unsubscribe_push
   TO countersign_approvals;

@@ -55,11 +55,9 @@ export function configuredTerms(config: Pick<Config, 'mode' | 'approvals'>, dire
     const template = name === undefined ? undefined : ownProperty(approvals.templates, name);
     const stages = template?.stages.map((settings) => {
       const passkey = template.passkey || settings.passkey;
-      const { chatDecisions, maxExtensionSeconds } = template;
-      const stage = stageFor({ ...settings, passkey, chatDecisions, maxExtensionSeconds }, owners, {
-        resource,
-        requester,
-      });
+      const { chatDecisions, grantsEndAtSignOut, maxExtensionSeconds } = template;
+      const whole = { ...settings, passkey, chatDecisions, grantsEndAtSignOut, maxExtensionSeconds };
+      const stage = stageFor(whole, owners, { resource, requester });
       if (stage === undefined) throw new ApiProblem('not_requestable', NO_PERSON);
       return stage;
     });

@@ -35,9 +35,9 @@ export async function manyDelegations({ database }: ApprovalsUnderTest): Promise
 export async function manyGrants({ database }: ApprovalsUnderTest): Promise<void> {
   await database.pool.query(`
     INSERT INTO approvals."grant" (id, access_request_id, giver_issuer, giver_subject, giver_roles, giver_chain, client_id, tool, tool_digest,
-      requester_subject, requester_client, parties, shape, conditions, max_uses, created_at, expires_at)
+      requester_subject, requester_client, parties, shape, conditions, max_uses, created_at, expires_at, giver_session, ends_at_sign_out)
     SELECT 'grn_many' || n, 'arq_many' || n, 'i', 'carol', '{}', '{}', 'g', 'files__write_file', 'd', 'dana', 'coder', '{}', 's', '{}', 1000,
-      now() - n * interval '1 s', now() + interval '1 h'
+      now() - n * interval '1 s', now() + interval '1 h', 'none', false
     FROM generate_series(1, 150) AS n ON CONFLICT DO NOTHING;
     ALTER TABLE approvals."grant" DISABLE TRIGGER USER;
     UPDATE approvals."grant" SET revoked_at = NULL, revoked_by = NULL WHERE giver_subject = 'carol';

@@ -122,7 +122,12 @@ export function createGrantingAuthority(pool: Pool, chance: Chance, findings: st
     ]);
     const scope = scopeOf({ path: call.path }, [choice]);
     if (scope === undefined) throw new Error('a choice does not cover its call');
-    const gift = { id: `${prefix}_${gifts.length}`, seconds: chance.oneOf([900, 1_800]), uses: 1 + chance.below(2) };
+    const gift = {
+      id: `${prefix}_${gifts.length}`,
+      sessionId: 'none',
+      seconds: chance.oneOf([900, 1_800]),
+      uses: 1 + chance.below(2),
+    };
     const outcome = await stores.grants.give({ ...gift, ...scope }, bobs(request));
     const isAllowed = gift.seconds <= (request.grantSeconds ?? 0) && gift.uses <= (request.grantUses ?? 0);
     if ((outcome === 'counted') !== isAllowed)

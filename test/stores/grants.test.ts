@@ -33,7 +33,7 @@ describe('giving a grant', () => {
     const { id, request } = await own.give();
     const scope = { shape: 'sha-256:other', conditions: {}, seconds: 60, uses: 1 };
     const vote = newVote(request, { approver: anApprover('bob'), via: 'inbox' });
-    expect(await own.grants.give({ id: `${id}2`, ...scope }, vote)).toBe('repeated');
+    expect(await own.grants.give({ id: `${id}2`, sessionId: 'none', ...scope }, vote)).toBe('repeated');
     expect(await own.grants.find(`${id}2`, OVERSEER)).toBeUndefined();
   });
 
@@ -66,7 +66,7 @@ describe('giving a grant', () => {
     const request = grantableRequest();
     await own.requests.create(request);
     await own.requests.castVote(newVote(request));
-    const scope = { id: 'grn_late', shape: 'sha-256:x', conditions: {}, seconds: 60, uses: 1 };
+    const scope = { id: 'grn_late', sessionId: 'none', shape: 'sha-256:x', conditions: {}, seconds: 60, uses: 1 };
     expect(await own.grants.give(scope, newVote(request, { approver: anApprover('bob'), via: 'inbox' }))).toBe('final');
   });
 });
@@ -131,6 +131,31 @@ describe('a request under a grant', () => {
     await own.age(id, 5);
     expect((await own.call(id)).status).toBe('pending');
     expect(await own.usesOf(id)).toBe(1);
+  });
+
+  it('is left to people once its giver has signed out, where the template of either request says so', async () => {
+    const signIn = (sid: string) =>
+      own.db.pool.query(
+        `INSERT INTO approvals.session (sid, sess, expire) VALUES ($1, '{}', clock_timestamp() + interval '1 hour')`,
+        [sid],
+      );
+    const stages = [aStage({ grantsEndAtSignOut: true })];
+    await signIn('first');
+    const watched = await own.give(grantableRequest({ stages }), { sessionId: 'first' });
+    const lasting = await own.give(grantableRequest(), { sessionId: 'first' });
+    const statuses = async (id: string) => [(await own.call(id, { stages })).status, (await own.call(id)).status];
+    expect([await statuses(watched.id), await statuses(lasting.id)]).toEqual([
+      ['approved', 'approved'],
+      ['approved', 'approved'],
+    ]);
+    await own.db.pool.query(`DELETE FROM approvals.session WHERE sid = 'first'`);
+    await signIn('second');
+    expect([await statuses(watched.id), await statuses(lasting.id)]).toEqual([
+      ['pending', 'pending'],
+      ['pending', 'approved'],
+    ]);
+    const found = await Promise.all([watched, lasting].map(({ id }) => own.grants.find(id, OVERSEER)));
+    expect(found.map((grant) => grant?.isOver)).toEqual([true, false]);
   });
 
   it('is judged by the clock after the wait for the lock', async () => {

@@ -32,6 +32,7 @@ export const grantableRequest = (changes: RequestChanges = {}): NewAccessRequest
 export interface Gift {
   readonly seconds?: number;
   readonly uses?: number;
+  readonly sessionId?: string;
   readonly choices?: readonly Choice[];
   readonly vote?: Partial<NewVote>;
 }
@@ -40,7 +41,7 @@ export interface Gift {
 export async function givenGrant(
   stores: { readonly requests: AccessRequestStore; readonly grants: GrantStore },
   request: NewAccessRequest = grantableRequest(),
-  { seconds = 600, uses = 10, choices, vote = {} }: Gift = {},
+  { seconds = 600, uses = 10, sessionId = 'none', choices, vote = {} }: Gift = {},
 ) {
   const args = (JSON.parse(request.context) as { arguments: JsonObject }).arguments;
   const scope = scopeOf(args, choices ?? openValues(args).map(() => ({ kind: 'exact' })));
@@ -48,7 +49,7 @@ export async function givenGrant(
   await stores.requests.create(request);
   const id = `grn_${randomUUID()}`;
   const ballot = newVote(request, { approver: anApprover('bob'), via: 'inbox', ...vote });
-  const outcome = await stores.grants.give({ id, seconds, uses, ...scope }, ballot);
+  const outcome = await stores.grants.give({ id, seconds, uses, sessionId, ...scope }, ballot);
   return { id, request, outcome };
 }
 

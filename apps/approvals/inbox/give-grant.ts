@@ -53,7 +53,8 @@ export const giveGrant = (http: InboxHttp) =>
         );
       if (scope === undefined) throw new Refusal(400, 'The grant would not cover this call', UNFIT, back);
       await refuseOtherPreview(http, reading, preview);
-      const grant = { id: `grn_${randomText(16)}`, seconds: minutes * 60, uses, ...scope };
+      const { sessionID: sessionId } = response.req;
+      const grant = { id: `grn_${randomText(16)}`, seconds: minutes * 60, uses, sessionId, ...scope };
       const ballot = { requestId, approver, chain, actors, verdict: 'approve', via: 'inbox', reason } as const;
       refuseUncounted(await http.castVote({ ...ballot, callDigest, generation, stage, preview, grant }), requestId);
       const answer = requestNow(http, requestId, seat);

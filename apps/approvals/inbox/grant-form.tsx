@@ -21,7 +21,7 @@ const LONGEST_BEGINNING = 500;
 
 /** The form with which the visitor approves the call and gives a grant on further calls like it. Folded, since most need only one. */
 export function GrantForm({ request, seat, csrfToken, refused }: GrantFormProps) {
-  const { grantable, requester } = request;
+  const { grantable } = request;
   const args = argumentsIn(request.context);
   if (grantable === undefined || args === undefined || !canGiveGrant(seat, request)) return null;
   const typed = textFor('grant', refused);
@@ -38,11 +38,7 @@ export function GrantForm({ request, seat, csrfToken, refused }: GrantFormProps)
           data-shows={`/requests/${request.id}`}
         >
           <WhatIsDecided request={request} csrfToken={csrfToken} />
-          <p>
-            A grant approves this call now, and further calls of <Code text={request.tool} /> by{' '}
-            <Visible text={requester.clientId ?? ''} /> for <Visible text={requester.subject} />, in your name. Policy
-            is asked about each, and each has its own record. Calls that wait already are not covered.
-          </p>
+          <Explanation of={request} />
           <Amount name="minutes" label="Minutes" max={Math.floor(grantable.seconds / 60)} usual={USUAL.minutes} />
           <Amount name="uses" label="Further calls" max={grantable.uses} usual={USUAL.uses} />
           {openValues(args).map((value, index) => (
@@ -70,6 +66,15 @@ export function GrantForm({ request, seat, csrfToken, refused }: GrantFormProps)
     </section>
   );
 }
+
+const Explanation = ({ of: { tool, requester, stages } }: { of: AccessRequest }) => (
+  <p>
+    A grant approves this call now, and further calls of <Code text={tool} /> by{' '}
+    <Visible text={requester.clientId ?? ''} /> for <Visible text={requester.subject} />, in your name. Policy is asked
+    about each, and each has its own record. Calls that wait already are not covered.
+    {stages[0]?.grantsEndAtSignOut === true && ' The grant ends when you sign out, or sign in again.'}
+  </p>
+);
 
 function Reason({ typed }: { typed: string | undefined }) {
   return (

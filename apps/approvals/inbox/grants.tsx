@@ -158,7 +158,8 @@ function Row({ grant, csrfToken }: { grant: Grant; csrfToken: string }) {
       </div>
       <p>
         Given by <Visible text={giver.subject} /> to <Visible text={requesterClient} /> for{' '}
-        <Visible text={requesterSubject} />. {uses} of {maxUses} used, ends <Time at={expiresAt} />.
+        <Visible text={requesterSubject} />. {uses} of {maxUses} used, ends <Time at={expiresAt} />
+        <AtSignOut of={grant} />.
       </p>
       <Conditions of={grant} />
       <RevokeForm grant={grant} csrfToken={csrfToken} />
@@ -178,6 +179,15 @@ function RevokeForm({ grant, csrfToken }: { grant: Grant; csrfToken: string }) {
     </form>
   );
 }
+
+/** Follows the end of its time. */
+const AtSignOut = ({ of: { endsAtSignOut, giver } }: { of: Grant }) =>
+  endsAtSignOut ? (
+    <>
+      {' '}
+      or when <Visible text={giver.subject} /> signs out
+    </>
+  ) : null;
 
 /** The conditions on arguments, in words. */
 function Conditions({ of: { conditions } }: { of: Grant }) {
@@ -260,7 +270,13 @@ function About({ grant, csrfToken }: { grant: Grant; csrfToken: string }) {
           template !== undefined && ['Template', <Code text={template} />],
           ['Given by', <Visible text={giver.subject} />],
           ['Given', <Instant at={createdAt} />],
-          ['Ends', <Instant at={expiresAt} />],
+          [
+            'Ends',
+            <>
+              <Instant at={expiresAt} />
+              <AtSignOut of={grant} />
+            </>,
+          ],
           ['Used', `${uses} of ${maxUses}`],
           revokedAt !== undefined && ['Revoked', <Instant at={revokedAt} />],
           revokedBy !== undefined && ['Revoked by', <Visible text={revokedBy} />],

@@ -26,7 +26,9 @@ export interface Grant extends ArgumentScope {
   readonly uses: number;
   readonly revokedAt?: string;
   readonly revokedBy?: string;
-  /** By the database's clock. */
+  /** Whether it ends when its giver signs out of the session in which they gave it. */
+  readonly endsAtSignOut: boolean;
+  /** By the database's clock, and by the session. */
   readonly isOver: boolean;
 }
 
@@ -41,12 +43,15 @@ export interface NewGrant extends ArgumentScope {
   readonly id: string;
   readonly seconds: number;
   readonly uses: number;
+  /** The session of its giver. */
+  readonly sessionId: string;
 }
 
 const COLUMNS = `g.id, g.access_request_id, json_strip_nulls(json_build_object('issuer', g.giver_issuer, 'subject', g.giver_subject,
     'name', g.giver_name, 'roles', g.giver_roles)) AS giver, g.giver_chain, g.tool, g.template, g.requester_subject, g.requester_client,
   g.shape, g.conditions, g.created_at, g.expires_at, g.max_uses, g.revoked_at, g.revoked_by,
-  (SELECT count(*)::int FROM approvals.grant_use u WHERE u.grant_id = g.id) AS uses, g.expires_at <= clock_timestamp() AS is_over`;
+  (SELECT count(*)::int FROM approvals.grant_use u WHERE u.grant_id = g.id) AS uses, g.ends_at_sign_out,
+  g.expires_at <= clock_timestamp() OR (g.ends_at_sign_out AND NOT approvals.is_signed_in(g.giver_session)) AS is_over`;
 
 /** Who reads grants: overseers read all, and others read their own. */
 export interface GrantReader {
@@ -80,8 +85,9 @@ function changing(query: Query) {
     },
 
     /** Casts the vote and records the grant, or neither. `not_grantable`: policy allows no grant as large as this. */
-    give: ({ id, seconds, uses, shape, conditions: written }: NewGrant, vote: NewVote) => {
-      const parameters = { id, seconds, uses, shape, conditions: JSON.stringify(written), ...voteRow(vote) };
+    give: ({ id, seconds, uses, sessionId, shape, conditions: written }: NewGrant, vote: NewVote) => {
+      const gift = { id, seconds, uses, session: sessionId, shape, conditions: JSON.stringify(written) };
+      const parameters = { ...gift, ...voteRow(vote) };
       const { preview } = vote;
       return callFunction<VoteOutcome | 'not_grantable'>(query, 'give_grant', { ...parameters, preview });
     },

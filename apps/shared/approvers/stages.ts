@@ -24,12 +24,12 @@ export const DEFAULT_STAGE: Stage = {
  * the requester or demands a passkey. Such a stage allows none here either.
  */
 export function stageFor(
-  settings: StageSettings & Pick<TemplateSettings, 'chatDecisions' | 'maxExtensionSeconds'>,
+  settings: StageSettings & Pick<TemplateSettings, 'chatDecisions' | 'grantsEndAtSignOut' | 'maxExtensionSeconds'>,
   owners: OwnerSettings,
   { resource, requester }: { readonly resource: string; readonly requester: ConfirmerNames | undefined },
 ): Stage | undefined {
   const { approvers, withinSeconds, automatic, passkey, freshSeconds, withoutPeople, ...more } = settings;
-  const { chatDecisions, maxExtensionSeconds, ...rest } = more;
+  const { chatDecisions, grantsEndAtSignOut, maxExtensionSeconds, ...rest } = more;
   const { resourceOwner, requester: mayConfirm, ...electorate } = approvers;
   if (mayConfirm && requester === undefined && isForNoOther(approvers)) return undefined;
   return {
@@ -38,6 +38,7 @@ export function stageFor(
     ...(withinSeconds !== undefined && maxExtensionSeconds !== undefined && { maxExtensionSeconds }),
     ...(automatic !== undefined && { automatic }),
     ...(passkey && { passkey }),
+    ...(grantsEndAtSignOut && { grantsEndAtSignOut }),
     ...(chatDecisions && !passkey && !mayConfirm && !withoutPeople && { chatDecisions }),
     approvers: {
       ...electorate,

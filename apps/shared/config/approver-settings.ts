@@ -51,6 +51,10 @@ const template = z
         'How much longer than its `withinSeconds` approvers can make a stage, in seconds, all extensions of the stage together. At ' +
           'least 60. A stage never lasts longer than its request. Without it, no approver can extend a stage.',
       ),
+    grantsEndAtSignOut: off.describe(
+      'Ends a grant when its giver signs out of the inbox, or signs in again. Without ' +
+        'it, a grant lasts for its time.',
+    ),
     notify: notifySettings,
     chatDecisions: off.describe(
       'Lets people decide by a button in Slack. Without it, messages there only link to the page. What approves is then the Slack ' +
@@ -106,6 +110,7 @@ export const approverRuleSettings = z
       requestTtlSeconds: template.shape.requestTtlSeconds,
       presetReasons: template.shape.presetReasons,
       maxExtensionSeconds: template.shape.maxExtensionSeconds,
+      grantsEndAtSignOut: template.shape.grantsEndAtSignOut,
       notify: template.shape.notify,
       chatDecisions: template.shape.chatDecisions,
     })
@@ -131,6 +136,7 @@ export const approverRuleSettings = z
           requestTtlSeconds,
           presetReasons,
           maxExtensionSeconds,
+          grantsEndAtSignOut,
           passkey,
           notify,
           chatDecisions,
@@ -145,7 +151,15 @@ export const approverRuleSettings = z
           ],
           separateStages: true,
           passkey,
-          ...{ approvalTtlSeconds, requestTtlSeconds, presetReasons, maxExtensionSeconds, notify, chatDecisions },
+          ...{
+            approvalTtlSeconds,
+            requestTtlSeconds,
+            presetReasons,
+            maxExtensionSeconds,
+            grantsEndAtSignOut,
+            notify,
+            chatDecisions,
+          },
         }),
       ),
     template,

@@ -2,7 +2,7 @@
 -- for it. Outcomes: those of cast_vote; not_grantable (policy allows no grant, or none as large as this). `repeated`: this person
 -- gave a grant on this request before.
 CREATE OR REPLACE FUNCTION approvals.give_grant(
-  p_id text, p_seconds int, p_uses int, p_shape text, p_conditions jsonb,
+  p_id text, p_seconds int, p_uses int, p_session text, p_shape text, p_conditions jsonb,
   p_request_id text, p_generation int, p_call_digest text,
   p_approver_issuer text, p_approver_subject text, p_approver_name text, p_approver_roles text[],
   p_cast_by text, p_cast_by_name text, p_delegation_id text, p_chain text[], p_actors text[],
@@ -37,9 +37,10 @@ BEGIN
   v_now := clock_timestamp();
   INSERT INTO approvals."grant" (id, access_request_id, giver_issuer, giver_subject, giver_name, giver_roles, giver_chain, client_id,
       template, tool, tool_digest, requester_issuer, requester_subject, requester_client, parties, shape, conditions, max_uses,
-      created_at, expires_at)
+      created_at, expires_at, giver_session, ends_at_sign_out)
     VALUES (p_id, r.id, p_approver_issuer, p_approver_subject, p_approver_name, coalesce(p_approver_roles, '{}'),
       coalesce(p_chain, '{}'), r.client_id, r.template, r.tool, r.tool_digest, r.requester_issuer, r.requester_subject,
-      r.requester_client, r.parties, p_shape, p_conditions, p_uses, v_now, v_now + p_seconds * interval '1 s');
+      r.requester_client, r.parties, p_shape, p_conditions, p_uses, v_now, v_now + p_seconds * interval '1 s',
+      p_session, approvals.grants_end_at_sign_out(r));
   RETURN 'counted';
 END $$;

@@ -1,7 +1,8 @@
 -- Approves a request that was just opened in the name of the giver of a grant, if the grant covers it. The lock on the grant decides
 -- between uses at the same moment, and between a use and a revocation. The caller has compared the arguments with the conditions,
 -- and the giver with the directory: neither can change what is stored here. Policy may have changed since the grant was given, so
--- the smaller bound counts. Outcomes: those of cast_vote; not_found, revoked, not_grantable, out_of_scope, over (its time), used_up.
+-- the smaller bound counts. Outcomes: those of cast_vote; not_found, revoked, not_grantable, out_of_scope, over (its time,
+-- or the session of its giver), used_up.
 CREATE OR REPLACE FUNCTION approvals.use_grant(p_grant_id text, p_request_id text, p_approval_id text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE r approvals.access_request; g approvals."grant"; v_now timestamptz; v_used int; v_outcome text;
 BEGIN
@@ -18,6 +19,9 @@ BEGIN
     RETURN 'out_of_scope';
   END IF;
   IF v_now >= least(g.expires_at, g.created_at + r.grant_seconds * interval '1 s') THEN RETURN 'over'; END IF;
+  IF (g.ends_at_sign_out OR approvals.grants_end_at_sign_out(r)) AND NOT approvals.is_signed_in(g.giver_session) THEN
+    RETURN 'over';
+  END IF;
   SELECT count(*) INTO v_used FROM approvals.grant_use WHERE grant_id = g.id;
   IF v_used >= least(g.max_uses, r.grant_uses) THEN RETURN 'used_up'; END IF;
   v_outcome := approvals.cast_vote(

@@ -531,6 +531,8 @@ CREATE TABLE approvals."grant" (
   max_uses          integer NOT NULL CHECK (max_uses BETWEEN 1 AND 1000),
   created_at        timestamptz NOT NULL,
   expires_at        timestamptz NOT NULL,
+  giver_session     text NOT NULL,
+  ends_at_sign_out  boolean NOT NULL,
   revoked_at        timestamptz,
   revoked_by        text,
   UNIQUE (id, max_uses, expires_at),

@@ -12,6 +12,7 @@ beforeAll(() =>
       templates: {
         operator_approval: { stages: [stage('one')] },
         both: { stages: [{ ...stage('both'), quorum: 2 }] },
+        watched: { stages: [stage('watched')], grantsEndAtSignOut: true },
       },
     },
     identity: {
@@ -157,6 +158,22 @@ describe('a grant', () => {
     await revoke('bob', id);
   });
 
+  it('ends when its giver signs out, where the template says so', async () => {
+    const watched = { claims: { template: 'watched' } };
+    const browser = await service.signIn('carol');
+    const request = await open(watched);
+    const page = await (await browser.go(`/requests/${request.id}`)).text();
+    expect(page).toContain('The grant ends when you sign out');
+    expect((await give(browser, request)).status).toBe(303);
+    expect(await statusOf(await open(watched))).toBe('approved');
+    const { page: list, csrfToken } = await formOf(browser, '/grants');
+    expect(list).toContain('signs out');
+    await browser.go('/sign-out', { csrfToken });
+    expect(await statusOf(await open(watched))).toBe('pending');
+    const { body } = await service.asPerson('carol', '/grants');
+    expect(body.grants[0]).toMatchObject({ status: 'over', endsAtSignOut: true });
+  });
+
   it('is listed for its giver and for overseers, and revoked by them alone', async () => {
     const { id, browser } = await given('carol');
     const listed = async (name: string) => {
@@ -180,8 +197,9 @@ describe('a grant', () => {
   it('is listed page by page', async () => {
     await service.database.pool.query(
       `INSERT INTO approvals."grant" (id, access_request_id, giver_issuer, giver_subject, giver_roles, giver_chain, client_id, tool,
-         tool_digest, requester_subject, requester_client, parties, shape, conditions, max_uses, created_at, expires_at)
-       SELECT 'grn_' || n, 'arq_' || n, 'i', 'alice', '{}', '{}', 'g', 't', 'd', 's', 'c', '{}', 's', '{}', 1, now(), now() + interval '1 h'
+         tool_digest, requester_subject, requester_client, parties, shape, conditions, max_uses, created_at, expires_at, giver_session, ends_at_sign_out)
+       SELECT 'grn_' || n, 'arq_' || n, 'i', 'alice', '{}', '{}', 'g', 't', 'd', 's', 'c', '{}', 's', '{}', 1, now(), now() + interval '1 h',
+         'none', false
        FROM generate_series(1, 60) AS n`,
     );
     const first = await service.asPerson('alice', '/grants');

@@ -44,6 +44,8 @@ export interface Stage {
   readonly withinSeconds?: number;
   /** How much longer than that approvers can make it, all extensions together. Absent: not at all. */
   readonly maxExtensionSeconds?: number;
+  /** Whether a grant on such a request ends when its giver signs out. */
+  readonly grantsEndAtSignOut?: boolean;
   /** When those who have not decided are reminded, counted from the opening of the stage. */
   readonly remindAfterSeconds: readonly number[];
   /** At the end of that time: the request is denied, or the next stage decides in place of this one. */

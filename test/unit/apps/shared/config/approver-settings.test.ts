@@ -159,7 +159,10 @@ describe('a template', () => {
       const stage = templates['payment']!.stages[0]!;
       const requester = { issuer: 'https://idp.test', subjects: ['alice'] };
       const allows = (changes: object, chatDecisions = true) =>
-        stageFor({ ...stage, ...changes, chatDecisions }, owners, { resource: 'x', requester })?.chatDecisions;
+        stageFor({ ...stage, ...changes, chatDecisions, grantsEndAtSignOut: false }, owners, {
+          resource: 'x',
+          requester,
+        })?.chatDecisions;
       expect(allows({})).toBe(true);
       const refused = [
         allows({}, false),

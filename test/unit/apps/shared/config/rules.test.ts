@@ -70,7 +70,7 @@ describe('a file of rules with twenty mistakes', () => {
       'countersign.yaml:12: rules[6].by: is for approve: leave it out',
       'countersign.yaml:13: rules[7].approve: only calls of tools can wait for an approval: use allow or deny',
       'countersign.yaml:15: rules[8].by: approvals.templates has no "alice": add it, or name people, groups or roles, as in { people: alice }',
-      'countersign.yaml:17: rules[9].by.person: there is no such setting; use people, groups, roles, resourceOwner, requesterManager, requester, passkey, quorum, freshSeconds, withinSeconds, remindAfterSeconds, approvalTtlSeconds, requestTtlSeconds, presetReasons, maxExtensionSeconds, notify, chatDecisions',
+      'countersign.yaml:17: rules[9].by.person: there is no such setting; use people, groups, roles, resourceOwner, requesterManager, requester, passkey, quorum, freshSeconds, withinSeconds, remindAfterSeconds, approvalTtlSeconds, requestTtlSeconds, presetReasons, maxExtensionSeconds, grantsEndAtSignOut, notify, chatDecisions',
       'countersign.yaml:19: rules[10].by: no person could decide: name people, groups or roles',
       'countersign.yaml:20: rules[11].deny.where.path.lik: there is no such setting; use equal, oneOf, like, over, under, present',
       'countersign.yaml:21: rules[12].deny.where.path.over: expected number, received string',
