@@ -5,7 +5,7 @@ import type { AccessRequestSummary } from '../stores/access-request.row.ts';
 import type { Voter } from './authenticate.ts';
 import { confirmationBy, namesOf } from './seat.ts';
 import { AskedBy, EffectBadge, Summary, summaryOf } from './summary.tsx';
-import { DECIDED, stageView, StatusBadge } from './view.tsx';
+import { DECIDED, openingsByOthers, stageView, StatusBadge } from './view.tsx';
 
 interface RowProps {
   readonly request: AccessRequestSummary;
@@ -116,14 +116,12 @@ function Asked({ request, isNamed }: { request: AccessRequestSummary; isNamed: b
 }
 
 /** Other people who look at it, so that two do not do the same work. */
-function OpenedBy({ request: { pageOpenings = [] }, visitor }: Pick<RowProps, 'request' | 'visitor'>) {
-  return pageOpenings.map(({ by, at }) =>
-    by === visitor.subject ? null : (
-      <span class="row-opened" key={by}>
-        {' · '}opened by <Visible text={by} /> <Time at={at} />
-      </span>
-    ),
-  );
+function OpenedBy({ request, visitor }: Pick<RowProps, 'request' | 'visitor'>) {
+  return openingsByOthers(request, visitor.subject).map(({ by, at }) => (
+    <span class="row-opened" key={by}>
+      {' · '}opened by <Visible text={by} /> <Time at={at} />
+    </span>
+  ));
 }
 
 /** The earlier deadline, of the stage or of the request. */

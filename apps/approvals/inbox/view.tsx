@@ -21,6 +21,10 @@ import {
   type Seat,
 } from './seat.ts';
 
+/** The page openings by others than the subject `visitor`. */
+export const openingsByOthers = ({ pageOpenings = [] }: Pick<AccessRequest, 'pageOpenings'>, visitor: string) =>
+  pageOpenings.filter(({ by }) => by !== visitor);
+
 /** The open or last stage: its progress, and the groups and roles that may decide it. People are only counted. */
 export function stageView(request: AccessRequestSummary) {
   const { name, quorum, veto, approvers, automatic } = openStage(request);

@@ -1,7 +1,7 @@
 import type { AccessRequest, Vote } from '../../../workflows/domain/access-request/access-request.ts';
 import { ActingFor, Code, Visible } from '../../shared/pages/visible.tsx';
 import { Facts, Instant, Time } from '../../shared/pages/layout.tsx';
-import { DECIDED, NoPerson, stageView } from './view.tsx';
+import { DECIDED, NoPerson, openingsByOthers, stageView } from './view.tsx';
 
 /** The open stage, who may decide it, its progress, and all decisions so far. */
 export function WhoDecides({ request, visitor }: { request: AccessRequest; visitor: string }) {
@@ -38,8 +38,8 @@ export function WhoDecides({ request, visitor }: { request: AccessRequest; visit
 }
 
 /** Other people who look at the request. */
-function Openings({ request: { pageOpenings = [] }, visitor }: { request: AccessRequest; visitor: string }) {
-  const others = pageOpenings.filter(({ by }) => by !== visitor);
+function Openings({ request, visitor }: { request: AccessRequest; visitor: string }) {
+  const others = openingsByOthers(request, visitor);
   if (others.length === 0) return null;
   return (
     <>
