@@ -1,4 +1,4 @@
-// `npm run test:long`: tests at length the promises that `npm test` protects once, one section after the other.
+// `npm run test:long`: tests at length the promises that `npm test` protects once.
 import { execFileSync, spawn } from 'node:child_process';
 import { createWriteStream, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,8 +12,10 @@ import { obtainTemporal } from './support/obtain-temporal.mjs';
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const FOLDER = join(ROOT, '.countersign', 'test-long');
 const VERDICTS = join(FOLDER, 'verdicts.json');
+/** Sections that run at once, if each leaves room for another. Any other runs alone, since it measures times or fills the machine. */
+const ROOM = 2;
 
-const HELP = `Tests at length the promises that \`npm test\` protects once, one section after the other; about an hour on two processors.
+const HELP = `Tests at length the promises that \`npm test\` protects once, in sections; about an hour on two processors.
 
   npm run test:long                                all sections but hosts
   npm run test:long -- --section races             one of them; may be repeated
@@ -56,20 +58,32 @@ async function main(sections) {
   console.log(await obtainTemporal(console.log));
   mkdirSync(FOLDER, { recursive: true });
 
+  const began = performance.now();
+  const running = new Set();
+  let room = ROOM;
   for (const [index, section] of sections.entries()) {
     if (verdicts[section.name]?.passed) {
       console.log(line(section, verdicts[section.name], 'before'));
       continue;
     }
+    const needed = section.leavesRoom ? 1 : ROOM;
+    while (room < needed) await Promise.race(running);
     console.log(`        ${section.name.padEnd(12)} ${section.what} (${index + 1} of ${sections.length}) …`);
-    verdicts[section.name] = await runSection(section);
-    writeFileSync(VERDICTS, JSON.stringify({ commit, verdicts }, null, 2));
-    console.log(line(section, verdicts[section.name]));
+    room -= needed;
+    const run = runSection(section).then((verdict) => {
+      verdicts[section.name] = verdict;
+      writeFileSync(VERDICTS, JSON.stringify({ commit, verdicts }, null, 2));
+      console.log(line(section, verdict));
+      running.delete(run);
+      room += needed;
+    });
+    running.add(run);
   }
+  await Promise.all(running);
 
   const failed = sections.filter(({ name }) => !verdicts[name].passed).map(({ name }) => name);
-  const seconds = sections.reduce((sum, { name }) => sum + verdicts[name].seconds, 0);
-  console.log(`${sections.length - failed.length} of ${sections.length} sections passed, ${minutes(seconds)}`);
+  const took = minutes((performance.now() - began) / 1_000);
+  console.log(`${sections.length - failed.length} of ${sections.length} sections passed, ${took}`);
   if (failed.length === 0) return;
   console.log(`failed: ${failed.join(', ')}. Each printed to ${join('.countersign', 'test-long', '<section>.log')}.`);
   process.exitCode = 1;

@@ -2,7 +2,10 @@
 const files = (...folders) => ['test/jest.mjs', '--config', 'jest.long.config.mjs', ...folders];
 const program = (name, ...args) => ['test/run-program.mjs', name, ...args];
 
-/** The short sections come first, so that most failures show soon. */
+/**
+ * The short sections come first, so that most failures show soon. A section that `leavesRoom` does one thing at a time and waits for programs
+ * much of its time: two of them run at once.
+ */
 export const SECTIONS = [
   { name: 'authzen', what: 'the decision point against the scenarios of AuthZEN', run: program('authzen') },
   { name: 'quorum', what: 'three approvers at the same moment', run: program('quorum') },
@@ -42,12 +45,43 @@ export const SECTIONS = [
     atLength: true,
   },
   { name: 'mutants', what: 'faults planted in the protocol', run: program('mutants') },
-  { name: 'conformance', what: 'the official conformance suite of MCP', run: program('conformance') },
-  { name: 'inspector', what: 'the MCP Inspector against the whole product', run: program('inspector') },
-  { name: 'issuers', what: 'the whole product with Keycloak as its issuer', run: program('issuers') },
+  {
+    name: 'restore',
+    what: 'backups restored at every moment of a call',
+    run: program('restore'),
+    leavesRoom: true,
+  },
+  {
+    name: 'conformance',
+    what: 'the official conformance suite of MCP',
+    run: program('conformance'),
+    leavesRoom: true,
+  },
+  {
+    name: 'inspector',
+    what: 'the MCP Inspector against the whole product',
+    run: program('inspector'),
+    leavesRoom: true,
+  },
+  {
+    name: 'issuers',
+    what: 'the whole product with Keycloak as its issuer',
+    run: program('issuers'),
+    leavesRoom: true,
+  },
+  {
+    name: 'passkeys',
+    what: 'signatures in records, verified by py_webauthn',
+    run: program('passkeys'),
+    leavesRoom: true,
+  },
+  {
+    name: 'principals',
+    what: 'attempts on tasks of others',
+    run: program('principals'),
+    leavesRoom: true,
+  },
   { name: 'first-minute', what: 'a stranger with the packed package in an empty folder', run: program('first-minute') },
-  { name: 'passkeys', what: 'signatures in records, verified by py_webauthn', run: program('passkeys') },
-  { name: 'principals', what: 'attempts on tasks of others', run: program('principals') },
   { name: 'workflows', what: 'long lives of workflows', run: files('test/workflows') },
   {
     name: 'postgres',
@@ -74,7 +108,6 @@ export const SECTIONS = [
   { name: 'fuzz', what: 'random requests to the MCP endpoint', run: program('fuzz') },
   { name: 'forgeries', what: 'forged tokens, approvals, callbacks and decisions', run: program('forgeries') },
   { name: 'scale', what: '10,000 calls that wait', run: program('scale') },
-  { name: 'restore', what: 'backups restored at every moment of a call', run: program('restore') },
   { name: 'soak', what: 'calls during one fault after another', run: program('soak', '--minutes', '4') },
   { name: 'day', what: "a day's work in the inbox, by keyboard and by touch", run: program('day') },
   // It needs programs of five languages, and fetches gigabytes for its first run.
