@@ -75,12 +75,7 @@ export const SECTIONS = [
     run: program('passkeys'),
     leavesRoom: true,
   },
-  {
-    name: 'principals',
-    what: 'attempts on tasks of others',
-    run: program('principals'),
-    leavesRoom: true,
-  },
+  { name: 'principals', what: 'attempts on tasks of others', run: program('principals') },
   { name: 'first-minute', what: 'a stranger with the packed package in an empty folder', run: program('first-minute') },
   { name: 'workflows', what: 'long lives of workflows', run: files('test/workflows') },
   {
