@@ -52,6 +52,12 @@ export const SECTIONS = [
     leavesRoom: true,
   },
   {
+    name: 'soak',
+    what: 'calls during one fault after another',
+    run: program('soak', '--minutes', '4'),
+    leavesRoom: true,
+  },
+  {
     name: 'conformance',
     what: 'the official conformance suite of MCP',
     run: program('conformance'),
@@ -103,7 +109,6 @@ export const SECTIONS = [
   { name: 'fuzz', what: 'random requests to the MCP endpoint', run: program('fuzz') },
   { name: 'forgeries', what: 'forged tokens, approvals, callbacks and decisions', run: program('forgeries') },
   { name: 'scale', what: '10,000 calls that wait', run: program('scale') },
-  { name: 'soak', what: 'calls during one fault after another', run: program('soak', '--minutes', '4') },
   { name: 'day', what: "a day's work in the inbox, by keyboard and by touch", run: program('day') },
   // It needs programs of five languages, and fetches gigabytes for its first run.
   { name: 'hosts', what: 'real clients in five languages', run: program('hosts'), onlyByName: true },
