@@ -52,8 +52,7 @@ const template = z
           'least 60. A stage never lasts longer than its request. Without it, no approver can extend a stage.',
       ),
     grantsEndAtSignOut: off.describe(
-      'Ends a grant when its giver signs out of the inbox, or signs in again. Without ' +
-        'it, a grant lasts for its time.',
+      'Ends a grant when its giver signs out of the inbox, or signs in again. Without it, a grant lasts for its time.',
     ),
     notify: notifySettings,
     chatDecisions: off.describe(
@@ -151,15 +150,13 @@ export const approverRuleSettings = z
           ],
           separateStages: true,
           passkey,
-          ...{
-            approvalTtlSeconds,
-            requestTtlSeconds,
-            presetReasons,
-            maxExtensionSeconds,
-            grantsEndAtSignOut,
-            notify,
-            chatDecisions,
-          },
+          approvalTtlSeconds,
+          requestTtlSeconds,
+          presetReasons,
+          maxExtensionSeconds,
+          grantsEndAtSignOut,
+          notify,
+          chatDecisions,
         }),
       ),
     template,
