@@ -78,9 +78,11 @@ function compile(
   try {
     // Policies may decide by the input, but not by the output.
     const schema = of === 'inputSchema' && described !== undefined ? withSafeIntegers(described) : described;
-    const ajv = validatorFor((schema as { $schema?: unknown } | undefined)?.$schema);
-    addFormats.default(ajv);
-    const validate = ajv.compile(schema as AnySchema);
+    const named = (schema as { $schema?: unknown } | undefined)?.$schema;
+    const dialect = dialectOf(named);
+    const isPlain = named === undefined || (typeof named === 'string' && PLAIN.test(named));
+    if (isPlain && metaSchemaOf(dialect).validateSchema(schema as AnySchema) !== true) return undefined;
+    const validate = newAjv(dialect, { validateSchema: !isPlain }).compile(schema as AnySchema);
     // An asynchronous validator returns a promise, which would pass for "valid".
     if ('$async' in validate) return undefined;
     const check: CompiledCheck = (value) => (validate(value) === true ? undefined : describe(validate.errors?.[0]));
@@ -101,11 +103,30 @@ const bounded =
     }
   };
 
-function validatorFor(dialect: unknown): Ajv {
-  if (typeof dialect !== 'string') return new Ajv2020(OPTIONS);
-  if (dialect.includes('draft-07')) return new Ajv(OPTIONS);
-  if (dialect.includes('2019-09')) return new Ajv2019(OPTIONS);
-  return new Ajv2020(OPTIONS);
+type Dialect = typeof Ajv | typeof Ajv2019 | typeof Ajv2020;
+
+function dialectOf(named: unknown): Dialect {
+  if (typeof named !== 'string') return Ajv2020;
+  if (named.includes('draft-07')) return Ajv;
+  return named.includes('2019-09') ? Ajv2019 : Ajv2020;
+}
+
+/** Each schema gets one of its own, so that no identifier in it has a meaning in another schema. */
+function newAjv(AjvOfDialect: Dialect, options?: Options): Ajv {
+  const ajv = new AjvOfDialect({ ...OPTIONS, ...options });
+  addFormats.default(ajv);
+  return ajv;
+}
+
+/** The names of the dialects. Ajv keeps each other name that it resolves, so a shared one gets these alone. */
+const PLAIN = /^https?:[/][/]json-schema[.]org[/]draft(?:-07|[/]2019-09|[/]2020-12)[/]schema#?$/;
+/** To compile the schema of a dialect takes longer than to compile the schema of most tools, so it is done once. */
+const metaSchemas = new Map<Dialect, Ajv>();
+
+function metaSchemaOf(dialect: Dialect): Ajv {
+  const known = metaSchemas.get(dialect) ?? newAjv(dialect);
+  metaSchemas.set(dialect, known);
+  return known;
 }
 
 function describe(error: ErrorObject | undefined): string {

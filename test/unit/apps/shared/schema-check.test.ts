@@ -83,6 +83,9 @@ describe('arguments', () => {
     ['is not one', 'nonsense'],
     ['refers to another place', { $ref: 'https://example.com/schema.json' }],
     ['has an unknown type', { type: 'object', properties: { a: { type: 'colour' } } }],
+    ['has an unknown type in 2019-09', { $schema: 'https://json-schema.org/draft/2019-09/schema', type: 'colour' }],
+    ['has an unknown type in draft-07', { $schema: 'http://json-schema.org/draft-07/schema#', type: 'colour' }],
+    ['names a place in a dialect', { $schema: 'https://json-schema.org/draft/2020-12/schema#/nowhere' }],
     ['is asynchronous', { $async: true, type: 'object' }],
     ['is of an unknown dialect', { $schema: 'https://example.com/dialect', type: 'object' }],
   ])('fit no schema that %s [TOOL-002]', (_case, schema) => {
