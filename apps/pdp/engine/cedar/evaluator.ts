@@ -176,7 +176,6 @@ function unique(entities: readonly EntityJson[]): EntityJson[] {
 /** Characters of all keys of a cache together, and of one key at most. */
 const MAX_CHARS = 8 * 1024 * 1024;
 const MAX_KEY_CHARS = 16 * 1024;
-const MAX_ENTRIES = 20_000;
 
 /**
  * Caches Cedar's answers by the whole request. An answer depends on the request and the policies alone: Cedar has no clock,
@@ -184,7 +183,6 @@ const MAX_ENTRIES = 20_000;
  */
 export function createDecisionCache() {
   const cached = new LRUCache<string, CedarAnswer>({
-    max: MAX_ENTRIES,
     maxSize: MAX_CHARS,
     maxEntrySize: MAX_KEY_CHARS,
     sizeCalculation: (_answer, key) => key.length + 1,
