@@ -1,5 +1,6 @@
 import type { Page } from 'playwright-core';
 import type { ApprovalsUnderTest } from '../support/approvals.ts';
+import { isReady } from '../support/press.ts';
 import { grantableSubmission } from '../support/grants.ts';
 import { ofPerson, type SubmissionChanges } from '../support/submissions.ts';
 import type { Situation } from '../support/situations.ts';
@@ -111,7 +112,7 @@ export function approvalsSituations(service: ApprovalsUnderTest): Situation[] {
         await page.getByLabel('Reason', { exact: true }).fill('looked at it for long');
         await service.vote('bob', request, template === 'either' ? 'deny' : 'approve');
         // The page has followed the other vote by now or not: the form with the typed text stays either way.
-        await page.getByRole('button', { name: 'Approve' }).scrollIntoViewIfNeeded();
+        await isReady(page.getByRole('button', { name: 'Approve' }), page.locator('form[data-decides]'));
         await page.getByRole('button', { name: 'Approve' }).click();
         await page.getByRole('alert').waitFor();
       },
@@ -181,7 +182,7 @@ export function approvalsSituations(service: ApprovalsUnderTest): Situation[] {
       as: 'alice',
       prepare: async () => together(await alike()),
       arrive: async (page: Page) => {
-        await page.getByRole('button', { name: 'Approve all' }).scrollIntoViewIfNeeded();
+        await isReady(page.getByRole('button', { name: 'Approve all' }), page.locator('form[data-decides]'));
         await page.getByRole('button', { name: 'Approve all' }).click();
         await page.getByRole('heading', { name: 'You approved' }).waitFor();
       },

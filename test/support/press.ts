@@ -167,15 +167,20 @@ async function reveal(element: Locator): Promise<void> {
   if (isFolded) await element.locator('xpath=ancestor::details[not(@open)]/summary').click();
 }
 
-/** A button can be pressed after a moment in sight, or names a required action, and can be pressed after it. */
+/**
+ * A button can be pressed after a moment in sight, or names a required action, and can be pressed after it. A page that follows changes
+ * can move the button out of sight meanwhile.
+ */
 export async function isReady(button: Locator, form: Locator): Promise<void> {
-  await button.scrollIntoViewIfNeeded();
+  const isEnabled = async () => {
+    await button.scrollIntoViewIfNeeded();
+    return button.isEnabled();
+  };
   const hint = form.locator('[data-unread]:visible');
-  await waitFor(async () => (await button.isEnabled()) || (await hint.count()) > 0);
+  await waitFor(async () => (await isEnabled()) || (await hint.count()) > 0);
   if (await button.isEnabled()) return;
   await form.page().evaluate(() => {
     document.querySelectorAll('.json').forEach((region) => (region.scrollTop = region.scrollHeight));
   });
-  await button.scrollIntoViewIfNeeded();
-  await waitFor(() => button.isEnabled());
+  await waitFor(isEnabled);
 }
