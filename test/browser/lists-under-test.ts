@@ -4,10 +4,12 @@ import { ApprovalsUnderTest } from '../support/approvals.ts';
 import { launchBrowser } from '../support/chromium.ts';
 import { longLists, type List } from './long-lists.ts';
 
-/** More than the maximum of one answer, which is 200. */
-export const ROWS = 210;
-/** The last pages of a list, which cross that maximum. A browser takes long for all pages, and they are alike. */
-const LAST_PAGES = 3;
+interface Size {
+  /** In each list, or more. A page has 50. */
+  readonly rows: number;
+  /** The last pages of a list that a browser turns, from 2. It takes long for all pages, and they are alike. */
+  readonly lastPages: number;
+}
 
 const parameterOf = ({ cursor }: List) => (cursor === '' ? 'cursor' : `${cursor.toLowerCase()}Cursor`);
 
@@ -19,9 +21,11 @@ export class ListsUnderTest {
   page!: Page;
   #browser: Browser | undefined;
 
+  constructor(readonly size: Size) {}
+
   async start(): Promise<void> {
     await this.service.start();
-    await this.#long.fill(ROWS);
+    await this.#long.fill(this.size.rows);
     this.#browser = await launchBrowser();
     const context = await this.#browser.newContext();
     await context.addCookies((await this.service.signIn('alice')).cookies());
@@ -55,13 +59,14 @@ export class ListsUnderTest {
 
   /** Expects each row of the last pages once and in order in the browser, forward and back. */
   async expectLastPages(list: List): Promise<void> {
+    const { lastPages } = this.size;
     const expected = (await this.#long.all(list)).map(({ shown }) => shown);
     const { pages, addresses } = await this.walk(list, 'next');
-    await this.page.goto(addresses.at(-LAST_PAGES) ?? '');
+    await this.page.goto(addresses.at(-lastPages) ?? '');
     const forth = await this.#turn(list, 'next');
-    expect(forth.flat()).toEqual(expected.slice(-pages.slice(-LAST_PAGES).flat().length));
-    expect(forth).toHaveLength(LAST_PAGES);
-    expect((await this.#turn(list, 'prev', LAST_PAGES)).toReversed()).toEqual(forth);
+    expect(forth.flat()).toEqual(expected.slice(-pages.slice(-lastPages).flat().length));
+    expect(forth).toHaveLength(lastPages);
+    expect((await this.#turn(list, 'prev', lastPages)).toReversed()).toEqual(forth);
   }
 
   /** Follows the pages like a person, to the end of the list or for this many pages. */

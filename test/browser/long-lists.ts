@@ -23,8 +23,8 @@ export interface List {
   end?(id: string): Promise<unknown>;
 }
 
-/** This many rows have the same instant, as after an outage, so that each page ends between some of them. */
-const INSTANTS = 40;
+/** This many rows for each instant, or fewer, as after an outage, so that each page ends between some of one instant. */
+const AT_ONCE = 5;
 
 /** All lists of the inbox, and how each is filled. */
 export function longLists(service: ApprovalsUnderTest) {
@@ -72,9 +72,9 @@ export function longLists(service: ApprovalsUnderTest) {
   const revoke = (id: string) => sql('UPDATE approvals.delegation SET revoked_at = now() WHERE id = $1', [id]);
 
   /** Bypasses the triggers that forbid later changes. */
-  const moveTogether = (table: string, column: string, id: string) =>
+  const moveTogether = (rows: number, table: string, column: string, id: string) =>
     sql(`ALTER TABLE approvals.${table} DISABLE TRIGGER USER;
-      UPDATE approvals.${table} SET ${column} = now() + (hashtext(${id}) % ${INSTANTS}) * interval '1 us' WHERE ${column} IS NOT NULL;
+      UPDATE approvals.${table} SET ${column} = now() + (hashtext(${id}) % ${rows / AT_ONCE}) * interval '1 us' WHERE ${column} IS NOT NULL;
       ALTER TABLE approvals.${table} ENABLE TRIGGER USER`);
 
   async function fill(rows: number): Promise<void> {
@@ -93,11 +93,11 @@ export function longLists(service: ApprovalsUnderTest) {
     );
     // The lists of all open requests have these too, and end some of them.
     await ask(await Promise.all(Array.from({ length: rows + 40 }, openOwn)));
-    await moveTogether('requester_question', 'at', 'access_request_id');
-    await moveTogether('access_request', 'created_at', 'id');
-    await moveTogether('access_request', 'ended_at', 'id');
-    await moveTogether('break_glass', 'at', 'access_request_id');
-    await moveTogether('delegation', 'created_at', 'id');
+    await moveTogether(rows, 'requester_question', 'at', 'access_request_id');
+    await moveTogether(rows, 'access_request', 'created_at', 'id');
+    await moveTogether(rows, 'access_request', 'ended_at', 'id');
+    await moveTogether(rows, 'break_glass', 'at', 'access_request_id');
+    await moveTogether(rows, 'delegation', 'created_at', 'id');
   }
 
   const read = (table: string, shown: string, rest: string) =>

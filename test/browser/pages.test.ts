@@ -1,12 +1,14 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { ListsUnderTest, ROWS } from './lists-under-test.ts';
+import { ListsUnderTest } from './lists-under-test.ts';
 import type { List } from './long-lists.ts';
 
 /** One list of each kind of page and of navigation. pages.long.ts turns the pages of all lists in a browser. */
 const IN_BROWSER = ['ended requests', 'emergency grants to review', 'delegations received'];
+/** For three pages: one with neither the first nor the last row. */
+const ROWS = 110;
 
 describe('inbox lists with more rows than a page', () => {
-  const under = new ListsUnderTest();
+  const under = new ListsUnderTest({ rows: ROWS, lastPages: 2 });
   const { service, lists, idsOf } = under;
   beforeAll(() => under.start());
   afterAll(() => under.stop());
