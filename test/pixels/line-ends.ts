@@ -15,12 +15,14 @@ interface LineEnds {
   /** Of pages, in pixels. */
   readonly widths: readonly number[];
   readonly looks?: typeof ALL_LOOKS;
+  /** How many lengths of texts are drawn, from 4 characters. */
+  readonly lengths?: number;
   /** Whether tabs are drawn too. */
   readonly withTabs?: boolean;
 }
 
 /** Tests that no end of a line hides a blank. */
-export function testLineEnds({ widths, looks = ALL_LOOKS, withTabs = true }: LineEnds): void {
+export function testLineEnds({ widths, looks = ALL_LOOKS, lengths: count = 76, withTabs = true }: LineEnds): void {
   let browser: Browser;
   const boards = new Map<number, Promise<DrawingBoard>>();
   beforeAll(async () => {
@@ -35,7 +37,7 @@ export function testLineEnds({ widths, looks = ALL_LOOKS, withTabs = true }: Lin
     return board;
   }
 
-  const lengths = Array.from({ length: 76 }, (_, at) => at + 4);
+  const lengths = Array.from({ length: count }, (_, at) => at + 4);
   /** The texts at even places that look like the following text. */
   const alikeIn = (texts: readonly string[], drawings: readonly Drawing[]) =>
     texts.filter((_, at) => {
