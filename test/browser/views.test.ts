@@ -5,8 +5,13 @@ import type { JsonObject } from '../../workflows/domain/canonical-json.ts';
 import { violationsIn } from '../support/accessibility.ts';
 import { ApprovalsUnderTest } from '../support/approvals.ts';
 import { launchBrowser } from '../support/chromium.ts';
+import { heightsOf } from '../support/heights.ts';
 import { waitFor } from '../support/wait-for.ts';
 
+/** The height of a sheet of A4, in pixels. */
+const SHEET = 1_123;
+/** Chromium writes the objects of a PDF, of which each sheet is one, as text. */
+const sheetsOf = (pdf: Buffer) => pdf.toString('latin1').match(/\/Type \/Page\b/g)?.length ?? 0;
 const PICTURE = Buffer.concat([Buffer.from('89504e470d0a1a0a', 'hex'), Buffer.alloc(90, 7)]).toString('base64');
 
 /** Every form that a view has, and every kind of warning. */
@@ -49,12 +54,31 @@ describe('the views of the arguments', () => {
     one.setDefaultTimeout(60_000);
     return one;
   }
+  /** On a narrow screen and on a wide one. accessible.long.ts has every page on both. */
+  async function expectToFit(): Promise<void> {
+    for (const width of [390, 1_280]) {
+      await page.setViewportSize({ width, height: 900 });
+      const { wide, seen, ofPage } = await page
+        .locator('.json')
+        .first()
+        .evaluate((region) => ({
+          wide: region.scrollWidth,
+          seen: region.clientWidth,
+          ofPage: document.documentElement.scrollWidth,
+        }));
+      expect(wide).toBeLessThanOrEqual(seen);
+      expect(ofPage).toBeLessThanOrEqual(width);
+    }
+  }
   const open = async (args: JsonObject) => `${service.url}/requests/${(await service.open({ arguments: args })).id}`;
+  let opened: Promise<string> | undefined;
+  /** A request with all of the arguments. */
+  const openAll = () => (opened ??= open(ARGUMENTS));
   const current = (shown: Page) => shown.locator('nav[aria-label="View"] [aria-current]').innerText();
 
   it('change by links, from the keyboard and without a script', async () => {
     const plain = await newPage({ javaScriptEnabled: false });
-    await plain.goto(await open(ARGUMENTS));
+    await plain.goto(await openAll());
     expect(await current(plain)).toBe('Readable');
     for (const name of ['Raw', 'Exact', 'Readable']) {
       await plain.getByRole('link', { name, exact: true }).focus();
@@ -88,47 +112,50 @@ describe('the views of the arguments', () => {
     await waitFor(async () => approve?.isEnabled());
   });
 
-  it.each(VIEWS)('have a place for each warning, to which the keyboard leads: %s', async (view) => {
-    await page.goto(`${await open(ARGUMENTS)}?view=${view}`);
-    const links = page.locator('.notice.warn a[href^="#"]');
-    const names = await links.allInnerTexts();
-    // U+200B is in two places. The password is a credential by its name.
-    expect(names).toHaveLength(6);
-    for (const [at, name] of names.entries()) {
-      await links.nth(at).focus();
-      await page.keyboard.press('Enter');
-      const place = page.locator(':focus');
-      await waitFor(async () => (await place.evaluate((one) => one.closest('.json') !== null)) === true);
-      const seen = await place.evaluate((one: HTMLElement) => {
-        const [inner, outer] = [one, one.closest('.json') as HTMLElement].map((each) => each.getBoundingClientRect());
-        return {
-          text: one.innerText,
-          isInside: (inner?.top ?? 0) >= (outer?.top ?? 0) && (inner?.top ?? 0) < (outer?.bottom ?? 0),
-        };
-      });
-      expect(seen.isInside).toBe(true);
-      if (name === 'password') expect(seen.text).toContain('hunter2');
-      if (name.startsWith('\\u')) expect(seen.text).toContain(name);
-    }
-  });
-
-  it('fit on every screen, and break no rule of accessibility', async () => {
-    const address = await open(ARGUMENTS);
-    // accessible.long.ts has every page in both themes and both widths.
-    for (const width of [1_280, 390]) {
-      await page.setViewportSize({ width, height: 900 });
-      for (const view of VIEWS) {
-        await page.goto(`${address}?view=${view}`);
-        const { wide, seen } = await page
-          .locator('.json')
-          .first()
-          .evaluate(({ scrollWidth, clientWidth }) => ({ wide: scrollWidth, seen: clientWidth }));
-        expect(wide).toBeLessThanOrEqual(seen);
-        expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(width);
+  it.each(VIEWS)(
+    'fit on every screen, and have a place for each warning, to which the keyboard leads: %s',
+    async (view) => {
+      await page.goto(`${await openAll()}?view=${view}`);
+      await expectToFit();
+      const links = page.locator('.notice.warn a[href^="#"]');
+      const names = await links.allInnerTexts();
+      // U+200B is in two places. The password is a credential by its name.
+      expect(names).toHaveLength(6);
+      for (const [at, name] of names.entries()) {
+        await links.nth(at).focus();
+        await page.keyboard.press('Enter');
+        const place = page.locator(':focus');
+        await waitFor(async () => (await place.evaluate((one) => one.closest('.json') !== null)) === true);
+        const seen = await place.evaluate((one: HTMLElement) => {
+          const [inner, outer] = [one, one.closest('.json') as HTMLElement].map((each) => each.getBoundingClientRect());
+          return {
+            text: one.innerText,
+            isInside: (inner?.top ?? 0) >= (outer?.top ?? 0) && (inner?.top ?? 0) < (outer?.bottom ?? 0),
+          };
+        });
+        expect(seen.isInside).toBe(true);
+        if (name === 'password') expect(seen.text).toContain('hunter2');
+        if (name.startsWith('\\u')) expect(seen.text).toContain(name);
       }
-    }
-    await page.goto(address);
+    },
+  );
+
+  it('break no rule of accessibility', async () => {
+    await page.setViewportSize({ width: 390, height: 900 });
+    await page.goto(await openAll());
     await page.emulateMedia({ colorScheme: 'dark', reducedMotion: 'reduce' });
     expect(await violationsIn(page)).toEqual([]);
+    await page.setViewportSize({ width: 1_280, height: 900 });
+  });
+
+  it('are complete on paper', async () => {
+    await page.goto(await open({ content: 'one line of many\n'.repeat(700), path: '/srv/a' }));
+    const onScreen = await heightsOf(page, '.json');
+    expect(onScreen.whole).toBeGreaterThan(3 * onScreen.seen);
+    await page.emulateMedia({ media: 'print' });
+    const onPaper = await heightsOf(page, '.json');
+    expect(onPaper.seen).toBe(onPaper.whole);
+    expect(onPaper.seen).toBeGreaterThan(3 * SHEET);
+    expect(sheetsOf(await page.pdf())).toBeGreaterThan(4);
   });
 });
