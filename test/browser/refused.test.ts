@@ -6,7 +6,7 @@ import type { Browser, Locator, Page } from 'playwright-core';
 import { ApprovalsUnderTest } from '../support/approvals.ts';
 import { launchBrowser } from '../support/chromium.ts';
 import { aUser, directoryText } from '../support/directory.ts';
-import { signPageIn } from '../support/page-sign-in.ts';
+import { bringSignIn } from '../support/page-sign-in.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 const TYPED = 'I looked at it for an hour,\nand here is what I found: <b>nothing</b>';
@@ -47,9 +47,10 @@ describe('a refused form', () => {
   const pages = new Map<string, Page>();
   /** In a browser of their own. */
   async function signedIn(name: string): Promise<Page> {
-    const page = await (await browser.newContext()).newPage();
+    const context = await browser.newContext();
+    await bringSignIn(context, { site: service.url, issuer: service.config.urls.issuer }, name);
+    const page = await context.newPage();
     page.setDefaultTimeout(60_000);
-    await signPageIn(page, service.url, name);
     // A page that follows changes would show the other decision before the press.
     await page.route('**/requests/events?*', (route) => route.abort());
     pages.set(name, page);

@@ -1,7 +1,7 @@
 import type { Browser, Page } from 'playwright-core';
 import { ApprovalsUnderTest } from '../support/approvals.ts';
 import { launchBrowser } from '../support/chromium.ts';
-import { signPageIn } from '../support/page-sign-in.ts';
+import { bringSignIn } from '../support/page-sign-in.ts';
 
 /** A template with one stage, for these people. */
 export const of = (people: string[], quorum = 1, more: object = {}) => ({
@@ -30,9 +30,10 @@ export class TwoBrowsers {
     await this.service.start({ approvals });
     this.#browser = await launchBrowser();
     for (const name of ['alice', 'bob']) {
-      const page = await (await this.#browser.newContext()).newPage();
+      const context = await this.#browser.newContext();
+      await bringSignIn(context, { site: this.service.url, issuer: this.service.config.urls.issuer }, name);
+      const page = await context.newPage();
       page.setDefaultTimeout(60_000);
-      await signPageIn(page, this.service.url, name);
       this.pages[name] = page;
     }
   }

@@ -3,7 +3,7 @@ import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { ApprovalsUnderTest } from '../support/approvals.ts';
 import { launchBrowser } from '../support/chromium.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { signPageIn } from '../support/page-sign-in.ts';
+import { bringSignIn, signPageIn } from '../support/page-sign-in.ts';
 import { signOut } from './signing-out.ts';
 import { sentPreview, withPreview } from './preview-situations.ts';
 
@@ -20,9 +20,9 @@ describe('a decision in its first five seconds', () => {
     });
     browser = await launchBrowser({ canUndo: true });
     context = await browser.newContext();
+    await bringSignIn(context, { site: service.url, issuer: service.config.urls.issuer }, 'alice');
     page = await context.newPage();
     page.setDefaultTimeout(60_000);
-    await signPageIn(page, service.url, 'alice');
   });
   afterAll(async () => {
     await browser.close();
