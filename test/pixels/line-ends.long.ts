@@ -1,5 +1,15 @@
-import { describe } from '@jest/globals';
+import { afterAll, beforeAll, describe } from '@jest/globals';
+import type { Browser } from 'playwright-core';
+import { launchBrowser } from '../support/chromium.ts';
 import { WIDTHS } from './drawing.tsx';
 import { testLineEnds } from './line-ends.ts';
 
-describe('arguments, as an approver sees them', () => testLineEnds({ widths: WIDTHS }));
+describe('arguments, as an approver sees them', () => {
+  let browser: Browser;
+  beforeAll(async () => {
+    browser = await launchBrowser();
+  });
+  afterAll(() => browser.close());
+
+  testLineEnds({ browser: () => browser, widths: WIDTHS });
+});

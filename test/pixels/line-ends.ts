@@ -1,8 +1,7 @@
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import type { Browser } from 'playwright-core';
 import { canonicalJson } from '../../workflows/domain/canonical-json.ts';
 import { VIEWS } from '../../apps/approvals/inbox/arguments/arguments.tsx';
-import { launchBrowser } from '../support/chromium.ts';
 import { DrawingBoard, isSameDrawing, type Drawing, type Look } from './drawing.tsx';
 
 /** Every look, by words for it. */
@@ -12,6 +11,7 @@ export const ALL_LOOKS: readonly (readonly [string, Look])[] = VIEWS.flatMap((vi
 ]);
 
 interface LineEnds {
+  readonly browser: () => Browser;
   /** Of pages, in pixels. */
   readonly widths: readonly number[];
   readonly looks?: typeof ALL_LOOKS;
@@ -22,17 +22,18 @@ interface LineEnds {
 }
 
 /** Tests that no end of a line hides a blank. */
-export function testLineEnds({ widths, looks = ALL_LOOKS, lengths: count = 76, withTabs = true }: LineEnds): void {
-  let browser: Browser;
+export function testLineEnds({
+  browser,
+  widths,
+  looks = ALL_LOOKS,
+  lengths: count = 76,
+  withTabs = true,
+}: LineEnds): void {
   const boards = new Map<number, Promise<DrawingBoard>>();
-  beforeAll(async () => {
-    browser = await launchBrowser();
-  });
-  afterAll(() => browser.close());
 
   /** One for each width. */
   function boardOf(width: number): Promise<DrawingBoard> {
-    const board = boards.get(width) ?? DrawingBoard.open(browser, width, 'light');
+    const board = boards.get(width) ?? DrawingBoard.open(browser(), width, 'light');
     boards.set(width, board);
     return board;
   }

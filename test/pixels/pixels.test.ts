@@ -1,4 +1,6 @@
-import { describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { Browser } from 'playwright-core';
+import { launchBrowser } from '../support/chromium.ts';
 import { ALL_LOOKS, testLineEnds } from './line-ends.ts';
 import { runPixels } from './run-pixels.ts';
 
@@ -12,8 +14,15 @@ const screens = [
 ] as const;
 
 describe('arguments, as an approver sees them', () => {
+  let browser: Browser;
+  beforeAll(async () => {
+    browser = await launchBrowser();
+  });
+  afterAll(() => browser.close());
+
   // line-ends.long.ts draws every look at every width, longer texts, and tabs.
   testLineEnds({
+    browser: () => browser,
     widths: [390],
     lengths: ONE_LINE,
     looks: ALL_LOOKS.filter(([name]) => ['exact, dense', 'readable'].includes(name)),
@@ -21,7 +30,7 @@ describe('arguments, as an approver sees them', () => {
   });
 
   it('differ wherever two calls do', async () => {
-    const { alike, unsteady, pairs } = await runPixels({ pairs: PAIRS, seed: 'the suite', screens });
+    const { alike, unsteady, pairs } = await runPixels({ pairs: PAIRS, seed: 'the suite', screens, browser });
     expect({ alike, unsteady, pairs }).toEqual({ alike: [], unsteady: 0, pairs: PAIRS });
   });
 });

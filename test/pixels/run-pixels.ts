@@ -1,3 +1,4 @@
+import type { Browser } from 'playwright-core';
 import { VIEWS, type View } from '../../apps/approvals/inbox/arguments/arguments.tsx';
 import { launchBrowser } from '../support/chromium.ts';
 import { DrawingBoard, isSameDrawing, THEMES, WIDTHS, type Drawing } from './drawing.tsx';
@@ -16,6 +17,8 @@ export interface PixelOptions {
   readonly seed: string;
   /** The widths and themes of pages; all by default. */
   readonly screens?: readonly Screen[];
+  /** It draws every pair. By default, browsers of this run's own do, which end with it. */
+  readonly browser?: Browser;
   /**
    * Called after each page with the number of pairs that have been drawn in all views, widths and themes, and the number that
    * looked alike.
@@ -51,6 +54,7 @@ export async function runPixels({
   pairs: count,
   seed,
   screens = ALL_SCREENS,
+  browser,
   onProgress,
 }: PixelOptions): Promise<PixelFigures> {
   const began = performance.now();
@@ -60,7 +64,7 @@ export async function runPixels({
   const alike: Alike[] = [];
   let [drawings, unsteady] = [0, 0];
   for (let begin = 0; begin < pairs.length; begin += PER_BROWSER) {
-    await withBoards(screens, async (boards) => {
+    const work = async (boards: Boards) => {
       for (let from = begin; from < Math.min(begin + PER_BROWSER, pairs.length); from += AT_ONCE) {
         const some = pairs.slice(from, from + AT_ONCE);
         const texts = some.flatMap(({ left, right }) => [left, right]);
@@ -77,22 +81,38 @@ export async function runPixels({
         }
         onProgress?.(from + some.length, alike.length);
       }
-    });
+    };
+    await (browser === undefined
+      ? withOwnBrowser((own) => withBoards(own, screens, work))
+      : withBoards(browser, screens, work));
   }
   return { pairs: pairs.length, seed, seconds: (performance.now() - began) / 1_000, drawings, kinds, alike, unsteady };
 }
 
 type Boards = readonly { readonly width: number; readonly theme: string; readonly board: DrawingBoard }[];
 
-/** A board for every width and theme, in separate browsers, which end with the work. */
-async function withBoards(screens: readonly Screen[], work: (boards: Boards) => Promise<void>): Promise<void> {
+/** A board for every width and theme, in one browser, which end with the work. */
+async function withBoards(
+  browser: Browser,
+  screens: readonly Screen[],
+  work: (boards: Boards) => Promise<void>,
+): Promise<void> {
+  const open = async ({ width, theme }: Screen) => ({
+    ...{ width, theme },
+    board: await DrawingBoard.open(browser, width, theme),
+  });
+  const boards = await Promise.all(screens.map(open));
+  try {
+    await work(boards);
+  } finally {
+    for (const { board } of boards) await board.close();
+  }
+}
+
+async function withOwnBrowser(work: (browser: Browser) => Promise<void>): Promise<void> {
   const browser = await launchBrowser();
   try {
-    const open = async ({ width, theme }: Screen) => ({
-      ...{ width, theme },
-      board: await DrawingBoard.open(browser, width, theme),
-    });
-    await work(await Promise.all(screens.map(open)));
+    await work(browser);
   } finally {
     await browser.close();
   }
