@@ -5,8 +5,6 @@ import { Client as EarlierClient } from '@modelcontextprotocol/sdk/client/index.
 import { StreamableHTTPClientTransport as EarlierTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { decodeJwt } from 'jose';
-import type { Browser } from 'playwright-core';
-import { launchBrowser } from '../support/chromium.ts';
 import {
   approvedEnd,
   type CallTool,
@@ -17,22 +15,18 @@ import {
 } from '../support/foreign-clients.ts';
 import { heldCalls } from '../support/held-calls.ts';
 import { IS_THOROUGH } from '../support/regime.ts';
-import { allowAs, SigningInHost } from '../support/signing-in-client.ts';
+import { allowing, SigningInHost } from '../support/signing-in-client.ts';
 import { startStack, type Stack } from '../support/stack.ts';
 import { StdioProgram } from '../support/stdio-program.ts';
+import { waitFor } from '../support/wait-for.ts';
 
 let stack: Stack;
-let browser: Browser;
 const { writes } = heldCalls(() => stack);
 beforeAll(async () => {
   const parts = IS_THOROUGH ? 'together' : 'here';
   stack = await startStack({ parts, servers: 'shared', config: { gateway: STEP_BY_STEP } });
-  browser = await launchBrowser();
 });
-afterAll(async () => {
-  await browser?.close();
-  await stack?.stop();
-});
+afterAll(() => stack?.stop());
 
 interface Connected {
   readonly call: CallTool;
@@ -94,7 +88,7 @@ afterAll(() => Promise.all([...hosts.values()].map((host) => host.stop())));
 
 describe.each(CLIENTS)('the official %s client', (which, connect, name) => {
   it(`signs a person in at ${name}, and has a call approved by a colleague`, async () => {
-    const host = await new SigningInHost(browser, allowAs('Bob Approver')).start();
+    const host = await new SigningInHost(allowing(stack.config.urls.issuer, 'bob')).start();
     hosts.set(which, host);
     const { call, close } = await connect(host, urlAt(name));
     expect(host.pages).toBe(1);
@@ -114,7 +108,9 @@ it('a host that only launches programs signs a person in by `countersign stdio`,
   const program = new StdioProgram({ COUNTERSIGN_CONFIG: file, COUNTERSIGN_STATE: stack.stateDir });
   const client = new Client(clientInfo);
   const connecting = client.connect(new StdioClientTransport(program.server()));
-  await program.signIn(browser, 'Bob Approver');
+  const address = await waitFor(() => program.opened[0]);
+  const signedIn = await allowing(stack.config.urls.issuer, 'bob')(address);
+  expect(await signedIn.text()).toContain('You are signed in');
   await connecting;
   await isApproved((call) => client.callTool(call), 'of-a-launched-program');
   await client.close();

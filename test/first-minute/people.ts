@@ -5,7 +5,7 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
 import type { Browser } from 'playwright-core';
 import { isReady } from '../support/press.ts';
-import { allowAs, SigningInHost } from '../support/signing-in-client.ts';
+import { allowAs, inBrowser, SigningInHost } from '../support/signing-in-client.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 /** The host waits as long as the machine needs: only a person would give up. */
@@ -18,7 +18,7 @@ export interface Host {
 
 /** Connects by nothing but the address. The server asks for a token, so the person signs in, and then it connects again. */
 export async function connectAs(person: string, browser: Browser, url: string): Promise<Host> {
-  const signingIn = await new SigningInHost(browser, allowAs(person)).start();
+  const signingIn = await new SigningInHost(inBrowser(browser, allowAs(person))).start();
   const transport = () => new StreamableHTTPClientTransport(new URL(url), { authProvider: signingIn });
   const attempt = async () => {
     const client = new Client({ name: 'a-stock-host', version: '1.0.0' });

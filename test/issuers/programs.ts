@@ -4,7 +4,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { decodeJwt } from 'jose';
-import { SigningInHost } from '../support/signing-in-client.ts';
+import { inBrowser, SigningInHost } from '../support/signing-in-client.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { hold, statusOf } from './calls.ts';
 import { signInAs } from './launching-host.ts';
@@ -42,7 +42,7 @@ export const agentCalls: Step = {
 export const hostSignsIn: Step = {
   name: 'a host signs a person in on the page of Keycloak, and only through this host is the call visible',
   async run(scene, story) {
-    const host = await new SigningInHost(scene.browser, signInAs('bob')).start();
+    const host = await new SigningInHost(inBrowser(scene.browser, signInAs('bob'))).start();
     host.kept.client = { client_id: HOST_CLIENT, issuer: scene.keycloak.issuer };
     story.host = host;
     assert.ok((await toolsThrough(scene, host)).includes('files__write_file'));

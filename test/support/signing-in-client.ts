@@ -1,7 +1,9 @@
 /** The part of a stock MCP host that the official clients leave to it: what it keeps, its callback, and the browser. */
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { Browser, Page } from 'playwright-core';
+import type { Browser as RealBrowser, Page } from 'playwright-core';
+import { Browser } from './browser.ts';
+import { formOf } from './hosts.ts';
 
 interface Kept {
   client?: Record<string, unknown>;
@@ -19,20 +21,44 @@ export const allowAs =
   (page) =>
     page.getByRole('button', { name: `Allow as ${person}` }).click();
 
+/** Opens an address and does what the person does there; `answered` settles once the answer has reached the host. */
+export type Visit = (address: string, answered: Promise<unknown>) => Promise<unknown>;
+
+/** The person in a real browser. */
+export const inBrowser =
+  (browser: RealBrowser, act: Act): Visit =>
+  async (address, answered) => {
+    const context = await browser.newContext();
+    const page = await context.newPage();
+    await page.goto(address);
+    await act(page);
+    await answered;
+    await context.close();
+  };
+
+/** At the embedded issuer, the person of this name allows the host: this process sends the form of the page. */
+export const allowing =
+  (issuer: string, person: string) =>
+  async (address: string): Promise<Response> => {
+    const browser = new Browser(issuer);
+    const page = await browser.follow(await browser.go(address));
+    const { action, agreement } = formOf(await page.text());
+    const pressed = await browser.follow(await browser.go(action, { agreement, person }));
+    return fetch(pressed.headers.get('location') ?? '');
+  };
+
 /** A host that signs its person in through a browser, as the providers of both official clients expect it. */
 export class SigningInHost {
   readonly kept: Kept = {};
   /** How often the person was asked. */
   pages = 0;
-  readonly #browser: Browser;
-  readonly #act: Act;
+  readonly #visit: Visit;
   #server!: Server;
   #answer: Promise<URLSearchParams> | undefined;
   #arrive: (answer: URLSearchParams) => void = () => undefined;
 
-  constructor(browser: Browser, act: Act) {
-    this.#browser = browser;
-    this.#act = act;
+  constructor(visit: Visit) {
+    this.#visit = visit;
   }
 
   async start(): Promise<this> {
@@ -83,11 +109,7 @@ export class SigningInHost {
   redirectToAuthorization = async (address: URL): Promise<void> => {
     this.pages += 1;
     this.#answer = new Promise((resolve) => (this.#arrive = resolve));
-    const context = await this.#browser.newContext();
-    const page = await context.newPage();
-    await page.goto(address.href);
-    await this.#act(page);
+    await this.#visit(address.href, this.#answer);
     await this.#answer;
-    await context.close();
   };
 }
