@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Browser, Page } from 'playwright-core';
-import { launchBrowser } from '../support/chromium.ts';
+import { csrfTokenIn, wordsOf } from '../support/pages.ts';
+import { signInTo } from '../support/signing-in.ts';
+import type { OpenRequest } from '../support/decisions.ts';
 import { startStack, type Stack } from '../support/stack.ts';
 import { allTaskIds, sealedDatabase, taskIdOf } from '../support/artefacts.ts';
 import { approvalArtefacts } from '../support/sealed-calls.ts';
@@ -10,11 +11,12 @@ import { recordingFetch } from '../support/recording-fetch.ts';
 import { type Agent, connectAgent } from '../../apps/cli/demo/agent.ts';
 
 const REASON = 'canary-reason-7391';
+/** The digest of the preview on a page. */
+const digestIn = (page: string) => /Digest of the answer(sha-256:[0-9a-f]{64})/.exec(page)?.[1];
 
 describe('the whole product, driven by the official tasks client', () => {
   let stack!: Stack;
   let agent: Agent;
-  let browser: Browser;
   const wire = recordingFetch();
   beforeAll(async () => {
     const preview = { dryRun: { argument: 'dryRun' } };
@@ -23,26 +25,35 @@ describe('the whole product, driven by the official tasks client', () => {
       config: { tools: { files__edit_file: { preview } } },
     });
     agent = await connectAgent(stack.config.urls.mcp, await stack.token('agent'), wire.fetch);
-    browser = await launchBrowser();
   });
   afterAll(async () => {
     await agent.close();
-    await browser.close();
     await stack.stop();
   });
 
   const writesOf = (path: string) =>
     stack.upstreamCalls().filter((call) => call.name === 'write_file' && call.arguments['path'] === path);
 
-  /** A page of the inbox in the browser of an approver. */
-  async function signedInPage(path: string): Promise<Page> {
-    const page = await (await browser.newContext()).newPage();
-    page.setDefaultTimeout(60_000);
-    await page.goto(`${stack.config.urls.approvals}/requests`);
-    await page.getByRole('button', { name: /alice/i }).click();
-    await page.waitForURL('**/requests');
-    await page.goto(`${stack.config.urls.approvals}${path}`);
-    return page;
+  /** The page of a request in the browser of an approver, who reads it and sends its forms. */
+  async function pageOf(request: OpenRequest | undefined) {
+    const { approvals, issuer } = stack.config.urls;
+    const { site } = await signInTo({ site: approvals, issuer }, 'alice');
+    const path = `/requests/${request?.id}`;
+    const read = async () => (await site.go(path)).text();
+    return {
+      read,
+      async send(form: '/votes' | '/preview', fields: Record<string, string> = {}): Promise<void> {
+        const page = await read();
+        const preview = /name="preview" value="([^"]+)"/.exec(page)?.[1];
+        const hidden = {
+          csrfToken: csrfTokenIn(page),
+          callDigest: request?.callDigest ?? '',
+          ...(preview && { preview }),
+        };
+        const answer = await site.go(`${path}${form}`, { ...hidden, ...fields });
+        expect(answer.status).toBe(303);
+      },
+    };
   }
 
   it('lists the tools of the upstream under its prefix', async () => {
@@ -57,21 +68,17 @@ describe('the whole product, driven by the official tasks client', () => {
     expect(answer.taskId).toBeUndefined();
   });
 
-  it('holds a write until a person approves it in the browser, then runs it once [APPR-217, DENIAL-021]', async () => {
-    const path = join(stack.files, 'approved-in-browser.txt');
+  it('holds a write until a person approves it on its page, then runs it once [APPR-217, DENIAL-021]', async () => {
+    const path = join(stack.files, 'approved-on-its-page.txt');
     const content = 'exactly these bytes: “ä” \u202e <b>not markup</b>\n';
     const statuses: string[] = [];
     const called = agent.call('files__write_file', { path, content }, (task) => statuses.push(task.status));
     const [request] = await stack.openRequests(1);
     expect(existsSync(path)).toBe(false);
 
-    const page = await signedInPage(`/requests/${request?.id}`);
-    await page.getByLabel('Reason', { exact: true }).fill(REASON);
-    await page.getByRole('button', { name: 'Approve' }).click();
-    await page
-      .getByRole('status')
-      .getByText(/you approved this/i)
-      .waitFor();
+    const page = await pageOf(request);
+    await page.send('/votes', { verdict: 'approve', reason: REASON });
+    expect(wordsOf(await page.read())).toMatch(/you approved this/i);
 
     const answer = await called;
     expect(answer).toMatchObject({ status: 'completed', isError: false });
@@ -92,25 +99,18 @@ describe('the whole product, driven by the official tasks client', () => {
     expect(editsOf()).toMatchObject([{ arguments: { dryRun: true }, _meta: { 'dev.countersign/preview': true } }]);
     expect(readFileSync(path, 'utf8')).toBe('one\ntwo\nthree\n');
 
-    const page = await signedInPage(`/requests/${request?.id}`);
-    const shown = page.getByRole('region', { name: 'What the server says' });
-    expect(await shown.textContent()).toMatch(/^ one\n-two\n\+2nd <b>\n three$/m);
+    const page = await pageOf(request);
+    const before = wordsOf(await page.read());
+    expect(before).toContain(' one\n-two\n+2nd &lt;b>\n three');
     expect(wire.received()).not.toContain('+2nd');
-    const digestOf = () =>
-      page
-        .getByText(/^sha-256:/)
-        .first()
-        .innerText();
-    const digest = await digestOf();
+    const digest = digestIn(before);
     writeFileSync(path, 'zero\none\ntwo\nthree\n');
-    await page.getByRole('button', { name: 'Take the preview again' }).click();
-    await page.getByText('The server says something else than at').waitFor();
-    expect(await shown.textContent()).toMatch(/^ zero\n one\n-two\n\+2nd <b>\n three$/m);
-    const again = await digestOf();
-    const approve = page.getByRole('button', { name: 'Approve' });
-    // The buttons work once they were visible for a moment.
-    await approve.scrollIntoViewIfNeeded();
-    await approve.click();
+    await page.send('/preview');
+    const after = wordsOf(await page.read());
+    expect(after).toContain('The server says something else than at');
+    expect(after).toContain(' zero\n one\n-two\n+2nd &lt;b>\n three');
+    const again = digestIn(after);
+    await page.send('/votes', { verdict: 'approve' });
     expect(await called).toMatchObject({ status: 'completed', isError: false });
     expect(readFileSync(path, 'utf8')).toBe('zero\none\n2nd <b>\nthree\n');
     expect(editsOf().map((call) => call.arguments['dryRun'])).toEqual([true, true, false]);
