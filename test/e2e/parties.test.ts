@@ -39,6 +39,8 @@ describe('a token of a party to a call', () => {
   beforeAll(async () => {
     product = await startEnforcement({
       own: ['pdp', 'approvals'],
+      // Nothing here waits for what a vote leads to.
+      hasWorker: false,
       config: {
         gateway: { coaz: { identityClaim: 'email' } },
         // Agents may read and decide here, so a refusal comes from their part in the call.

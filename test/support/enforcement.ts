@@ -38,6 +38,8 @@ export interface EnforcementOptions {
   >;
   /** Which halves of the authority side are the product's. */
   readonly own: readonly Half[];
+  /** Whether a worker carries out what is decided. Default: yes. */
+  readonly hasWorker?: boolean;
 }
 
 /** The end of a task, as its client reads it. */
@@ -70,7 +72,7 @@ function fileServer(folder: string) {
  * The real gateway and worker in this process, over a real database, a real Temporal and a real file server, in front
  * of an authority side of which either half may be another vendor's. Each of the product's halves has its own database.
  */
-export async function startEnforcement({ config: sections = {}, own }: EnforcementOptions) {
+export async function startEnforcement({ config: sections = {}, own, hasWorker = true }: EnforcementOptions) {
   const folder = mkdtempSync(join(tmpdir(), 'enforcement-'));
   const tools = fileServer(folder);
   const temporal = await testTemporal();
@@ -113,7 +115,7 @@ export async function startEnforcement({ config: sections = {}, own }: Enforceme
     const upstreams = connectUpstreams(config, { log, ...systemTime });
     running.push({ name: 'upstreams', stop: () => upstreams.close() });
     running.push(await startGateway(config, secrets, { ...enforcement, upstreams }));
-    running.push(await startWorker(config, secrets, { ...enforcement, upstreams }));
+    if (hasWorker) running.push(await startWorker(config, secrets, { ...enforcement, upstreams }));
     // On a slow machine, the file server needs longer to start than a call waits for it.
     await untilFound(upstreams, 'files__write_file');
   } catch (error) {
