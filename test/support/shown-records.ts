@@ -48,9 +48,7 @@ export const describeShownRecords = (world: () => RecordedCalls) =>
       const { record } = await world().record(taskId);
       const { heading, partNamed } = await pageOf(taskId);
       expect(heading).toContain('by break-glass');
-      expect(partNamed('The five questions')).toMatch(
-        /On whose decision\?\s*Sam Example \(sam\), by break-glass/,
-      );
+      expect(partNamed('The five questions')).toMatch(/On whose decision\?\s*Sam Example \(sam\), by break-glass/);
       const requests = partNamed('Access requests');
       for (const shown of [
         ...['Dora Example (dora)', 'Alice Example (alice)', 'approved', 'stage 1 first', 'through the API', REASON],
