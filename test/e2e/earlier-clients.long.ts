@@ -18,7 +18,7 @@ import { waitFor } from '../support/wait-for.ts';
 let stack!: Stack;
 const { writes } = heldCalls(() => stack);
 beforeAll(async () => {
-  // These clients take each step by themselves: test/e2e/without-tasks.test.ts has those whose calls wait.
+  // These clients take each step by themselves: test/support/waiting-clients.ts has those whose calls wait.
   const config = { gateway: STEP_BY_STEP };
   stack = await startStack({ parts: 'together', servers: 'shared', config, mcpServers: { everything: EVERYTHING } });
 });

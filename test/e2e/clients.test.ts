@@ -2,21 +2,16 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Client } from '@modelcontextprotocol/client';
+import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js';
 import { createTaskSessionFromClient, type TaskEnabledSession } from '@modelcontextprotocol/ext-tasks/client';
 import * as z from 'zod';
 import { rawDispatchOver } from '../../apps/cli/demo/agent.ts';
-import {
-  approvedEnd,
-  clientInfo,
-  connectPresent,
-  nextStepOf,
-  STEP_BY_STEP,
-  wordsOf,
-} from '../support/foreign-clients.ts';
+import { approvedEnd, clientInfo, connectEarlier, connectPresent, wordsOf } from '../support/foreign-clients.ts';
 import { REVISION } from '../support/gateway-wire.ts';
 import { ASKED, TASKS, WHY } from '../support/input-calls.ts';
 import { heldCalls } from '../support/held-calls.ts';
 import { startStack, type Stack } from '../support/stack.ts';
+import { describeWaitingClients } from '../support/waiting-clients.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 const POLICIES = `
@@ -28,6 +23,8 @@ const POLICIES = `
 const NO_POLLS_MS = 3_600_000;
 /** Accepts any value, for results without a schema in the client. */
 const anything = z.looseObject({});
+/** This client takes each step by itself. */
+const STEP_BY_STEP = { name: 'step-by-step', version: '0' };
 const accept = () => ({ action: 'accept' as const, content: { justification: WHY } });
 
 let stack!: Stack;
@@ -35,7 +32,8 @@ const open: { close(): Promise<unknown> }[] = [];
 const { approve, writes } = heldCalls(() => stack);
 beforeAll(async () => {
   const policyFiles = { 'explained_change.request.json': JSON.stringify(ASKED) };
-  const config = { gateway: { pollIntervalMs: NO_POLLS_MS, ...STEP_BY_STEP } };
+  const waitSeconds = { default: 300, hasty: 1, [STEP_BY_STEP.name]: 0 };
+  const config = { gateway: { pollIntervalMs: NO_POLLS_MS, waitSeconds } };
   stack = await startStack({ parts: 'here', config, policies: POLICIES, policyFiles });
 });
 afterAll(async () => {
@@ -52,29 +50,15 @@ const approveTheOne = async () => {
   if (request !== undefined) await approve(request);
 };
 
-async function connect(capabilities: Parameters<typeof connectPresent>[1] = {}): Promise<Client> {
-  const client = await connectPresent(stack, capabilities);
+async function connect(capabilities: Parameters<typeof connectPresent>[1], info = clientInfo): Promise<Client> {
+  const client = await connectPresent(stack, capabilities, info);
   open.push(client);
   return client;
 }
 
 describe('the official present client', () => {
-  it('without tasks learns the next step, and reaches the real result', async () => {
-    const client = await connect();
-    const path = newPath();
-    const { name: tool, arguments: args } = write(path);
-    const step = nextStepOf(await client.callTool(write(path)));
-    const requested = await client.callTool({ name: step.tool, arguments: { tool, arguments: args } });
-    const end = await approvedEnd(stack, (call) => client.callTool(call), requested);
-    expect([end.isError, wordsOf(end)]).toEqual([
-      false,
-      expect.stringMatching(/Successfully wrote.*\nThe tool ran once/),
-    ]);
-    expect(writes(path)).toBe(1);
-  });
-
   it('shows the form that a request needs, and opens no request when it is declined', async () => {
-    const client = await connect({ elicitation: { form: {} } });
+    const client = await connect({ elicitation: { form: {} } }, STEP_BY_STEP);
     const forms: unknown[] = [];
     let isDeclined = true;
     client.setRequestHandler('elicitation/create', ({ params }) => {
@@ -205,3 +189,35 @@ describe('the official tasks client', () => {
     expect(writes(path)).toBe(1);
   });
 });
+
+it.each(['2025-11-25', 'present'] as const)(
+  'a host of the revision %s opens the page of a held call, which decides nothing until a person has signed in [MRTR-046]',
+  async (revision) => {
+    const urls = { elicitation: { url: {} } };
+    const isPresent = revision === 'present';
+    const connected = isPresent
+      ? await connectPresent(stack, urls)
+      : (await connectEarlier(stack, revision, urls)).client;
+    const client = connected as Client;
+    const pages: unknown[] = [];
+    const method = (isPresent ? 'elicitation/create' : ElicitRequestSchema) as 'elicitation/create';
+    client.setRequestHandler(method, ({ params }) => {
+      pages.push('url' in params ? params.url : undefined);
+      // Many hosts decline without showing it.
+      return { action: 'decline' };
+    });
+    const path = join(stack.files, `paged-${revision}.txt`);
+    const answer = client.callTool(write(path));
+    const [request] = await stack.openRequests(1);
+    await waitFor(() => pages.length > 0);
+    expect(pages).toEqual([`${stack.config.urls.approvals}/requests/${request?.id}`]);
+    const opened = await fetch(String(pages[0]), { redirect: 'manual', headers: { accept: 'text/html' } });
+    expect([opened.status, writes(path)]).toEqual([303, 0]);
+    if (request !== undefined) await approve(request);
+    expect(wordsOf(await answer)).toMatch(/Successfully wrote.*\nThe tool ran once/s);
+    expect([pages.length, writes(path)]).toEqual([1, 1]);
+    await client.close();
+  },
+);
+
+describeWaitingClients(() => stack);
