@@ -1,6 +1,6 @@
 import { validate } from '@cedar-policy/cedar-wasm/nodejs';
 import { describe, expect, it } from '@jest/globals';
-import { actionSchemas, readSchema } from '../../../apps/pdp/engine/cedar/schema.ts';
+import { readSchema } from '../../../apps/pdp/engine/cedar/schema.ts';
 import { readPolicies } from '../../../apps/pdp/engine/cedar/policies.ts';
 import { InvalidPolicies, type PolicyProblem } from '../../../apps/pdp/engine/cedar/problems.ts';
 import { validatePolicies } from '../../../apps/pdp/engine/cedar/validate.ts';
@@ -73,9 +73,9 @@ const told = (problems: readonly PolicyProblem[]) => problems.map(({ message }) 
 
 async function inSlices(texts: readonly string[]): Promise<Found> {
   const { policies } = await readPolicies([{ file: 'a.cedar', text: texts.join('\n') }]);
-  const { actions } = readSchema(SCHEMA);
+  const { actions, schemaOf } = readSchema(SCHEMA);
   try {
-    const warnings = await validatePolicies(policies, { text: SCHEMA, actions, schemaOf: actionSchemas(SCHEMA) });
+    const warnings = await validatePolicies(policies, { text: SCHEMA, actions, schemaOf });
     return { errors: [], warnings: told(warnings) };
   } catch (error) {
     if (!(error instanceof InvalidPolicies)) throw error;

@@ -1,4 +1,3 @@
-import { setImmediate } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import {
   statefulIsAuthorized,
@@ -17,7 +16,6 @@ import { readPolicies, type Policy } from './policies.ts';
 import type { PolicyFiles } from './policy-folder.ts';
 import {
   ACTION_MEMBER,
-  actionSchemas,
   APPROVAL_MEMBER,
   ConversionError,
   readSchema,
@@ -73,9 +71,7 @@ export async function createEvaluator(files: EvaluatorFiles) {
   const obligations = readObligations(files.obligations ?? [], policies);
   const ownData = { text: files.entities, directory: files.directory };
   const entities = await readEntities(ownData, { text: files.schema, shape });
-  const schemaOf = actionSchemas(files.schema);
-  await setImmediate();
-  const { actions } = shape;
+  const { actions, schemaOf } = shape;
   const cedarWarnings = await validatePolicies(policies, { text: files.schema, actions, schemaOf });
   const slot = takeSlot();
   try {

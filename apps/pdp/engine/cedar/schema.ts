@@ -1,9 +1,4 @@
-import {
-  schemaToJson,
-  schemaToJsonWithResolvedTypes,
-  type CedarValueJson,
-  type SchemaJson,
-} from '@cedar-policy/cedar-wasm/nodejs';
+import { schemaToJsonWithResolvedTypes, type CedarValueJson, type SchemaJson } from '@cedar-policy/cedar-wasm/nodejs';
 import { isObject, ownProperty } from '../../../../workflows/domain/canonical-json.ts';
 import { HOST_MEMBERS } from './facts.ts';
 import { cedarProblems, InvalidPolicies } from './problems.ts';
@@ -35,6 +30,8 @@ export interface SchemaShape {
   readonly subject: EntityShape;
   readonly resource: EntityShape;
   readonly actions: ReadonlyMap<string, ActionShape>;
+  /** The schema with some of its actions. */
+  readonly schemaOf: ActionSchema;
 }
 
 /** Turns one JSON value into the Cedar value of one declared type. Throws `ConversionError`. */
@@ -89,6 +86,7 @@ export function readSchema(text: string): SchemaShape {
     subject: entityShape(root, 'Subject', common),
     resource: entityShape(root, 'Resource', common),
     actions: new Map(Object.keys(root.actions).map((name) => [name, actionShape(root, name, common)])),
+    schemaOf: actionSchemas(answer.json),
   };
 }
 
@@ -134,13 +132,10 @@ export type ActionSchema = (names: ReadonlySet<string>) => SchemaJson<string>;
 
 /**
  * Cuts a schema by actions. Cedar looks at the whole schema in each evaluation, and at every action for each policy that it
- * validates: with a thousand actions that takes longer than the policies do. Throws `InvalidPolicies`.
+ * validates: with a thousand actions that takes longer than the policies do.
  */
-export function actionSchemas(text: string): ActionSchema {
-  const answer = schemaToJson(text);
-  if (answer.type === 'failure') throw new InvalidPolicies(cedarProblems(answer.errors, { file: SCHEMA_FILE, text }));
+function actionSchemas({ '': root, ...others }: SchemaJson<string>): ActionSchema {
   // Requests can only name actions outside of namespaces.
-  const { '': root, ...others } = answer.json;
   return (names) => {
     if (root === undefined) return others;
     const actions = Object.entries(root.actions).filter(([name]) => names.has(name));

@@ -91,7 +91,9 @@ let taken = 0;
 
 export function takeSlot() {
   const number = released.pop() ?? taken++;
-  let [schemas, sets] = [0, 0];
+  let schemas = 0;
+  /** Names of the sets, by the ids of their policies: many actions have the same policies. */
+  const sets = new Map<string, string>();
   return {
     /** Parses a schema that requests are checked against. Returns its name. */
     keepSchema(schema: Schema): string {
@@ -99,11 +101,15 @@ export function takeSlot() {
       mustParse(preparseSchema(name, schema));
       return name;
     },
-    /** Parses policies. Returns the name of their set. */
+    /** Parses policies, the same ones once. Returns the name of their set. */
     keepPolicies(policies: readonly Policy[]): string {
-      const name = `slot ${number} set ${sets++}`;
+      const ids = JSON.stringify(policies.map(({ id }) => id));
+      const known = sets.get(ids);
+      if (known !== undefined) return known;
+      const name = `slot ${number} set ${sets.size}`;
       const staticPolicies = Object.fromEntries(policies.map(({ id, text }) => [id, text]));
       mustParse(preparsePolicySet(name, { staticPolicies }));
+      sets.set(ids, name);
       return name;
     },
     /** Lets the next version use the names: nothing of this slot may be evaluated any more. May be called once. */
