@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { JWTPayload } from 'jose';
@@ -14,6 +14,7 @@ import { type Running, stopAll } from '../../apps/shared/lifecycle.ts';
 import { startWorker } from '../../apps/worker/main.ts';
 import { onFreePorts } from './config.ts';
 import { createTestDatabase, type TestDatabase } from './database.ts';
+import { startFileTools } from './file-tools.ts';
 import { listOpenRequests, type ListedRequest } from './decisions.ts';
 import { send } from './gateway-wire.ts';
 import { recordingLog } from './pdp.ts';
@@ -51,30 +52,15 @@ export interface Ended {
 /** How often a call may be "not sent in time" before that is the result. */
 const OVER = ['completed', 'failed', 'cancelled'];
 
-/** A file server behind a recorder that notes each call. */
-function fileServer(folder: string) {
-  const [files, journal] = [join(folder, 'files'), join(folder, 'journal')];
-  mkdirSync(files);
-  const server = packagePath('node_modules', '@modelcontextprotocol', 'server-filesystem', 'dist', 'index.js');
-  const recorder = packagePath('test', 'support', 'recording-upstream.mjs');
-  return {
-    files,
-    settings: { command: process.execPath, args: [recorder, journal, server, files] },
-    calls(): { name: string; arguments: Record<string, unknown> }[] {
-      const file = join(journal, 'calls.jsonl');
-      const text = existsSync(file) ? readFileSync(file, 'utf8').trim() : '';
-      return text === '' ? [] : text.split('\n').map((line) => JSON.parse(line) as ReturnType<typeof this.calls>[0]);
-    },
-  };
-}
-
 /**
- * The real gateway and worker in this process, over a real database, a real Temporal and a real file server, in front
- * of an authority side of which either half may be another vendor's. Each of the product's halves has its own database.
+ * The real gateway and worker in this process, over a real database and a real Temporal, with a file server of this process, in front of
+ * an authority side of which either half may be another vendor's. Each of the product's halves has its own database.
  */
 export async function startEnforcement({ config: sections = {}, own, hasWorker = true }: EnforcementOptions) {
   const folder = mkdtempSync(join(tmpdir(), 'enforcement-'));
-  const tools = fileServer(folder);
+  const files = join(folder, 'files');
+  mkdirSync(files);
+  const tools = await startFileTools();
   const temporal = await testTemporal();
   const ports = await onFreePorts();
   const defaults: Partial<Record<string, Section>> = { pdp: { policies: packagePath('policies') } };
@@ -95,7 +81,7 @@ export async function startEnforcement({ config: sections = {}, own, hasWorker =
   const development = await loadDevelopmentSecrets(folder);
   const { secrets } = development;
   const { lines, log } = recordingLog();
-  const running: Running[] = [];
+  const running: Running[] = [{ name: 'file tools', stop: () => tools.close() }];
   const databases: Partial<Record<Half | 'enforcement', TestDatabase>> = {};
   const connect = async (name: keyof typeof databases) => {
     const database = await createTestDatabase();
@@ -116,7 +102,7 @@ export async function startEnforcement({ config: sections = {}, own, hasWorker =
     running.push({ name: 'upstreams', stop: () => upstreams.close() });
     running.push(await startGateway(config, secrets, { ...enforcement, upstreams }));
     if (hasWorker) running.push(await startWorker(config, secrets, { ...enforcement, upstreams }));
-    // On a slow machine, the file server needs longer to start than a call waits for it.
+    // On a slow machine, the connection needs longer than a call waits for it.
     await untilFound(upstreams, 'files__write_file');
   } catch (error) {
     await stop();
@@ -133,7 +119,7 @@ export async function startEnforcement({ config: sections = {}, own, hasWorker =
       return OVER.includes(task.status) && task;
     }) as Promise<Ended>;
   return {
-    ...{ config, secrets, lines, log, databases, files: tools.files, calls: () => tools.calls(), rpc, stop },
+    ...{ config, secrets, lines, log, databases, files, calls: tools.calls, rpc, stop },
     token: people,
     /** A token of the issuer for one of the services, with these claims. */
     tokenWith: (audience: 'mcp' | 'approvals', claims: JWTPayload) => {
