@@ -132,19 +132,12 @@ describe('countersign add, with secrets', () => {
     expect(parse(textOf(desk)).mcpServers.every.env).toEqual({ MY_TOKEN: '${MY_TOKEN}' });
   });
 
-  it.each([
-    ['.mcp.json', (entry: object) => JSON.stringify({ mcpServers: { every: entry } })],
-    [
-      'mcp.json',
-      (entry: object) => `{ // VS Code\n"servers": { "every": ${JSON.stringify({ type: 'stdio', ...entry })}, }, }`,
-    ],
-    ['settings.json', (entry: object) => JSON.stringify({ context_servers: { every: entry } })],
-  ])('takes a server from %s, without its secret', async (name, text) => {
+  it('takes a program from the file of a host, without its secret', async () => {
     const desk = emptyDesk();
     const [command, ...args] = SMALL;
     const entry = { command, args, env: { API_TOKEN: SECRET, MODE: 'plain' }, autoApprove: ['echo'] };
-    writeFileSync(join(desk.folder, name), text(entry));
-    const { code, out, err } = await desk.run(['add', '--from', name, '--yes']);
+    writeFileSync(join(desk.folder, '.mcp.json'), JSON.stringify({ mcpServers: { every: entry } }));
+    const { code, out, err } = await desk.run(['add', '--from', '.mcp.json', '--yes']);
     expect(code).toBe(0);
     expect(err).toContain('autoApprove: it is ignored');
     expect(out).toContain('  export API_TOKEN=…');
@@ -156,11 +149,27 @@ describe('countersign add, with secrets', () => {
     });
   });
 
+  it.each([
+    ['mcp.json', (entry: object) => `{ // VS Code\n"servers": { "every": ${JSON.stringify(entry)}, }, }`],
+    ['settings.json', (entry: object) => JSON.stringify({ context_servers: { every: entry } })],
+  ])('takes a server from %s, without its secret', async (name, text) => {
+    const desk = emptyDesk();
+    const entry = { type: 'http', url: bank.url, headers: { Authorization: `Bearer ${SECRET}` } };
+    writeFileSync(join(desk.folder, name), text(entry));
+    const { code, out, err } = await desk.run(['add', '--from', name, '--yes']);
+    expect(code).toBe(0);
+    expect(out).toContain('  export EVERY_TOKEN=…');
+    expect(out + err + textOf(desk)).not.toContain(SECRET);
+    expect(parse(textOf(desk)).mcpServers.every).toEqual({
+      url: bank.url,
+      headers: { Authorization: 'Bearer ${EVERY_TOKEN}' },
+    });
+  });
+
   it('takes one server by its name, and no Countersign', async () => {
     const desk = emptyDesk();
-    const [command, ...args] = SMALL;
     const servers = {
-      mine: { command, args },
+      mine: { type: 'http', url: bank.url },
       other: { command: 'x' },
       countersign: { type: 'http', url: 'http://127.0.0.1:4100/mcp' },
     };
@@ -265,11 +274,10 @@ describe('countersign add, when it cannot', () => {
 
   it('adds no server if one of several fails', async () => {
     const desk = new Desk(KNOWN);
-    const [command, ...args] = SMALL;
     mkdirSync(join(desk.folder, '.cursor'));
     writeFileSync(
       join(desk.folder, '.cursor', 'mcp.json'),
-      JSON.stringify({ mcpServers: { good: { command, args }, bad: { command: 'no-such' } } }),
+      JSON.stringify({ mcpServers: { good: { url: bank.url }, bad: { command: 'no-such' } } }),
     );
     const { code, err } = await desk.run(['add', '--from', '.cursor/mcp.json', '--yes']);
     expect([code, err.includes('bad cannot be used')]).toEqual([1, true]);

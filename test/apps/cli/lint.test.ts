@@ -15,35 +15,31 @@ import { openDirectory } from '../../../apps/shared/directory/directory.ts';
 import { packagePath } from '../../../apps/shared/config/files.ts';
 import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import type { ToolSettings } from '../../../workflows/domain/tools/tool-facts.ts';
+import { startDescribedUpstream } from '../../support/described-upstream.ts';
 import { aGroup, aUser, directoryText } from '../../support/directory.ts';
 import { DEFAULT_POLICIES } from '../../support/pdp.ts';
 import { aTool } from '../../support/tools.ts';
-import { waitFor } from '../../support/wait-for.ts';
 import { Desk } from './run.ts';
 import { systemTime } from '../../support/time.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'lint-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 let desk: Desk | undefined;
-/** Runs it again, as a user would, while a slow server has not started. */
-const run = (config: object | string, ...args: string[]) =>
-  waitFor(async () => {
-    const said = await (desk = new Desk(config)).run(['lint', ...args]);
-    return /files: it cannot be reached/.test(said.out) ? undefined : said;
-  });
+const run = (config: object | string, ...args: string[]) => (desk = new Desk(config)).run(['lint', ...args]);
 
 const fileServer = packagePath('node_modules', '@modelcontextprotocol', 'server-filesystem', 'dist', 'index.js');
-const described = packagePath('test', 'clients', 'fixtures', 'described-server.mjs');
-const toolsFile = join(folder, 'tools.json');
-/** It says of its tools what the real file server says, and starts in a fraction of the time. */
-const files = { command: process.execPath, args: [described, toolsFile] };
+/** It says of its tools what the real file server says, without a process. */
+let upstream!: Awaited<ReturnType<typeof startDescribedUpstream>>;
+const files = { url: '' };
 beforeAll(async () => {
   const client = new Client({ name: 'lint', version: '1' });
   const program = { command: process.execPath, args: [fileServer, folder] };
   await client.connect(new StdioClientTransport({ ...program, stderr: 'ignore' }));
-  writeFileSync(toolsFile, JSON.stringify((await client.listTools()).tools));
+  upstream = await startDescribedUpstream((await client.listTools()).tools);
+  files.url = upstream.url;
   await client.close();
 });
+afterAll(() => upstream?.close());
 const pdp = { policies: DEFAULT_POLICIES };
 const example = parse(readFileSync(packagePath('countersign.yaml'), 'utf8')) as { tools: object };
 
