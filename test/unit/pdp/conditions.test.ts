@@ -96,7 +96,7 @@ describe('conditions, for a request with few known members,', () => {
           for (const known of knownOf(request))
             expect([policy, known, couldApply(conditions, known)]).toEqual([policy, known, true]);
       }),
-      { numRuns: times(60, 300) },
+      { numRuns: times(30, 300) },
     );
   });
 
@@ -111,7 +111,7 @@ describe('conditions, for a request with few known members,', () => {
         expect(couldApply(conditions, { approval: 'none' })).toBe(false);
         expect(couldApply(conditions, { approval: { template: ANOTHER } })).toBe(false);
       }),
-      { numRuns: times(60, 300) },
+      { numRuns: times(30, 300) },
     );
   });
 });
