@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
@@ -10,7 +10,10 @@ describe('a deployable as its own process', () => {
   let folder: string;
   beforeAll(() => {
     folder = mkdtempSync(join(tmpdir(), 'countersign-deployable-'));
-    writeFileSync(join(folder, 'countersign.yaml'), 'mode: production\nidentity: { issuer: "https://id.example" }\n');
+    const bank = '{ url: "https://bank.example/mcp", type: http, timeout: 60 }';
+    const identity = '{ issuer: "https://id.example" }';
+    const text = `mode: production\nidentity: ${identity}\nmcpServers: { bank: ${bank} }\n`;
+    writeFileSync(join(folder, 'countersign.yaml'), text);
   });
   afterAll(() => rmSync(folder, { recursive: true }));
 
@@ -30,21 +33,10 @@ describe('a deployable as its own process', () => {
       },
     });
 
-  it('names every missing secret, and no other', () => {
-    const { status, stderr } = start('audit');
+  it('names every missing secret and no other, and warns about ignored settings in the block of an MCP host', () => {
+    const { status, stderr, stdout } = start('audit');
     expect(status).toBe(1);
     expect(stderr).toBe('audit: COUNTERSIGN_SESSION_SECRET is not set\nCOUNTERSIGN_OIDC_CLIENT_SECRET is not set\n');
-  });
-
-  it('warns about ignored settings in the block of an MCP host', () => {
-    const file = join(folder, 'countersign.yaml');
-    const before = readFileSync(file, 'utf8');
-    writeFileSync(
-      file,
-      `${before}mcpServers: { bank: { url: "https://bank.example/mcp", type: http, timeout: 60 } }\n`,
-    );
-    const { stdout } = start('audit');
-    writeFileSync(file, before);
     expect(stdout).toMatch(/"level":40.*"mcpServers\.bank\.timeout: it is ignored: gateway\.executionTimeoutSeconds/);
   });
 
