@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
+import { altered } from '../support/altered.ts';
 import { aPdpClient, type PdpClientOptions } from '../support/authority-clients.ts';
 import { recordingLog } from '../support/pdp.ts';
 import { startScriptedPdp, type ScriptedPdp } from '../support/scripted-pdp.ts';
@@ -184,7 +185,7 @@ describe('signed metadata', () => {
     ['missing', async () => undefined],
     ['of another issuer', async () => sign(metadata(), { iss: 'https://other.test' })],
     ['by an unknown key', async () => sign(metadata(), { kid: 'other' })],
-    ['altered', async () => `${(await sign(metadata())).slice(0, -4)}AAAA`],
+    ['altered', async () => altered(await sign(metadata()))],
     ['of another PDP', async () => sign(metadata({}, 'https://other.test'))],
     ['nested', async () => sign(metadata({ signed_metadata: 'x.y.z' }))],
   ])('that is %s is an error without a fallback [AZ-MD-15, AZ-MD-16, PRJ-37]', async (_case, make) => {

@@ -4,6 +4,7 @@ import { openPush } from '../../../apps/approvals/channels/push.ts';
 import type { Message } from '../../../apps/approvals/channels/message.ts';
 import { createPushSubscriptionStore } from '../../../apps/approvals/stores/push-subscription.store.ts';
 import type { HttpServer } from '../../../apps/shared/http/listen.ts';
+import { altered } from '../../support/altered.ts';
 import { ApprovalsUnderTest } from '../../support/approvals.ts';
 import { postAsPage, type PushBrowser, PushService } from '../../support/push-service.ts';
 import { serve } from '../../support/serve.ts';
@@ -149,7 +150,7 @@ describe('notices of browsers', () => {
     await store.subscribe({ endpoint, ...keys, person: 'many', serverKey: publicKey });
     const left = await store.of(['many'], publicKey);
     expect([left.length, left.at(-1)?.endpoint]).toEqual([10, endpoint]);
-    expect(await store.of(['many'], `${publicKey.slice(0, -1)}A`)).toEqual([]);
+    expect(await store.of(['many'], altered(publicKey))).toEqual([]);
   });
 
   it('are stored by functions alone', async () => {
@@ -183,7 +184,7 @@ describe('notices of browsers', () => {
     const { endpoint, keys } = vendor.browser().subscription;
     const body = { endpoint, keys, serverKey: publicKey };
     expect(await post('alice', '', body, 'another token')).toBe(403);
-    expect(await post('alice', '', { ...body, serverKey: `${publicKey.slice(0, -1)}A` })).toBe(409);
+    expect(await post('alice', '', { ...body, serverKey: altered(publicKey) })).toBe(409);
     const off = { ...keys, p256dh: `B${'A'.repeat(86)}` };
     for (const wrong of [off, { ...keys, auth: 'short' }, {}])
       expect(await post('alice', '', { ...body, keys: wrong })).toBe(400);

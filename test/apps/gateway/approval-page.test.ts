@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import { altered } from '../../support/altered.ts';
 import { GatewayUnderTest } from '../../support/gateway.ts';
 import { aView, REQUEST_REF, requestable, TASK_ID } from '../../support/gateway-world.ts';
 import { AUTHORIZATION, metaOf, REVISION, send, textOf, transfer, type Sent } from '../../support/gateway-wire.ts';
@@ -114,7 +115,7 @@ describe('a held call of a client that opens addresses', () => {
     ['another caller', (state) => call(back(state), { token: 'token-of-mallory' })],
     ['another call', (state) => call({ ...back(state), arguments: { to: 'acct-2', amount: 5 } })],
     ['another tool', (state) => call({ ...back(state), name: 'bank__anything' })],
-    ['an altered state', (state) => call(back(`${state.slice(0, -2)}AA`))],
+    ['an altered state', (state) => call(back(altered(state)))],
   ])('does not answer %s', async (_case, attempt) => {
     const state = stateIn(await call());
     const before = deeds();
