@@ -12,8 +12,8 @@ describe('a deployable as its own process', () => {
     folder = mkdtempSync(join(tmpdir(), 'countersign-deployable-'));
     const bank = '{ url: "https://bank.example/mcp", type: http, timeout: 60 }';
     const identity = '{ issuer: "https://id.example" }';
-    const text = `mode: production\nidentity: ${identity}\nmcpServers: { bank: ${bank} }\n`;
-    writeFileSync(join(folder, 'countersign.yaml'), text);
+    const lines = ['mode: production', `identity: ${identity}`, `mcpServers: { bank: ${bank} }`];
+    writeFileSync(join(folder, 'countersign.yaml'), lines.join('\n'));
   });
   afterAll(() => rmSync(folder, { recursive: true }));
 
