@@ -1,5 +1,6 @@
 // `npm test`: prepares a bare clone, then runs every check, then every test. Arguments go to jest (`npm test --
 // test/unit`); then no checks run.
+import { existsSync } from 'node:fs';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
@@ -14,6 +15,7 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const PROJECTS = ['unit', 'parts', 'whole'];
 /** Writes the times of this run down for the next ones. */
 const WEIGH = '--weigh';
+const WEIGHTS = 'test/weights.json';
 const chosen = process.argv.slice(2).filter((argument) => argument !== WEIGH);
 
 process.chdir(ROOT);
@@ -78,11 +80,17 @@ async function runTests() {
   }
 }
 
-/** How long each file took, in seconds, for test/support/jest/sequencer.cjs. Short times do not matter to it. */
+/**
+ * How long each file took, in seconds, for test/support/jest/sequencer.cjs. Short times do not matter to it. The times of files for
+ * `npm run test:long` come from its logs.
+ */
 async function writeWeights(results) {
+  const before = JSON.parse(await readFile(WEIGHTS, 'utf8'));
+  const ofLong = Object.entries(before).filter(([name]) => name.endsWith('.long.ts') && existsSync(name));
   const weights = results
     .map(({ name, startTime, endTime }) => [relative(ROOT, name), Math.round((endTime - startTime) / 1_000)])
     .filter(([, seconds]) => seconds > 1)
+    .concat(ofLong)
     .sort(([a], [b]) => (a < b ? -1 : 1));
-  await writeFile('test/weights.json', `${JSON.stringify(Object.fromEntries(weights), null, 2)}\n`);
+  await writeFile(WEIGHTS, `${JSON.stringify(Object.fromEntries(weights), null, 2)}\n`);
 }

@@ -3,21 +3,11 @@ const files = (...folders) => ['test/jest.mjs', '--config', 'jest.long.config.mj
 const program = (name, ...args) => ['test/run-program.mjs', name, ...args];
 
 /**
- * The short sections come first, so that most failures show soon. A section that `leavesRoom` does one thing at a time and waits for programs
- * much of its time: two of them run at once.
+ * The short sections come first, so that most failures show soon. A section that `leavesRoom` measures no time, and keeps about one processor
+ * busy: two of them run at once.
  */
 export const SECTIONS = [
   { name: 'authzen', what: 'the decision point against the scenarios of AuthZEN', run: program('authzen') },
-  { name: 'quorum', what: 'three approvers at the same moment', run: program('quorum') },
-  { name: 'races', what: 'approval, cancellation and deadline at the same moment', run: program('races') },
-  { name: 'histories', what: 'random lives of calls', run: program('histories') },
-  { name: 'rules', what: 'random sets of rules, and of arguments on the page', run: files('test/unit') },
-  {
-    name: 'model',
-    what: 'the whole of the model against the SQL functions',
-    run: ['test/jest.mjs', 'test/stores/protocol-model', 'test/stores/parties', 'test/apps/approvals/stages-model'],
-    atLength: true,
-  },
   {
     name: 'gateway',
     what: 'outdated lists of every kind of upstream, calls that many repeat, votes at the same moment, and a crash after a sign-in',
@@ -44,13 +34,42 @@ export const SECTIONS = [
     ],
     atLength: true,
   },
-  { name: 'mutants', what: 'faults planted in the protocol', run: program('mutants') },
+  { name: 'rules', what: 'random sets of rules, and of arguments on the page', run: files('test/unit') },
+  { name: 'quorum', what: 'three approvers at the same moment', run: program('quorum'), leavesRoom: true },
+  {
+    name: 'races',
+    what: 'approval, cancellation and deadline at the same moment',
+    run: program('races'),
+    leavesRoom: true,
+  },
+  { name: 'histories', what: 'random lives of calls', run: program('histories'), leavesRoom: true },
+  {
+    name: 'model',
+    what: 'the whole of the model against the SQL functions',
+    run: ['test/jest.mjs', 'test/stores/protocol-model', 'test/stores/parties', 'test/apps/approvals/stages-model'],
+    atLength: true,
+    leavesRoom: true,
+  },
+  { name: 'workflows', what: 'long lives of workflows', run: files('test/workflows'), leavesRoom: true },
   {
     name: 'restore',
     what: 'backups restored at every moment of a call',
     run: program('restore'),
     leavesRoom: true,
   },
+  {
+    name: 'postgres',
+    what: 'a database that fails',
+    run: files('test/postgres', 'test/e2e/postgres', 'test/apps/shared/embedded/postgres'),
+    leavesRoom: true,
+  },
+  {
+    name: 'engine',
+    what: 'an engine that works against calls',
+    run: files('test/engine', 'test/apps/shared/embedded/temporal'),
+    leavesRoom: true,
+  },
+  { name: 'mutants', what: 'faults planted in the protocol', run: program('mutants'), leavesRoom: true },
   {
     name: 'soak',
     what: 'calls during one fault after another',
@@ -83,17 +102,6 @@ export const SECTIONS = [
   },
   { name: 'principals', what: 'attempts on tasks of others', run: program('principals') },
   { name: 'first-minute', what: 'a stranger with the packed package in an empty folder', run: program('first-minute') },
-  { name: 'workflows', what: 'long lives of workflows', run: files('test/workflows') },
-  {
-    name: 'postgres',
-    what: 'a database that fails',
-    run: files('test/postgres', 'test/e2e/postgres', 'test/apps/shared/embedded/postgres'),
-  },
-  {
-    name: 'engine',
-    what: 'an engine that works against calls',
-    run: files('test/engine', 'test/apps/shared/embedded/temporal'),
-  },
   {
     name: 'e2e',
     what: 'whole installations, broken in every way',
