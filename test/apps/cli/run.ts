@@ -4,14 +4,17 @@ import { stringify } from 'yaml';
 import { readEnvironment } from '../../../apps/shared/config/env.ts';
 import { runCli } from '../../../apps/cli/program.ts';
 import { testRunFolder } from '../../support/test-run.ts';
+import { PATIENT_FACTOR } from '../../support/time.ts';
 
 /** A folder of the test run with a configuration, in which command lines are run in this process. */
 export class Desk {
   readonly folder = mkdtempSync(join(testRunFolder(), 'cli-'));
   readonly stateDir = join(this.folder, 'state');
 
+  /** A configuration as an object gets patient time limits, last in the file. A text stays as it is. */
   constructor(config: object | string) {
-    writeFileSync(join(this.folder, 'countersign.yaml'), typeof config === 'string' ? config : stringify(config));
+    const text = typeof config === 'string' ? config : stringify({ ...config, timeLimitFactor: PATIENT_FACTOR });
+    writeFileSync(join(this.folder, 'countersign.yaml'), text);
   }
 
   /** Runs one command line. `answer`: the answer of the person at the terminal; without it there is no terminal. `input`: the piped text. */
