@@ -16,7 +16,7 @@ import { onFreePorts } from '../../support/config.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { RuleEngine } from '../../support/rule-engine.ts';
 import { serve } from '../../support/serve.ts';
-import { patiently, waitFor } from '../../support/wait-for.ts';
+import { patiently, untilAnswered, waitFor } from '../../support/wait-for.ts';
 
 const SECRET = `whsec_${Buffer.from('a secret of those who are told').toString('base64')}`;
 
@@ -73,12 +73,12 @@ describe('the access request service as a process, without TEMPORAL_ADDRESS', ()
     await createAccessRequestStore(database.pool).create(request);
     return request.id;
   };
-  /** Asks again while the service answers with an error, as the gateway does: its limits are those of production. */
-  const statusOf = (id: string): Promise<string> =>
-    patiently(async () => {
-      const answer = await fetch(`${url}/access/v1/requests/${id}`, { headers: { authorization: `Bearer ${token}` } });
-      return ((await answer.json()) as { task: { status: string } }).task.status;
-    });
+  /** The limits of this process are those of production, so a machine that stands still makes it answer 503. */
+  const statusOf = async (id: string): Promise<string> => {
+    const headers = { authorization: `Bearer ${token}` };
+    const answer = await untilAnswered(() => fetch(`${url}/access/v1/requests/${id}`, { headers }));
+    return ((await answer.json()) as { task: { status: string } }).task.status;
+  };
   const events = (id: string) => told.filter(({ data }) => data.id === id).map(({ type }) => type);
 
   it('starts, serves, reminds, escalates, ends stages and asks resolvers', async () => {
@@ -107,7 +107,7 @@ describe('the access request service as a process, without TEMPORAL_ADDRESS', ()
     // Ends the rest of the lease.
     await database.pool.query('UPDATE approvals.question_outbox SET available_at = clock_timestamp()');
     service = start();
-    await waitFor(async () => (await statusOf(id)) === 'approved');
+    await patiently(async () => (await statusOf(id)) === 'approved');
     const [first, ...more] = engine.asked(id);
     expect(more).toHaveLength(1);
     expect(more[0]?.body).toBe(first?.body);
