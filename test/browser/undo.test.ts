@@ -41,7 +41,8 @@ describe('a decision in its first five seconds', () => {
     await page.getByLabel('Reason', { exact: true }).fill(TYPED);
     await button(verdict).scrollIntoViewIfNeeded();
     await button(verdict).click();
-    await page.getByText(verdict === 'Approve' ? 'You approve this in 5 s.' : 'You deny this in 5 s.').waitFor();
+    // A machine that stands still shows a number for less than a second.
+    await page.getByText(verdict === 'Approve' ? /^You approve this in \d s\.$/ : /^You deny this in \d s\.$/).waitFor();
     return request;
   }
   const votes = async ({ id }: Opened) => {
@@ -54,7 +55,6 @@ describe('a decision in its first five seconds', () => {
     const later = JSON.stringify(sentPreview('b', 'as it is now'));
     const keep = "SELECT approvals.keep_preview($1, $2, 'i', 'bob', NULL)";
     await service.database.pool.query(keep, [request.id, later]);
-    await page.getByText('You approve this in 1 s.').waitFor();
     // Neither a second press nor its key sends it.
     await button('Approve').evaluate((one: HTMLButtonElement) => one.click());
     await page.keyboard.press('a');
