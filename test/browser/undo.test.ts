@@ -42,7 +42,9 @@ describe('a decision in its first five seconds', () => {
     await button(verdict).scrollIntoViewIfNeeded();
     await button(verdict).click();
     // A machine that stands still shows a number for less than a second.
-    await page.getByText(verdict === 'Approve' ? /^You approve this in \d s\.$/ : /^You deny this in \d s\.$/).waitFor();
+    await page
+      .getByText(verdict === 'Approve' ? /^You approve this in \d s\.$/ : /^You deny this in \d s\.$/)
+      .waitFor();
     return request;
   }
   const votes = async ({ id }: Opened) => {
