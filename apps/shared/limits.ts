@@ -81,6 +81,8 @@ const DEFAULTS = {
   signInMs: 4_000,
   /** The document by which a host names itself at the embedded issuer. A person or a program waits meanwhile. */
   hostDocumentMs: 2_500,
+  /** The report of a sign-out from the embedded issuer to our own pages. Without it, they learn of it when they check the person again. */
+  signOutReportMs: 2_500,
   /** A token for one of our programs, from its issuer: metadata and grant, each. */
   tokenMs: 10_000,
 

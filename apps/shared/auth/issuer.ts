@@ -28,7 +28,7 @@ export function createIssuer({ issuer, clientId, clientSecret, limits, log }: Is
       // An attacker who answers in the issuer's place could sign anything.
       if (keys.protocol !== 'https:' && !isLoopbackHttp(keys))
         throw new Error('the keys of the issuer are not served over https');
-      return { known, keys: createRemoteJWKSet(keys) };
+      return { known, keys: createRemoteJWKSet(keys, { timeoutDuration: limits.issuerMs }) };
     });
   let found: ReturnType<typeof discover> | undefined;
   const away = (err: unknown): Refusal => {

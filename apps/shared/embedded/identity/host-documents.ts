@@ -34,7 +34,10 @@ export function createIssuerFetch({ ownPages, guard, documents, clock, limits }:
       : { status: undefined, error: new Error('too many documents were fetched in the last minute') };
   return async (url, options = {}) => {
     const address = url instanceof Request ? url.url : String(url);
-    if (ownPages.has(address)) return fetch(address, withoutDispatcher(options));
+    if (ownPages.has(address)) {
+      const signal = clock.signalAfter(limits.signOutReportMs);
+      return fetch(address, { ...withoutDispatcher(options), signal });
+    }
     guard.check(address);
     const answer = await read(address);
     if (answer.status === 200) documents.keep(address, answer.text);
