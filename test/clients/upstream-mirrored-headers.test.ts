@@ -1,9 +1,13 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { UpstreamPool } from '../../activities/clients/upstream/pool.ts';
 import { startChangingUpstream, type Description } from '../support/changing-upstream.ts';
+import { ManualClock } from '../support/manual-clock.ts';
+import { PATIENT_LIMITS } from '../support/time.ts';
 import { openUpstreams } from '../support/upstreams.ts';
 import { waitFor } from '../support/wait-for.ts';
 
+/** After so long, a list that may have changed is read again. */
+const GATHERED_MS = 50;
 const never = () => new AbortController().signal;
 const PAY: Description = {
   description: 'Pays.',
@@ -18,9 +22,12 @@ const PAY: Description = {
 
 let bank: Awaited<ReturnType<typeof startChangingUpstream>>;
 let pool: UpstreamPool;
+/** The lists of the upstream are good for a second by this clock, which only a test moves. */
+let clock: ManualClock;
 beforeEach(async () => {
+  clock = new ManualClock();
   bank = await startChangingUpstream(PAY);
-  pool = openUpstreams({ bank: { url: bank.url } });
+  pool = openUpstreams({ bank: { url: bank.url } }, undefined, {}, { clock, limits: PATIENT_LIMITS });
 });
 afterEach(async () => {
   await pool.close();
@@ -85,6 +92,7 @@ describe('arguments that an upstream wants in headers', () => {
     bank.described = { ...PAY, properties: { region: { type: 'string', 'x-mcp-header': 'Zone' } } };
     expect(await pay({ region: 'eu' })).toMatchObject({ kind: 'error', code: -32_020 });
     expect([bank.headers.length, bank.calls]).toEqual([1, 0]);
+    await clock.advance(GATHERED_MS);
     await waitFor(async () => JSON.stringify((await pool.find('bank__pay'))?.definition).includes('Zone'));
     expect(await pay({ region: 'eu' })).toMatchObject({ kind: 'result', isError: false });
   });
