@@ -3,6 +3,8 @@ import { pino } from 'pino';
 import type { UpstreamPool } from '../../activities/clients/upstream/pool.ts';
 import type { Json, JsonObject } from '../../workflows/domain/canonical-json.ts';
 import { GatewayUnderTest } from '../support/gateway.ts';
+import { ManualClock } from '../support/manual-clock.ts';
+import { PATIENT_LIMITS } from '../support/time.ts';
 import { aTool } from '../support/tools.ts';
 import { openUpstreams } from '../support/upstreams.ts';
 
@@ -19,7 +21,9 @@ beforeEach(() => {
   server.reset();
   logged = [];
   const log = pino({ level: 'warn' }, { write: (line: string) => void logged.push(line) });
-  pool = openUpstreams({ up: { url: server.mcpUrl, headers: { authorization: 'Bearer token-of-alice' } } }, log);
+  const up = { url: server.mcpUrl, headers: { authorization: 'Bearer token-of-alice' } };
+  // The list of tools is good for a second, by a clock that stands still: no call reads it again.
+  pool = openUpstreams({ up }, log, {}, { clock: new ManualClock(), limits: PATIENT_LIMITS });
 });
 afterEach(() => pool.close());
 
