@@ -164,6 +164,9 @@ describe('messages in Slack', () => {
   });
 
   it('are repeated after an answer that may pass, and given up after one that stays', async () => {
+    // No message of an earlier test takes an error away.
+    const waiting = 'SELECT FROM approvals.message_outbox';
+    await waitFor(async () => (await service.database.pool.query(waiting)).rowCount === 0);
     slack.errors.push('ratelimited', 'user_disabled');
     const request = await open('owners');
     await waitFor(() => service.log.includes('Slack refused the message (user_disabled)'));
