@@ -15,7 +15,7 @@ import type { Running } from '../../../apps/shared/lifecycle.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { anEs256Key, DEFAULT_POLICIES, PDP_TOKEN, post, recordingLog } from '../../support/pdp.ts';
 import { anApprovalFor, aRevocationList, presenting } from '../../support/signed-approvals.ts';
-import { CUT_AT_ONCE, systemTime } from '../../support/time.ts';
+import { CUT_AT_ONCE, PATIENT_FACTOR, systemTime } from '../../support/time.ts';
 
 /** The basis of a decision. */
 const restsOn = (...policies: string[]) => ({
@@ -50,7 +50,10 @@ beforeAll(async () => {
     { host: '127.0.0.1', port: 0, ...systemTime, limits: CUT_AT_ONCE },
   );
   config = parseConfig(
-    { pdp: { port: await freePort(), policies: DEFAULT_POLICIES }, approvals: { url: keyServer.url } },
+    {
+      timeLimitFactor: PATIENT_FACTOR,
+      ...{ pdp: { port: await freePort(), policies: DEFAULT_POLICIES }, approvals: { url: keyServer.url } },
+    },
     AT_ROOT,
   );
   secrets = { pdpToken: PDP_TOKEN, pdpSigningKey: await anEs256Key('pdp-1') };
