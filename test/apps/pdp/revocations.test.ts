@@ -6,7 +6,7 @@ import type { HttpServer } from '../../../apps/shared/http/listen.ts';
 import { ACCESS_REQUESTS, anEs256Key } from '../../support/pdp.ts';
 import { serve } from '../../support/serve.ts';
 import { aRevocationList } from '../../support/signed-approvals.ts';
-import { aWallClock, ORDINARY_LIMITS } from '../../support/time.ts';
+import { aWallClock, PATIENT_LIMITS } from '../../support/time.ts';
 
 let key: JWK;
 let server: HttpServer;
@@ -26,7 +26,7 @@ function revokedAt(aheadMs: number, fetchingMs = 0) {
     clock.aheadMs += fetchingMs;
     return keySet(header, token);
   };
-  return createRevokedApprovals({ url: server.url, issuer: ACCESS_REQUESTS, keys, clock, limits: ORDINARY_LIMITS })();
+  return createRevokedApprovals({ url: server.url, issuer: ACCESS_REQUESTS, keys, clock, limits: PATIENT_LIMITS })();
 }
 
 it("a list of revocations is valid while it is fresh by the decision point's clock [PRJ-38]", async () => {
