@@ -11,6 +11,7 @@ import { freePort } from '../../../apps/shared/embedded/process-tools.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { post } from '../../support/pdp.ts';
 import { aCall, permitting, PolicyFolder } from '../../support/policy-folder.ts';
+import { PATIENT_FACTOR } from '../../support/time.ts';
 import { patiently } from '../../support/wait-for.ts';
 
 let database: TestDatabase;
@@ -31,7 +32,8 @@ beforeAll(async () => {
   const port = await freePort();
   url = `http://127.0.0.1:${port}`;
   const enforcementPoints = { other: { token: OTHER_TOKEN } };
-  const config = { pdp: { port, policies: policies.path, decisionLog: './decisions.jsonl', enforcementPoints } };
+  const own = { port, policies: policies.path, decisionLog: './decisions.jsonl', enforcementPoints };
+  const config = { timeLimitFactor: PATIENT_FACTOR, pdp: own };
   writeFileSync(join(folder, 'countersign.yaml'), stringify(config));
   pdp = spawn(process.execPath, [packagePath('dist', 'apps', 'pdp', 'main.js')], {
     cwd: folder,
