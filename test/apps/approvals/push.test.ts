@@ -97,6 +97,9 @@ describe('notices of browsers', () => {
     );
     const [, reminder] = await arrived(browser, request, 2);
     expect(reminder?.content).toMatchObject({ title: 'Reminder: your decision is needed', isOver: false });
+    // Alice is reminded, too, and not in a browser of a later test.
+    const waiting = 'SELECT FROM approvals.message_outbox';
+    await waitFor(async () => (await service.database.pool.query(waiting)).rowCount === 0);
   });
 
   it('end in a browser that its push service no longer knows, and when its person switches them off', async () => {
