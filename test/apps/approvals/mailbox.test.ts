@@ -23,12 +23,14 @@ describe('the mailbox of development', () => {
 
   it('shows what each approver of the embedded issuer would get, with a link to the request', async () => {
     const request = await service.open();
+    const notices = async () => (await kept(request.id)).filter(({ channel }) => channel === 'push');
     await waitFor(async () => (await mails(request.id)).length === 2);
     expect((await mails(request.id)).map(({ person }) => person).toSorted()).toEqual(['alice', 'bob']);
+    // No channel waits for another, and a notice that was not sent before the end is never sent.
+    await waitFor(async () => (await notices()).length === 2);
     await service.vote('alice', request, 'approve');
     await waitFor(async () => (await mails(request.id)).length === 4);
     expect((await mails(request.id))[0]?.outcome).toBe('Approved by alice.');
-    const notices = async () => (await kept(request.id)).filter(({ channel }) => channel === 'push');
     await waitFor(async () => (await notices()).every(({ outcome }) => outcome === 'Approved by alice.'));
     expect(await notices()).toHaveLength(2);
     const page = await service.fetch('/mailbox?person=alice', { headers: { accept: 'text/html' } });
