@@ -117,13 +117,14 @@ describe('a gateway without any worker', () => {
     const { gatedCallId: preparing } = await fixture.opened();
     const { gatedCallId: pending } = await fixture.pending();
     const { gatedCallId: granted } = await fixture.granted();
-    const { gatedCallId: unsent } = await fixture.claimed(30);
-    const sent = await fixture.claimed(300);
+    const { gatedCallId: unsent } = await fixture.claimed();
+    const sent = await fixture.claimed();
     const permit = { invocationId: randomUUID(), upstreamKey: randomUUID() };
     expect(await fixture.lifecycle.beginInvocation({ ...sent, ...permit })).toBe(true);
     await pool.query('UPDATE gateway.gated_call SET request_deadline = clock_timestamp() WHERE id = ANY ($1)', [
       [preparing, pending, granted],
     ]);
+    for (const gatedCallId of [unsent, sent.gatedCallId]) await fixture.endExecution({ gatedCallId });
     const ends = {
       [preparing]: 'denied',
       [pending]: 'denied',
