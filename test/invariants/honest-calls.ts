@@ -33,14 +33,14 @@ export async function makeHonestCalls(pool: Pool): Promise<HonestCalls> {
   const { lifecycle } = fixture;
   const arrivals: Arrival[] = [];
 
-  async function permitted(executionTimeoutMs?: number) {
-    const { gatedCallId, claimId } = await fixture.claimed(executionTimeoutMs);
+  async function permitted() {
+    const { gatedCallId, claimId } = await fixture.claimed();
     const [invocationId, upstreamKey] = [randomUUID(), randomUUID()];
     await lifecycle.beginInvocation({ gatedCallId, claimId, invocationId, upstreamKey });
     return { gatedCallId, invocationId, upstreamKey };
   }
-  async function sent(executionTimeoutMs?: number) {
-    const call = await permitted(executionTimeoutMs);
+  async function sent() {
+    const call = await permitted();
     const { binding } = await lifecycle.load(call.gatedCallId);
     arrivals.push({
       upstreamKey: call.upstreamKey,
@@ -61,7 +61,8 @@ export async function makeHonestCalls(pool: Pool): Promise<HonestCalls> {
   await lifecycle.settleResult({ ...failedTool, cause: 'result' }, { ...RESULT, isError: true });
   const notSent = await permitted();
   await lifecycle.settleNotSent(notSent.gatedCallId, notSent.invocationId);
-  const unknown = await sent(200);
+  const unknown = await sent();
+  await fixture.endExecution(unknown);
   await waitFor(async () => (await lifecycle.expire(unknown.gatedCallId)) === 'outcome_unknown');
   await lifecycle.settleResult({ ...unknown, cause: 'result' }, { ...RESULT, isError: false });
   const cancelled = await fixture.granted();
