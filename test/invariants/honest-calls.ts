@@ -92,7 +92,7 @@ export async function makeHonestCalls(pool: Pool): Promise<HonestCalls> {
       keyed: TEST_SEALS.digest,
       faults: [{ from: began, to: new Date().toISOString() }],
       seenTaskIds: [pending.taskId, cancelled.taskId],
-      quietForMs: 60_000,
+      quietForMs: 600_000,
     },
   };
 }
