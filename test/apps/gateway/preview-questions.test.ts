@@ -7,6 +7,7 @@ import { GatewayUnderTest } from '../../support/gateway.ts';
 import { CALLBACK_SECRET, requestable } from '../../support/gateway-world.ts';
 import { send, transfer } from '../../support/gateway-wire.ts';
 import { aTool } from '../../support/tools.ts';
+import { waitFor } from '../../support/wait-for.ts';
 
 const properties = { to: { type: 'string' }, amount: { type: 'integer' }, dryRun: { type: 'boolean' } };
 const TRANSFER = aTool({ name: 'transfer', inputSchema: { type: 'object', properties } }, { digest: 'sha-256:4444' });
@@ -71,9 +72,17 @@ describe('a question of the access request service for the preview', () => {
     ]);
   });
 
+  /** Asks twice about a call, for another call if the machine stood still meanwhile: two times so far apart show nothing. */
+  const askTwice = () =>
+    waitFor(async () => {
+      await wait();
+      const began = performance.now();
+      const statuses = [(await ask()).status, (await ask()).status];
+      return performance.now() - began < 9_000 ? statuses : undefined;
+    });
+
   it('is answered once in ten seconds for each call', async () => {
-    expect((await ask()).status).toBe(200);
-    expect((await ask()).status).toBe(429);
+    expect(await askTwice()).toEqual([200, 429]);
     expect(gateway.world.invocations).toHaveLength(1);
     await wait();
     expect((await ask()).status).toBe(200);
