@@ -6,7 +6,7 @@ import { TEST_SEALS } from '../support/gated-calls.ts';
 import { OwnPostgres } from '../support/own-postgres.ts';
 import { withOperator } from '../support/postgres-faults.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { ordinaryTime } from '../support/time.ts';
+import { ORDINARY_LIMITS, ordinaryTime } from '../support/time.ts';
 
 const postgres = new OwnPostgres();
 let url: string;
@@ -16,7 +16,7 @@ let doors: readonly string[];
 beforeAll(async () => {
   url = await postgres.start();
   const pool = createPool(url, { ...ordinaryTime, applicationName: 'calls' });
-  audit = await startAuditApp({ url, pool, drop: () => pool.end() });
+  audit = await startAuditApp({ url, pool, drop: () => pool.end() }, ORDINARY_LIMITS);
   const { taskId, opening, decisionId } = await audit.calls.end('executed');
   const list = await audit.json('/outcome-records');
   const ways = [

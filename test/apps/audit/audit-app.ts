@@ -5,16 +5,16 @@ import { createTestDatabase, type TestDatabase } from '../../support/database.ts
 import { TEST_RECORD_SEALS } from '../../support/gated-calls.ts';
 import { serve } from '../../support/serve.ts';
 import { endedCalls } from './ended-calls.ts';
-import { ORDINARY_LIMITS, systemTime } from '../../support/time.ts';
+import { PATIENT_LIMITS, systemTime } from '../../support/time.ts';
 
 export type AuditUnderTest = Awaited<ReturnType<typeof startAuditApp>>;
 
 /**
  * The audit application over HTTP, on the given database, or on its own, which it drops at its end. Every person is an auditor.
  */
-export async function startAuditApp(given?: Pick<TestDatabase, 'url' | 'pool' | 'drop'>) {
+export async function startAuditApp(given?: Pick<TestDatabase, 'url' | 'pool' | 'drop'>, limits = PATIENT_LIMITS) {
   const database = given ?? (await createTestDatabase());
-  const readOnly = createReadOnlyPool(database.url, ORDINARY_LIMITS);
+  const readOnly = createReadOnlyPool(database.url, limits);
   const app = createAuditApp({
     ...systemTime,
     records: createOutcomeRecords(readOnly, TEST_RECORD_SEALS),
