@@ -9,7 +9,7 @@ import { SEALING_SECRETS } from '../../support/gated-calls.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { serve } from '../../support/serve.ts';
 import { endedCalls } from './ended-calls.ts';
-import { systemTime } from '../../support/time.ts';
+import { PATIENT_FACTOR, systemTime } from '../../support/time.ts';
 
 const KEY_ID = 'test-key';
 
@@ -25,14 +25,19 @@ async function startIssuer() {
   return { issuer: server.url, privateKey, server };
 }
 
+const configOn = (port: number) =>
+  parseConfig(
+    { timeLimitFactor: PATIENT_FACTOR, audit: { port }, identity: { issuer: issuer.issuer } },
+    { baseDir: '/', stateDir: '/' },
+  );
+
 let issuer: Awaited<ReturnType<typeof startIssuer>>;
 let database: TestDatabase;
 let audit: Running;
 let url: string;
 beforeAll(async () => {
   [issuer, database] = await Promise.all([startIssuer(), createTestDatabase()]);
-  const port = await freePort();
-  const config = parseConfig({ audit: { port }, identity: { issuer: issuer.issuer } }, { baseDir: '/', stateDir: '/' });
+  const config = configOn(await freePort());
   url = config.urls.audit;
   const secrets = {
     sessionSecret: 'a-secret-of-some-length',
@@ -160,10 +165,7 @@ describe('the audit application', () => {
   });
 
   it('refuses to start on a port that is taken', async () => {
-    const config = parseConfig(
-      { audit: { port: Number(new URL(url).port) }, identity: { issuer: issuer.issuer } },
-      { baseDir: '/', stateDir: '/' },
-    );
+    const config = configOn(Number(new URL(url).port));
     const secrets = {
       sessionSecret: 'a-secret-of-some-length',
       oidcClientSecret: 'another-secret-of-length',
