@@ -5,7 +5,7 @@ import { freePort } from '../../apps/shared/embedded/process-tools.ts';
 import type { Running } from '../../apps/shared/lifecycle.ts';
 import { anEs256Key } from '../support/pdp.ts';
 import { openTarget, type Target } from './target.ts';
-import { systemTime } from '../support/time.ts';
+import { PATIENT_FACTOR, systemTime } from '../support/time.ts';
 
 const TOKEN = 'a-token-of-the-enforcement-point';
 /** The address of the proxy that ends TLS in front of a PDP; the tests reach the PDP behind it. */
@@ -19,6 +19,7 @@ export async function startOwnPdp(policies: string, databaseUrl: string): Promis
   const port = await freePort();
   const config = parseConfig(
     {
+      timeLimitFactor: PATIENT_FACTOR,
       pdp: { port, url: IDENTIFIER, policies, signMetadata: true },
       approvals: { url: 'https://approvals.example.test' },
     },
