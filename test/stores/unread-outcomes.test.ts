@@ -4,6 +4,8 @@ import { ownerKey, TASK_OWNERS, type Principal, type TaskOwner } from '../../wor
 import type { Opening } from '../../workflows/domain/ports.ts';
 import { anOpening, CALLER, gatedCallFixture } from '../support/gated-calls.ts';
 import { ownCalls } from '../support/own-calls.ts';
+import { systemTime } from '../support/time.ts';
+import { waitFor } from '../support/wait-for.ts';
 
 const own = ownCalls();
 const TEN_MINUTES_MS = 600_000;
@@ -32,6 +34,9 @@ async function carriedOut(
   return of;
 }
 const open = (opening: Opening) => calls().open(opening);
+/** An identical call with this id, which comes now. */
+const TAKE_UNREAD = `SELECT t.task_id, clock_timestamp()::text AS now FROM gateway.gated_call g,
+  gateway.take_unread($2, g.owner_key, g.dedup_key, 600000, 0) t WHERE g.id = $1`;
 const kindsOf = (all: readonly { kind: string }[]) => all.map(({ kind }) => kind).toSorted();
 
 describe('the end of a call whose caller gave up waiting', () => {
@@ -50,7 +55,7 @@ describe('the end of a call whose caller gave up waiting', () => {
   it('answers all concurrent calls when the first of them gets it, and opens no call', async () => {
     const opening = anOpening();
     const first = await carriedOut(opening);
-    const at = { ...opening, waitedMs: 60_000, submission: opening.submission };
+    const at = { ...opening, cameAt: systemTime.clock.monotonicMs() - 60_000, submission: opening.submission };
     const all = await Promise.all(Array.from({ length: 20 }, () => open(at)));
     expect(new Set(kindsOf(all))).toEqual(new Set(['unread']));
     expect(new Set(all.map((one) => 'taskId' in one && one.taskId))).toEqual(new Set([first.taskId]));
@@ -59,6 +64,30 @@ describe('the end of a call whose caller gave up waiting', () => {
         await Promise.all(Array.from({ length: 20 }, () => open({ ...opening, submission: opening.submission }))),
       ),
     ).toEqual([...Array<string>(19).fill('joined'), 'opened']);
+  });
+
+  it('answers calls that came before another one was told, and then waited for a connection or a lock', async () => {
+    const opening = anOpening();
+    const { gatedCallId, taskId } = await carriedOut(opening);
+    const [teller, watcher] = [await own.db.pool.connect(), await own.db.pool.connect()];
+    const isThere = (text: string, values?: string[]) => async () => (await watcher.query(text, values)).rowCount;
+    try {
+      await teller.query('BEGIN; LOCK TABLE gateway.gated_call IN SHARE MODE');
+      const at = { ...opening, cameAt: systemTime.clock.monotonicMs(), submission: opening.submission };
+      const all = Promise.all(Array.from({ length: 20 }, () => open(at)));
+      // Both pauses are longer than the way of a statement to the database.
+      await waitFor(
+        isThere(`SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
+          AND query_start < clock_timestamp() - interval '1 s'`),
+      );
+      const [told] = (await teller.query<{ now: string }>(TAKE_UNREAD, [gatedCallId, randomUUID()])).rows;
+      await waitFor(isThere(`SELECT WHERE $1::timestamptz < clock_timestamp() - interval '1 s'`, [told?.now ?? '']));
+      await teller.query('COMMIT');
+      expect(await all).toEqual(Array(20).fill({ kind: 'unread', gatedCallId, taskId }));
+    } finally {
+      teller.release();
+      watcher.release();
+    }
   });
 
   it('leaves no trace of the call that was not opened', async () => {
@@ -167,12 +196,10 @@ describe('the end of a call whose caller gave up waiting', () => {
 
   it('is reported again where the answer was lost, only to the same call', async () => {
     const { gatedCallId, taskId } = await carriedOut(anOpening());
-    const text = `SELECT t.task_id FROM gateway.gated_call g, gateway.take_unread($2, g.owner_key, g.dedup_key, 600000, 0) t
-      WHERE g.id = $1`;
     const [asked, other] = [randomUUID(), randomUUID()];
     const told = [];
     for (const id of [asked, asked, other])
-      told.push((await own.db.pool.query<{ task_id: string }>(text, [gatedCallId, id])).rows[0]?.task_id);
+      told.push((await own.db.pool.query<{ task_id: string }>(TAKE_UNREAD, [gatedCallId, id])).rows[0]?.task_id);
     expect(told).toEqual([taskId, taskId, undefined]);
   });
 

@@ -89,8 +89,8 @@ export interface Opening {
   readonly takesInput: boolean;
   /** W3C trace id of the request that opens it. Default: one of its own. */
   readonly trace?: string | undefined;
-  /** Milliseconds since the call came. Default: it comes now. */
-  readonly waitedMs?: number;
+  /** When the call came, in milliseconds by the monotonic clock of this process. Default: now. */
+  readonly cameAt?: number;
   /** The answers that the call is opened with. They open one call, however often they are sent. */
   readonly redemption?: Redemption;
 }
@@ -179,7 +179,7 @@ export interface GatedCalls {
   /** The open call that an identical one would join, or the ended one that it would be answered with (`unread`). */
   findOpen(
     binding: CallBinding,
-    waitedMs?: number,
+    cameAt?: number,
   ): Promise<({ readonly kind: 'joined' | 'unread'; readonly taskId: string } & ToSubmit) | undefined>;
   /** The task behind a request reference. For any other text, the id of a task that does not exist. */
   taskIdOf(requestRef: string): string;

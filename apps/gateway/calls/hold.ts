@@ -106,8 +106,7 @@ async function requestApproval(
   const { requestSchemaUrl: schemaUrl } = decision.offer;
   // A repeated open call needs no new input, and no new preview.
   const isRepeatable = asked === undefined && (schemaUrl !== undefined || deps.previews.has(binding.tool));
-  const waitedMs = deps.clock.monotonicMs() - call.cameAt;
-  const open = isRepeatable ? await deps.gatedCalls.findOpen(binding, waitedMs) : undefined;
+  const open = isRepeatable ? await deps.gatedCalls.findOpen(binding, call.cameAt) : undefined;
   if (open?.kind === 'unread') return heldTask(deps, binding, open.taskId, { isEarlier: true });
   if (open !== undefined) return joinTask(deps, binding, open);
   if (schemaUrl === undefined) return openTask(deps, call, { binding, decision });
@@ -137,8 +136,7 @@ async function openTask(
     const facts = { evaluation, caller, denial: decision, generation: 1, additions: input?.additions, preview };
     const submission = newSubmission(facts, deps.settings, randomText);
     const recorded = preview && { preview: recordedPreview(preview) };
-    const waitedMs = deps.clock.monotonicMs() - cameAt;
-    const opening = { binding, decision, submission, takesInput, trace, waitedMs, ...recorded };
+    const opening = { binding, decision, submission, takesInput, trace, cameAt, ...recorded };
     return deps.gatedCalls.open({ ...opening, ...(redemption && { redemption }) }, signal);
   });
   if (opened.kind === 'gone') return undefined;

@@ -1,13 +1,13 @@
 -- Returns the newest identical call that was claimed and has ended within `p_unread_ms`, if its owner was not told how. Identical
 -- means the same owner, tool and arguments, as for an open call. A caller that gave up waiting and repeats its call is told then,
--- and the tool does not run once more. From then on an identical call is a call of its own. A call that arrived `p_waited_ms`
--- ago, before the owner was told, is told as well. So is the repetition of a lost answer.
+-- and the tool does not run once more. From then on an identical call is a call of its own. A call that arrived before the owner was
+-- told is told as well: `p_waited_ms` before the statement, which may have waited for locks since. So is the repetition of a lost answer.
 CREATE OR REPLACE FUNCTION gateway.take_unread(p_id uuid, p_owner_key text, p_dedup_key text, p_unread_ms bigint,
   p_waited_ms double precision)
 RETURNS TABLE (gated_call_id uuid, task_id text) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE c gateway.gated_call;
-  v_came timestamptz := clock_timestamp() - p_waited_ms * interval '1 ms';
+  v_came timestamptz := statement_timestamp() - p_waited_ms * interval '1 ms';
   v_since timestamptz := clock_timestamp() - p_unread_ms * interval '1 ms';
 BEGIN
   IF coalesce(p_unread_ms, 0) = 0 THEN RETURN; END IF;
