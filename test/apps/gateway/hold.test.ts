@@ -4,17 +4,21 @@ import { earlierCall } from '../../support/earlier-call.ts';
 import { GatewayUnderTest } from '../../support/gateway.ts';
 import { aView, REQUEST_REF, requestable, TASK_ID } from '../../support/gateway-world.ts';
 import { AUTHORIZATION, metaOf, send, textOf, transfer } from '../../support/gateway-wire.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
 import { openWire } from '../../support/session-wire.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 /** Longer than any test: a waiting call ends only because it is woken. */
-const patient = new GatewayUnderTest({ waitSeconds: 45, maxStreamsPerCaller: 2 });
+const patient = new GatewayUnderTest({ waitSeconds: 3_000, maxStreamsPerCaller: 2 });
+/** The same, without the words that a client hears every ten seconds. */
+const clock = new ManualClock(Date.now());
+const timeless = new GatewayUnderTest({ waitSeconds: 3_000, clock });
 const hasty = new GatewayUnderTest({ waitSeconds: 1 });
 const hastyWithoutTools = new GatewayUnderTest({ waitSeconds: 1, requestTools: false });
 /** As configured by default, except for two hosts. */
 const choosing = new GatewayUnderTest({ waitSeconds: { 'Host A': 0, codex: 3_600 } });
 const asking = new GatewayUnderTest({ requestByItself: false });
-const gateways = [asking, patient, hasty, hastyWithoutTools, choosing];
+const gateways = [asking, patient, timeless, hasty, hastyWithoutTools, choosing];
 beforeAll(() => Promise.all(gateways.map((gateway) => gateway.start())));
 afterAll(() => Promise.all(gateways.map((gateway) => gateway.stop())));
 beforeEach(() => {
@@ -141,7 +145,7 @@ describe('a call that waits', () => {
   });
 
   it('is answered when the gateway stops', async () => {
-    const stopping = new GatewayUnderTest({ waitSeconds: 45 });
+    const stopping = new GatewayUnderTest({ waitSeconds: 3_000 });
     await stopping.start();
     stopping.world.decision = requestable();
     const answer = call(stopping);
@@ -173,18 +177,18 @@ describe('a call that waits, of a client that asked for progress,', () => {
   const PROGRESS = { _meta: { progressToken: 'mine' } };
 
   it('reports at once that it waits, and after each change of its state', async () => {
-    const decideBy = new Date(Date.now() + 7 * 86_400_000).toISOString();
-    patient.world.view = aView({ decideBy });
-    const answer = send(patient, 'tools/call', transfer(PROGRESS), { capabilities: {} });
-    await someoneWaits(patient);
+    const decideBy = new Date(clock.now() + 7 * 86_400_000).toISOString();
+    timeless.world.view = aView({ decideBy });
+    const answer = send(timeless, 'tools/call', transfer(PROGRESS), { capabilities: {} });
+    await someoneWaits(timeless);
     for (const state of ['granted', 'granted', 'claimed'] as const) {
-      const reads = patient.world.lookups.length;
-      patient.world.view = aView({ state });
-      patient.world.tell(TASK_ID);
-      await waitFor(() => patient.world.lookups.length > reads);
+      const reads = timeless.world.lookups.length;
+      timeless.world.view = aView({ state });
+      timeless.world.tell(TASK_ID);
+      await waitFor(() => timeless.world.lookups.length > reads);
     }
-    patient.world.view = EXECUTED;
-    patient.world.tell(TASK_ID);
+    timeless.world.view = EXECUTED;
+    timeless.world.tell(TASK_ID);
     const messages = (await answer).text
       .split('\n')
       .filter((line) => line.startsWith('data: {'))
