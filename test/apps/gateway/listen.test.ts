@@ -3,6 +3,7 @@ import { CountersignError } from '../../../workflows/domain/errors.ts';
 import { GatewayUnderTest } from '../../support/gateway.ts';
 import { aView, TASK_ID } from '../../support/gateway-world.ts';
 import { AUTHORIZATION, AWAITING, send, type SendOptions } from '../../support/gateway-wire.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
 import { subscribe, type Subscriber } from '../../support/subscriber.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
@@ -229,10 +230,16 @@ describe('a subscription is refused', () => {
 describe('a subscription stream ends with a result', () => {
   const last = ({ messages }: Subscriber) => messages.at(-1)?.result;
   it('when the token expires [LISTEN-011]', async () => {
-    world.tokenSeconds = 0.5;
-    const subscriber = await listen({ taskIds: [TASK_ID], toolsListChanged: true });
+    // On the real clock, the token could expire before the request is accepted.
+    const clock = new ManualClock(Date.now());
+    const expiring = new GatewayUnderTest({ clock });
+    await expiring.start();
+    const subscriber = await subscribe(expiring, { taskIds: [TASK_ID], toolsListChanged: true });
+    expect(subscriber.isOver()).toBe(false);
+    await clock.advance(600_000);
     await waitFor(() => subscriber.isOver());
     expect(last(subscriber)).toMatchObject({ resultType: 'complete' });
+    await expiring.stop();
   });
 
   it('when the gateway stops, for every kind of subscription [LISTEN-006]', async () => {
