@@ -8,8 +8,11 @@ import { canonicalJson, type Json, type JsonObject } from '../../../workflows/do
 import { startEnforcement, type Enforcement } from '../../support/enforcement.ts';
 import { API_KEY_HEADER, FOREIGN_WORDS, startForeignAccessRequests } from '../../support/foreign-access-requests.ts';
 import { startScriptedPdp, type Said, type ScriptedPdp } from '../../support/scripted-pdp.ts';
+import { PATIENT_LIMITS } from '../../support/time.ts';
 
 const inAnHour = () => new Date(Date.now() + 3_600_000).toISOString();
+/** Keys of a service, without the five seconds that jose waits for them. */
+const keysAt = (url: string) => createRemoteJWKSet(new URL(url), { timeoutDuration: PATIENT_LIMITS.pdpKeysMs });
 const inAnHourSeconds = () => Math.floor(Date.now() / 1_000) + 3_600;
 /** Numbers in odd notations, nested null, text with an odd sort order, and a name that is dangerous to copy. */
 const STATE = JSON.parse(
@@ -147,7 +150,7 @@ describe('a third-party access request service with our policy decision point', 
       },
     });
     const { config } = product;
-    const pdpKeys = createRemoteJWKSet(new URL(`${config.urls.pdp}/access/v1/jwks`));
+    const pdpKeys = keysAt(`${config.urls.pdp}/access/v1/jwks`);
     service.takes({
       async approve(submission, id) {
         const { binding_token: token } = submission['denial'] as { binding_token: string };
@@ -200,7 +203,7 @@ describe('a third-party policy decision point with our access request service', 
       config: { pdp: { url: pdp.url, jwksUrl: `${pdp.url}/their/keys` } },
     });
     const { urls } = product.config;
-    const arsKeys = createRemoteJWKSet(new URL(`${urls.approvals}/access/v1/jwks`));
+    const arsKeys = keysAt(`${urls.approvals}/access/v1/jwks`);
     pdp.says('/access/v1/evaluation', async ({ body }) => {
       const { context, ...request } = body as EvaluationRequest;
       const { approval, ...bound } = context as Record<string, Json> & { approval?: { state: string; id: string } };
