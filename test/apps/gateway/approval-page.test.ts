@@ -22,7 +22,8 @@ beforeEach(() => {
 });
 
 const PAGE = 'https://approvals.test/requests/1';
-const HELD = aView({ approvalPage: PAGE });
+/** The state of the page is good for as long as the call is kept: a second at least. */
+const HELD = aView({ approvalPage: PAGE, retainUntil: '2126-12-05T09:00:00.000Z' });
 const EXECUTED = aView({
   state: 'executed',
   result: JSON.stringify({ content: [{ type: 'text', text: 'booked' }] }),
