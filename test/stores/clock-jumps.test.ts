@@ -117,10 +117,12 @@ it('a database clock that jumps an hour ahead and back ends calls early, and run
   expect(await execute(anew, fourth)).toBe('executed');
   const permits = 'SELECT count(*)::int AS n FROM gateway.invocation';
   expect((await db.pool.query<{ n: number }>(permits)).rows[0]?.n).toBe(5);
-  // A call that lived through the jump has instants that do not follow each other. It has no other violation.
-  const outOfOrder = [expect.objectContaining({ gated_call_id: decidedAhead.gatedCallId })];
-  expect(await checkInvariants(db.pool)).toEqual([
-    { invariant: 'every event follows the one before it by the table of transitions', cases: outOfOrder },
-    { invariant: 'no decision or approval belongs to a generation that has not begun', cases: outOfOrder },
+  // A call that lived through the jump has instants that do not follow each other. It has no other violation. A decision that got too
+  // old before its claim is made anew, and then the call has one more of them.
+  const found = await checkInvariants(db.pool);
+  const callsOf = (cases: readonly Record<string, unknown>[]) => [...new Set(cases.map((one) => one['gated_call_id']))];
+  expect(found.map(({ invariant, cases }) => [invariant, callsOf(cases)])).toEqual([
+    ['every event follows the one before it by the table of transitions', [decidedAhead.gatedCallId]],
+    ['no decision or approval belongs to a generation that has not begun', [decidedAhead.gatedCallId]],
   ]);
 });
