@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createAccessRequestStore } from '../../apps/approvals/stores/access-request.store.ts';
-import { aStage, anApprover, newAccessRequest, newVote } from '../support/access-requests.ts';
+import { aStage, anApprover, endFromOpening, newAccessRequest, newVote } from '../support/access-requests.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { rowsRead } from '../support/rows-read.ts';
 
@@ -17,6 +17,7 @@ const store = () => createAccessRequestStore(db.pool);
 const open = async (changes: Parameters<typeof newAccessRequest>[0]) => {
   const request = newAccessRequest(changes);
   await store().create(request);
+  await endFromOpening(db.pool, request.id);
   return request;
 };
 /** Lets time pass for the open stage. */
@@ -104,12 +105,12 @@ describe('due steps of an access request', () => {
   });
 
   it('count the time of a stage from its opening', async () => {
-    const timed = { remindAfterSeconds: [60], withinSeconds: HOUR };
+    const timed = { remindAfterSeconds: [600], withinSeconds: HOUR };
     const request = await open({ stages: [aStage({ name: 'first', ...timed }), aStage({ name: 'second', ...timed })] });
-    await pass(request.id, 30);
+    await pass(request.id, 300);
     await store().castVote(newVote(request));
-    await pass(request.id, 30);
-    expect([await carryOut(), await remindsAfter(request.id)]).toEqual([0, 60]);
+    await pass(request.id, 300);
+    expect([await carryOut(), await remindsAfter(request.id)]).toEqual([0, 600]);
     await pass(request.id, HOUR);
     await carryOut();
     expect(await row(request.id)).toEqual({ status: 'denied', stage: 2 });

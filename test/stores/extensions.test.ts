@@ -5,7 +5,7 @@ import {
   type ExtensionOutcome,
 } from '../../apps/approvals/stores/access-request.store.ts';
 import type { NewAccessRequest, NewExtension } from '../../apps/approvals/stores/new-rows.ts';
-import { anApprover, aStage, newAccessRequest, newVote } from '../support/access-requests.ts';
+import { anApprover, aStage, endFromOpening, newAccessRequest, newVote } from '../support/access-requests.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { waitFor } from '../support/wait-for.ts';
 
@@ -21,6 +21,7 @@ const timed = aStage({ withinSeconds: 600, maxExtensionSeconds: 300, remindAfter
 const open = async (changes: Partial<NewAccessRequest> = {}) => {
   const request = newAccessRequest({ stages: [timed], requestTtlMs: 3_600_000, isNotified: true, ...changes });
   await store.create(request);
+  await endFromOpening(db.pool, request.id);
   return request;
 };
 const extend = (id: string, changes: Partial<NewExtension> = {}): Promise<ExtensionOutcome> =>

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type { Pool } from 'pg';
 import { DEFAULT_STAGE } from '../../apps/shared/approvers/stages.ts';
 import type { NewAccessRequest, NewVote } from '../../apps/approvals/stores/new-rows.ts';
 import type { Electorate, Stage } from '../../workflows/domain/access-request/stages.ts';
@@ -77,3 +78,14 @@ export const anApprover = (subject: string, roles: readonly string[] = ['approve
   subject,
   roles,
 });
+
+/**
+ * Counts the end of the first stage from its opening. The product reads the clock once more for it, and a machine may stand still in
+ * between.
+ */
+export const endFromOpening = (pool: Pool, id: string) =>
+  pool.query(
+    `UPDATE approvals.access_request SET stage_ends_at = stage_opened_at + (stages -> 0 ->> 'withinSeconds')::int * interval '1 s'
+     WHERE id = $1`,
+    [id],
+  );
