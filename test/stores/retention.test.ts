@@ -67,8 +67,8 @@ describe('retention', () => {
       [gatedCallId],
     );
     expect(rows[0].state).toBe(end);
-    // The clock is read twice.
-    expect(Math.round(Number(rows[0].kept))).toBe(3_600);
+    // The clock is read twice, and a machine may stand still in between. Counted from the latest end, it would be two hours.
+    expect(Math.abs(Number(rows[0].kept) - 3_600)).toBeLessThan(60);
   });
 
   it('keeps open calls of any age, and ended ones in their retention time [TASK-039]', async () => {
