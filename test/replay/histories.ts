@@ -4,6 +4,7 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import type { ReplayHistoriesIterable } from '@temporalio/worker';
 import { packagePath } from '../../apps/shared/config/files.ts';
+import { TURN_LIMIT } from '../../apps/shared/temporal/worker.ts';
 
 /** The engine's histories of workflows, recorded by `npm run replay:record`. */
 export const HISTORIES = packagePath('test', 'replay', 'histories');
@@ -41,7 +42,7 @@ export async function replay(
 ): Promise<Record<string, string | undefined>> {
   const given = histories.map(({ name, history }) => ({ workflowId: name, history: historyOf(history) }));
   const said: Record<string, string | undefined> = {};
-  for await (const result of Worker.runReplayHistories({ workflowBundle, replayName: 'test' }, given)) {
+  for await (const result of Worker.runReplayHistories({ workflowBundle, replayName: 'test', ...TURN_LIMIT }, given)) {
     said[result.workflowId] = result.error?.name;
   }
   return said;
