@@ -79,7 +79,8 @@ export async function startWorkflowBench() {
   const { address } = await testTemporal();
   const native = await NativeConnection.connect({ address });
   const client = new Client({
-    connection: await Connection.connect({ address }),
+    // Its own limit is ten seconds, and a machine may stand still for as long.
+    connection: await Connection.connect({ address, connectTimeout: '5 minutes' }),
     interceptors: { workflow: [UNHURRIED] },
   });
   const taskQueue = randomUUID();
