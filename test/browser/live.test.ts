@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Page } from 'playwright-core';
+import { waitFor } from '../support/wait-for.ts';
 import { sentPreview, withPreview } from './preview-situations.ts';
 import { call, of, row, TwoBrowsers } from './two-browsers.ts';
 
@@ -50,9 +51,16 @@ describe('the inbox in two browsers', () => {
     const request = await service.open(call('fade__one', 'read'));
     const page = await as('alice', '/requests?status=yours');
     await row(page, request).waitFor();
+    // The page itself reads the row, which goes away after seconds.
+    await page.evaluate((gone) => {
+      const read = () => {
+        const fading = document.querySelector<HTMLElement>(gone);
+        if (fading !== null) Object.assign(window, { faded: fading.innerText });
+      };
+      new MutationObserver(read).observe(document.body, { subtree: true, childList: true, attributes: true });
+    }, `[data-gone][data-request="${request.id}"]`);
     await approve(await as('bob', `/requests/${request.id}`));
-    await page.locator(`[data-gone][data-request="${request.id}"]`).waitFor();
-    expect(await row(page, request).innerText()).toMatch(/approved by bob/);
+    expect(await waitFor(() => page.evaluate('window.faded'))).toMatch(/approved by bob/);
   });
 
   it('follows the votes of others on the page of a request', async () => {
