@@ -72,10 +72,14 @@ describe('the inbox in a browser with notices', () => {
         const { rowCount } = await service.database.pool.query('SELECT FROM approvals.push_subscription');
         return rowCount === count;
       });
+    /** The page notes a subscription once the service has answered. */
+    const isNoted = () =>
+      waitFor(() => page.evaluate("sessionStorage.push === document.querySelector('[data-push-key]').dataset.pushKey"));
     const setNotices = async (isOn: boolean) => {
       await page.keyboard.press('?');
       await page.getByLabel('A notice for each request').setChecked(isOn);
       await areSubscribed(isOn ? 1 : 0);
+      if (isOn) await isNoted();
       await page.keyboard.press('Escape');
     };
     await setNotices(true);
@@ -97,6 +101,7 @@ describe('the inbox in a browser with notices', () => {
     await page.evaluate("sessionStorage.setItem('push', 'an earlier key')");
     await page.reload();
     await areSubscribed(1);
+    await isNoted();
     // Another person had switched them on in this browser.
     await page.evaluate("localStorage.setItem('push-of', 'another')");
     await page.reload();
