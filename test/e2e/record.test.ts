@@ -57,8 +57,9 @@ describe('the record of a call', () => {
     ]);
     expect(statement.votes[0].at < record.record.claim.claimedAt).toBe(true);
     expect(decided).toMatchObject({ by: 'approvers', people: [example('alice')] });
+    // A permit that gets older than five seconds before the claim is there, and the next one too.
     const kinds = record.record.decisions.map(({ kind }: { kind: string }) => kind);
-    expect(kinds).toEqual(['requestable', 'allow']);
+    expect([kinds[0], new Set(kinds.slice(1))]).toEqual(['requestable', new Set(['allow'])]);
   });
 
   it('has the signature of a passkey, which the record alone proves, and neither the call nor its plain digest', async () => {
