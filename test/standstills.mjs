@@ -49,7 +49,8 @@ async function run([program, ...args]) {
   for (;;) {
     await Promise.race([ended, pause(Math.random() * 2_000 * Number(values.every))]);
     if (!isRunning) break;
-    const stopped = withDescendants(processesWith(`${MARK}=${mark}`)).filter((pid) => signal(pid, 'SIGSTOP'));
+    const running = withDescendants(processesWith(`${MARK}=${mark}`)).filter((pid) => !isStopped(pid));
+    const stopped = running.filter((pid) => signal(pid, 'SIGSTOP'));
     await pause(Math.random() * 1_000 * Number(values.longest));
     for (const pid of stopped) signal(pid, 'SIGCONT');
     times += 1;
@@ -63,7 +64,7 @@ async function run([program, ...args]) {
 function withDescendants(pids) {
   const childrenOf = new Map();
   for (const name of readdirSync('/proc').filter((entry) => /^\d+$/.test(entry))) {
-    const parent = parentOf(name);
+    const parent = Number(statOf(name)?.[1]);
     childrenOf.set(parent, [...(childrenOf.get(parent) ?? []), Number(name)]);
   }
   const all = new Set(pids);
@@ -71,10 +72,16 @@ function withDescendants(pids) {
   return [...all];
 }
 
-function parentOf(pid) {
+/** A process that the command itself has stopped stays so. */
+function isStopped(pid) {
+  return statOf(pid)?.[0] === 'T';
+}
+
+/** What Linux says of a process: its state, its parent, and more. */
+function statOf(pid) {
   try {
     // The name before it is in brackets, and may contain anything.
-    return Number(readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ')[1]);
+    return readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ');
   } catch {
     return undefined;
   }
