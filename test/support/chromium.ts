@@ -13,6 +13,9 @@ const QUIET = [
 /** Fewer processes: a page is loaded and drawn in the same way, and takes less of the processor. */
 const FEW_PROCESSES = ['--disable-gpu', '--in-process-gpu', '--renderer-process-limit=1'];
 
+/** An action on a page may take this long, because the machine may stand still during it. Playwright's default is half of that. */
+const PATIENCE_MS = 60_000;
+
 interface BrowserOptions {
   /** Whether its people have the five seconds to undo a decision. They have switched them off otherwise, as the inbox lets them. */
   readonly canUndo?: boolean;
@@ -25,18 +28,19 @@ export async function launchBrowser({ canUndo = false }: BrowserOptions = {}): P
   // Chromium's sandbox refuses to start as root.
   const args = [...QUIET, ...FEW_PROCESSES, ...(process.getuid?.() === 0 ? ['--no-sandbox'] : [])];
   const browser = await chromium.launch({ executablePath, args });
-  if (!canUndo) decideAtOnce(browser);
+  const newContext = browser.newContext.bind(browser);
+  // A page that is opened without a context gets one here, too.
+  browser.newContext = async (options) => {
+    const context = await newContext(options);
+    context.setDefaultTimeout(PATIENCE_MS);
+    if (!canUndo) await context.addInitScript(decideAtOnce);
+    return context;
+  };
   return browser;
 }
 
-function decideAtOnce(browser: Browser): void {
-  const newContext = browser.newContext.bind(browser);
-  browser.newContext = async (options) => {
-    const context = await newContext(options);
-    await context.addInitScript(() => {
-      // Empty pages have no storage.
-      if (location.protocol.startsWith('http')) localStorage.setItem('at-once', 'on');
-    });
-    return context;
-  };
+/** Runs in each page. */
+function decideAtOnce(): void {
+  // Empty pages have no storage.
+  if (location.protocol.startsWith('http')) localStorage.setItem('at-once', 'on');
 }
