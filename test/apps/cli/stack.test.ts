@@ -6,6 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { findStack, removeStack, writeStack, type Stack, untilTaken } from '../../../apps/cli/stack.ts';
 import type { HttpServer } from '../../../apps/shared/http/listen.ts';
 import { serve } from '../../support/serve.ts';
+import { PATIENT_FACTOR } from '../../support/time.ts';
 
 let stateDir: string;
 let server: HttpServer;
@@ -36,35 +37,37 @@ const aStack = (changes: Partial<Stack> = {}): Stack => ({
 const deadPid = () => spawnSync(process.execPath, ['-e', '']).pid;
 
 describe('the running stack', () => {
+  const find = () => findStack({ stateDir, timeLimitFactor: PATIENT_FACTOR });
+
   it('is found again, in a file that only its owner can read', async () => {
     writeStack(stateDir, aStack());
-    expect(await findStack({ stateDir, timeLimitFactor: 1 })).toEqual(aStack());
+    expect(await find()).toEqual(aStack());
     expect(statSync(join(stateDir, 'run.json')).mode & 0o777).toBe(0o600);
   });
 
   it('is not found when its process has ended', async () => {
     writeStack(stateDir, aStack({ pid: deadPid() }));
-    expect(await findStack({ stateDir, timeLimitFactor: 1 })).toBeUndefined();
+    expect(await find()).toBeUndefined();
   });
 
   it('is not found when its pid belongs to a process that does not answer', async () => {
     const stack = aStack();
     writeStack(stateDir, { ...stack, urls: { ...stack.urls, gateway: 'http://127.0.0.1:9' } });
-    expect(await findStack({ stateDir, timeLimitFactor: 1 })).toBeUndefined();
+    expect(await find()).toBeUndefined();
   });
 
   it('is not found in a damaged file, nor without a file', async () => {
-    expect(await findStack({ stateDir, timeLimitFactor: 1 })).toBeUndefined();
+    expect(await find()).toBeUndefined();
     writeFileSync(join(stateDir, 'run.json'), '{"pid":');
-    expect(await findStack({ stateDir, timeLimitFactor: 1 })).toBeUndefined();
+    expect(await find()).toBeUndefined();
   });
 
   it('is forgotten only by its own process', async () => {
     writeStack(stateDir, aStack());
     removeStack(stateDir, process.pid + 1);
-    expect(await findStack({ stateDir, timeLimitFactor: 1 })).toBeDefined();
+    expect(await find()).toBeDefined();
     removeStack(stateDir, process.pid);
-    expect(await findStack({ stateDir, timeLimitFactor: 1 })).toBeUndefined();
+    expect(await find()).toBeUndefined();
   });
 });
 
