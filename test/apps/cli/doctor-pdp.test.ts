@@ -3,12 +3,16 @@ import { checkAccessRequests, checkPdp } from '../../../apps/cli/commands/doctor
 import { parseConfig } from '../../../apps/shared/config/config.ts';
 import type { HttpServer } from '../../../apps/shared/http/listen.ts';
 import { serve } from '../../support/serve.ts';
+import { PATIENT_FACTOR } from '../../support/time.ts';
 
 let server: HttpServer | undefined;
 afterEach(async () => {
   await server?.close();
   server = undefined;
 });
+
+const configOf = (raw: object) =>
+  parseConfig({ timeLimitFactor: PATIENT_FACTOR, ...raw }, { baseDir: '/', stateDir: '/' });
 
 /** A PDP with this metadata that gives every evaluation the same answer. */
 async function aPdp({ metadata = {}, decision = false }: { metadata?: object; decision?: unknown } = {}) {
@@ -32,7 +36,7 @@ async function aPdp({ metadata = {}, decision = false }: { metadata?: object; de
   });
   server = started;
   const { url } = started;
-  const config = parseConfig({ pdp: { url } }, { baseDir: '/', stateDir: '/' });
+  const config = configOf({ pdp: { url } });
   return { asked, config };
 }
 
@@ -73,7 +77,7 @@ describe('checking a policy decision point [PRJ-40]', () => {
   });
 
   it('fails one that does not answer, and says what to do', async () => {
-    const config = parseConfig({ pdp: { url: 'http://127.0.0.1:9' } }, { baseDir: '/', stateDir: '/' });
+    const config = configOf({ pdp: { url: 'http://127.0.0.1:9' } });
     expect(await checkPdp(config, 'x')).toEqual([
       expect.objectContaining({ name: 'pdp', status: 'fail', advice: expect.stringContaining('pdp.url') }),
     ]);
@@ -81,8 +85,7 @@ describe('checking a policy decision point [PRJ-40]', () => {
 
   it('accepts any answer of a third-party access request service as a sign of life, and fails without an answer', async () => {
     const { config } = await aPdp();
-    const check = (url: string) =>
-      checkAccessRequests(parseConfig({ accessRequests: { url } }, { baseDir: '/', stateDir: '/' }));
+    const check = (url: string) => checkAccessRequests(configOf({ accessRequests: { url } }));
     expect(await check('http://127.0.0.1:9/anything')).toMatchObject({ name: 'approvals', status: 'fail' });
     expect(await check(`${config.urls.pdp}/anything`)).toMatchObject({ name: 'approvals', status: 'ok' });
   });
