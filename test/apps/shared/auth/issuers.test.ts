@@ -9,7 +9,7 @@ import { checkIdentity } from '../../../../apps/cli/commands/doctor/identity.ts'
 import { parseConfig } from '../../../../apps/shared/config/config.ts';
 import type { HttpServer } from '../../../../apps/shared/http/listen.ts';
 import { serve } from '../../../support/serve.ts';
-import { systemTime } from '../../../support/time.ts';
+import { PATIENT_FACTOR, systemTime } from '../../../support/time.ts';
 
 const AUDIENCE = 'https://gateway.test/mcp';
 const DAY = 86_400;
@@ -48,6 +48,8 @@ afterAll(() => server.close());
 
 const now = () => Math.floor(Date.now() / 1_000);
 const issuerAt = (path: string) => `${server.url}${path}`;
+const configFor = (issuer: string, more: object = {}) =>
+  parseConfig({ timeLimitFactor: PATIENT_FACTOR, identity: { issuer }, ...more }, { baseDir: '/', stateDir: '/' });
 
 /** Signed by the issuers. A claim that is `undefined` is left out. */
 function signed(claims: JWTPayload = {}, header: { typ?: string } = {}): Promise<string> {
@@ -83,8 +85,7 @@ describe.each(Object.entries(ISSUERS))('an issuer %s', (_how, path) => {
   });
 
   it("passes the doctor's check", async () => {
-    const config = parseConfig({ identity: { issuer: issuer() } }, { baseDir: '/', stateDir: '/' });
-    expect(await checkIdentity(config)).toMatchObject([
+    expect(await checkIdentity(configFor(issuer()))).toMatchObject([
       { status: 'ok', message: expect.stringContaining(issuer()) },
       {},
       {},
@@ -93,11 +94,10 @@ describe.each(Object.entries(ISSUERS))('an issuer %s', (_how, path) => {
   });
 
   it('can be used for sign-in', async () => {
-    const raw = { approvals: { url: 'http://inbox.test' }, identity: { issuer: issuer() } };
     const pool = new Pool();
     const { handlers, close } = createSignIn({
       ...systemTime,
-      config: parseConfig(raw, { baseDir: '/', stateDir: '/' }),
+      config: configFor(issuer(), { approvals: { url: 'http://inbox.test' } }),
       site: 'approvals',
       secrets: { sessionSecret: 'a secret of sessions', oidcClientSecret: 'secret' },
       ...{ pool, databaseUrl: 'postgres://127.0.0.1:1/none' },
@@ -113,8 +113,7 @@ describe.each(Object.entries(ISSUERS))('an issuer %s', (_how, path) => {
 });
 
 it('names the issuer to configure when only the slash differs', async () => {
-  const config = parseConfig({ identity: { issuer: server.url } }, { baseDir: '/', stateDir: '/' });
-  expect(await checkIdentity(config)).toMatchObject([
+  expect(await checkIdentity(configFor(server.url))).toMatchObject([
     {
       status: 'fail',
       advice: `set identity.issuer to ${issuerAt('/')}`,
