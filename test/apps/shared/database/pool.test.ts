@@ -33,7 +33,7 @@ describe('connections to a server that may lose committed data', () => {
 
   it('cause a warning of the doctor in development, and a failure elsewhere', async () => {
     const seen = async (mode: 'development' | 'production') =>
-      (await checkDatabase(db.url, { mode, timeLimitFactor: 1 }))[0];
+      (await checkDatabase(db.url, { ...IN_DEVELOPMENT, mode }))[0];
     expect(await seen('development')).toMatchObject({ status: 'warn', advice: 'switch them on' });
     expect(await seen('production')).toMatchObject({ status: 'fail', message: expect.stringMatching(/fsync/) });
   });
