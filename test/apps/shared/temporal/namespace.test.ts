@@ -4,6 +4,7 @@ import { checkTemporal } from '../../../../apps/cli/commands/doctor/services.ts'
 import { systemClock } from '../../../../apps/shared/clock.ts';
 import { connectEngine, runWorker } from '../../../../apps/shared/temporal/worker.ts';
 import { testTemporal } from '../../../support/temporal.ts';
+import { PATIENT_FACTOR } from '../../../support/time.ts';
 
 describe('a Temporal namespace that is missing', () => {
   it('is named by worker and doctor, with the command that creates it', async () => {
@@ -16,7 +17,7 @@ describe('a Temporal namespace that is missing', () => {
     const options = { connection, temporal, taskQueue, activities: {}, graceMs: 1_000, clock: systemClock, log };
     await expect(runWorker(options)).rejects.toThrow(`${what}: create it with \`${command}\``);
     await close();
-    const finding = await checkTemporal({ timeLimitFactor: 1, temporal }, address);
+    const finding = await checkTemporal({ timeLimitFactor: PATIENT_FACTOR, temporal }, address);
     expect(finding).toMatchObject({ status: 'fail', message: what, advice: expect.stringContaining(command) });
   });
 });
