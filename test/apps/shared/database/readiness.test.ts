@@ -10,7 +10,7 @@ import { freePort } from '../../../../apps/shared/embedded/process-tools.ts';
 import { SEALING_SECRETS } from '../../../support/gated-calls.ts';
 import { OwnPostgres } from '../../../support/own-postgres.ts';
 import { patiently } from '../../../support/wait-for.ts';
-import { IN_DEVELOPMENT, ORDINARY_LIMITS, systemTime } from '../../../support/time.ts';
+import { IN_DEVELOPMENT, ORDINARY_LIMITS, PATIENT_FACTOR, systemTime } from '../../../support/time.ts';
 
 const DEPLOYABLES = Object.keys(ROLES) as (keyof typeof ROLES)[];
 
@@ -146,7 +146,8 @@ describe('a database that is not ready', () => {
 
 it('a process reports on /readyz and /healthz why it cannot work, and on /livez that it runs', async () => {
   await run('postgres', 'CREATE DATABASE served');
-  const config = parseConfig({ audit: { port: await freePort() } }, { baseDir: '/', stateDir: '/' });
+  const raw = { timeLimitFactor: PATIENT_FACTOR, audit: { port: await freePort() } };
+  const config = parseConfig(raw, { baseDir: '/', stateDir: '/' });
   const secrets = { sessionSecret: 'a-secret-of-some-length', oidcClientSecret: 'another-secret', ...SEALING_SECRETS };
   const log = pino({ level: 'silent' });
   const audit = await startAudit(config, secrets, { ...systemTime, log, databaseUrl: addressOf('served') });
