@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { appendFileSync, chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { parse } from 'yaml';
@@ -6,6 +6,7 @@ import { createDescriptionStore } from '../../../activities/stores/accepted-desc
 import { packagePath } from '../../../apps/shared/config/files.ts';
 import { startChangingUpstream } from '../../support/changing-upstream.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { PATIENT_FACTOR } from '../../support/time.ts';
 import { Desk, emptyDesk } from './run.ts';
 import { OWN_COMMAND } from '../../../apps/cli/own-command.ts';
 
@@ -23,6 +24,15 @@ beforeAll(async () => {
 });
 afterAll(() => bank.close());
 
+const PATIENT = `timeLimitFactor: ${PATIENT_FACTOR}\n`;
+const NO_SERVERS = `mcpServers: {}\n${PATIENT}`;
+/** A desk with the file that `init` writes, and patient limits in it. */
+async function newDesk(...options: string[]): Promise<Desk> {
+  const desk = emptyDesk();
+  await desk.run(['init', '--yes', ...options]);
+  appendFileSync(join(desk.folder, 'countersign.yaml'), PATIENT);
+  return desk;
+}
 const textOf = (desk: Desk) => readFileSync(join(desk.folder, 'countersign.yaml'), 'utf8');
 
 describe('countersign add, with a command', () => {
@@ -76,23 +86,23 @@ describe('countersign add, with a command', () => {
   });
 
   it('shows the change at a terminal, and writes nothing without a yes', async () => {
-    const desk = new Desk('mcpServers: {}\n');
+    const desk = new Desk(NO_SERVERS);
     const { code, err, questions } = await desk.run(['add', 'bank', '--url', bank.url], { answer: 'n' });
     expect([code, questions]).toEqual([1, [expect.stringContaining('Write this to countersign.yaml?')]]);
     expect(err).toContain('+   bank:');
-    expect(textOf(desk)).toBe('mcpServers: {}\n');
+    expect(textOf(desk)).toBe(NO_SERVERS);
   });
 
   it('prints the change with --print, and writes nothing', async () => {
     const desk = emptyDesk();
-    const { code, out } = await desk.run(['add', 'bank', '--url', bank.url, '--print']);
+    const { code, out } = await desk.run(['add', 'bank', '--print', '--', ...LISTING, '{}']);
     expect(code).toBe(0);
     expect(out).toContain('+   bank:');
     expect(existsSync(join(desk.folder, 'countersign.yaml'))).toBe(false);
   });
 
   it('says the same to programs', async () => {
-    const { out, err } = await emptyDesk().run(['add', 'bank', '--url', bank.url, '--yes', '--json']);
+    const { out, err } = await (await newDesk()).run(['add', 'bank', '--url', bank.url, '--yes', '--json']);
     expect(err).toBe('');
     expect(JSON.parse(out)).toMatchObject({
       written: true,
@@ -103,15 +113,14 @@ describe('countersign add, with a command', () => {
   });
 
   it('keeps the mode of the file', async () => {
-    const desk = new Desk('mcpServers: {}\n');
+    const desk = new Desk(NO_SERVERS);
     chmodSync(join(desk.folder, 'countersign.yaml'), 0o600);
     await desk.run(['add', 'bank', '--url', bank.url, '--yes']);
     expect(statSync(join(desk.folder, 'countersign.yaml')).mode & 0o777).toBe(0o600);
   });
 
   it('keeps a policy folder that counts without being named', async () => {
-    const desk = emptyDesk();
-    await desk.run(['init', '--yes', '--policies']);
+    const desk = await newDesk('--policies');
     const text = textOf(desk)
       .replace(/\npdp:\n.*\n/, '')
       .replace('rules: []\n', '');
@@ -153,7 +162,7 @@ describe('countersign add, with secrets', () => {
     ['mcp.json', (entry: object) => `{ // VS Code\n"servers": { "every": ${JSON.stringify(entry)}, }, }`],
     ['settings.json', (entry: object) => JSON.stringify({ context_servers: { every: entry } })],
   ])('takes a server from %s, without its secret', async (name, text) => {
-    const desk = emptyDesk();
+    const desk = await newDesk();
     const entry = { type: 'http', url: bank.url, headers: { Authorization: `Bearer ${SECRET}` } };
     writeFileSync(join(desk.folder, name), text(entry));
     const { code, out, err } = await desk.run(['add', '--from', name, '--yes']);
@@ -167,7 +176,7 @@ describe('countersign add, with secrets', () => {
   });
 
   it('takes one server by its name, and no Countersign', async () => {
-    const desk = emptyDesk();
+    const desk = await newDesk();
     const servers = {
       mine: { type: 'http', url: bank.url },
       other: { command: 'x' },
@@ -187,7 +196,7 @@ describe('countersign add, with secrets', () => {
   });
 
   it('reads a token from a file at each use', async () => {
-    const desk = emptyDesk();
+    const desk = await newDesk();
     writeFileSync(join(desk.folder, 'token'), `${SECRET}\n`);
     const { code } = await desk.run(['add', 'bank', '--url', bank.url, '--token-file', 'token', '--yes']);
     expect(code).toBe(0);
@@ -205,7 +214,7 @@ describe('countersign add, with a running database', () => {
   afterAll(() => db.drop());
 
   it('accepts the descriptions that it showed, and a tool that says nothing waits for an approval', async () => {
-    const desk = emptyDesk();
+    const desk = await newDesk();
     const { code, out, err } = await desk.run(['add', 'bank', '--url', bank.url, '--yes'], {
       env: { DATABASE_URL: db.url },
     });
