@@ -5,6 +5,8 @@ import type { ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { packagePath } from '../../apps/shared/config/files.ts';
 
+/** As long as the product's servers. A request that arrives while a server closes its idle connection gets no answer. */
+const KEPT_OPEN_MS = 75_000;
 const tls = (name: string) => readFileSync(packagePath('test', 'fixtures', 'tls', name), 'utf8');
 
 /** The authority that signed the certificate of this server. */
@@ -23,13 +25,16 @@ export class DocumentServer {
   readonly #sockets = new Set<Socket>();
 
   constructor() {
-    this.#server = createServer({ key: tls('server.key'), cert: tls('server.pem') }, (request, response) => {
-      const path = request.url ?? '';
-      this.requests.push(path);
-      const answer = this.answers.get(path);
-      if (answer === undefined) response.writeHead(404).end();
-      else answer(response, this.idOf(path));
-    });
+    this.#server = createServer(
+      { key: tls('server.key'), cert: tls('server.pem'), keepAliveTimeout: KEPT_OPEN_MS },
+      (request, response) => {
+        const path = request.url ?? '';
+        this.requests.push(path);
+        const answer = this.answers.get(path);
+        if (answer === undefined) response.writeHead(404).end();
+        else answer(response, this.idOf(path));
+      },
+    );
     this.#server.on('connection', (socket: Socket) => {
       this.connections += 1;
       this.#sockets.add(socket);
