@@ -144,7 +144,16 @@ function newest(folder) {
 const time = (file) => statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0;
 
 const touch = (file, at) => utimesSync(file, at / 1_000, at / 1_000);
-const read = (file) => (existsSync(file) ? readFileSync(file, 'utf8') : undefined);
+
+/** The text of a file, or `undefined` without one. Another process may remove it at any moment. */
+function read(file) {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    if (error.code !== 'ENOENT') throw error;
+    return undefined;
+  }
+}
 
 /** Runs a tool. Its output goes to stderr: at once if `shown`, else only if the tool fails. */
 function run([command, ...before], args, { shown = false } = {}) {
