@@ -7,8 +7,11 @@ import { PATIENT_FACTOR } from './time.ts';
 const SECTIONS = ['gateway', 'pdp', 'approvals', 'audit', 'identity'] as const;
 type Section = (typeof SECTIONS)[number];
 
-/** Servers that choose a port themselves, as the product's databases do, choose above. */
-const PORTS = { from: 10_000, to: 20_000 } as const;
+/**
+ * Above 10080, which `fetch` refuses as the port of another protocol (Fetch, section 2.9). Servers that choose a port themselves, as the
+ * product's databases do, choose above.
+ */
+const PORTS = { from: 10_096, to: 20_000 } as const;
 /** Each worker of a run has ports of its own, and most runs on a machine have others than the rest. */
 const WORKERS = 4;
 const RUNS = 4;
