@@ -26,7 +26,6 @@ describe('every page in every state, in both themes and both widths', () => {
     it.each(situations)('breaks no rule of accessibility: $name', async ({ as, prepare, arrive }: Situation) => {
       const context = await signedIn(url(), as);
       const page = await context.newPage();
-      page.setDefaultTimeout(60_000);
       await page.goto(new URL(await prepare(), url()).href);
       await arrive?.(page);
       const found: Record<string, string[]> = {};

@@ -30,7 +30,6 @@ export class ListsUnderTest {
     const context = await this.#browser.newContext();
     await context.addCookies((await this.service.signIn('alice')).cookies());
     this.page = await context.newPage();
-    this.page.setDefaultTimeout(60_000);
   }
 
   async stop(): Promise<void> {

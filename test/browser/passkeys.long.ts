@@ -17,7 +17,6 @@ describe('passkeys in a browser', () => {
     await service.start({ approvals: { templates } });
     browser = await launchBrowser();
     page = await (await browser.newContext()).newPage();
-    page.setDefaultTimeout(60_000);
     page.on('pageerror', ({ message }) => problems.push(message));
     page.on('console', (message) => void (message.type() === 'error' && problems.push(message.text())));
     device = await page.context().newCDPSession(page);

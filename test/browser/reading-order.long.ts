@@ -86,7 +86,6 @@ describe('what a screen reader reads, and where the Tab key stops, in order', ()
 
   it.each(situations)('on the page of $name', async ({ as, prepare, arrive, url }) => {
     const page = await (await sites.browser.newContext({ viewport: { width: 1_280, height: 900 } })).newPage();
-    page.setDefaultTimeout(60_000);
     if (as !== undefined) await signPageIn(page, url(), as);
     await page.goto(new URL(await prepare(), url()).href);
     await arrive?.(page);

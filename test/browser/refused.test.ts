@@ -50,7 +50,6 @@ describe('a refused form', () => {
     const context = await browser.newContext();
     await bringSignIn(context, { site: service.url, issuer: service.config.urls.issuer }, name);
     const page = await context.newPage();
-    page.setDefaultTimeout(60_000);
     // A page that follows changes would show the other decision before the press.
     await page.route('**/requests/events?*', (route) => route.abort());
     pages.set(name, page);

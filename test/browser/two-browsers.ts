@@ -32,9 +32,7 @@ export class TwoBrowsers {
     for (const name of ['alice', 'bob']) {
       const context = await this.#browser.newContext();
       await bringSignIn(context, { site: this.service.url, issuer: this.service.config.urls.issuer }, name);
-      const page = await context.newPage();
-      page.setDefaultTimeout(60_000);
-      this.pages[name] = page;
+      this.pages[name] = await context.newPage();
     }
   }
 

@@ -22,7 +22,6 @@ describe('a decision in its first five seconds', () => {
     context = await browser.newContext();
     await bringSignIn(context, { site: service.url, issuer: service.config.urls.issuer }, 'alice');
     page = await context.newPage();
-    page.setDefaultTimeout(60_000);
   });
   afterAll(async () => {
     await browser.close();
@@ -98,7 +97,6 @@ describe('a decision in its first five seconds', () => {
     const request = await decide('Approve');
     const closed = page;
     page = await context.newPage();
-    page.setDefaultTimeout(60_000);
     await closed.close({ runBeforeUnload: true });
     await waitFor(async () => (await statusOf(request)) === 'approved');
   });

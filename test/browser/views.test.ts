@@ -50,9 +50,7 @@ describe('the views of the arguments', () => {
   async function newPage(options: Parameters<Browser['newContext']>[0] = {}): Promise<Page> {
     const context = await browser.newContext(options);
     await context.addCookies(cookies);
-    const one = await context.newPage();
-    one.setDefaultTimeout(60_000);
-    return one;
+    return context.newPage();
   }
   /** On a narrow screen and on a wide one. accessible.long.ts has every page on both. */
   async function expectToFit(): Promise<void> {

@@ -171,7 +171,6 @@ export class ControlsUnderTest {
     const { browser, javaScriptEnabled } = this.#options;
     const page = await (await browser.newContext({ javaScriptEnabled })).newPage();
     await page.addInitScript(allowNotices);
-    page.setDefaultTimeout(60_000);
     page.on('pageerror', (error) => this.#opened?.faults.push(`the page threw ${error.message}`));
     page.on('console', (message) => {
       // Chromium writes a line for each refusal; the statuses are checked separately.

@@ -15,7 +15,6 @@ describe('text that a person typed before the session ended', () => {
     await service.start({ approvals: { templates: { own: { stages: [stage] } } } });
     browser = await launchBrowser();
     page = await (await browser.newContext()).newPage();
-    page.context().setDefaultTimeout(60_000);
   });
   // All tests share one page: a new one costs a browser as much as five loads. It forgets who was there.
   afterEach(async () => {
