@@ -12,7 +12,7 @@ const RESULT = { text: '{"content":[]}', digest: 'sha-256:result' };
 
 /** How long a decision is fresh. */
 const FRESH_MS = 5_000;
-const IS_FRESH = "evaluated_at > clock_timestamp() - interval '5 s'";
+const IS_FRESH = `evaluated_at > clock_timestamp() - interval '${FRESH_MS} ms'`;
 const AHEAD = "clock_timestamp() + interval '1 h'";
 const DATED = 'UPDATE gateway.decision SET evaluated_at =';
 

@@ -4,9 +4,8 @@ import { createServer, type Server } from 'node:https';
 import type { ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { packagePath } from '../../apps/shared/config/files.ts';
+import { KEPT_OPEN_MS } from '../../apps/shared/http/listen.ts';
 
-/** As long as the product's servers. A request that arrives while a server closes its idle connection gets no answer. */
-const KEPT_OPEN_MS = 75_000;
 const tls = (name: string) => readFileSync(packagePath('test', 'fixtures', 'tls', name), 'utf8');
 
 /** The authority that signed the certificate of this server. */

@@ -14,7 +14,7 @@ export type Admit = (request: IncomingMessage, response: ServerResponse, serve: 
  * How long an idle connection stays open, in milliseconds: longer than agents pause between two polls, and than proxies commonly keep
  * it (a minute). A request that arrives while the server closes its connection gets no answer.
  */
-const KEPT_OPEN_MS = 75_000;
+export const KEPT_OPEN_MS = 75_000;
 
 export interface Listening extends Timing {
   readonly host: string;

@@ -34,10 +34,7 @@ export function createIssuerFetch({ ownPages, guard, documents, clock, limits }:
       : { status: undefined, error: new Error('too many documents were fetched in the last minute') };
   return async (url, options = {}) => {
     const address = url instanceof Request ? url.url : String(url);
-    if (ownPages.has(address)) {
-      const signal = clock.signalAfter(limits.signOutReportMs);
-      return fetch(address, { ...withoutDispatcher(options), signal });
-    }
+    if (ownPages.has(address)) return fetch(address, forOwnPages(options, clock.signalAfter(limits.signOutReportMs)));
     guard.check(address);
     const answer = await read(address);
     if (answer.status === 200) documents.keep(address, answer.text);
@@ -46,8 +43,9 @@ export function createIssuerFetch({ ownPages, guard, documents, clock, limits }:
   };
 }
 
-/** Its default dispatcher refuses this machine, where our pages are. */
-const withoutDispatcher = (options: RequestInit) => ({ ...options, dispatcher: undefined }) as RequestInit;
+/** The library's dispatcher refuses this machine, where our pages are, and no factor multiplies its limit. */
+const forOwnPages = (options: RequestInit, signal: AbortSignal) =>
+  ({ ...options, dispatcher: undefined, signal }) as RequestInit;
 
 type Answer =
   | { readonly status: number; readonly text: string; readonly headers: Record<string, string> }
