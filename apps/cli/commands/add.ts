@@ -4,7 +4,6 @@ import { Command } from 'commander';
 import { pino } from 'pino';
 import type { Config } from '../../shared/config/config.ts';
 import type { LoadedConfig } from '../../shared/config/load.ts';
-import { limitsOf } from '../../shared/limits.ts';
 import { type Addition, withAdditions } from '../configuration/additions.ts';
 import { changedLines } from '../configuration/changed-lines.ts';
 import { checkedText, ownFile, replaceFile, textOf } from '../configuration/configuration-file.ts';
@@ -115,10 +114,7 @@ async function addServers(io: Io, options: Options, { draft, requested }: Work):
   // Values that a host file had are used for this connection, and written nowhere.
   const check = (draftText: string) => checkedText(io, { file, text: draftText, variables: requested.variables });
   const { config } = check(withAdditions(text, bare));
-  if (!options.json) {
-    const seconds = limitsOf(config).upstreamConnectMs / 1_000;
-    io.err(`Connecting to ${names.join(', ')}, for at most ${seconds} s …`);
-  }
+  if (!options.json) io.err(`Connecting to ${names.join(', ')}. This can take a minute …`);
   const listing = await listServers(config, names, pino({ enabled: false }));
   try {
     const proposals = listing.tools.map((tool) => ({ ...proposalFor(tool), upstream: tool.upstream }));

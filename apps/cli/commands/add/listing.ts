@@ -51,7 +51,7 @@ async function problemOf(
     const next =
       'url' in server
         ? 'check the address and the credential (--token-env, --token-file, --header)'
-        : 'start the program by hand once: it downloads what it needs, and shows its errors. Check its arguments and --env';
+        : 'start the program by hand once, as a first start may have to download it, and check its arguments and --env';
     return `${visible(name)} cannot be used: ${visible(reason(error).replace(/[.]$/, ''))}; ${next}`;
   }
 }
