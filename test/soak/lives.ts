@@ -1,3 +1,4 @@
+import { inspect } from 'node:util';
 import { join } from 'node:path';
 import { decisionBody, type OpenRequest } from '../support/decisions.ts';
 import { requestOf, type SealedDatabase } from '../support/sealed-calls.ts';
@@ -25,32 +26,43 @@ export async function live(stack: Stack, of: SealedDatabase, call: { index: numb
   const { index, agent } = call;
   const path = join(stack.files, `soak-${index}.txt`);
   const fate = FATES[index % FATES.length] ?? 'approve';
-  const rpc = async (method: string, params: Record<string, unknown>) =>
-    (await stack.rpcOnce(await stack.token(agent), method, params)).body.result;
+  const rpc = async (method: string, params: Record<string, unknown>) => {
+    const { body } = await stack.rpcOnce(await stack.token(agent), method, params);
+    if (body.result === undefined) throw new Error(JSON.stringify(body));
+    return body.result;
+  };
   const write = { name: 'files__write_file', arguments: { path, content: path } };
-  const taskId = await patiently(
-    async () => (await rpc('tools/call', write))?.['taskId'] as string | undefined,
-    PATIENCE,
-  );
-  const request = await patiently(() => requestOf(of, taskId), PATIENCE);
-  const cancel = () => patiently(() => rpc('tasks/cancel', { taskId }), PATIENCE);
+  const taskId = await step('its task', async () => {
+    const result = await rpc('tools/call', write);
+    if (typeof result['taskId'] !== 'string') throw new Error(JSON.stringify(result));
+    return result['taskId'];
+  });
+  const request = await step('its request', () => requestOf(of, taskId));
+  const cancel = () => step('its cancellation', () => rpc('tasks/cancel', { taskId }));
   if (fate === 'cancel') await cancel();
   else if (fate === 'race') await Promise.all([decide(stack, request, 'approve'), cancel()]);
   else await decide(stack, request, fate);
-  const end = await patiently(async () => {
+  const end = await step(`its end (${fate}, task ${taskId})`, async () => {
     const task = await rpc('tasks/get', { taskId });
-    return task === undefined || task['status'] === 'working' ? undefined : endOf(task);
-  }, PATIENCE);
+    return task['status'] === 'working' ? undefined : endOf(task);
+  });
   return { path, fate, taskId, end };
 }
+
+/** Repeats one step of a life until it succeeds. An error names the step and holds the last failure, if there was one. */
+const step = <T>(what: string, attempt: () => Promise<T | undefined>): Promise<NonNullable<T>> =>
+  patiently(attempt, PATIENCE).catch(({ message, cause }: Error) => {
+    throw new Error(`${what}: ${message}; the last failure: ${cause === undefined ? 'none' : inspect(cause)}`);
+  });
 
 /** Sends one message until it has a final answer. */
 async function decide(stack: Stack, request: OpenRequest, verdict: 'approve' | 'deny'): Promise<void> {
   const id = `msg_${request.id}`;
-  await patiently(async () => {
+  await step(`the answer to its decision (${verdict})`, async () => {
     const answer = await stack.postDecision(decisionBody(request, { verdict }), { id, at: new Date() });
-    return answer.status < 500 || undefined;
-  }, PATIENCE);
+    if (answer.status >= 500) throw new Error(`status ${answer.status}`);
+    return true;
+  });
 }
 
 export function endOf(task: Record<string, unknown>): string {

@@ -93,7 +93,9 @@ async function makeCalls(
     const agent = AGENTS[index % AGENTS.length]?.name ?? '';
     const life: Promise<void> = live(stack, of, { index, agent })
       .then((lived) => void lives.push(lived))
-      .catch((error: unknown) => void wrong.push(`call ${index}: ${String(error)}`))
+      .catch(
+        (error: unknown) => void wrong.push(`call ${index}: ${error instanceof Error ? error.message : String(error)}`),
+      )
       .finally(() => open.delete(life));
     open.add(life);
     if (performance.now() - told < PROGRESS_MS) continue;
