@@ -1,4 +1,3 @@
-import { inspect } from 'node:util';
 import { join } from 'node:path';
 import { decisionBody, type OpenRequest } from '../support/decisions.ts';
 import { requestOf, type SealedDatabase } from '../support/sealed-calls.ts';
@@ -49,10 +48,10 @@ export async function live(stack: Stack, of: SealedDatabase, call: { index: numb
   return { path, fate, taskId, end };
 }
 
-/** Repeats one step of a life until it succeeds. An error names the step and holds the last failure, if there was one. */
+/** Repeats one step of a life until it succeeds. An error names the step; its causes end with the last failure. */
 const step = <T>(what: string, attempt: () => Promise<T | undefined>): Promise<NonNullable<T>> =>
-  patiently(attempt, PATIENCE).catch(({ message, cause }: Error) => {
-    throw new Error(`${what}: ${message}; the last failure: ${cause === undefined ? 'none' : inspect(cause)}`);
+  patiently(attempt, PATIENCE).catch((cause: unknown) => {
+    throw new Error(`the call still waits for ${what}`, { cause });
   });
 
 /** Sends one message until it has a final answer. */

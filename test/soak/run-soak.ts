@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { inspect } from 'node:util';
 import { checkInvariants, type Violation } from '../invariants/check-invariants.ts';
 import { sealedDatabase } from '../support/artefacts.ts';
 import { arrivalsAt } from '../support/file-server.ts';
@@ -93,9 +94,7 @@ async function makeCalls(
     const agent = AGENTS[index % AGENTS.length]?.name ?? '';
     const life: Promise<void> = live(stack, of, { index, agent })
       .then((lived) => void lives.push(lived))
-      .catch(
-        (error: unknown) => void wrong.push(`call ${index}: ${error instanceof Error ? error.message : String(error)}`),
-      )
+      .catch((error: unknown) => void wrong.push(`call ${index}: ${inspect(error)}`))
       .finally(() => open.delete(life));
     open.add(life);
     if (performance.now() - told < PROGRESS_MS) continue;
