@@ -1,5 +1,5 @@
 /** A host that starts `countersign stdio`, line by line, with the relay in this process. */
-import { PassThrough } from 'node:stream';
+import { PassThrough, Writable } from 'node:stream';
 import { Access, type AccessDeps } from '../../apps/cli/stdio/access.ts';
 import { relay } from '../../apps/cli/stdio/relay.ts';
 import { TokenFile } from '../../apps/cli/stdio/token-file.ts';
@@ -45,12 +45,18 @@ export class StdioHost {
   constructor(url: string, { token = 'a-token', access, clock = systemTime.clock }: Options = {}) {
     const { limits } = systemTime;
     const own = access ?? accessOf(ownTokenFile(url), { given: token });
-    const output = new PassThrough();
     let rest = '';
-    output.on('data', (chunk: Buffer) => {
+    const take = (chunk: Buffer) => {
       const parts = (rest + chunk.toString('utf8')).split('\n');
       rest = parts.pop() ?? '';
       this.lines.push(...parts);
+    };
+    // Like a pipe, it takes a long line only some time after it was written.
+    const output = new Writable({
+      write(chunk: Buffer, _encoding, done) {
+        take(chunk);
+        setImmediate(done);
+      },
     });
     this.#ended = relay({
       ...{ input: this.#input, output, clock, limits, signal: this.#stop.signal },

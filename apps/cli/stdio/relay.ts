@@ -123,7 +123,11 @@ class Relay {
     const { output } = this.#deps;
     this.#written = this.#written.then(async () => {
       if (output.destroyed || output.write(`${text}\n`)) return;
-      await Promise.race([once(output, 'drain'), once(output, 'close')]).catch(() => undefined);
+      const waited = new AbortController();
+      const events = ['drain', 'close'].map((name) => once(output, name, { signal: waited.signal }));
+      await Promise.race(events).catch(() => undefined);
+      // Otherwise each wait would leave a listener at the output.
+      waited.abort();
     });
     return this.#written;
   }

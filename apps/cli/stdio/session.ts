@@ -67,7 +67,8 @@ export class Session {
   #agree(headers: { get(name: string): string | null }, { protocolVersion }: JsonObject): void {
     this.#agreed?.over.abort();
     const over = new AbortController();
-    this.#deps.signal.addEventListener('abort', () => over.abort(), { once: true });
+    // Not longer than this session: a host may live through many.
+    this.#deps.signal.addEventListener('abort', () => over.abort(), { once: true, signal: over.signal });
     const revision = typeof protocolVersion === 'string' ? protocolVersion : undefined;
     this.#agreed = { id: headers.get(SESSION_HEADER) ?? undefined, revision, over };
   }

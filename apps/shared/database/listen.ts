@@ -64,16 +64,18 @@ async function session(
   });
   client.on('error', (err) => log.warn({ err }, 'the connection for notices of the database was lost'));
   client.on('notification', ({ payload }) => onNotice(payload));
-  const over = new Promise<void>((resolve) => {
-    client.once('end', resolve);
-    signal.addEventListener('abort', () => resolve(), { once: true });
-  });
+  let stop = () => undefined as void;
+  const over = new Promise<void>((resolve) => (stop = resolve));
+  client.once('end', stop);
+  signal.addEventListener('abort', stop, { once: true });
   try {
     await client.connect();
     await client.query(`LISTEN ${escapeIdentifier(channel)}`);
     onListening();
     if (!signal.aborted) await over;
   } finally {
+    // The signal lives as long as the process, and connections come and go.
+    signal.removeEventListener('abort', stop);
     await client.end().catch(() => undefined);
   }
 }

@@ -103,6 +103,19 @@ describe('a relayed session', () => {
     await waitFor(() => streams().some(({ headers }) => headers['mcp-session-id'] === id));
   });
 
+  it('waits for a host that reads slowly, and leaves no listener behind: Node.js warns of more than ten', async () => {
+    const warnings: Error[] = [];
+    const note = (warning: Error) => void warnings.push(warning);
+    process.on('warning', note);
+    await initialize();
+    const long = { name: 'echo', arguments: { said: 'long '.repeat(20_000) } };
+    for (let id = 1; id <= 12; id += 1) {
+      expect(textIn(await host.ask(id, 'tools/call', long))).toBe(long.arguments.said);
+    }
+    process.off('warning', note);
+    expect(warnings).toEqual([]);
+  });
+
   it('takes up the stream of an answer that broke', async () => {
     await initialize();
     host.send({ jsonrpc: '2.0', id: 9, method: 'tools/call', params: { name: 'slow', arguments: {} } });
