@@ -73,6 +73,9 @@ const PASSING = /^(08|40|53|57P|58)|^(55P03|57014|25006)$/;
 /** A prepared statement whose table was migrated. Its connection is given up, and the next one prepares it anew. */
 const OUTDATED_PLAN = 'cached plan must not change result type';
 
+/** The words of the pool of connections (pg-pool) for a wait that took too long while all of its connections were in use. */
+const NONE_FREE = 'timeout exceeded when trying to connect';
+
 /**
  * The failure of a statement, as `ERR_DATABASE_UNAVAILABLE` where it is trouble that passes: the caller may try again. Whether
  * the statement was committed is then not known. Other errors stay as they are, and so does a `CountersignError`.
@@ -80,7 +83,12 @@ const OUTDATED_PLAN = 'cached plan must not change result type';
 export function asUnavailable(thrown: unknown): Error {
   const cause = thrown instanceof Error ? thrown : new Error(String(thrown));
   if (cause instanceof CountersignError || !passes(cause)) return cause;
-  return new CountersignError('ERR_DATABASE_UNAVAILABLE', 'the database does not answer; try again', { cause });
+  // The database may be idle then: an operator who reads this must not look for the fault there alone.
+  const problem =
+    cause.message === NONE_FREE
+      ? 'no connection of this process to the database became free in time; either has too much to do; try again'
+      : 'the database does not answer; try again';
+  return new CountersignError('ERR_DATABASE_UNAVAILABLE', problem, { cause });
 }
 
 /** An error that the database did not send is about the connection to it, except faults of the program, which have classes of their own. */

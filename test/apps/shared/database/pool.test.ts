@@ -3,10 +3,11 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createPool, refuseUnfitDatabase } from '../../../../apps/shared/database/pool.ts';
 import { checkDatabase } from '../../../../apps/cli/commands/doctor/services.ts';
+import { query } from '../../../../apps/shared/database/query.ts';
 import { createTestDatabase, type TestDatabase } from '../../../support/database.ts';
 import { OwnPostgres } from '../../../support/own-postgres.ts';
 import { patiently } from '../../../support/wait-for.ts';
-import { IN_DEVELOPMENT, systemTime } from '../../../support/time.ts';
+import { IN_DEVELOPMENT, PATIENT_LIMITS, systemTime } from '../../../support/time.ts';
 
 const refused = (words: RegExp) => ({ code: 'ERR_DATABASE_UNAVAILABLE', message: expect.stringMatching(words) });
 
@@ -36,6 +37,20 @@ describe('connections to a server that may lose committed data', () => {
       (await checkDatabase(db.url, { ...IN_DEVELOPMENT, mode }))[0];
     expect(await seen('development')).toMatchObject({ status: 'warn', advice: 'switch them on' });
     expect(await seen('production')).toMatchObject({ status: 'fail', message: expect.stringMatching(/fsync/) });
+  });
+});
+
+describe('connections that are all in use', () => {
+  it('give a wait that takes too long another error than a database that is away', async () => {
+    const db = await createTestDatabase();
+    const limits = { ...PATIENT_LIMITS, databaseConnectMs: 50 };
+    const pool = createPool(db.url, { ...systemTime, limits, applicationName: 'busy', max: 1 });
+    const inUse = await patiently(() => pool.connect());
+    const wait = query(pool, undefined, 'SELECT 1');
+    await expect(wait).rejects.toMatchObject(refused(/^no connection of this process to the database became free/));
+    inUse.release();
+    await pool.end();
+    await db.drop();
   });
 });
 
