@@ -71,12 +71,6 @@ export const SECTIONS = [
   },
   { name: 'mutants', what: 'faults planted in the protocol', run: program('mutants'), leavesRoom: true },
   {
-    name: 'soak',
-    what: 'calls during one fault after another',
-    run: program('soak', '--minutes', '4'),
-    leavesRoom: true,
-  },
-  {
     name: 'conformance',
     what: 'the official conformance suite of MCP',
     run: program('conformance'),
@@ -102,6 +96,7 @@ export const SECTIONS = [
   },
   { name: 'principals', what: 'attempts on tasks of others', run: program('principals') },
   { name: 'first-minute', what: 'a stranger with the packed package in an empty folder', run: program('first-minute') },
+  { name: 'soak', what: 'calls during one fault after another', run: program('soak', '--minutes', '4') },
   {
     name: 'e2e',
     what: 'whole installations, broken in every way',
