@@ -46,15 +46,12 @@ export class StdioHost {
     const { limits } = systemTime;
     const own = access ?? accessOf(ownTokenFile(url), { given: token });
     let rest = '';
-    const take = (chunk: Buffer) => {
-      const parts = (rest + chunk.toString('utf8')).split('\n');
-      rest = parts.pop() ?? '';
-      this.lines.push(...parts);
-    };
     // Like a pipe, it takes a long line only some time after it was written.
     const output = new Writable({
-      write(chunk: Buffer, _encoding, done) {
-        take(chunk);
+      write: (chunk: Buffer, _encoding, done) => {
+        const parts = (rest + chunk.toString('utf8')).split('\n');
+        rest = parts.pop() ?? '';
+        this.lines.push(...parts);
         setImmediate(done);
       },
     });

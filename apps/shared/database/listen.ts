@@ -1,6 +1,7 @@
 import { Client, escapeIdentifier } from 'pg';
 import type { Logger } from 'pino';
 import { pauseMs } from '../../../workflows/domain/gated-call/deadlines.ts';
+import { orAborted } from '../clock.ts';
 import type { Timing } from '../limits.ts';
 
 const RECONNECT_MIN_MS = 500;
@@ -64,18 +65,13 @@ async function session(
   });
   client.on('error', (err) => log.warn({ err }, 'the connection for notices of the database was lost'));
   client.on('notification', ({ payload }) => onNotice(payload));
-  let stop = () => undefined as void;
-  const over = new Promise<void>((resolve) => (stop = resolve));
-  client.once('end', stop);
-  signal.addEventListener('abort', stop, { once: true });
+  const ended = new Promise<void>((resolve) => client.once('end', resolve));
   try {
     await client.connect();
     await client.query(`LISTEN ${escapeIdentifier(channel)}`);
     onListening();
-    if (!signal.aborted) await over;
+    await orAborted(ended, signal).catch(() => undefined);
   } finally {
-    // The signal lives as long as the process, and connections come and go.
-    signal.removeEventListener('abort', stop);
     await client.end().catch(() => undefined);
   }
 }
