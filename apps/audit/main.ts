@@ -48,7 +48,7 @@ export async function startAudit(
     signIn: signIn.handlers,
     auditorsOnly: auditorsOnly({ ...doors, scopes: config.audit.scopes }),
     url,
-    problems: () => databaseProblems(records),
+    problems: () => databaseProblems(records, { onlyReads: true }),
     ...own,
   });
   try {

@@ -70,6 +70,8 @@ export const isSealingKeyMissing = (error: unknown): error is CountersignError =
  * server that only reads.
  */
 const PASSING = /^(08|40|53|57P|58)|^(55P03|57014|25006)$/;
+/** A transaction that may not write: of a standby, or of a server that was made read-only. */
+const ONLY_READS = '25006';
 /** A prepared statement whose table was migrated. Its connection is given up, and the next one prepares it anew. */
 const OUTDATED_PLAN = 'cached plan must not change result type';
 
@@ -83,12 +85,16 @@ const NONE_FREE = 'timeout exceeded when trying to connect';
 export function asUnavailable(thrown: unknown): Error {
   const cause = thrown instanceof Error ? thrown : new Error(String(thrown));
   if (cause instanceof CountersignError || !passes(cause)) return cause;
-  // The database may be idle then: an operator who reads this must not look for the fault there alone.
-  const problem =
-    cause.message === NONE_FREE
-      ? 'no connection of this process to the database became free in time; either has too much to do; try again'
-      : 'the database does not answer; try again';
-  return new CountersignError('ERR_DATABASE_UNAVAILABLE', problem, { cause });
+  return new CountersignError('ERR_DATABASE_UNAVAILABLE', `${trouble(cause)}; try again`, { cause });
+}
+
+/** An operator who reads this has to look in the right place: a database that answers may be idle, or accept no changes. */
+function trouble(cause: Error): string {
+  if (cause.message === NONE_FREE)
+    return 'no connection of this process to the database became free in time; either has too much to do';
+  return isAnswer(cause) && cause.code === ONLY_READS
+    ? 'the database accepts no changes (it is read-only)'
+    : 'the database does not answer';
 }
 
 /** An error that the database did not send is about the connection to it, except faults of the program, which have classes of their own. */

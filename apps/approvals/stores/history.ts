@@ -64,7 +64,7 @@ export async function withHistory<T>(
   let isConnected = false;
   try {
     return await withClient(session, async (client) => {
-      const problem = await databaseProblem(client);
+      const problem = await databaseProblem(client, { onlyReads: true });
       if (problem !== undefined) throw unusable(problem);
       await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
       const { rows } = await client.query<{ count: number }>(COUNT, [days]);

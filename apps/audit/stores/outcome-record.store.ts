@@ -6,7 +6,7 @@ import type { RecordSeals } from '../../../workflows/domain/gated-call/sealing.t
 import { inUtc } from '../../shared/database/function-call.ts';
 import { readPage } from '../../shared/database/pages.ts';
 import { queryOf } from '../../shared/database/query.ts';
-import { createPool, ROLES, withOption } from '../../shared/database/pool.ts';
+import { createPool, ROLES } from '../../shared/database/pool.ts';
 import type { Limits } from '../../shared/limits.ts';
 import type { Search } from '../filters.ts';
 
@@ -141,6 +141,5 @@ function conditions({ state, tool, requesterKey, callDigest, from, until }: Stor
 
 /** Connections that cannot write: the database itself refuses any statement that would. */
 export function createReadOnlyPool(databaseUrl: string, limits: Limits): Pool {
-  const url = withOption(databaseUrl, 'default_transaction_read_only=on');
-  return createPool(url, { applicationName: 'countersign audit', role: ROLES.audit, limits });
+  return createPool(databaseUrl, { applicationName: 'countersign audit', role: ROLES.audit, onlyReads: true, limits });
 }

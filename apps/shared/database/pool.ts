@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import type { Limits } from '../limits.ts';
 import { withClient } from './client.ts';
-import { databaseProblem, isPassing, problemBehind } from './readiness.ts';
+import { databaseProblem, isPassing, notThePrimary, problemBehind, type Use } from './readiness.ts';
 import { reportTransitions } from './transitions.ts';
 
 const KEEP_ALIVE_AFTER_MS = 10_000;
@@ -29,7 +29,7 @@ export const ROLES = {
 } as const;
 type Role = (typeof ROLES)[keyof typeof ROLES];
 
-interface PoolOptions {
+interface PoolOptions extends Use {
   readonly max?: number;
   readonly applicationName: string;
   readonly role?: Role;
@@ -41,24 +41,29 @@ interface PoolOptions {
 /**
  * Connections to the database. Each wait has a limit: for a statement, a lock, a transaction that its client forgot, a connection
  * (also one of the pool's), and an answer.
- * The pool uses no connection to a standby and, with `durable`, none to a server that may lose commits that it confirmed: a caller
- * gets `ERR_DATABASE_UNAVAILABLE`. The caller of this function ends the pool.
+ * The pool uses no connection to a standby, none to a server that accepts no changes, unless it only reads, and, with `durable`, none to a
+ * server that may lose commits that it confirmed: a caller gets `ERR_DATABASE_UNAVAILABLE`. The caller of this function ends the pool.
  *
  * @param max Largest number of connections.
  * @param applicationName The name in `pg_stat_activity`.
  * @param role The role of its connections; the login has to be a member of it.
+ * @param onlyReads Whether its transactions cannot write.
  * @param log Receives a line for each change of state by its statements.
  */
 export function createPool(
   databaseUrl: string,
-  { max = 10, applicationName, role, durable = false, limits, log }: PoolOptions,
+  { max = 10, applicationName, role, durable = false, onlyReads = false, limits, log }: PoolOptions,
 ): Pool {
+  const settings = [
+    ...(role === undefined ? [] : [`role=${role}`]),
+    ...(onlyReads ? ['default_transaction_read_only=on'] : []),
+  ];
   const pool = new Pool({
-    connectionString: role === undefined ? databaseUrl : withOption(databaseUrl, `role=${role}`),
+    connectionString: settings.reduce(withOption, databaseUrl),
     max,
     application_name: applicationName,
     ...connectionLimits(limits),
-    verify: (client, done) => void verify(client, durable).then(() => done(), done),
+    verify: (client, done) => void verify(client, { durable, onlyReads }).then(() => done(), done),
   });
   // The pool has already replaced an idle connection that the server closed; without a listener the event would end the process.
   pool.on('error', () => undefined);
@@ -75,12 +80,12 @@ export function withOption(databaseUrl: string, setting: string): string {
 }
 
 /** Checks each new connection: after a failover the same address may lead to another server. */
-async function verify(client: PoolClient, durable: boolean): Promise<void> {
+async function verify(client: PoolClient, wanted: Fitness): Promise<void> {
   // A connection that breaks meanwhile rejects the query and emits an event, which without a listener would end the process.
   const ignore = () => undefined;
   client.on('error', ignore);
   try {
-    const problem = await unfitness(client, { durable });
+    const problem = await unfitness(client, wanted);
     if (problem !== undefined) throw unfit(problem);
   } finally {
     client.off('error', ignore);
@@ -109,21 +114,25 @@ export async function refuseUnfitDatabase(
   if (problem !== undefined && !isPassing(problem)) throw unfit(problem);
 }
 
-interface Fitness {
-  readonly is_standby: boolean;
-  readonly switched_off: string[];
+interface Fitness extends Use {
+  /** Whether a confirmed commit has to survive a crash of the server. */
+  readonly durable: boolean;
 }
 
 // With one of these off, a crash can undo a confirmed commit: the gateway could give a permit to send twice.
-const READ_FITNESS = `
-  SELECT pg_is_in_recovery() AS is_standby, array(
-    SELECT name FROM unnest(ARRAY['fsync', 'full_page_writes', 'synchronous_commit']) AS name
-    WHERE current_setting(name) = 'off') AS switched_off`;
+const SWITCHED_OFF = `
+  SELECT name FROM unnest(ARRAY['fsync', 'full_page_writes', 'synchronous_commit']) AS name
+  WHERE current_setting(name) = 'off'`;
 
-/** Why this server is unfit: it is a standby, whose data are old, or (with `durable`) it may lose confirmed commits. Undefined when it is fit. */
-export async function unfitness(client: ClientBase, { durable }: { durable: boolean }): Promise<string | undefined> {
-  const [found] = (await client.query<Fitness>(READ_FITNESS)).rows;
-  if (found?.is_standby !== false) return 'it is a standby; connect to the primary';
-  if (!durable || found.switched_off.length === 0) return undefined;
-  return `it may lose confirmed commits, with ${found.switched_off.join(' and ')} switched off; switch them on`;
+/**
+ * Why this server is unfit: it is a standby, whose data are old, it accepts no changes, or (with `durable`) it may lose confirmed commits.
+ * Undefined when it is fit.
+ */
+export async function unfitness(client: ClientBase, { durable, ...use }: Fitness): Promise<string | undefined> {
+  const standing = await notThePrimary(client, use);
+  if (standing !== undefined) return `it ${standing}`;
+  if (!durable) return undefined;
+  const names = (await client.query<{ name: string }>(SWITCHED_OFF)).rows.map(({ name }) => name);
+  if (names.length === 0) return undefined;
+  return `it may lose confirmed commits, with ${names.join(' and ')} switched off; switch them on`;
 }

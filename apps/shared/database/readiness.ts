@@ -1,3 +1,4 @@
+import { isDatabaseAway } from '../../../workflows/domain/errors.ts';
 import { packagePath } from '../config/files.ts';
 import { errorCode } from '../lifecycle.ts';
 import {
@@ -11,6 +12,9 @@ import {
 
 const APPLIED =
   'SELECT migration_name AS name FROM "_prisma_migrations" WHERE finished_at IS NOT NULL AND rolled_back_at IS NULL';
+/** After a failover, the earlier primary may still answer, and accept no changes. */
+const STANDING = `
+  SELECT pg_is_in_recovery() AS is_standby, current_setting('transaction_read_only') = 'on' AS is_read_only`;
 /** PostgreSQL's error codes, each with the problem and its next step. */
 const PROBLEMS: Readonly<Record<string, string>> = {
   '42P01': 'the database has no tables of Countersign; run `countersign migrate`',
@@ -31,12 +35,29 @@ function ownVersion() {
   return known;
 }
 
+/** What a process does with the database. */
+export interface Use {
+  /** Whether it only reads. Then a server that accepts no changes is no problem. Default: no. */
+  readonly onlyReads?: boolean;
+}
+
+/** Why this server is not the one to use, as a predicate with the next step: a standby has old data, and others may accept no changes. */
+export async function notThePrimary(database: Queries, { onlyReads = false }: Use): Promise<string | undefined> {
+  const { rows } = await database.query<{ is_standby: boolean; is_read_only: boolean }>(STANDING);
+  if (rows[0]?.is_standby !== false) return 'is a standby; connect to the primary';
+  if (onlyReads || !rows[0].is_read_only) return undefined;
+  return 'is read-only; connect to the primary, or let it accept changes (default_transaction_read_only)';
+}
+
 /**
- * Why a process cannot use this database now, with the next step; undefined when it can. The database has to answer, to let the process
- * take on its role, and to be of exactly this version: functions of another version may behave differently under the same name.
+ * Why a process cannot use this database now, with the next step; undefined when it can. The database has to answer, to accept changes, to
+ * let the process take on its role, and to be of exactly this version: functions of another version may behave differently under the same
+ * name.
  */
-export async function databaseProblem(database: Queries): Promise<string | undefined> {
+export async function databaseProblem(database: Queries, use: Use = {}): Promise<string | undefined> {
   try {
+    const standing = await notThePrimary(database, use);
+    if (standing !== undefined) return `the database ${standing}`;
     const { rows } = await database.query<{ name: string }>(APPLIED);
     return (
       migrationsProblem(rows.map(({ name }) => name)) ??
@@ -47,13 +68,13 @@ export async function databaseProblem(database: Queries): Promise<string | undef
   }
 }
 
-/** The problem of the database behind an error of a connection or a query. */
+/** The problem of the database behind an error of a connection or a query. A pool names an unfit server itself. */
 export const problemBehind = (error: unknown): string =>
-  PROBLEMS[errorCode(error) ?? ''] ?? 'the database does not answer';
+  isDatabaseAway(error) ? error.message : (PROBLEMS[errorCode(error) ?? ''] ?? 'the database does not answer');
 
 /** `databaseProblem` as a list, for probes. */
-export async function databaseProblems(database: Queries): Promise<readonly string[]> {
-  const problem = await databaseProblem(database);
+export async function databaseProblems(database: Queries, use?: Use): Promise<readonly string[]> {
+  const problem = await databaseProblem(database, use);
   return problem === undefined ? [] : [problem];
 }
 

@@ -5,12 +5,14 @@ import { startAudit } from '../../../../apps/audit/main.ts';
 import { checkDatabase } from '../../../../apps/cli/commands/doctor/services.ts';
 import { parseConfig } from '../../../../apps/shared/config/config.ts';
 import { migrate, migrationStatus } from '../../../../apps/shared/database/migrate.ts';
-import { refuseUnfitDatabase, ROLES } from '../../../../apps/shared/database/pool.ts';
+import { createPool, refuseUnfitDatabase, ROLES } from '../../../../apps/shared/database/pool.ts';
+import { databaseProblems } from '../../../../apps/shared/database/readiness.ts';
 import { freePort } from '../../../../apps/shared/embedded/process-tools.ts';
 import { SEALING_SECRETS } from '../../../support/gated-calls.ts';
+import { asUnavailable } from '../../../../workflows/domain/errors.ts';
 import { OwnPostgres } from '../../../support/own-postgres.ts';
 import { patiently } from '../../../support/wait-for.ts';
-import { IN_DEVELOPMENT, ORDINARY_LIMITS, PATIENT_FACTOR, systemTime } from '../../../support/time.ts';
+import { IN_DEVELOPMENT, ORDINARY_LIMITS, PATIENT_FACTOR, PATIENT_LIMITS, systemTime } from '../../../support/time.ts';
 
 const DEPLOYABLES = Object.keys(ROLES) as (keyof typeof ROLES)[];
 
@@ -75,6 +77,25 @@ describe('an owner without the rights of a superuser', () => {
   });
 });
 
+/** Has each new transaction of the database refuse changes, also in sessions that are open; or accept them again. */
+const freeze = (database: string, mode: 'on' | 'off') =>
+  run('postgres', `ALTER SYSTEM SET default_transaction_read_only = ${mode}`, 'SELECT pg_reload_conf()').then(() =>
+    patiently(async () => ((await readOnlyOf(database)) === mode ? true : undefined)),
+  );
+
+async function readOnlyOf(database: string): Promise<string | undefined> {
+  const client = new Client({ connectionString: addressOf(database) });
+  await client.connect();
+  try {
+    const { rows } = await client.query<{ setting: string }>(
+      `SELECT current_setting('transaction_read_only') AS setting`,
+    );
+    return rows[0]?.setting;
+  } finally {
+    await client.end();
+  }
+}
+
 describe('a database that is not ready', () => {
   beforeAll(() => run('postgres', 'CREATE DATABASE fit', 'CREATE DATABASE empty'));
   beforeAll(async () => {
@@ -91,6 +112,43 @@ describe('a database that is not ready', () => {
     ],
   ])('keeps every deployable from starting when it %s', async (_how, url, words) => {
     expect(await problems(url())).toEqual(everywhere(words));
+  });
+
+  it('keeps every deployable from starting while it accepts no changes, as an earlier primary after a failover', async () => {
+    await freeze('fit', 'on');
+    try {
+      expect(await problems(addressOf('fit'))).toEqual(everywhere(/it is read-only; connect to the primary/));
+      const [found] = await checkDatabase(addressOf('fit'), IN_DEVELOPMENT);
+      expect(found).toMatchObject({ status: 'fail', message: 'it is read-only' });
+    } finally {
+      await freeze('fit', 'off');
+    }
+    expect(await problems(addressOf('fit'))).toEqual(NONE);
+  });
+
+  it('ends the connections of a process that was connected before, which says why it cannot work', async () => {
+    const pool = createPool(addressOf('fit'), { applicationName: 'a process', limits: PATIENT_LIMITS });
+    const reader = createPool(addressOf('fit'), {
+      applicationName: 'a reader',
+      onlyReads: true,
+      limits: PATIENT_LIMITS,
+    });
+    const record = () => pool.query('CREATE TABLE recorded (id int)').catch(asUnavailable);
+    try {
+      expect(await databaseProblems(pool)).toEqual([]);
+      await freeze('fit', 'on');
+      expect(await record()).toMatchObject({
+        message: expect.stringMatching(/accepts no changes \(it is read-only\)/),
+      });
+      expect(pool.totalCount).toBe(0);
+      expect(await databaseProblems(pool)).toEqual([expect.stringMatching(/read-only; connect to the primary/)]);
+      expect(await databaseProblems(reader, { onlyReads: true })).toEqual([]);
+      await freeze('fit', 'off');
+      expect(await databaseProblems(pool)).toEqual([]);
+    } finally {
+      await freeze('fit', 'off');
+      await Promise.all([pool.end(), reader.end()]);
+    }
   });
 
   it('keeps every deployable from starting when it is older or newer', async () => {
