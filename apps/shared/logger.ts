@@ -1,6 +1,6 @@
 import { mkdirSync, openSync } from 'node:fs';
 import { join } from 'node:path';
-import { destination, type Logger, multistream, pino } from 'pino';
+import { destination, type DestinationStream, type Logger, multistream, pino } from 'pino';
 import * as z from 'zod';
 import { CountersignError } from '../../workflows/domain/errors.ts';
 import { logScope } from './log-scope.ts';
@@ -38,7 +38,9 @@ export function createLogger(name: string, { mode, stateDir, level: wanted = 'in
   // A copy, because pino adds the fields of the line to it.
   const mixin = () => ({ ...logScope() });
   const options = { name, level, mixin, redact: { paths, censor: '[redacted]' } };
-  if (mode === 'production') return pino(options, destination({ dest: 1, sync: false }));
+  if (mode === 'production') return durable(1, (stream) => pino(options, stream));
+  // A terminal that was closed must not end the process.
+  if (!process.stderr.listeners('error').includes(ignore)) process.stderr.on('error', ignore);
   const streams = [
     { level: 'warn' as const, stream: { write: (line: string) => void process.stderr.write(readable(line)) } },
   ];
@@ -46,8 +48,38 @@ export function createLogger(name: string, { mode, stateDir, level: wanted = 'in
   const folder = join(stateDir, 'logs');
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   // Opened synchronously, so that a process that ends in its first moments can still write its last lines.
-  const file = destination({ dest: openSync(join(folder, 'countersign.log'), 'a', 0o600), sync: false });
-  return pino(options, multistream([...streams, { level, stream: file }]));
+  const file = openSync(join(folder, 'countersign.log'), 'a', 0o600);
+  return durable(file, (stream) => pino(options, multistream([...streams, { level, stream }])));
+}
+
+const ignore = () => undefined;
+
+/** Lines that wait for a destination that takes none, in bytes. Further lines are dropped, and counted. */
+const WAITING_BYTES = 8 * 1024 * 1024;
+
+/**
+ * A log that survives a destination that takes no lines, such as a full disk: without a listener, the first error would end the process.
+ * Lines wait, each new one tries again, and the log says afterwards how many were dropped.
+ */
+function durable(fd: number, create: (stream: DestinationStream) => Logger): Logger {
+  const stream = destination({ dest: fd, sync: false, maxLength: WAITING_BYTES });
+  const log = create(stream);
+  const { flushSync } = stream;
+  let dropped = 0;
+  stream.on('drop', () => {
+    dropped += 1;
+  });
+  stream.on('error', () => {
+    // At the end of the process, the original would try for ever.
+    stream.flushSync = ignore;
+  });
+  stream.on('write', () => {
+    stream.flushSync = flushSync;
+    if (dropped === 0) return;
+    log.warn({ dropped }, 'the log could not be written for a while, and these many lines of it were dropped');
+    dropped = 0;
+  });
+  return log;
 }
 
 function pathOf(prefix: string, name: string): string {

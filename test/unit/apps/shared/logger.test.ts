@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { closeSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
@@ -23,6 +23,13 @@ afterEach(() => {
   jest.restoreAllMocks();
   rmSync(stateDir, { recursive: true });
 });
+
+/** Runs a module of its own in a process, whose standard output goes to `stdout`. */
+function runScript(script: string, stdout: number | 'pipe' = 'pipe') {
+  const modules = ['--no-warnings', '--import', './test/support/typescript.mjs', '--input-type=module'];
+  const options = { cwd: packagePath(), encoding: 'utf8', stdio: ['ignore', stdout, 'pipe'], timeout: 60_000 } as const;
+  return spawnSync(process.execPath, [...modules, '--eval', script], options);
+}
 
 const file = () => join(stateDir, 'logs', 'countersign.log');
 const content = () => (existsSync(file()) ? readFileSync(file(), 'utf8') : '');
@@ -53,16 +60,47 @@ describe('createLogger', () => {
     const script = `import { createLogger } from './apps/shared/logger.ts';
       createLogger('gateway', { mode: 'development', stateDir: ${JSON.stringify(stateDir)} }).info('last words');
       process.exit(3);`;
-    const options = [
-      '--no-warnings',
-      '--import',
-      './test/support/typescript.mjs',
-      '--input-type=module',
-      '--eval',
-      script,
-    ];
-    const { status, stderr } = spawnSync(process.execPath, options, { cwd: packagePath(), encoding: 'utf8' });
+    const { status, stderr } = runScript(script);
     expect([status, stderr, content()]).toEqual([3, '', expect.stringContaining('last words')]);
+  });
+
+  it('goes on in a process whose log cannot be written, and counts the lines that it dropped', () => {
+    const full = openSync('/dev/full', 'w');
+    const script = `import fs from 'node:fs';
+      import { createLogger } from './apps/shared/logger.ts';
+      const log = createLogger('gateway', { mode: 'production' });
+      const written = new Promise((resolve) => {
+        log.info('kept');
+        setImmediate(function more(count = 0) {
+          if (count === 40) return resolve();
+          log.info({ padding: 'x'.repeat(300_000) }, 'dropped in part');
+          setImmediate(more, count + 1);
+        });
+      });
+      await written;
+      process.stderr.write('still here');
+      // The lowest free descriptor is given out first, so the destination takes lines from here on.
+      fs.closeSync(1);
+      fs.openSync(${JSON.stringify(join(stateDir, 'out.log'))}, 'w');
+      log.info('room again');`;
+    const { status, stderr } = runScript(script, full);
+    closeSync(full);
+    const lines = readFileSync(join(stateDir, 'out.log'), 'utf8').trimEnd().split('\n');
+    const found = lines.map((line) => JSON.parse(line) as { msg: string; dropped?: number });
+    const dropped = found.find((line) => line.dropped !== undefined)?.dropped ?? 0;
+    expect([status, stderr, found[0]?.msg]).toEqual([0, 'still here', 'kept']);
+    expect(found.filter(({ msg }) => msg === 'dropped in part')).toHaveLength(40 - dropped);
+    expect(dropped).toBeGreaterThan(0);
+  });
+
+  it('lets a process end whose log cannot be written', () => {
+    const full = openSync('/dev/full', 'w');
+    const script = `import { createLogger } from './apps/shared/logger.ts';
+      createLogger('gateway', { mode: 'production' }).info('lost');
+      setTimeout(() => process.exit(3), 100);`;
+    const { status } = runScript(script, full);
+    closeSync(full);
+    expect(status).toBe(3);
   });
 
   it('names the part that a child log belongs to', () => {
