@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import type { Timing } from '../../apps/shared/limits.ts';
 import { CountersignError } from '../../workflows/domain/errors.ts';
+import type { PolicyDecisionPoint } from '../../workflows/domain/ports.ts';
 import { createAccessRequestClient } from './access-requests/client.ts';
 import { createCredential, type CredentialSettings, sendHttp, trustOf } from './http.ts';
 import { checkPolicyDecisionPoint } from './pdp/check.ts';
@@ -37,8 +38,10 @@ export function connectAuthority(
   const reached = reach(settings, secrets.pdpToken, obliging);
   const { trust, log, clock, limits } = reached.options;
   const credential = createCredential(secrets.accessRequestToken, settings.accessRequests.credential);
+  const { pdp, ...delivery } = createObligingPdp({ ...reached.options, ...obliging });
   return {
-    ...createObligingPdp({ ...reached.options, ...obliging }),
+    ...delivery,
+    ...withMemory(pdp, reached.examine.check),
     accessRequests: createAccessRequestClient({ credential, isTrusted: trust.accessRequests, clock, limits }),
     requestCatalogs: createRequestCatalogs({ credential, isTrusted: trust.accessRequests, log, clock, limits }),
     ...reached.examine,
@@ -81,6 +84,40 @@ function reach(
         checkPolicyDecisionPoint({ pdp, pdpUrl, describe, accessRequestsUrl, isTrusted: trust.accessRequests, limits }),
     },
   };
+}
+
+/**
+ * Remembers whether the PDP gave its last decision. `pdpProblem` answers why it gives none; a decision point that works is asked nothing
+ * further for that. `check` rejects while it gives no decision.
+ */
+function withMemory(pdp: PolicyDecisionPoint, check: () => Promise<unknown>) {
+  let hasFailed = false;
+  const noted = async <T>(decided: Promise<T>): Promise<T> => {
+    try {
+      const decision = await decided;
+      hasFailed = false;
+      return decision;
+    } catch (error) {
+      hasFailed ||= error instanceof CountersignError && error.code === 'ERR_PDP_UNAVAILABLE';
+      throw error;
+    }
+  };
+  const watched: PolicyDecisionPoint = {
+    evaluate: (...asked) => noted(pdp.evaluate(...asked)),
+    evaluateAll: (...asked) => noted(pdp.evaluateAll(...asked)),
+  };
+  const pdpProblem = async (): Promise<string | undefined> => {
+    if (!hasFailed) return undefined;
+    try {
+      await check();
+      hasFailed = false;
+      return undefined;
+    } catch (error) {
+      const cause = error instanceof Error ? error.message : String(error);
+      return `${cause}; no call is allowed, and approved calls wait; read its log, or correct pdp.url`;
+    }
+  };
+  return { pdp: watched, pdpProblem };
 }
 
 /** A slower answer is too inexact: half its duration bounds the error. */

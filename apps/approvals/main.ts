@@ -8,7 +8,7 @@ import type { Config } from '../shared/config/config.ts';
 import { unchanging } from '../shared/config/live.ts';
 import type { Secrets } from '../shared/config/secrets.ts';
 import { createPool, ROLES } from '../shared/database/pool.ts';
-import { databaseProblems } from '../shared/database/readiness.ts';
+import { databaseNeed } from '../shared/database/readiness.ts';
 import { EMPTY_DIRECTORY, openDirectory } from '../shared/directory/directory.ts';
 import { type Deps, runDeployable } from '../shared/deployable.ts';
 import { openTo } from '../shared/http/address-limit.ts';
@@ -18,6 +18,7 @@ import { pageHeaders } from '../shared/http/page-headers.ts';
 import { isEntryScript, type Running } from '../shared/lifecycle.ts';
 import { type Limits, limitsOf, type Timing } from '../shared/limits.ts';
 import { startForgetting } from '../shared/maintenance/rounds.ts';
+import { startWatchingNeeds } from '../shared/needs.ts';
 import { startOutbox } from '../shared/outbox.ts';
 import { assetsRouter } from '../shared/pages/assets.ts';
 import { nothingHere, refusalHandler } from '../shared/pages/refusal-page.tsx';
@@ -103,12 +104,7 @@ export async function startApprovals(
     const addresses = [urls.approvals, urls.accessRequests, keyUrls.approvals];
     const server = await listen(app, openTo(config, { port: config.approvals.port, urls: addresses }, parts));
     const consult = createConsult({ ...parts, resolvers: await configuredResolvers(config, clock) });
-    running.push(
-      { name: 'http', stop: () => server.close() },
-      changes,
-      startCarryingOutDue(parts),
-      startForgetting({ of: 'access requests', forget: (limit) => parts.store.forgetEnded(limit), clock, log }),
-    );
+    running.push({ name: 'http', stop: () => server.close() }, changes, ...startJobs(parts));
     running.push(await startCallbacks(parts));
     running.push(await startTelling(parts));
     // Stops first: its requests abort at once, while sending a message may delay the shutdown.
@@ -146,6 +142,7 @@ async function createParts(config: Config, secrets: ApprovalsSecrets, own: Own) 
   return {
     ...own,
     config,
+    needs: [databaseNeed(pool)],
     store,
     people,
     grants,
@@ -174,12 +171,12 @@ interface Site {
 }
 
 async function createApp(parts: Parts, secrets: ApprovalsSecrets, site: Site): Promise<Express> {
-  const { config, people, pool, channels, log } = parts;
+  const { config, people, channels, log } = parts;
   const app = express();
   app.disable('x-powered-by');
   app.disable('etag');
   app.use(pageHeaders(config.urls.approvals), traced);
-  app.use(healthRouter(() => databaseProblems(pool), parts));
+  app.use(healthRouter(parts.needs, parts));
   // Routes for programs come before the session, which they do not have.
   app.use('/access/v1', await createAccessRequests(config, secrets.accessRequestSigningKey, parts));
   const findApprover = configuredApprovers(config, people);
@@ -218,6 +215,13 @@ function createInbox(parts: Parts, { signIn: { personOf }, changes }: Site): Rou
     auditUrl: urls.audit,
   });
 }
+
+/** The periodic jobs. */
+const startJobs = (parts: Parts): Running[] => [
+  startWatchingNeeds(parts),
+  startCarryingOutDue(parts),
+  startForgetting({ ...parts, of: 'access requests', forget: (limit) => parts.store.forgetEnded(limit) }),
+];
 
 /** Sends callbacks to enforcement points. */
 function startCallbacks(parts: Parts): Promise<Running> {

@@ -3,10 +3,11 @@ import express, { type Express, type RequestHandler, Router } from 'express';
 import type { Logger } from 'pino';
 import { isDatabaseAway, isSealingKeyMissing } from '../../workflows/domain/errors.ts';
 import { packagePath } from '../shared/config/files.ts';
-import { healthRouter, type Problems } from '../shared/http/health.ts';
+import { healthRouter } from '../shared/http/health.ts';
 import { pageHeaders } from '../shared/http/page-headers.ts';
 import { Refusal } from '../shared/http/csrf.ts';
 import type { Timing } from '../shared/limits.ts';
+import type { Need } from '../shared/needs.ts';
 import { asset, assetsRouter } from '../shared/pages/assets.ts';
 import { refusalHandler } from '../shared/pages/refusal-page.tsx';
 import type { RecordSource } from './record-view.ts';
@@ -19,8 +20,8 @@ interface AuditHttp extends RecordSource, Timing {
   readonly auditorsOnly: RequestHandler;
   /** Public address. */
   readonly url: string;
-  /** Reasons why the application is not ready. */
-  readonly problems: Problems;
+  /** What the application needs. */
+  readonly needs: readonly Need[];
   readonly log: Logger;
 }
 
@@ -29,7 +30,7 @@ export function createAuditApp(http: AuditHttp): Express {
   const app = express();
   app.disable('x-powered-by');
   app.use(...pageHeaders(http.url));
-  app.use(healthRouter(http.problems, http));
+  app.use(healthRouter(http.needs, http));
   app.use(auditAssets());
   for (const handler of http.signIn) app.use(handler);
   app.use(http.auditorsOnly, acceptable);

@@ -5,13 +5,14 @@ import { systemClock } from '../shared/clock.ts';
 import type { Config } from '../shared/config/config.ts';
 import type { Secrets } from '../shared/config/secrets.ts';
 import { createPool, ROLES } from '../shared/database/pool.ts';
-import { databaseProblems } from '../shared/database/readiness.ts';
+import { databaseNeed } from '../shared/database/readiness.ts';
 import { type Deps, runDeployable } from '../shared/deployable.ts';
 import { openDirectory } from '../shared/directory/directory.ts';
 import { openTo } from '../shared/http/address-limit.ts';
 import { listen } from '../shared/http/listen.ts';
 import { isEntryScript, type Running } from '../shared/lifecycle.ts';
 import { limitsOf } from '../shared/limits.ts';
+import { startWatchingNeeds } from '../shared/needs.ts';
 import { auditorsOnly } from './authenticate.ts';
 import { createAuditApp } from './http.ts';
 import { createOutcomeRecords, createReadOnlyPool } from './stores/outcome-record.store.ts';
@@ -36,7 +37,10 @@ export async function startAudit(
   const records = createReadOnlyPool(databaseUrl, limits);
   const pool = createPool(databaseUrl, { ...SESSION_POOL, limits });
   const signIn = createSignIn({ config, site: 'audit', secrets, pool, databaseUrl, ...own });
+  const needs = [databaseNeed(records, { onlyReads: true })];
+  const watch = startWatchingNeeds({ needs, ...own });
   const release = async () => {
+    await watch.stop();
     await signIn.close();
     await Promise.all([records.end(), pool.end()]);
   };
@@ -48,7 +52,7 @@ export async function startAudit(
     signIn: signIn.handlers,
     auditorsOnly: auditorsOnly({ ...doors, scopes: config.audit.scopes }),
     url,
-    problems: () => databaseProblems(records, { onlyReads: true }),
+    needs,
     ...own,
   });
   try {

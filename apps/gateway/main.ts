@@ -23,14 +23,15 @@ import type { Config } from '../shared/config/config.ts';
 import type { LiveConfig } from '../shared/config/live.ts';
 import type { Secrets } from '../shared/config/secrets.ts';
 import { createPool, ROLES } from '../shared/database/pool.ts';
-import { databaseProblems } from '../shared/database/readiness.ts';
+import { databaseNeed } from '../shared/database/readiness.ts';
 import { runDeployable } from '../shared/deployable.ts';
 import { openTo } from '../shared/http/address-limit.ts';
-import type { Problems } from '../shared/http/health.ts';
 import { listen } from '../shared/http/listen.ts';
 import { isEntryScript, type Running, stopAll } from '../shared/lifecycle.ts';
 import { limitsOf } from '../shared/limits.ts';
 import { startExpiry } from '../shared/maintenance/expire.ts';
+import { type Need, pdpNeed, startWatchingNeeds } from '../shared/needs.ts';
+import { workerNeed } from '../shared/outbox.ts';
 import { receiveCallback } from './tasks/callbacks.ts';
 import { answerPreviewQuestions } from './tasks/previews.ts';
 import { createGatewayApp } from './mcp/http.ts';
@@ -69,8 +70,8 @@ export interface GatewayDeps {
 export interface GatewayPorts extends ProtocolPorts {
   readonly upstreams: UpstreamPool;
   readonly verifier: TokenVerifier;
-  /** Why the gateway cannot do its work now. Default: no problem. */
-  readonly problems?: Problems;
+  /** What the gateway needs. Default: nothing. */
+  readonly needs?: readonly Need[];
 }
 
 export type GatewayConnections = ReturnType<typeof connectGateway>;
@@ -145,8 +146,9 @@ export function connectGateway(config: Config, secrets: GatewaySecrets, deps: Ga
     ...own,
   });
   const leave = deps.live?.follow(async () => ({ commit: () => accepted.settingsChanged() }));
+  const { pdpProblem, ...reached } = connectAuthority(authority, secrets, { pool, seals, obligations, ...own });
   return {
-    ...connectAuthority(authority, secrets, { pool, seals, obligations, ...own }),
+    ...reached,
     gatedCalls: createGatedCallStore(pool, { seals, retentionMs, ...callOptionsOf(config), ...own }),
     taskChanges: createTaskChanges(deps.databaseUrl, own),
     accepted,
@@ -159,7 +161,7 @@ export function connectGateway(config: Config, secrets: GatewaySecrets, deps: Ga
     sealedStates: createSealedStates(secrets.sealingKeys, own.clock, gateway.taskOwner),
     sessionSeals: createSealedStates(secrets.sealingKeys, own.clock),
     verifier: createTokenVerifier(config, mcpAudience(config), own),
-    problems: () => databaseProblems(pool),
+    needs: [databaseNeed(pool), pdpNeed(pdpProblem), workerNeed(pool)],
     ...own,
     async close() {
       leave?.();
@@ -189,7 +191,7 @@ export async function startGatewayOn(
   const parts: Running[] = [{ name: 'connections', stop: () => connections.close() }];
   try {
     const ensureSubmitted = createEnsureSubmitted(connections);
-    parts.push(connections.taskChanges.start(), connections.accepted.start());
+    parts.push(connections.taskChanges.start(), connections.accepted.start(), startWatchingNeeds(connections));
     parts.push(await serveGateway(config, secrets, { ...connections, ensureSubmitted }));
     // Workers carry out deadlines as well. A deadline holds without a worker.
     parts.push(
@@ -264,7 +266,7 @@ export async function serveGateway(
     endpoint: protocol.endpoint,
     readDocument,
     verifier,
-    problems: ports.problems,
+    needs: ports.needs,
     receiveCallback: receiveCallback({ gatedCalls, callbackSecret, log }),
     answerPreviewQuestions: answerPreviewQuestions({ gatedCalls, previews: protocol.previews, callbackSecret, log }),
     ...{ clock, limits, log },

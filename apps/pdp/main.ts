@@ -7,13 +7,14 @@ import type { Config } from '../shared/config/config.ts';
 import { type LiveConfig, unchanging } from '../shared/config/live.ts';
 import type { Secrets } from '../shared/config/secrets.ts';
 import { createPool, ROLES } from '../shared/database/pool.ts';
-import { databaseProblems } from '../shared/database/readiness.ts';
+import { databaseNeed } from '../shared/database/readiness.ts';
 import { type Deps, runDeployable } from '../shared/deployable.ts';
 import { openTo } from '../shared/http/address-limit.ts';
 import { listen } from '../shared/http/listen.ts';
 import { startForgetting } from '../shared/maintenance/rounds.ts';
 import { isEntryScript, type Running } from '../shared/lifecycle.ts';
 import { limitsOf, type Timing } from '../shared/limits.ts';
+import { startWatchingNeeds } from '../shared/needs.ts';
 import { createApprovalVerifier, createRevokedApprovals } from './approval/verify-approval.ts';
 import { createDecide } from './decide.ts';
 import { openDecisionLog } from './decision-log.ts';
@@ -52,7 +53,7 @@ async function createApp(config: Config, secrets: PdpSecrets, parts: Parts, own:
   const { urls, pdp } = config;
   const { pdpSigningKey: key, pdpToken } = secrets;
   const { clock, limits, log } = own;
-  const { engine, decisionLog, evaluations, problems } = parts;
+  const { engine, decisionLog, evaluations, needs } = parts;
   const signBindingToken = await createBindingTokenSigner({ key, issuer: urls.pdp, audience: urls.accessRequests });
   // An unknown key makes the PDP fetch the keys anew, at most twice a minute (ARAP-DIS-09).
   const keys = createRemoteJWKSet(new URL(config.keyUrls.approvals), {
@@ -84,7 +85,7 @@ async function createApp(config: Config, secrets: PdpSecrets, parts: Parts, own:
     enforcementPoints: await enforcementPoints(config, pdpToken),
     maxBatchEntries: pdp.maxBatchEntries,
     maxBodyBytes: config.gateway.maxBodyBytes + ENVELOPE_BYTES,
-    ...{ engine, decide, problems, url: urls.pdp, rates, clock, limits, log },
+    ...{ engine, decide, needs, url: urls.pdp, rates, clock, limits, log },
   });
 }
 
@@ -168,12 +169,14 @@ async function openParts(config: Config, { databaseUrl, live = unchanging(config
   const keepMs = config.pdp.retentionSeconds * 1_000;
   const forget = (limit: number) => evaluations.forget(keepMs, limit);
   const forgetting = startForgetting({ of: 'denials on record', forget, clock, log });
+  const needs = [databaseNeed(pool)];
+  const watch = startWatchingNeeds({ needs, ...own });
   const close = async () => {
     leave();
-    await forgetting.stop();
+    await Promise.all([forgetting.stop(), watch.stop()]);
     await Promise.all([engine.close(), decisionLog?.close(), pool.end()]);
   };
-  return { engine, decisionLog, evaluations, problems: () => databaseProblems(pool), close };
+  return { engine, decisionLog, evaluations, needs, close };
 }
 
 if (isEntryScript(import.meta.url)) {

@@ -2,7 +2,7 @@ import { mkdirSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { destination, type DestinationStream, type Logger, multistream, pino } from 'pino';
 import * as z from 'zod';
-import { CountersignError } from '../../workflows/domain/errors.ts';
+import { CountersignError, isDatabaseAway } from '../../workflows/domain/errors.ts';
 import { logScope } from './log-scope.ts';
 
 export type { Logger };
@@ -64,7 +64,7 @@ const WAITING_BYTES = 8 * 1024 * 1024;
 function durable(fd: number, create: (stream: DestinationStream) => Logger): Logger {
   const stream = destination({ dest: fd, sync: false, maxLength: WAITING_BYTES });
   const log = create(stream);
-  const { flushSync } = stream;
+  const flushSync = stream.flushSync.bind(stream);
   let dropped = 0;
   stream.on('drop', () => {
     dropped += 1;
@@ -80,6 +80,14 @@ function durable(fd: number, create: (stream: DestinationStream) => Logger): Log
     dropped = 0;
   });
   return log;
+}
+
+/**
+ * Logs a failure of work that is tried again by itself. While the database is away, an alarm says so (`databaseNeed`), and a line for each
+ * attempt would hide it: such a failure is a detail.
+ */
+export function logRepeated(log: Logger, error: unknown, message: string, level: 'warn' | 'error' = 'warn'): void {
+  log[isDatabaseAway(error) ? 'debug' : level]({ err: error }, message);
 }
 
 function pathOf(prefix: string, name: string): string {

@@ -2,9 +2,12 @@ import { setMaxListeners } from 'node:events';
 import { escapeIdentifier, type Pool } from 'pg';
 import type { Logger } from 'pino';
 import { pauseMs } from '../../workflows/domain/gated-call/deadlines.ts';
+import { asUnavailable } from '../../workflows/domain/errors.ts';
 import { ownProperty } from '../../workflows/domain/canonical-json.ts';
 import { listen } from './database/listen.ts';
 import type { Running } from './lifecycle.ts';
+import { logRepeated } from './logger.ts';
+import type { Need } from './needs.ts';
 import type { Timing } from './limits.ts';
 
 const POLL_MS = 1_000;
@@ -76,6 +79,30 @@ export async function startOutbox(options: OutboxOptions): Promise<Running> {
   };
 }
 
+const UNREAD = 'the outbox cannot be read; this process tries again';
+
+/** A worker takes a row within a second, and a busy one within some more. */
+const UNTAKEN_AFTER_SECONDS = 30;
+const UNTAKEN = `
+  SELECT extract(epoch FROM clock_timestamp() - min(available_at))::float8 AS seconds FROM gateway.outbox
+  WHERE available_at <= clock_timestamp()`;
+
+/**
+ * The need for a worker. A row that a worker handles, or will try again, is not due, so a row that stays due was taken by none: all of them
+ * have ended, stand still, or cannot reach the database.
+ */
+export const workerNeed = (pool: Pool): Need => ({
+  alarm: 'work_not_taken',
+  isVital: false,
+  async problem() {
+    // Without the database, its own need says so.
+    const found = await pool.query<{ seconds: number | null }>(UNTAKEN).catch(() => undefined);
+    const seconds = found?.rows[0]?.seconds ?? 0;
+    if (seconds < UNTAKEN_AFTER_SECONDS) return undefined;
+    return 'no worker takes the work of held calls, so approved calls do not run; start a worker, or read its log';
+  },
+});
+
 /** `kind`: the only kind of rows that it takes. */
 function createDispatcher(options: OutboxOptions, { kind, log }: { kind: string | undefined; log: Logger }) {
   const { handlers, concurrency } = options;
@@ -110,7 +137,7 @@ function createDispatcher(options: OutboxOptions, { kind, log }: { kind: string 
     again = true;
     if (signal.aborted || delivering !== undefined || inHand.size >= concurrency) return;
     delivering = takeAll()
-      .catch((err: unknown) => log.warn({ err }, 'the outbox cannot be read; this process tries again'))
+      .catch((error: unknown) => logRepeated(log, asUnavailable(error), UNREAD))
       .finally(() => {
         delivering = undefined;
         // A notice may have come after the last row was taken.

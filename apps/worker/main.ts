@@ -21,11 +21,14 @@ import { type Clock, systemClock } from '../shared/clock.ts';
 import { CALLBACK_PATH, type Config } from '../shared/config/config.ts';
 import type { Secrets } from '../shared/config/secrets.ts';
 import { createPool, ROLES } from '../shared/database/pool.ts';
+import { databaseNeed } from '../shared/database/readiness.ts';
 import { given, runDeployable } from '../shared/deployable.ts';
 import { isEntryScript, type Running, stopAll } from '../shared/lifecycle.ts';
 import { limitsOf } from '../shared/limits.ts';
+import { pdpNeed, startWatchingNeeds } from '../shared/needs.ts';
 import { startOutbox } from '../shared/outbox.ts';
 import { createEngineMemory } from '../shared/temporal/fence-mark.ts';
+import { engineNeed } from '../shared/temporal/connection.ts';
 import { createGatedCallWorkflows } from '../shared/temporal/gated-call-workflows.ts';
 import { startWatchClocks } from './jobs/watch-clocks.ts';
 import { outboxHandlers } from './jobs/deliver-outbox.ts';
@@ -78,7 +81,7 @@ export async function connectWorker(config: Config, secrets: WorkerSecrets, deps
   });
   const seals = createSeals(secrets);
   const { authority: reached, obligations } = config;
-  const authority = connectAuthority(reached, secrets, { pool, seals, obligations, ...own });
+  const { pdpProblem, ...authority } = connectAuthority(reached, secrets, { pool, seals, obligations, ...own });
   // Last, since a setting that cannot be used would leave it open.
   const engine = await connectEngine({ ...config.temporal, address: deps.temporalAddress }, own.log);
   return {
@@ -98,6 +101,7 @@ export async function connectWorker(config: Config, secrets: WorkerSecrets, deps
     sealingKeyIds: secrets.sealingKeys.map(({ kid }) => kid),
     requestForms: createRequestForms(own.log, own),
     ...authority,
+    needs: [databaseNeed(pool), pdpNeed(pdpProblem), engineNeed(engine.client, config.temporal, own)],
     clocks: { database: () => readDatabaseClock(pool), accessRequests: authority.accessRequestsClock },
     acceptedTools: createAccepted(pool),
     requirements: createRequirementChecks(config.requirements, own),
@@ -123,7 +127,12 @@ export async function startWorkerOn(config: Config, connections: WorkerConnectio
     await reportMissingKeys(connections);
     const clocks = startWatchClocks({ clocks: connections.clocks, clock, log });
     const restores = startWatchRestores({ fence: createFence(pool), engine: connections.engineMemory, clock, log });
-    parts.push(clocks, restores, ...startMaintenance(config, { ...connections, ensureSubmitted, restores }));
+    parts.push(
+      clocks,
+      restores,
+      startWatchingNeeds(connections),
+      ...startMaintenance(config, { ...connections, ensureSubmitted, restores }),
+    );
     const activities = createActivities({
       ...{ ...connections, ensureSubmitted, clocksAgree: clocks.agree, restores },
       settings: {

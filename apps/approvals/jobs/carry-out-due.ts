@@ -33,11 +33,7 @@ export function startCarryingOutDue({ store, clock, log }: CarryOutDueOptions): 
     name: 'deadlines and reminders of access requests',
     pauseMs: () => EVERY_MS,
     async round(stop) {
-      try {
-        while (!stop.aborted && (await carryOut()) === BATCH);
-      } catch (err) {
-        log.warn({ err }, 'deadlines and reminders could not be carried out; trying again');
-      }
+      while (!stop.aborted && (await carryOut()) === BATCH);
     },
     ...{ clock, log },
   });

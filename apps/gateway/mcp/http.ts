@@ -14,9 +14,10 @@ import type { TokenVerifier } from '../../shared/auth/access-token.ts';
 import { CALLBACK_PATH, PREVIEWS_PATH, type Config } from '../../shared/config/config.ts';
 import { apiHeaders } from '../../shared/http/page-headers.ts';
 import { bodyFaultOf, refuseUnfaithful } from '../../shared/http/faithful-json.ts';
-import { healthRouter, type Problems } from '../../shared/http/health.ts';
+import { healthRouter } from '../../shared/http/health.ts';
 import { hostsOf } from '../../shared/http/known-hosts.ts';
 import type { Timing } from '../../shared/limits.ts';
+import type { Need } from '../../shared/needs.ts';
 import { authenticate, callerOf, demandScopes } from './authentication.ts';
 import { allowAcceptedOrigin } from './cors.ts';
 import type { McpEndpoint } from './request-limits.ts';
@@ -37,8 +38,8 @@ export interface GatewayHttp extends Timing {
   readonly verifier: TokenVerifier;
   readonly receiveCallback: RequestHandler;
   readonly answerPreviewQuestions: RequestHandler;
-  /** Why the gateway cannot do its work now. Default: no problem. */
-  readonly problems?: Problems | undefined;
+  /** What the gateway needs. Default: nothing. */
+  readonly needs?: readonly Need[] | undefined;
   readonly log: Logger;
 }
 
@@ -50,7 +51,7 @@ export function createGatewayApp({
   verifier,
   receiveCallback,
   answerPreviewQuestions,
-  problems = async () => [],
+  needs = [],
   clock,
   limits,
   log,
@@ -58,7 +59,7 @@ export function createGatewayApp({
   const app = express();
   app.disable('etag');
   app.use(apiHeaders());
-  app.use(healthRouter(problems, { clock, limits }));
+  app.use(healthRouter(needs, { clock, limits }));
   // First, against DNS rebinding: a page of another site, whose name resolves to this host, still names that site.
   const hosts = [...hostsOf(config.host, [config.urls.gateway])];
   app.use(hostHeaderValidation(hosts));

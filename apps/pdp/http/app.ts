@@ -14,8 +14,9 @@ import type { Clock } from '../../shared/clock.ts';
 import { apiHeaders } from '../../shared/http/page-headers.ts';
 import { bearerAmong, bearerHolderOf, bearerTokenOf, challenge } from '../../shared/http/bearer.ts';
 import { bodyFaultOf, refuseUnfaithfulOfService } from '../../shared/http/faithful-json.ts';
-import { healthRouter, type Problems, traced } from '../../shared/http/health.ts';
+import { healthRouter, traced } from '../../shared/http/health.ts';
 import type { Timing } from '../../shared/limits.ts';
+import type { Need } from '../../shared/needs.ts';
 import type { Decide } from '../decide.ts';
 import type { PolicyEngine } from '../engine/policy-engine.ts';
 import type { SignBindingToken } from '../offer/binding-token.ts';
@@ -40,8 +41,8 @@ export interface PdpHttp extends Timing {
   readonly engine: Pick<PolicyEngine, 'use' | 'findRequestSchema' | 'status'>;
   readonly decide: Decide;
   readonly search: ReturnType<typeof createSearch>;
-  /** What keeps the PDP from working. Default: nothing does. */
-  readonly problems?: Problems;
+  /** What the PDP needs. Default: nothing. */
+  readonly needs?: readonly Need[];
   readonly metadata: Readonly<Record<string, unknown>>;
   readonly keys: () => Promise<JSONWebKeySet>;
   readonly requestCatalogs: Pick<RequestCatalogs, 'find'>;
@@ -72,7 +73,7 @@ export function createPdpApp(http: PdpHttp): Express {
   const app = express();
   app.disable('etag');
   app.use(apiHeaders(), identify, traced);
-  app.use(healthRouter(http.problems ?? (async () => []), http, () => http.engine.status()));
+  app.use(healthRouter(http.needs ?? [], http, () => http.engine.status()));
   app.get(metadataPath(http.url), (_request, response) => {
     response.set('Cache-Control', PUBLIC_DOCUMENT).json(http.metadata);
   });

@@ -1,6 +1,7 @@
 import { isDatabaseAway } from '../../../workflows/domain/errors.ts';
 import { packagePath } from '../config/files.ts';
 import { errorCode } from '../lifecycle.ts';
+import type { Need } from '../needs.ts';
 import {
   differingFunctions,
   inBrief,
@@ -72,11 +73,12 @@ export async function databaseProblem(database: Queries, use: Use = {}): Promise
 export const problemBehind = (error: unknown): string =>
   isDatabaseAway(error) ? error.message : (PROBLEMS[errorCode(error) ?? ''] ?? 'the database does not answer');
 
-/** `databaseProblem` as a list, for probes. */
-export async function databaseProblems(database: Queries, use?: Use): Promise<readonly string[]> {
-  const problem = await databaseProblem(database, use);
-  return problem === undefined ? [] : [problem];
-}
+/** The need for this database. */
+export const databaseNeed = (database: Queries, use?: Use): Need => ({
+  alarm: 'database_unusable',
+  isVital: true,
+  problem: () => databaseProblem(database, use),
+});
 
 function migrationsProblem(applied: readonly string[]): string | undefined {
   const { migrations } = ownVersion();

@@ -1,43 +1,40 @@
 import express, { type RequestHandler, type Router } from 'express';
 import type { Timing } from '../limits.ts';
 import { inLogScope, traceIn } from '../log-scope.ts';
-
-/** The reasons why a process cannot work now, each with the next step. Empty when it can. */
-export type Problems = () => Promise<readonly string[]>;
+import { lookAt, type Need, type Unmet } from '../needs.ts';
 
 /** How long a result is reused: probes come often, and from several sides. */
 const KEEP_MS = 1_000;
 
 /**
- * Answers probes: `/livez` whether the process runs, `/readyz` (and `/healthz`) whether it can work, with the reasons when it cannot. A
- * process that waits for its database is alive, because a restart would not help.
+ * Answers probes: `/livez` whether the process runs, `/readyz` (and `/healthz`) whether it can work, with the reasons when it cannot
+ * (`problems`). A process that waits for its database is alive, because a restart would not help. Of a process that works in part,
+ * `concerns` say what waits: a balancer that took it away would make that worse.
  */
-export function healthRouter(problems: Problems, time: Timing, status: () => object = () => ({})): Router {
-  const check = cached(problems, time);
+export function healthRouter(needs: readonly Need[], time: Timing, status: () => object = () => ({})): Router {
+  const look = kept(needs, time);
   const router = express.Router();
   router.get('/livez', (_request, response) => void response.json({ status: 'ok' }));
   router.get(['/readyz', '/healthz'], async (_request, response) => {
-    const found = await check();
-    if (found.length === 0) return void response.json({ status: 'ok', ...status() });
-    response.status(503).json({ status: 'unavailable', problems: found, ...status() });
+    const unmet = await look();
+    const problems = unmet.filter(({ isVital }) => isVital).map(({ problem }) => problem);
+    const concerns = unmet.filter(({ isVital }) => !isVital).map(({ problem }) => problem);
+    const isReady = problems.length === 0;
+    response.status(isReady ? 200 : 503).json({
+      status: isReady ? 'ok' : 'unavailable',
+      ...(!isReady && { problems }),
+      ...(concerns.length > 0 && { concerns }),
+      ...status(),
+    });
   });
   return router;
 }
 
-function cached(problems: Problems, { clock, limits }: Timing): Problems {
-  // Probes give up soon, so a slow check counts as a problem.
-  const unknown = [`this process could not find out within ${limits.healthMs / 1_000} seconds whether it can work`];
-  const check = async () => {
-    const over = new AbortController();
-    const late = clock.after(limits.healthMs, over.signal).then(() => unknown);
-    return Promise.race([problems(), late])
-      .catch(() => unknown)
-      .finally(() => over.abort());
-  };
-  let last: { readonly at: number; readonly found: Promise<readonly string[]> } | undefined;
+function kept(needs: readonly Need[], time: Timing): () => Promise<readonly Unmet[]> {
+  let last: { readonly at: number; readonly found: Promise<readonly Unmet[]> } | undefined;
   return () => {
-    const now = clock.monotonicMs();
-    if (last === undefined || now - last.at > KEEP_MS) last = { at: now, found: check() };
+    const now = time.clock.monotonicMs();
+    if (last === undefined || now - last.at > KEEP_MS) last = { at: now, found: lookAt(needs, time) };
     return last.found;
   };
 }

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import type { Clock } from '../clock.ts';
+import { logRepeated } from '../logger.ts';
 import type { Running } from '../lifecycle.ts';
 
 interface Rounds {
@@ -22,7 +23,7 @@ export function startRounds({ name, pauseMs, round, clock, log }: Rounds): Runni
       await clock.after(pauseMs(), signal);
       if (signal.aborted) return;
       await round(signal).catch((error: unknown) =>
-        log.error({ err: error }, `a round of the ${name} failed; the next one tries again`),
+        logRepeated(log, error, `a round of the ${name} failed; the next one tries again`, 'error'),
       );
     }
   })();

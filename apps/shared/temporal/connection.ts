@@ -1,6 +1,7 @@
 import { Client, Connection, type ConnectionLike, isGrpcServiceError } from '@temporalio/client';
 import type { Config } from '../config/config.ts';
 import type { Timing } from '../limits.ts';
+import type { Need } from '../needs.ts';
 
 /** Where the engine is. */
 export type Engine = Pick<Config['temporal'], 'namespace' | 'tls'> & { readonly address: string };
@@ -16,6 +17,21 @@ export const boundedBy =
   (client: Client, { clock, limits }: Timing) =>
   <T>(request: () => Promise<T>): Promise<T> =>
     client.withDeadline(clock.now() + limits.engineMs, request);
+
+/** The need for Temporal, through this client. */
+export function engineNeed(client: Client, { namespace }: Pick<Config['temporal'], 'namespace'>, time: Timing): Need {
+  const describe = boundedBy(client, time);
+  const missing = 'Temporal does not answer, so approved calls do not run; start it, or correct TEMPORAL_ADDRESS';
+  return {
+    alarm: 'engine_unusable',
+    isVital: false,
+    problem: () =>
+      describe(() => client.workflowService.describeNamespace({ namespace })).then(
+        () => undefined,
+        () => missing,
+      ),
+  };
+}
 
 const NOT_FOUND = 5;
 

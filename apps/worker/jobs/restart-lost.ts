@@ -4,6 +4,7 @@ import type { OpenCall } from '../../../workflows/domain/ports.ts';
 import { gatedCallWorkflowId } from '../../../workflows/messages.ts';
 import type { Clock } from '../../shared/clock.ts';
 import type { Running } from '../../shared/lifecycle.ts';
+import { logRepeated } from '../../shared/logger.ts';
 import { fewAtATime, startRounds } from '../../shared/maintenance/rounds.ts';
 import { WHEN_STUCK, type GatedCallWorkflows, type Started } from '../../shared/temporal/gated-call-workflows.ts';
 
@@ -61,7 +62,7 @@ export function startRestartLost(options: RestartLostOptions): Running {
       if (count > 0) log.info({ count }, 'workflows of open calls were started or signalled');
       nextRound = clock.monotonicMs() + intervalMs;
     } catch (error) {
-      log.warn({ err: error }, 'open calls could not be compared with their workflows; the worker tries again');
+      logRepeated(log, error, 'open calls could not be compared with their workflows; the worker tries again');
       nextRound = clock.monotonicMs() + Math.min(intervalMs, AFTER_FAILURE_MS);
     }
   }

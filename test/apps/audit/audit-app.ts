@@ -22,7 +22,7 @@ export async function startAuditApp(given?: Pick<TestDatabase, 'url' | 'pool' | 
     signIn: [],
     auditorsOnly: (_request, _response, next) => next(),
     url: 'http://audit.test',
-    problems: async () => [],
+    needs: [],
     log: pino({ level: 'silent' }),
   });
   const server = await serve(app);

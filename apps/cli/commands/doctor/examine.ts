@@ -22,7 +22,7 @@ import { attempt, fail, type Finding, ok, reason, warn } from './check.ts';
 import { checkChannels } from './channels.ts';
 import { checkIdentity } from './identity.ts';
 import { checkNode, checkPorts, checkPostgresPrograms, checkStateFolder, checkTemporalPrograms } from './machine.ts';
-import { checkAccessRequests, checkDatabase, checkHealth, checkPdp, checkTemporal } from './services.ts';
+import { checkAccessRequests, checkDatabase, checkHealth, checkPdp, checkTemporal, checkWorkers } from './services.ts';
 import { examineToken } from './token.ts';
 import { OWN_COMMAND } from '../../own-command.ts';
 
@@ -106,9 +106,12 @@ function inUse(stack: Stack | undefined): Finding[] {
   ];
 }
 
-async function checkEngine(config: Config, address: string): Promise<Finding[]> {
+/** `isRunning`: whether workers have to be there. */
+async function checkEngine(config: Config, address: string, isRunning: boolean): Promise<Finding[]> {
   const temporal = await checkTemporal(config, address);
-  return temporal.status === 'ok' ? [temporal, await checkWorkflows(config, address)] : [temporal];
+  if (temporal.status !== 'ok') return [temporal];
+  const workers = isRunning ? [await checkWorkers(config, address)] : [];
+  return [temporal, ...workers, await checkWorkflows(config, address)];
 }
 
 /** Database and Temporal: running, or ready to start. */
@@ -118,7 +121,9 @@ async function checkInfrastructure(io: Io, config: Config, stack: Stack | undefi
   const address = config.temporal.address ?? stack?.temporalAddress;
   const [database, temporal] = await Promise.all([
     databaseUrl === undefined ? [checkPostgresPrograms(config, environment)] : checkDatabase(databaseUrl, config),
-    address === undefined ? [checkTemporalPrograms(environment)] : checkEngine(config, address),
+    address === undefined
+      ? [checkTemporalPrograms(environment)]
+      : checkEngine(config, address, stack !== undefined || config.mode === 'production'),
   ]);
   return [...database, ...temporal];
 }

@@ -16,7 +16,7 @@ import { unfitness } from '../../../shared/database/pool.ts';
 import { inBrief } from '../../../shared/database/functions.ts';
 import { migrationStatus } from '../../../shared/database/migrate.ts';
 import { limitsOf } from '../../../shared/limits.ts';
-import { missingNamespace } from '../../../shared/temporal/connection.ts';
+import { boundedBy, createTemporalClient, missingNamespace } from '../../../shared/temporal/connection.ts';
 import { isHealthy } from '../../stack.ts';
 import { attempt, fail, type Finding, ok, warn } from './check.ts';
 
@@ -109,6 +109,37 @@ export function checkTemporal(
       return ok('temporal', `${address}, namespace ${temporal.namespace}`);
     } finally {
       await connection.close();
+    }
+  });
+}
+
+/** A worker asks anew about once a minute, and Temporal remembers for longer who asked. */
+const POLLED_WITHIN_MS = 2 * 60_000;
+const QUEUES = { workflows: 1, activities: 2 } as const;
+
+/** Whether a worker has asked Temporal for work in the last minutes. Without one, approvals are accepted and nothing runs. */
+export function checkWorkers(
+  { temporal, ...config }: Pick<Config, 'temporal' | 'timeLimitFactor'>,
+  address: string,
+): Promise<Finding> {
+  const name = 'workers';
+  const { taskQueue, namespace } = temporal;
+  return attempt(name, 'fix Temporal first', async () => {
+    const engine = createTemporalClient({ ...temporal, address });
+    const ask = boundedBy(engine.client, { clock: systemClock, limits: limitsOf(config) });
+    const pollers = async (taskQueueType: number) => {
+      const request = { namespace, taskQueue: { name: taskQueue }, taskQueueType };
+      const { pollers: found } = await ask(() => engine.client.workflowService.describeTaskQueue(request));
+      const since = systemClock.now() - POLLED_WITHIN_MS;
+      return (found ?? []).filter(({ lastAccessTime }) => Number(lastAccessTime?.seconds ?? 0) * 1_000 > since).length;
+    };
+    try {
+      const [workflows, activities] = await Promise.all([pollers(QUEUES.workflows), pollers(QUEUES.activities)]);
+      if (workflows > 0 && activities > 0) return ok(name, `${workflows} at the task queue ${taskQueue}`);
+      const advice = 'start a worker, or read its log; temporal.taskQueue has to be the same for all processes';
+      return fail(name, `no worker asks Temporal for work (task queue ${taskQueue}), so no approved call runs`, advice);
+    } finally {
+      await engine.close();
     }
   });
 }

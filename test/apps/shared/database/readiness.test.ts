@@ -6,7 +6,7 @@ import { checkDatabase } from '../../../../apps/cli/commands/doctor/services.ts'
 import { parseConfig } from '../../../../apps/shared/config/config.ts';
 import { migrate, migrationStatus } from '../../../../apps/shared/database/migrate.ts';
 import { createPool, refuseUnfitDatabase, ROLES } from '../../../../apps/shared/database/pool.ts';
-import { databaseProblems } from '../../../../apps/shared/database/readiness.ts';
+import { databaseProblem } from '../../../../apps/shared/database/readiness.ts';
 import { freePort } from '../../../../apps/shared/embedded/process-tools.ts';
 import { SEALING_SECRETS } from '../../../support/gated-calls.ts';
 import { asUnavailable } from '../../../../workflows/domain/errors.ts';
@@ -135,16 +135,16 @@ describe('a database that is not ready', () => {
     });
     const record = () => pool.query('CREATE TABLE recorded (id int)').catch(asUnavailable);
     try {
-      expect(await databaseProblems(pool)).toEqual([]);
+      expect(await databaseProblem(pool)).toBeUndefined();
       await freeze('fit', 'on');
       expect(await record()).toMatchObject({
         message: expect.stringMatching(/accepts no changes \(it is read-only\)/),
       });
       expect(pool.totalCount).toBe(0);
-      expect(await databaseProblems(pool)).toEqual([expect.stringMatching(/read-only; connect to the primary/)]);
-      expect(await databaseProblems(reader, { onlyReads: true })).toEqual([]);
+      expect(await databaseProblem(pool)).toMatch(/read-only; connect to the primary/);
+      expect(await databaseProblem(reader, { onlyReads: true })).toBeUndefined();
       await freeze('fit', 'off');
-      expect(await databaseProblems(pool)).toEqual([]);
+      expect(await databaseProblem(pool)).toBeUndefined();
     } finally {
       await freeze('fit', 'off');
       await Promise.all([pool.end(), reader.end()]);

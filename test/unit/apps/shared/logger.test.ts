@@ -1,4 +1,4 @@
-import { spawnSync } from 'node:child_process';
+import { spawnSync, type StdioOptions } from 'node:child_process';
 import { closeSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -27,7 +27,8 @@ afterEach(() => {
 /** Runs a module of its own in a process, whose standard output goes to `stdout`. */
 function runScript(script: string, stdout: number | 'pipe' = 'pipe') {
   const modules = ['--no-warnings', '--import', './test/support/typescript.mjs', '--input-type=module'];
-  const options = { cwd: packagePath(), encoding: 'utf8', stdio: ['ignore', stdout, 'pipe'], timeout: 60_000 } as const;
+  const stdio: StdioOptions = ['ignore', stdout, 'pipe'];
+  const options = { cwd: packagePath(), encoding: 'utf8', stdio, timeout: 60_000 } as const;
   return spawnSync(process.execPath, [...modules, '--eval', script], options);
 }
 
