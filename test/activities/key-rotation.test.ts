@@ -200,7 +200,7 @@ describe('a process without the key of a call', () => {
     expect(process.lines.map(alarmOf)).toEqual([expect.stringContaining(`"${next.kid}"`)]);
     const task = await process.fixture.calls.findTask(due.taskId, ownerKey(CALLER));
     expect(task).toMatchObject({ state: 'granted' });
-    const over = 'UPDATE gateway.gated_call SET request_deadline = clock_timestamp() WHERE id = $1';
+    const over = 'UPDATE gateway.gated_call SET approval_expires_at = clock_timestamp() WHERE id = $1';
     await own.db.pool.query(over, [due.gatedCallId]);
     expect(await process.step({}).toTheClaim(due)).toEqual({ kind: 'ended' });
     expect(await statesOf([due])).toEqual(new Set(['denied']));

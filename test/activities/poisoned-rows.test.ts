@@ -129,11 +129,11 @@ it('a call whose data key is under an unknown key waits, others go on, and its d
   ]);
   const look = () => fixture.calls.findTask(call.taskId, ownerKey(CALLER));
   expect(await look()).toMatchObject({ state: 'granted' });
-  await db.pool.query('UPDATE gateway.gated_call SET request_deadline = clock_timestamp() WHERE id = $1', [
+  await db.pool.query('UPDATE gateway.gated_call SET approval_expires_at = clock_timestamp() WHERE id = $1', [
     call.gatedCallId,
   ]);
   expect(await stepWithNeighbours(call)).toEqual({ kind: 'ended' });
-  expect(await look()).toMatchObject({ state: 'denied', reason: 'request_expired' });
+  expect(await look()).toMatchObject({ state: 'denied', reason: 'approval_expired' });
 });
 
 it('a call with a broken next submission is denied, since it cannot be submitted again', async () => {

@@ -174,7 +174,8 @@ function voteInTheInbox({ config, approverToken }: Rig, { request, verdict }: Vo
 /** Moves the deadline near. The database's clock ends the call. */
 async function letLapse(rig: Rig, { taskId }: Exchange): Promise<void> {
   await rig.database.query(
-    `UPDATE gateway.gated_call SET request_deadline = clock_timestamp() + interval '300 ms'
+    `UPDATE gateway.gated_call SET request_deadline = clock_timestamp() + interval '300 ms',
+       approval_expires_at = CASE WHEN approval_expires_at IS NOT NULL THEN clock_timestamp() + interval '300 ms' END
      WHERE task_id = $1 AND ended_at IS NULL`,
     [taskId],
   );

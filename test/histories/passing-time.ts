@@ -3,7 +3,7 @@ import type { Pool } from 'pg';
 /** An hour of waiting, at once: every instant is moved, and no test waits for one. */
 export const INSTANTS = {
   'the request deadline passes': `UPDATE gateway.gated_call
-    SET request_deadline = clock_timestamp(), latest_deadline = clock_timestamp() WHERE id = $1 AND ended_at IS NULL`,
+    SET request_deadline = clock_timestamp() WHERE id = $1 AND ended_at IS NULL`,
   'the approval runs out': `WITH over AS (UPDATE gateway.approval SET approved_until = least(approved_until, clock_timestamp())
       WHERE gated_call_id = $1)
     UPDATE gateway.gated_call SET approval_expires_at = clock_timestamp()

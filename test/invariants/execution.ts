@@ -20,10 +20,10 @@ export const EXECUTION: readonly Invariant[] = [
       WHERE (a.approved_until > e.claimed_at) IS NOT TRUE`,
   },
   {
-    name: 'a call is claimed before its deadlines',
-    sql: `SELECT g.id, e.claimed_at, g.request_deadline, g.approval_expires_at
+    name: 'a call is claimed before its approval ends',
+    sql: `SELECT g.id, e.claimed_at, g.approval_expires_at
       FROM gateway.execution_claim e JOIN gateway.gated_call g ON g.id = e.gated_call_id
-      WHERE (e.claimed_at < least(g.request_deadline, g.approval_expires_at) AND g.approval_expires_at IS NOT NULL) IS NOT TRUE`,
+      WHERE (e.claimed_at < g.approval_expires_at) IS NOT TRUE`,
   },
   {
     name: 'an approval is used for one claim',

@@ -79,7 +79,7 @@ function execution(c: HonestCalls): Record<string, Planted> {
     'a claim rests on an approval of its generation that was valid': {
       sql: [rowsOf('approval', c.executed, `approved_until = ${LONG_AGO}`)],
     },
-    'a call is claimed before its deadlines': { sql: [call(c.claimed, `request_deadline = ${LONG_AGO}`)] },
+    'a call is claimed before its approval ends': { sql: [call(c.claimed, `approval_expires_at = ${LONG_AGO}`)] },
     'an approval is used for one claim': {
       sql: [
         without('gateway.approval', 'approval_approval_key_key'),

@@ -62,7 +62,7 @@ function violationOf(before: World, { row, ...after }: World): string | undefine
     [row.claim !== 0 && row.claim !== row.generation, 'a claim is of another generation'],
     [row.claim !== 0 && ['cancelled', 'denied', 'failed'].includes(state), 'a claimed call ends as if it had not been'],
     [isClaimedNow && decision !== 'fresh', 'a call is claimed without a fresh decision'],
-    [isClaimedNow && (row.requestOver || row.approval !== 'valid'), 'a call is claimed after a deadline'],
+    [isClaimedNow && row.approval !== 'valid', 'a call is claimed after the end of its approval'],
     [
       hasEnded(before.row) &&
         (state !== before.row.state || result !== before.row.result || row.permit !== before.row.permit),

@@ -177,7 +177,7 @@ function claim(
     rules.claimIgnoresState === true ? row.state !== 'none' && row.approval !== 'none' : row.state === 'granted';
   if (!state || row.claim !== 0 || (generation !== row.generation && rules.claimTakesAnyGeneration !== true))
     return kept(row, 'lost');
-  if ((row.requestOver || row.approval === 'over') && rules.claimIgnoresClock !== true) return kept(row, 'lost');
+  if (row.approval === 'over' && rules.claimIgnoresClock !== true) return kept(row, 'lost');
   const isDecided =
     row.decisions[at(decidedIn)] === 'fresh' && (decidedIn === generation || rules.claimTakesAnyGeneration === true);
   if (!isDecided && rules.claimIgnoresDecision !== true) return kept(row, 'stale');
@@ -186,9 +186,9 @@ function claim(
 
 function requestAgain(row: Row, generation: Generation, rules: Partial<RowRules>): Step {
   if (row.state !== 'granted' || row.generation !== generation) return kept(row);
-  if (row.requestOver || row.approval === 'over') return expire(row, rules);
+  if (row.approval === 'over') return expire(row, rules);
   if (generation === 2) return moved(row, { state: 'denied' });
-  return moved(row, { state: 'pending', generation: 2, leased: false, approval: 'none' });
+  return moved(row, { state: 'pending', generation: 2, leased: false, approval: 'none', requestOver: false });
 }
 
 function permit(row: Row, attempt: Attempt, rules: Partial<RowRules>): Step {
@@ -204,7 +204,8 @@ function settle(row: Row, attempt: Attempt, { result }: Pick<Row, 'result'>, rul
 }
 
 function expire(row: Row, rules: Partial<RowRules>): Step {
-  const isOver = row.state === 'granted' ? row.requestOver || row.approval === 'over' : row.requestOver;
+  // The grant ends the clock of the request.
+  const isOver = row.state === 'granted' ? row.approval === 'over' : row.requestOver;
   if (isUnclaimed(row)) return isOver ? moved(row, { state: 'denied' }) : kept(row);
   if (row.state !== 'claimed' || !row.executionOver || rules.deadlineNeverFalls === true) return kept(row);
   if (rules.deadlineDenies === true) return moved(row, { state: 'denied' });

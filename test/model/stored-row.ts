@@ -166,7 +166,7 @@ export function createStoredRow(client: PoolClient) {
       case 'expire':
         return lifecycle.expire(id);
       case 'requestDeadlinePasses':
-        return change('gated_call', 'request_deadline = clock_timestamp(), latest_deadline = clock_timestamp()');
+        return change('gated_call', 'request_deadline = clock_timestamp()');
       case 'approvalRunsOut':
         return change(
           'gated_call',

@@ -192,7 +192,8 @@ describe('a crowd', () => {
       // In half of the rounds the claim races, in the others the approval before it.
       if (index % 2 === 0) await grant();
       const decided = await claimOf(call.gatedCallId);
-      const deadline = `UPDATE gateway.gated_call SET request_deadline = clock_timestamp() + $2 * interval '1 ms' WHERE id = $1`;
+      const clock = index % 2 === 0 ? 'approval_expires_at' : 'request_deadline';
+      const deadline = `UPDATE gateway.gated_call SET ${clock} = clock_timestamp() + $2 * interval '1 ms' WHERE id = $1`;
       // By then the rivals are there, even on a slow machine.
       await db.pool.query(deadline, [call.gatedCallId, Math.random() * (15 + performance.now() - began)]);
       const claim = async () => {

@@ -110,7 +110,8 @@ export function createRace(pool: Pool): Race {
   async function race(index: number): Promise<RaceResult> {
     const { gatedCallId } = await fixture.pending();
     const earlier = index % 2 === 0 ? await approve(gatedCallId, Date.now() + HOUR_MS) : undefined;
-    const course = { isApprovalsDeadline: index % 4 < 2, isHeldUp: index % 20 >= 18 };
+    // A grant ends the request deadline, so an approved call races against the end of its approval only.
+    const course = { isApprovalsDeadline: index % 4 < 3, isHeldUp: index % 20 >= 18 };
     const [first, second, cancelled, expired] = await compete(gatedCallId, earlier, course);
     const { state } = await lifecycle.load(gatedCallId);
     const { permits, arrival } = await execute(gatedCallId, state === 'claimed');

@@ -141,7 +141,9 @@ async function whileFrozen(on: Installation, { combination, held, alarms, say }:
   await on.nothingIsLeft();
   if ((await recordsOf(on)) !== records) problems.push('a call ended while the database was frozen');
   if (held.some(({ path }, index) => on.writes(path) !== writes[index])) problems.push('a tool was called again');
-  await on.query(`UPDATE gateway.gated_call SET request_deadline = latest_deadline WHERE state = 'pending'`);
+  await on.query(
+    `UPDATE gateway.gated_call SET request_deadline = created_at + request_ttl_ms * interval '1 ms' WHERE state = 'pending'`,
+  );
   say('reconciles');
   if (combination.engine === 'emptied') {
     const isRefused = await on.reconcile('kept').then(

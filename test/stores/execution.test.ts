@@ -21,9 +21,10 @@ describe('execution fences', () => {
         const decisionId = await short.allow(gatedCallId);
         // A deadline in this instant makes expiry compete in earnest.
         if (index % 3 === 0) {
-          await own.db.pool.query('UPDATE gateway.gated_call SET request_deadline = clock_timestamp() WHERE id = $1', [
-            gatedCallId,
-          ]);
+          await own.db.pool.query(
+            'UPDATE gateway.gated_call SET approval_expires_at = clock_timestamp() WHERE id = $1',
+            [gatedCallId],
+          );
         }
         const claim = {
           gatedCallId,

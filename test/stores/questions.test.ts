@@ -150,17 +150,14 @@ describe('answers', () => {
 });
 
 describe('a call that waits for input', () => {
-  it.each([
-    ['request_deadline', 'request_expired'],
-    ['approval_expires_at', 'approval_expired'],
-  ])('ends at its deadline: %s', async (column, reason) => {
+  it('ends when its approval does', async () => {
     const call = await calls.asked();
-    await own.db.pool.query(`UPDATE gateway.gated_call SET ${column} = clock_timestamp() WHERE id = $1`, [
+    await own.db.pool.query('UPDATE gateway.gated_call SET approval_expires_at = clock_timestamp() WHERE id = $1', [
       call.gatedCallId,
     ]);
     expect(await createDueCalls(own.db.pool).due(10)).toEqual([call.gatedCallId]);
     expect(await own.fixture.lifecycle.expire(call.gatedCallId)).toBe('denied');
-    expect(await calls.endOf(call)).toEqual(['denied', reason]);
+    expect(await calls.endOf(call)).toEqual(['denied', 'approval_expired']);
   });
 
   it('can be neither granted nor claimed', async () => {

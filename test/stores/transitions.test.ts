@@ -27,8 +27,8 @@ async function insertCall(state: string, endedAt = ENDED.includes(state) ? new D
   const id = randomUUID();
   await database.pool.query(
     `INSERT INTO gateway.gated_call
-       (id, task_id, subject_key, owner_key, dedup_key, state, takes_input, claim_id, request_deadline, latest_deadline, ended_at, retain_until)
-     VALUES ($1::uuid, $1::text, 'subject', 'owner', $1::text, $2, true, $3, now() + interval '1 h', now() + interval '1 h', $4, now() + interval '1 h')`,
+       (id, task_id, subject_key, owner_key, dedup_key, state, takes_input, claim_id, request_ttl_ms, request_deadline, ended_at, retain_until)
+     VALUES ($1::uuid, $1::text, 'subject', 'owner', $1::text, $2, true, $3, 3600000, now() + interval '1 h', $4, now() + interval '1 h')`,
     [id, state, CLAIMED.includes(state) ? randomUUID() : null, endedAt],
   );
   return id;

@@ -78,7 +78,9 @@ export const gatewaySettings = section({
     ),
   requestTtlSeconds: seconds
     .default(7 * 86_400)
-    .describe('Longest wait for a resolution, in seconds. An earlier deadline of the access request service wins.'),
+    .describe(
+      'How long each request for an approval waits for its resolution, in seconds. An earlier deadline of the access request service wins. An approval ends this wait.',
+    ),
   resultRetentionSeconds: seconds
     .default(7 * 86_400)
     .describe('How long a call stays readable after its end, in seconds.'),

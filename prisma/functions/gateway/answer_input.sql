@@ -7,7 +7,7 @@ BEGIN
   SELECT * INTO STRICT c FROM gateway.gated_call WHERE id = p_call FOR UPDATE;
   v_now := clock_timestamp();
   IF c.state <> 'input_required' THEN RETURN c.state; END IF;
-  IF least(c.request_deadline, c.approval_expires_at) <= v_now THEN
+  IF c.approval_expires_at <= v_now THEN
     RETURN gateway.expire_gated_call(p_call, p_retention_ms);
   END IF;
   UPDATE gateway.question q SET sealed_answer = a.sealed, answered_at = v_now

@@ -12,7 +12,7 @@ BEGIN
   SELECT * INTO STRICT c FROM gateway.gated_call WHERE id = p_call FOR UPDATE;
   v_now := clock_timestamp();
   IF c.state <> 'granted' OR c.generation <> p_generation THEN RETURN c.state; END IF;
-  IF least(c.request_deadline, c.approval_expires_at) <= v_now THEN
+  IF c.approval_expires_at <= v_now THEN
     RETURN gateway.expire_gated_call(p_call, p_retention_ms);
   END IF;
   IF p_generation >= p_max_generations THEN

@@ -11,7 +11,7 @@ BEGIN
   PERFORM 1 FROM gateway.epoch WHERE number = p_epoch AND NOT frozen FOR SHARE;
   IF NOT FOUND OR gateway.fence_state() <> 'whole' THEN RETURN 'frozen'; END IF;
   v_now := clock_timestamp();
-  IF c.request_deadline <= v_now OR c.approval_expires_at <= v_now THEN RETURN 'lost'; END IF;
+  IF c.approval_expires_at <= v_now THEN RETURN 'lost'; END IF;
   IF NOT EXISTS (SELECT 1 FROM gateway.decision d JOIN gateway.call_binding b USING (gated_call_id)
       WHERE d.id = p_decision AND d.gated_call_id = p_call AND d.generation = p_generation AND d.kind = 'allow'
         AND d.call_digest = b.call_digest AND d.evaluated_at > v_now - interval '5 s'

@@ -8,9 +8,8 @@ BEGIN
   v_now := clock_timestamp();
   IF c.state IN ('preparing','pending') AND c.request_deadline <= v_now THEN
     RETURN gateway.end_unclaimed(p_call, 'denied', 'request_expired', 'deadline', p_retention_ms);
-  ELSIF c.state IN ('granted','input_required') AND least(c.request_deadline, c.approval_expires_at) <= v_now THEN
-    RETURN gateway.end_unclaimed(p_call, 'denied',
-      CASE WHEN c.approval_expires_at <= v_now THEN 'approval_expired' ELSE 'request_expired' END, 'deadline', p_retention_ms);
+  ELSIF c.state IN ('granted','input_required') AND c.approval_expires_at <= v_now THEN
+    RETURN gateway.end_unclaimed(p_call, 'denied', 'approval_expired', 'deadline', p_retention_ms);
   ELSIF c.state = 'claimed' AND c.execution_deadline <= v_now THEN
     SELECT * INTO i FROM gateway.invocation WHERE gated_call_id = p_call;
     IF FOUND AND i.not_sent_at IS NULL THEN

@@ -35,10 +35,10 @@ BEGIN
   END IF;
   v_now := clock_timestamp();
   v_deadline := v_now + p_request_ttl_ms * interval '1 ms';
-  INSERT INTO gateway.gated_call (id, task_id, subject_key, owner_key, dedup_key, state, trace_id, takes_input, request_deadline, latest_deadline,
+  INSERT INTO gateway.gated_call (id, task_id, subject_key, owner_key, dedup_key, state, trace_id, takes_input, request_ttl_ms, request_deadline,
       poll_at, retain_until, created_at, last_updated_at)
     VALUES (p_id, p_task_id, v_subject, v_owner, v_dedup, 'preparing', p_trace_id, p_takes_input,
-      v_deadline, v_deadline, v_now + p_first_poll_ms * interval '1 ms',
+      p_request_ttl_ms, v_deadline, v_now + p_first_poll_ms * interval '1 ms',
       v_now + (p_request_ttl_ms + p_retention_ms) * interval '1 ms', v_now, v_now)
     ON CONFLICT (subject_key, owner_key, dedup_key) WHERE ended_at IS NULL DO NOTHING;
   IF NOT FOUND THEN

@@ -44,9 +44,11 @@ CREATE TABLE gateway.gated_call (
   trace_id            text NOT NULL DEFAULT replace(gen_random_uuid()::text, '-', '') CHECK (trace_id ~ '^[0-9a-f]{32}$'),
   -- Whether the request that opened the call declared that its client can hold a task and show forms.
   takes_input         boolean NOT NULL DEFAULT false,
+  -- How long each access request of the call waits for a resolution, in milliseconds.
+  request_ttl_ms      bigint NOT NULL,
+  -- The end of that wait for the current request; earlier if the access request service gives the request less time. A grant ends
+  -- this clock: from then on `approval_expires_at` alone counts.
   request_deadline    timestamptz NOT NULL,
-  -- Our own deadline. `request_deadline` is earlier if the access request service gives the current request less time.
-  latest_deadline     timestamptz NOT NULL,
   approval_expires_at timestamptz,
   execution_deadline  timestamptz,
   ended_at            timestamptz,
@@ -61,7 +63,7 @@ CREATE TABLE gateway.gated_call (
   due_at              timestamptz GENERATED ALWAYS AS (
     CASE WHEN ended_at IS NOT NULL THEN NULL
       WHEN state = 'claimed' THEN execution_deadline
-      WHEN state IN ('granted','input_required') THEN least(request_deadline, approval_expires_at)
+      WHEN state IN ('granted','input_required') THEN approval_expires_at
       ELSE request_deadline END) STORED,
   -- While a call waits for a resolution: when to ask the access request service whether a resolution exists that it did not
   -- report.
@@ -313,7 +315,7 @@ CREATE TABLE gateway.callback_inbox (
 -- A gated call as its owner may see it.
 CREATE VIEW gateway.task AS
   SELECT g.id, g.task_id, g.owner_key, g.state, g.reason, b.tool, g.created_at, g.last_updated_at, g.retain_until, g.ended_at,
-    CASE WHEN g.state IN ('pending','input_required') THEN g.request_deadline END AS decide_by, g.generation,
+    CASE WHEN g.state IN ('pending','input_required') THEN g.due_at END AS decide_by, g.generation,
     CASE WHEN g.state = 'pending' THEN s.sealed_handle END AS sealed_handle,
     CASE WHEN g.ended_at IS NOT NULL THEN s.sealed_statement END AS sealed_statement,
     r.sealed_result, k.call_key, k.record_key, o.outcome_ref, coalesce(g.due_at <= clock_timestamp(), false) AS due,

@@ -121,9 +121,9 @@ describe('a gateway without any worker', () => {
     const sent = await fixture.claimed();
     const permit = { invocationId: randomUUID(), upstreamKey: randomUUID() };
     expect(await fixture.lifecycle.beginInvocation({ ...sent, ...permit })).toBe(true);
-    await pool.query('UPDATE gateway.gated_call SET request_deadline = clock_timestamp() WHERE id = ANY ($1)', [
-      [preparing, pending, granted],
-    ]);
+    const over =
+      'request_deadline = clock_timestamp(), approval_expires_at = least(approval_expires_at, clock_timestamp())';
+    await pool.query(`UPDATE gateway.gated_call SET ${over} WHERE id = ANY ($1)`, [[preparing, pending, granted]]);
     for (const gatedCallId of [unsent, sent.gatedCallId]) await fixture.endExecution({ gatedCallId });
     const ends = {
       [preparing]: 'denied',

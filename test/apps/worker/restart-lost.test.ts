@@ -181,14 +181,14 @@ describe('the restart of lost workflows', () => {
     // A busy machine needs time for so many rows.
     await db.pool.query('SET statement_timeout = 0');
     await db.pool.query(
-      `INSERT INTO gateway.gated_call (id, task_id, subject_key, owner_key, dedup_key, state, request_deadline, latest_deadline, retain_until)
-       SELECT id, id::text, id::text, id::text, 'x', 'pending', now() + interval '1 day', now() + interval '1 day', now() + interval '2 days'
+      `INSERT INTO gateway.gated_call (id, task_id, subject_key, owner_key, dedup_key, state, request_ttl_ms, request_deadline, retain_until)
+       SELECT id, id::text, id::text, id::text, 'x', 'pending', 86400000, now() + interval '1 day', now() + interval '2 days'
        FROM (SELECT gen_random_uuid() AS id FROM generate_series(1, $1)) AS ids`,
       [MANY],
     );
     await db.pool.query(
-      `INSERT INTO gateway.gated_call (id, task_id, subject_key, owner_key, dedup_key, state, request_deadline, latest_deadline, retain_until, ended_at)
-       SELECT id, id::text, id::text, id::text, 'x', 'denied', now() + interval '1 day', now() + interval '1 day', now() + interval '2 days', now()
+      `INSERT INTO gateway.gated_call (id, task_id, subject_key, owner_key, dedup_key, state, request_ttl_ms, request_deadline, retain_until, ended_at)
+       SELECT id, id::text, id::text, id::text, 'x', 'denied', 86400000, now() + interval '1 day', now() + interval '2 days', now()
        FROM (SELECT gen_random_uuid() AS id FROM generate_series(1, $1)) AS ids`,
       [10 * MANY],
     );
