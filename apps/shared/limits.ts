@@ -137,8 +137,10 @@ const DEFAULTS = {
   healthMs: 3_000,
   /** A mapping whose cost grows with the message. The process serves no other request meanwhile. */
   mappingMs: 250,
-  /** A check against a schema of unbounded cost. The process serves no other request meanwhile. */
+  /** A check against a schema of an upstream, in a thread of its own. */
   schemaCheckMs: 250,
+  /** The compilation of such a schema, once. */
+  schemaCompileMs: 2_000,
 
   /** The stop of a part without its own limit. Then the process ends in the middle of its work. */
   stopMs: 5_000,

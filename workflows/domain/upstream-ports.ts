@@ -24,8 +24,8 @@ export interface UpstreamTool extends UpstreamThing {
 /** Why nothing was sent: the upstream has another connection than the call names. The call can be found and decided on again. */
 export const RECONFIGURED = 'reconfigured';
 
-/** Whether a structured result fits the tool's output schema. In doubt it does not. */
-export type ResultCheck = (tool: Pick<UpstreamTool, 'definition' | 'digest'>, structured: Json) => boolean;
+/** Whether a structured result fits the tool's output schema. In doubt it does not. Never rejects. */
+export type ResultCheck = (tool: Pick<UpstreamTool, 'definition'>, structured: Json) => Promise<boolean>;
 
 /** How a request to an upstream ended without a result. */
 export type Unanswered =

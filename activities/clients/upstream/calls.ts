@@ -75,7 +75,7 @@ export function createCalls(
         isError: answer.task.result['isError'] === true,
         result: answer.task.result,
       } as const;
-      const { result } = fitting(ended, known().get(tool), { fitsOutput, log });
+      const { result } = await fitting(ended, known().get(tool), { fitsOutput, log });
       return { kind: 'task', task: { ...answer.task, result } };
     },
   };
@@ -176,14 +176,14 @@ type Result = Extract<InvocationResult, { kind: 'result' }>;
  *
  * @see MCP 2026-07-28, Tools, Output Schema (TOOL-003)
  */
-function fitting(
+async function fitting(
   answer: Result,
   tool: UpstreamTool | undefined,
   { fitsOutput, log }: Pick<CallDeps, 'fitsOutput' | 'log'>,
-): Result {
+): Promise<Result> {
   if (tool?.definition['outputSchema'] === undefined) return answer;
   const { structuredContent, content, ...rest } = answer.result;
-  const fits = structuredContent === undefined ? answer.isError : fitsOutput(tool, structuredContent);
+  const fits = structuredContent === undefined ? answer.isError : await fitsOutput(tool, structuredContent);
   if (fits) return answer;
   const { upstream, upstreamName: upstreamTool, name } = tool;
   log.warn({ upstream, upstreamTool, tool: name }, 'a structured result breaks its output schema');

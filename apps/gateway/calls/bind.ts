@@ -10,7 +10,6 @@ import { rolesIn } from '../../shared/auth/principal-of.ts';
 import { MappingError } from '../../shared/coaz/json-of.ts';
 import { SUBJECT_TYPE } from '../../shared/coaz/resolve.ts';
 import type { Config } from '../../shared/config/config.ts';
-import type { ArgumentCheck, CallFault } from '../../shared/schemas/schema-check.ts';
 import { sha256 } from '../../shared/crypto.ts';
 import type { Sender } from '../wire/request-context.ts';
 import type { MappedArguments, MappedCall, ToolCall } from './tool-call.ts';
@@ -19,7 +18,6 @@ import type { MappedArguments, MappedCall, ToolCall } from './tool-call.ts';
 const MAX_DEPTH = 64;
 
 export interface BindingDeps {
-  readonly checkArguments: ArgumentCheck;
   readonly requirements: Pick<RequirementChecks, 'claimNames'>;
   readonly mappedArguments: Pick<MappedArguments, 'evaluationRequests'>;
   readonly coaz: Pick<Config['gateway']['coaz'], 'identityClaim' | 'callDetails'>;
@@ -27,22 +25,26 @@ export interface BindingDeps {
   readonly log: Logger;
 }
 
-/** Captures the call before the PDP is asked: the call that is decided on is the call that runs. Throws a `MappingError`. */
-export function bindCall(
-  deps: BindingDeps,
-  call: Pick<ToolCall, 'caller' | 'claims' | 'arguments'>,
-  tool: UpstreamTool,
-): CallBinding | CallFault {
-  let text: string;
-  if (!isNestedWithin(call.arguments, MAX_DEPTH))
-    return { problem: `they are nested more than ${MAX_DEPTH} levels deep` };
+/** The arguments as a binding has them, or why no call can have them. */
+export function argumentsText(args: JsonObject): { readonly text: string } | { readonly problem: string } {
+  if (!isNestedWithin(args, MAX_DEPTH)) return { problem: `they are nested more than ${MAX_DEPTH} levels deep` };
   try {
-    text = canonicalJson(call.arguments);
+    return { text: canonicalJson(args) };
   } catch {
     return { problem: 'they have no canonical JSON form (a number out of range or a broken character)' };
   }
-  const fault = deps.checkArguments(tool, call.arguments);
-  if (fault !== undefined) return fault;
+}
+
+/**
+ * Captures the call before the PDP is asked: the call that is decided on is the call that runs. Throws a `MappingError`.
+ *
+ * @param text The arguments, from `argumentsText`.
+ */
+export function bindCall(
+  deps: BindingDeps,
+  call: Pick<ToolCall, 'caller' | 'claims' | 'arguments'>,
+  { tool, text }: { readonly tool: UpstreamTool; readonly text: string },
+): CallBinding {
   const digest = callDigest({ tool: tool.name, arguments: call.arguments }, sha256);
   const mappedBy = mappingDigest(tool.facts.mapping, sha256);
   const mapped = { tool, arguments: call.arguments, callDigest: digest };

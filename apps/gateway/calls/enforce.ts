@@ -6,7 +6,8 @@ import { scopesFor } from '../../shared/auth/client-credentials.ts';
 import type { Config } from '../../shared/config/config.ts';
 import type { RequirementChecks } from '../../../workflows/domain/tools/requirements.ts';
 import type { Accepted } from '../../../workflows/domain/tools/accepted-descriptions.ts';
-import { bindCall, type BindingDeps } from './bind.ts';
+import type { ArgumentChecks } from '../../shared/schemas/schema-check.ts';
+import { argumentsText, bindCall, type BindingDeps } from './bind.ts';
 import { type MappedArguments, refused, type RelayedRounds, type ToolCall, type ToolCallAnswer } from './tool-call.ts';
 import { forward, type AllowedCall, type ForwardingDeps } from './forward.ts';
 import { followPage, hold, type HoldingDeps } from './hold.ts';
@@ -17,6 +18,7 @@ export type EnforcementDeps = BindingDeps &
     readonly pdp: PolicyDecisionPoint;
     readonly upstreams: Pick<Upstreams, 'find'>;
     readonly accepted: Accepted;
+    readonly argumentChecks: ArgumentChecks;
     readonly requirements: RequirementChecks;
     readonly mappedArguments: MappedArguments;
     readonly relayedRounds: RelayedRounds;
@@ -57,14 +59,19 @@ async function attemptCall(deps: EnforcementDeps, call: ToolCall): Promise<ToolC
   const tool = await find(deps, call);
   if (tool === undefined) return refused({ reason: 'not_accepted' });
   call.checkHeaders?.(tool.facts.headers.mirrored);
-  const binding = bindCall(deps, call, tool);
-  if ('problem' in binding || 'unusable' in binding) return refused({ reason: 'unfit', fault: binding });
+  const args = argumentsText(call.arguments);
+  if ('problem' in args) return refused({ reason: 'unfit', fault: args });
+  // An upstream could state a schema that costs much for a tool that no one may call. Then policy comes first.
+  const isUnchecked = deps.argumentChecks.isCostly(tool);
+  const unfit = isUnchecked ? undefined : await deps.argumentChecks.check(tool, call.arguments);
+  if (unfit !== undefined) return refused({ reason: 'unfit', fault: unfit });
+  const binding = bindCall(deps, call, { tool, text: args.text });
   const round = await deps.relayedRounds.open(binding, call.requestState);
   // Not decided on: the call is held already, and the client only asks how it ended.
   if (round?.kind === 'approval_page') return followPage(deps, call, round);
   const requirements = await missingRequirements(deps, call, tool);
   if (requirements.length > 0) return refused({ reason: 'requirements_unmet', requirements });
-  const bound = { tool, binding, round, configuration };
+  const bound = { tool, binding, round, configuration, isUnchecked };
   // If the open call that this one would join has just ended, or the denial has expired: decide once more.
   const answer = (await decideAndAct(deps, call, bound)) ?? (await decideAndAct(deps, call, bound));
   if (answer === CHANGED) return undefined;
@@ -100,15 +107,25 @@ async function missingRequirements(
 /** Another configuration is in force than the one that the call was bound by. */
 const CHANGED = 'changed';
 
+interface DecidedOn extends AllowedCall {
+  /** In force when the call was bound. */
+  readonly configuration: object;
+  /** Whether the arguments still have to be checked, before anything is opened or sent (TOOL-008). */
+  readonly isUnchecked: boolean;
+}
+
 /** `undefined` when the decision has to be taken again. */
 async function decideAndAct(
   deps: EnforcementDeps,
   call: ToolCall,
-  { tool, binding: bound, round, configuration }: AllowedCall & { readonly configuration: object },
+  { tool, binding: bound, round, configuration, isUnchecked }: DecidedOn,
 ): Promise<ToolCallAnswer | typeof CHANGED | undefined> {
   const { decision, binding } = await decide(deps, bound);
+  const isOpen = decision.kind === 'allow' || decision.kind === 'requestable';
+  const fault = isUnchecked && isOpen ? await deps.argumentChecks.check(tool, call.arguments) : undefined;
   // Otherwise rules would decide on facts that the settings of another configuration say.
   if (deps.inForce() !== configuration) return CHANGED;
+  if (fault !== undefined) return refused({ reason: 'unfit', fault });
   switch (decision.kind) {
     case 'allow':
       if (call.onHold === 'reference') return refused({ reason: 'not_needed' });

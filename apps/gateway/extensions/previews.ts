@@ -18,7 +18,7 @@ import type { Config } from '../../shared/config/config.ts';
 import { sha256 } from '../../shared/crypto.ts';
 import type { RateLimit } from '../../shared/http/address-limit.ts';
 import type { Timing } from '../../shared/limits.ts';
-import type { ArgumentCheck } from '../../shared/schemas/schema-check.ts';
+import type { ArgumentChecks } from '../../shared/schemas/schema-check.ts';
 import { PREVIEW_META } from '../wire/identifiers.ts';
 import { shownParts } from './preview-parts.ts';
 import type { Redaction } from './redaction.ts';
@@ -28,7 +28,7 @@ export interface PreviewDeps extends Timing {
   readonly accepted: Accepted;
   readonly requirements: Pick<RequirementChecks, 'check'>;
   readonly redaction: Pick<Redaction, 'withholds'>;
-  readonly checkArguments: ArgumentCheck;
+  readonly argumentChecks: Pick<ArgumentChecks, 'check'>;
   /** Of previews, for each subject. */
   readonly rate: Pick<RateLimit, 'take'>;
   readonly config: Pick<Config, 'tools'>;
@@ -95,14 +95,14 @@ interface Asked {
 }
 
 async function ask(deps: PreviewDeps, binding: CallBinding, asked: Asked): Promise<Taken | PreviewFault> {
-  const { upstreams, redaction, checkArguments } = deps;
+  const { upstreams, redaction, argumentChecks } = deps;
   if (!(await asked.isWithinLimit())) return 'too_many';
   const tool = await find(deps, binding, asked);
   if (tool === undefined) return 'not_accepted';
   if (redaction.withholds(tool.facts)) return 'withheld';
   const args = argumentsOf(tool, binding, asked.setting);
   if (args === undefined) return 'no_dry_run';
-  if (checkArguments(tool, args) !== undefined) return 'unfit';
+  if ((await argumentChecks.check(tool, args)) !== undefined) return 'unfit';
   if (!(await isMet(deps, binding, tool))) return 'unmet';
   asked.signal.throwIfAborted();
   const answer = await upstreams.call(

@@ -10,7 +10,7 @@ import type { EnsureSubmitted, GatedCalls, PolicyDecisionPoint } from '../../../
 import type { UpstreamItems, UpstreamRelay, Upstreams } from '../../../workflows/domain/upstream-ports.ts';
 import { CALLBACK_PATH, type Config } from '../../shared/config/config.ts';
 import type { LiveConfig } from '../../shared/config/live.ts';
-import { createArgumentCheck } from '../../shared/schemas/schema-check.ts';
+import { createArgumentChecks } from '../../shared/schemas/schema-check.ts';
 import { createAuthorize, createMethodGate, type Authorize } from './authorize.ts';
 import { createMappedArguments } from '../extensions/mapped-arguments.ts';
 import { createRelayedRounds } from '../extensions/relayed-rounds.ts';
@@ -163,9 +163,9 @@ function createEnforcements(
 ) {
   const { gateway } = config;
   const { clock, limits, log } = ports;
-  const checkArguments = createArgumentCheck(limits);
+  const argumentChecks = createArgumentChecks(limits);
   const openings = { count: gateway.maxSubmissionsPerMinute ?? gateway.maxOpenPerCaller, seconds: 60 };
-  const previews = createPreviews({ ...ports, config, checkArguments, rate: createRateLimit(openings) });
+  const previews = createPreviews({ ...ports, config, argumentChecks, rate: createRateLimit(openings) });
   const enforce = createEnforcement({
     ...ports,
     ...shared,
@@ -174,7 +174,7 @@ function createEnforcements(
     requestInput: createRequestInput(ports),
     pageRounds: createPageRounds(ports),
     ...{ config, coaz: gateway.coaz, inForce: () => ports.live?.inForce() ?? config },
-    ...{ previews, checkArguments },
+    ...{ previews, argumentChecks },
     submissions: createRateLimit(openings),
   });
   return { enforce, enforceRead: createReadEnforcement({ ...ports, ...shared }), previews };

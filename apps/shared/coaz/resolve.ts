@@ -1,7 +1,7 @@
 import type { EvaluationRequest, Subject } from '../../../workflows/domain/authzen/evaluation.ts';
 import { isObject, type Json, type JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import type { Timing } from '../limits.ts';
-import { withinTime } from '../schemas/schema-check.ts';
+import { withinTime } from './within-time.ts';
 import type { Variables } from './expression.ts';
 import { type Budget, jsonOf, MappingError, newBudget } from './json-of.ts';
 import { expressionsOf, type Mapping, type Parts, type Template } from './mapping.ts';

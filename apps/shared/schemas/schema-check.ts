@@ -1,175 +1,140 @@
-import { createContext, Script } from 'node:vm';
-import { Ajv, type AnySchema, type ErrorObject, type Options } from 'ajv';
-import addFormats from 'ajv-formats';
-import { Ajv2019 } from 'ajv/dist/2019.js';
-import { Ajv2020 } from 'ajv/dist/2020.js';
-import { type Json, type JsonObject, objectOf } from '../../../workflows/domain/canonical-json.ts';
-import { DATA_KEYWORDS } from '../../../workflows/domain/tools/mirrored-arguments.ts';
+import { isObject, type Json, type JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import type { ResultCheck, UpstreamTool } from '../../../workflows/domain/upstream-ports.ts';
+import { sha256 } from '../crypto.ts';
 import type { Limits } from '../limits.ts';
+import type { SchemaOf } from './compile.ts';
+import { Lane, type Verdict } from './lane.ts';
 
-/** Ajv must not convert values or fill in defaults: the evaluated and approved arguments are those that the agent sent. */
-const OPTIONS: Options = { strict: false, logger: false, addUsedSchema: false };
-/** Compiled schemas in the cache. A tool that often changes its description empties the cache, and does not make it grow. */
-const CACHE_LIMIT = 2_000;
+type Described = Pick<UpstreamTool, 'definition'>;
 
-/**
- * Keywords that can make a check of few arguments take for ever: patterns that backtrack, references that multiply, items that are all
- * compared with each other. The cost of any other schema is its length times the arguments.
- */
-const COSTLY = /"(?:\$ref|\$dynamicRef|\$recursiveRef|pattern|patternProperties|uniqueItems|format)":/;
-
-type Described = Pick<UpstreamTool, 'definition' | 'digest'>;
-
-/** Why a call cannot be made: the first problem of its arguments, without any value, or an unusable schema of its tool. */
+/** Why a call cannot be made: the problems of its arguments, without any value, or an unusable schema of its tool. */
 export type CallFault = { readonly problem: string } | { readonly unusable: 'input' | 'output' };
-/** Returns `undefined` when the arguments are valid. */
-export type ArgumentCheck = (tool: Described, args: JsonObject) => CallFault | undefined;
-type CompiledCheck = (value: Json) => string | undefined;
+
+export interface ArgumentChecks {
+  /** Whether a check against the input schema of this tool takes long, or could. */
+  isCostly(tool: Described): boolean;
+  /** Resolves to `undefined` when the arguments are valid. Never rejects. */
+  check(tool: Described, args: JsonObject): Promise<CallFault | undefined>;
+}
+
+const LATE = 'they cannot be checked in time';
 
 /**
  * Checks arguments against a tool's input schema, in the dialect that the schema names (default: 2020-12). An unusable input schema
  * refuses all calls. So does an unusable output schema: the tool would run, but its result could not be delivered.
  */
-export function createArgumentCheck(limits: Limits): ArgumentCheck {
-  const checkFor = createChecks('inputSchema', limits);
-  const resultCheckFor = createChecks('outputSchema', limits);
-  return (tool, args) => {
-    const check = checkFor(tool);
-    if (check === undefined) return { unusable: 'input' };
-    const hasOutput = tool.definition['outputSchema'] !== undefined;
-    if (hasOutput && resultCheckFor(tool) === undefined) return { unusable: 'output' };
-    const problem = check(args);
-    return problem === undefined ? undefined : { problem };
-  };
-}
+export const createArgumentChecks = (limits: Limits): ArgumentChecks => ({
+  isCostly: ({ definition: { inputSchema } }) => isSchema(inputSchema) && knownOf(inputSchema, 'inputSchema').isSlow,
+  async check({ definition }, args) {
+    const { inputSchema, outputSchema } = definition;
+    const verdict = await ask({ schema: inputSchema, of: 'inputSchema', value: args }, limits);
+    if (typeof verdict === 'object' && 'unusable' in verdict) return { unusable: 'input' };
+    if (outputSchema !== undefined) {
+      const output = await faultOf({ schema: outputSchema, of: 'outputSchema' }, limits);
+      if (output !== undefined) return { unusable: 'output' };
+    }
+    if (typeof verdict !== 'object') return { problem: LATE };
+    return verdict.problems.length > 0 ? { problem: verdict.problems.join('; ') } : undefined;
+  },
+});
 
 /** Checks structured results against a tool's output schema in the same way. Without an output schema, every result is valid. */
 export function createResultCheck(limits: Limits): ResultCheck {
-  const checkFor = createChecks('outputSchema', limits);
-  return (tool, structured) => {
-    if (tool.definition['outputSchema'] === undefined) return true;
-    const check = checkFor(tool);
-    return check !== undefined && check(structured) === undefined;
+  return async ({ definition: { outputSchema: schema } }, value) => {
+    if (schema === undefined) return true;
+    const verdict = await ask({ schema, of: 'outputSchema', value }, limits);
+    return typeof verdict === 'object' && 'problems' in verdict && verdict.problems.length === 0;
   };
 }
 
-/** The check by one of a tool's schemas, compiled once per digest of the tool. `undefined` means an unusable schema. */
-function createChecks(
-  schema: 'inputSchema' | 'outputSchema',
-  limits: Limits,
-): (tool: Described) => CompiledCheck | undefined {
-  const compiled = new Map<string, CompiledCheck | undefined>();
-  return ({ digest, definition }) => {
-    if (!compiled.has(digest)) {
-      if (compiled.size >= CACHE_LIMIT) compiled.clear();
-      compiled.set(digest, compile(definition[schema], schema, limits));
-    }
-    return compiled.get(digest);
-  };
+/** Why a tool cannot be used, as the end of a sentence about it. `isFinal`: the same schema is never usable. */
+export interface SchemaFault {
+  readonly reason: string;
+  readonly isFinal: boolean;
 }
 
-/** External references are never fetched: they make the schema unusable. */
-function compile(
-  described: Json | undefined,
-  of: 'inputSchema' | 'outputSchema',
-  limits: Limits,
-): CompiledCheck | undefined {
-  try {
-    // Policies may decide by the input, but not by the output.
-    const schema = of === 'inputSchema' && described !== undefined ? withSafeIntegers(described) : described;
-    const named = (schema as { $schema?: unknown } | undefined)?.$schema;
-    const dialect = dialectOf(named);
-    const isPlain = named === undefined || (typeof named === 'string' && PLAIN.test(named));
-    if (isPlain && metaSchemaOf(dialect).validateSchema(schema as AnySchema) !== true) return undefined;
-    const validate = newAjv(dialect, { validateSchema: !isPlain }).compile(schema as AnySchema);
-    // An asynchronous validator returns a promise, which would pass for "valid".
-    if ('$async' in validate) return undefined;
-    const check: CompiledCheck = (value) => (validate(value) === true ? undefined : describe(validate.errors?.[0]));
-    return COSTLY.test(JSON.stringify(schema)) ? bounded(check, limits) : check;
-  } catch {
-    return undefined;
-  }
+/** The fault of the schemas of a tool; `undefined` if there is none. Never rejects. */
+export async function examineSchemas({ definition }: Described, limits: Limits): Promise<SchemaFault | undefined> {
+  const { inputSchema, outputSchema } = definition;
+  const input = await faultOf({ schema: inputSchema, of: 'inputSchema' }, limits);
+  if (input !== undefined || outputSchema === undefined) return input;
+  return faultOf({ schema: outputSchema, of: 'outputSchema' }, limits);
 }
 
-const bounded =
-  (check: CompiledCheck, { schemaCheckMs }: Limits): CompiledCheck =>
-  (value) => {
-    try {
-      return withinTime(schemaCheckMs, () => check(value));
-    } catch {
-      // Also a stack overflow, from a schema that refers to itself.
-      return 'they cannot be checked in time';
-    }
-  };
+/** Far more than the largest schemas of published tools have: bytes of JSON, and objects and lists in it. */
+const MAX_BYTES = 256 * 1_024;
+const MAX_NODES = 10_000;
+/** A schema within these takes a few milliseconds to compile. */
+const SMALL_BYTES = 8 * 1_024;
+/** A check that takes more than this part of its time is slow. */
+const SLOW = 1 / 5;
 
-type Dialect = typeof Ajv | typeof Ajv2019 | typeof Ajv2020;
-
-function dialectOf(named: unknown): Dialect {
-  if (typeof named !== 'string') return Ajv2020;
-  if (named.includes('draft-07')) return Ajv;
-  return named.includes('2019-09') ? Ajv2019 : Ajv2020;
+interface Asked {
+  readonly schema: Json | undefined;
+  readonly of: SchemaOf;
+  readonly value?: Json;
 }
 
-/** Each schema gets one of its own, so that no identifier in it has a meaning in another schema. */
-function newAjv(AjvOfDialect: Dialect, options?: Options): Ajv {
-  const ajv = new AjvOfDialect({ ...OPTIONS, ...options });
-  addFormats.default(ajv);
-  return ajv;
+/** What is known of a schema. */
+interface Known {
+  readonly key: string;
+  /** Whether it waits only for others that are slow as well. */
+  isSlow: boolean;
+  /** Why it cannot be used, as the end of a sentence about it; `null` where it can. Absent until it is known. */
+  unusable?: string | null;
 }
 
-/** The names of the dialects. Ajv keeps each other name that it resolves, so a shared one gets these alone. */
-const PLAIN = /^https?:[/][/]json-schema[.]org[/]draft(?:-07|[/]2019-09|[/]2020-12)[/]schema#?$/;
-/** To compile the schema of a dialect takes longer than to compile the schema of most tools, so it is done once. */
-const metaSchemas = new Map<Dialect, Ajv>();
+/** Two for the whole process. What is slow, or could be, keeps no other check waiting. */
+const lanes = { quick: new Lane(), slow: new Lane() };
+/** Schemas by their keys. */
+const schemas = new Map<string, Known>();
+const MAX_SCHEMAS = 10_000;
+const seen = { inputSchema: new WeakMap<object, Known>(), outputSchema: new WeakMap<object, Known>() };
 
-function metaSchemaOf(dialect: Dialect): Ajv {
-  const known = metaSchemas.get(dialect) ?? newAjv(dialect);
-  metaSchemas.set(dialect, known);
+function knownOf(schema: object, of: SchemaOf): Known {
+  const before = seen[of].get(schema);
+  if (before !== undefined) return before;
+  const text = JSON.stringify(schema);
+  const key = sha256(`${of} ${text}`);
+  const known = schemas.get(key) ?? { key, ...sizeOf(schema, Buffer.byteLength(text)) };
+  if (schemas.size >= MAX_SCHEMAS) schemas.clear();
+  schemas.set(key, known);
+  seen[of].set(schema, known);
   return known;
 }
 
-function describe(error: ErrorObject | undefined): string {
-  if (error === undefined) return 'they do not fit the input schema';
-  const extra: unknown = error.keyword === 'additionalProperties' ? error.params['additionalProperty'] : undefined;
-  const where = `arguments${error.instancePath}`;
-  return `${where} ${error.message ?? 'does not fit'}${typeof extra === 'string' ? ` (${extra.slice(0, 64)})` : ''}`;
+function sizeOf(schema: object, bytes: number): Pick<Known, 'unusable' | 'isSlow'> {
+  const isSlow = bytes > SMALL_BYTES;
+  if (bytes > MAX_BYTES) return { isSlow, unusable: `has ${bytes} bytes, and ${MAX_BYTES} are the most` };
+  const nodes = isSlow ? nodesIn(schema) : 0;
+  return { isSlow, ...(nodes > MAX_NODES && { unusable: `has ${nodes} parts, and ${MAX_NODES} are the most` }) };
 }
 
-const SAFE = { minimum: -Number.MAX_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER };
+const nodesIn = (value: unknown): number =>
+  typeof value !== 'object' || value === null
+    ? 0
+    : Object.values(value).reduce((sum: number, member) => sum + nodesIn(member), 1);
 
-/**
- * The same schema, which limits integers to those that all readers read alike: beyond 2^53, two readers take 9007199254740993 for
- * different amounts. The type `number` stays unlimited. (PRJ-35)
- */
-function withSafeIntegers(schema: Json): Json {
-  if (Array.isArray(schema)) return (schema as readonly Json[]).map(withSafeIntegers);
-  if (schema === null || typeof schema !== 'object') return schema;
-  const node = objectOf(schema);
-  const narrowed = Object.fromEntries(
-    Object.entries(node).map(([keyword, value]) => [
-      keyword,
-      DATA_KEYWORDS.includes(keyword) ? value : withSafeIntegers(value),
-    ]),
-  );
-  if (!isInteger(node['type'])) return narrowed;
-  const { allOf } = narrowed;
-  return { ...narrowed, allOf: [...(Array.isArray(allOf) ? (allOf as readonly Json[]) : []), SAFE] };
+/** `undefined`: it is not known now. */
+async function ask({ schema, of, value }: Asked, limits: Limits): Promise<Verdict | undefined> {
+  if (!isSchema(schema)) return { unusable: schema === undefined ? 'is missing' : 'is no object' };
+  const known = knownOf(schema, of);
+  if (typeof known.unusable === 'string') return { unusable: known.unusable };
+  if (value === undefined && known.unusable === null) return { problems: [] };
+  const question = { key: known.key, of, schema, ...(value !== undefined && { value }) };
+  const { schemaCheckMs: checkMs, schemaCompileMs: compileMs } = limits;
+  const { verdict, tookMs } = await (known.isSlow ? lanes.slow : lanes.quick).ask(question, { checkMs, compileMs });
+  known.isSlow ||= tookMs > checkMs * SLOW;
+  if (typeof verdict === 'object')
+    known.unusable = 'unusable' in verdict ? `cannot be used: ${verdict.unusable}` : null;
+  return verdict;
 }
 
-const isInteger = (type: Json | undefined): boolean =>
-  Array.isArray(type) ? type.includes('integer') && !type.includes('number') : type === 'integer';
+const isSchema = (schema: Json | undefined): schema is JsonObject => schema !== undefined && isObject(schema);
 
-const globals: { task?: () => unknown } = {};
-const context = createContext(globals);
-const run = new Script('task()');
-
-/** Runs the task, and throws when it takes longer. Only `vm` can stop synchronous code, during which no timer of ours fires. */
-export function withinTime<T>(ms: number, task: () => T): T {
-  globals.task = task;
-  try {
-    return run.runInContext(context, { timeout: ms }) as T;
-  } finally {
-    delete globals.task;
-  }
+async function faultOf(asked: Omit<Asked, 'value'>, limits: Limits): Promise<SchemaFault | undefined> {
+  const verdict = await ask(asked, limits);
+  const named = asked.of === 'inputSchema' ? 'its input schema' : 'its output schema';
+  if (typeof verdict !== 'object') return { reason: `${named} takes too long to compile`, isFinal: false };
+  return 'unusable' in verdict ? { reason: `${named} ${verdict.unusable}`, isFinal: true } : undefined;
 }

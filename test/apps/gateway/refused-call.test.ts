@@ -1,5 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
+import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
+import { requestable } from '../../support/gateway-world.ts';
+import { TRANSFER } from '../../support/tools.ts';
 import { GatewayUnderTest } from '../../support/gateway.ts';
 import { AUTHORIZATION, metaOf, textOf, send, transfer } from '../../support/gateway-wire.ts';
 
@@ -50,6 +53,24 @@ describe('an invalid call', () => {
     expect(textOf(body.result)).toMatch(problem);
     expect(metaOf(body.result)[AUTHORIZATION]).toBeUndefined();
     expect([world.evaluations, world.invocations, world.openings]).toEqual([[], [], []]);
+  });
+
+  it('of a tool whose schema is costly to check is decided on first, and checked only if it may be made', async () => {
+    const members = Array.from({ length: 400 }, (_, n) => [
+      `n${n}`,
+      { anyOf: [{ type: 'integer' }, { type: 'null' }] },
+    ]);
+    const inputSchema = { type: 'object', properties: Object.fromEntries(members) as JsonObject };
+    world.listed = [{ ...TRANSFER, definition: { ...TRANSFER.definition, inputSchema } }];
+    const unfit = transfer({ arguments: { n1: 'x' } });
+    world.decision = { kind: 'deny' };
+    expect(textOf((await call(unfit)).body.result)).toMatch(/Policy does not allow/);
+    for (const decision of [{ kind: 'allow' }, requestable()] as const) {
+      world.decision = decision;
+      expect(textOf((await call(unfit)).body.result)).toMatch(/did not run.*arguments\/n1 must be integer/);
+    }
+    expect(world.evaluations).toHaveLength(3);
+    expect([world.invocations, world.openings]).toEqual([[], []]);
   });
 
   it('has half of a character: it is not parsed, and no tool runs', async () => {
