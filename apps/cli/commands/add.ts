@@ -22,6 +22,7 @@ interface Options extends ServerOptions {
   readonly print?: boolean;
   readonly dryRun?: boolean;
   readonly json?: boolean;
+  readonly trustHints?: boolean;
 }
 
 const AFTER_HELP = `
@@ -32,8 +33,9 @@ Examples:
   countersign add --from .mcp.json              all servers of Claude Code in this folder
   countersign add git --from ~/.cursor/mcp.json one server of Cursor
 
-The file names secrets by variables, and never has their values. A tool that only reads, as its server says, may be called
-afterwards. A call of any other tool waits for an approval. Change rules in the file.`;
+The file names secrets by variables, and never has their values. A tool may be called afterwards if its server says that it
+only reads, and if nothing speaks against that: no other hint, and no word of its name, description and arguments. A call of any
+other tool waits for an approval. Change rules in the file.`;
 
 /** `add`: puts servers with their tools and rules into the configuration, after connecting to them. An error changes nothing. */
 export function addCommand(io: Io): Command {
@@ -50,6 +52,10 @@ export function addCommand(io: Io): Command {
     .option('--work-dir <folder>', 'folder in which the program starts')
     .option('--prefix <prefix>', 'prefix of its tools, in place of the name')
     .option('--from <file>', 'take the server, or without a name all servers, from a file of an MCP host')
+    .option(
+      '--trust-hints',
+      'let a tool be called if the hints of its server say that it only reads, even if its words say otherwise',
+    )
     .option('--yes', 'write without a question')
     .option('--print', 'show the change, and write nothing')
     .option('--dry-run', 'the same as --print')
@@ -117,7 +123,7 @@ async function addServers(io: Io, options: Options, { draft, requested }: Work):
   if (!options.json) io.err(`Connecting to ${names.join(', ')}. This can take a minute …`);
   const listing = await listServers(config, names, pino({ enabled: false }));
   try {
-    const proposals = listing.tools.map((tool) => ({ ...proposalFor(tool), upstream: tool.upstream }));
+    const proposals = listing.tools.map((tool) => ({ ...proposalFor(tool, options), upstream: tool.upstream }));
     const additions = bare.map((one) => completed(one, proposals, decidesItself(config)));
     const after = withAdditions(text, additions, folderToKeep(draft));
     const { config: next } = check(after);
@@ -171,17 +177,17 @@ function folderToKeep({ file, loaded }: Draft): string | undefined {
 }
 
 function shownTools({ proposals, listing, requested }: Result): string[] {
-  const rows = proposals.map(({ name, says, effect, verb, description }) => [
-    name,
-    says,
-    effect ?? '-',
-    verb,
+  const rows = proposals.map(({ name, says, effect, verb, why, isContradicted, description }) => [
+    ...[name, says, effect ?? '-', verb],
+    `${isContradicted ? '! ' : ''}${why}`,
     description,
   ]);
+  const contradicted = proposals.filter(({ isContradicted }) => isContradicted).length;
   const others = Object.entries(listing.others).filter(([, count]) => count > 0);
   return [
     ...requested.notes.map((note) => `note: ${visible(note)}`),
-    table(['TOOL', 'ITS SERVER SAYS', 'EFFECT', 'RULE', 'DESCRIPTION'], rows),
+    table(['TOOL', 'ITS SERVER SAYS', 'EFFECT', 'RULE', 'WHY', 'DESCRIPTION'], rows),
+    ...(contradicted === 0 ? [] : [CONTRADICTED]),
     ...listing.refused.map(({ name, reason }) => `not offered: ${visible(name)}: ${visible(reason)}`),
     ...others.map(
       ([name, count]) =>
@@ -191,6 +197,9 @@ function shownTools({ proposals, listing, requested }: Result): string[] {
   ];
 }
 
+const CONTRADICTED =
+  '! The hints of this tool contradict its other hints or its words. Look at it before you allow it.';
+
 const shownChange = ({ draft, after }: Result): string[] => changedLines(draft.before ?? '', after).map(visible);
 
 async function report(io: Io, options: Options, result: Result): Promise<void> {
@@ -198,12 +207,8 @@ async function report(io: Io, options: Options, result: Result): Promise<void> {
   const { file } = draft;
   const isWritten = acceptance !== undefined;
   if (options.json) {
-    const tools = proposals.map(({ name, upstream, says, effect, verb }) => ({
-      name,
-      server: upstream,
-      says,
-      effect,
-      rule: verb,
+    const tools = proposals.map(({ name, upstream, says, effect, verb, why, isContradicted }) => ({
+      ...{ name, server: upstream, says, effect, rule: verb, why, contradicted: isContradicted },
     }));
     return io.out(
       json({

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { parse } from 'yaml';
 import { isObject, type JsonObject, objectOf } from '../../../workflows/domain/canonical-json.ts';
 import type { Effect } from '../../../workflows/domain/tools/tool-facts.ts';
+import { exactly } from '../../shared/rules/literal.ts';
 import { CliError } from '../context.ts';
 import { inserted, type Insertion } from './insertion.ts';
 
@@ -11,7 +12,11 @@ export interface Addition {
   readonly server: Readonly<Record<string, unknown>>;
   /** Effects by the public names of tools, as the operator's word. */
   readonly effects: readonly (readonly [tool: string, effect: Effect])[];
-  /** Names of tools, as the server has them, by what happens to their calls. Undefined where no rules are used. */
+  /**
+   * Names of tools, as the server has them and as a rule can name them, by what happens to their calls. Undefined where no rules are used.
+   *
+   * @see isWritable
+   */
   readonly rules: { readonly allow: readonly string[]; readonly approve: readonly string[] } | undefined;
 }
 
@@ -64,13 +69,14 @@ function rulesOf(server: string, rules: Addition['rules'], before: JsonObject): 
   const list = before['rules'];
   const taken = Array.isArray(list) ? list.map((rule) => objectOf(rule)['name']) : [];
   const named = (name: string) => (taken.includes(name) ? {} : { name });
-  const { allow, approve } = rules;
+  // A name is a stranger's text, and the tool of a rule is a pattern.
+  const [allow, approve] = [rules.allow.map(exactly), rules.approve.map(exactly)];
   const entries = [
     ...(allow.length === 0 ? [] : [{ ...named(`${server} reads`), allow: { server, tool: allow } }]),
     ...(approve.length === 0 ? [] : [{ ...named(`${server} changes`), approve: { server, tool: approve } }]),
   ];
   if (entries.length === 0) return [];
-  const comment = `${server}: tools that only read pass, and calls of all others wait for an approval. Move a name to change that.`;
+  const comment = `${server}: tools in allow pass, and calls of those in approve wait for an approval. Move a name to change that.`;
   return [{ section: 'rules', entries, comment }];
 }
 

@@ -1,4 +1,5 @@
-import { Document, isCollection, isMap, isScalar, parseDocument, stringify, type YAMLMap } from 'yaml';
+import { Document, isCollection, isMap, isScalar, parseDocument, type YAMLMap } from 'yaml';
+import { yamlText } from './yaml-text.ts';
 
 /** Adds entries to one section of a YAML text: members of a map, or items of a list. */
 export interface Insertion {
@@ -37,7 +38,7 @@ function insertedInBraces(document: Document, { section, entries }: Insertion): 
   const found = document.get(section);
   if (!isCollection(found)) document.set(section, document.createNode(entries));
   else for (const item of document.createNode(entries).items) found.items.push(item);
-  return document.toString({ lineWidth: 0 });
+  return yamlText(document);
 }
 
 interface Section {
@@ -67,7 +68,7 @@ function lines({ entries, comment, isShort }: Insertion, column: number, step: n
   const document = new Document(entries);
   if (isShort === true && isMap(document.contents))
     for (const { value } of document.contents.items) if (isCollection(value)) value.flow = true;
-  const written = document.toString({ indent: step, lineWidth: 0 });
+  const written = yamlText(document, { indent: step });
   const all = `${comment === undefined ? '' : `# ${comment}\n`}${written}`;
   return all.replaceAll(/^(?=.)/gm, ' '.repeat(column));
 }
@@ -78,7 +79,7 @@ function afterLine(text: string, offset: number, added: string): string {
 }
 
 function insideBrackets(text: string, { end, insertion }: { end: number; insertion: Insertion }): string {
-  const written = stringify(insertion.entries, { collectionStyle: 'flow', lineWidth: 0 }).trim().slice(1, -1).trim();
+  const written = yamlText(new Document(insertion.entries), { collectionStyle: 'flow' }).trim().slice(1, -1).trim();
   const before = text.slice(0, end - 1);
   const kept = before.trimEnd();
   const comma = kept.endsWith(',') ? ' ' : ', ';

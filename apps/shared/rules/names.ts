@@ -19,5 +19,5 @@ export function ruleName(verb: Verb, { server, tool, prompt, resource, effect, c
   });
   const by = members.length === 0 ? [] : [`by ${members.join(' and ')}`];
   const on = where === undefined ? [] : [`with ${where.map(({ path }) => path.join('.')).join(' and ')}`];
-  return [verb, ...what, ...by, ...on].join(' ').replaceAll(' + ', ' and ').slice(0, 80);
+  return [verb, ...what, ...by, ...on].join(' ').replaceAll(' + ', ' and ').slice(0, 80).toWellFormed();
 }

@@ -41,8 +41,10 @@ describe('countersign add, with a command', () => {
     const { code, out, err } = await desk.run(['add', 'files', '--yes', '--', ...FILES]);
     expect(code).toBe(0);
     expect(err).toMatch(/^Connecting to files\. This can take a minute …\n/);
-    expect(err).toMatch(/^files__read_text_file +reads only.* read +allow +Read the complete contents/m);
-    expect(err).toMatch(/^files__write_file +changes things, destroys.* delete +approve/m);
+    expect(err).toMatch(
+      /^files__read_text_file +reads only.* read +allow +it only reads and stays inside, as its server says +Read the complete/m,
+    );
+    expect(err).toMatch(/^files__write_file +changes things, destroys.* delete +approve +it destroys/m);
     expect(out).toContain('signature.pinning: first-seen');
     expect(out).toContain(`Next: \`${OWN_COMMAND} up\``);
     const { mcpServers, tools, rules } = parse(textOf(desk));
@@ -220,7 +222,7 @@ describe('countersign add, with a running database', () => {
       env: { DATABASE_URL: db.url },
     });
     expect(code).toBe(0);
-    expect(err).toMatch(/^bank__pay +nothing +- +approve +Pays\.$/m);
+    expect(err).toMatch(/^bank__pay +nothing +- +approve +its server does not say that it only reads +Pays\.$/m);
     expect(out).toContain('The descriptions above are accepted');
     expect((await createDescriptionStore(db.pool).all()).map(({ name }) => name)).toEqual(['bank__pay']);
     expect(parse(textOf(desk))).toMatchObject({

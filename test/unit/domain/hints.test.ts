@@ -77,7 +77,8 @@ describe('the hints of a tool', () => {
     const found = (effect: (typeof EFFECTS)[number], annotations: JsonObject) =>
       contradictionsIn(effect, annotations).length;
     expect(found('read', { readOnlyHint: false })).toBe(1);
-    expect(found('read', { readOnlyHint: true, destructiveHint: true })).toBe(0);
+    expect(found('read', { readOnlyHint: true, destructiveHint: true })).toBe(1);
+    expect(found('read', { readOnlyHint: true, destructiveHint: false })).toBe(0);
     expect(found('write', { readOnlyHint: true })).toBe(1);
     expect(found('delete', { readOnlyHint: true, destructiveHint: false })).toBe(2);
     expect(found('external', { openWorldHint: false })).toBe(1);

@@ -60,6 +60,7 @@ export function contradictionsIn(effect: Effect | undefined, annotations: JsonOb
     isWrong ? [`its effect is "${effect}", but ${annotation} is ${annotations[annotation] === true}`] : [];
   return [
     ...found(says('readOnlyHint', effect !== 'read'), 'readOnlyHint'),
+    ...found(effect === 'read' && says('destructiveHint', true), 'destructiveHint'),
     ...found(effect === 'delete' && says('destructiveHint', false), 'destructiveHint'),
     ...found(effect === 'external' && says('openWorldHint', false), 'openWorldHint'),
   ];

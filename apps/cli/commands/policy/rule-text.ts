@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
 import { Document, parse, visit } from 'yaml';
-import { UNPRINTABLE, visible } from '../../../shared/logger.ts';
+import { visible } from '../../../shared/logger.ts';
+import { yamlText } from '../../configuration/yaml-text.ts';
 
 /** As far as the entries of `rules` stand from the left in most files. */
 const INDENT = '  ';
@@ -13,17 +14,13 @@ const INDENT = '  ';
 export function ruleEntry(rule: object, comments: readonly string[]): string {
   const document = new Document([rule]);
   visit(document, {
-    Scalar(_key, node) {
-      if (typeof node.value === 'string' && node.value.search(UNPRINTABLE) !== -1) node.type = 'QUOTE_DOUBLE';
-    },
     Collection(_key, node, path) {
       // The rule and its members stand in lines of their own.
       if (path.length > 4) node.flow = true;
     },
   });
-  const text = document.toString({ lineWidth: 0, doubleQuotedMinMultiLineLength: Number.MAX_SAFE_INTEGER });
-  const lines = [...comments.map((comment) => `# ${visible(comment)}`), ...text.trimEnd().split('\n')];
-  const entry = lines.map((line) => `${INDENT}${line.replace(UNPRINTABLE, escaped)}`).join('\n');
+  const lines = [...comments.map((comment) => `# ${visible(comment)}`), ...yamlText(document).trimEnd().split('\n')];
+  const entry = lines.map((line) => `${INDENT}${line}`).join('\n');
   if (!isDeepStrictEqual(parse(entry), [rule])) throw new Error('the text of a rule reads as another rule');
   return entry;
 }
@@ -40,6 +37,3 @@ export function entryWithGrantable({ file, index, grantable }: Marked, comments:
   const { rules } = parse(readFileSync(file, 'utf8')) as { readonly rules: readonly object[] };
   return ruleEntry({ ...rules[index], grantable }, comments);
 }
-
-/** An escape of a YAML text in double quotes. */
-const escaped = (character: string): string => `\\U${(character.codePointAt(0) ?? 0).toString(16).padStart(8, '0')}`;

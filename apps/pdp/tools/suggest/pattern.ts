@@ -1,6 +1,7 @@
 import { canonicalJson, isObject, type Json, type JsonObject } from '../../../../workflows/domain/canonical-json.ts';
 import { beginsWith } from '../../../shared/rules/conditions.ts';
-import { hasLoneSurrogate, isComparable } from '../../../shared/rules/values.ts';
+import { isWritable } from '../../../shared/rules/literal.ts';
+import { isComparable } from '../../../shared/rules/values.ts';
 
 type Scalar = string | number | boolean;
 
@@ -11,22 +12,10 @@ export type WrittenCondition =
   | { readonly like: string }
   | { readonly present: false };
 
-/** A value of more characters stands in no rule. */
-const LONGEST_TEXT = 1_000;
 /** An argument with more values than this is free, or a path. */
 const MOST_VALUES = 5;
 /** So many paths must begin alike before a rule says that all do. */
 const LEAST_PATHS = 3;
-
-/** The configuration replaces `${NAME}` by a variable, wherever it stands. */
-const VARIABLE = /\$\{/;
-
-/** Whether a rule can name the text, and means it. */
-export const isWritable = (text: string): boolean =>
-  text !== '' && text.length <= LONGEST_TEXT && !VARIABLE.test(text) && !hasLoneSurrogate(text);
-
-/** The pattern that fits only this text. */
-export const exactly = (text: string): string => text.replaceAll('*', '\\*');
 
 /** A value in arguments that has no members. */
 interface Leaf {

@@ -5,8 +5,9 @@ import type { Effect } from '../../../../workflows/domain/tools/tool-facts.ts';
 import { ruleSettings } from '../../../shared/config/rule-settings.ts';
 import type { ArgumentConditions } from '../../../shared/rules/rules.ts';
 import { meetsConditions } from '../../../shared/rules/conditions.ts';
+import { exactly, isWritable } from '../../../shared/rules/literal.ts';
 import { callOf } from '../../engine/cedar/facts.ts';
-import { ArgumentPattern, type Conditions, exactly, isWritable, leavesOf, type WrittenCondition } from './pattern.ts';
+import { ArgumentPattern, type Conditions, leavesOf, type WrittenCondition } from './pattern.ts';
 
 /** A call as sets of calls tell it from others. */
 interface Call {

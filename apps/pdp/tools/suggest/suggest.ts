@@ -139,7 +139,7 @@ const isSame = (a: Pick<CallSet, 'tool' | 'effect' | 'agent'>, b: CallSet) =>
 
 /** A name that no rule has yet. */
 function nameOf({ tool }: CallSet, index: number, taken: readonly string[]): string {
-  const base = `suggested ${index + 1}: ${tool.replaceAll(' + ', ' and ')}`.slice(0, 70);
+  const base = `suggested ${index + 1}: ${tool.replaceAll(' + ', ' and ')}`.slice(0, 70).toWellFormed();
   let name = base;
   for (let number = 2; taken.includes(name); number += 1) name = `${base} ${number}`;
   return name;
