@@ -1,4 +1,5 @@
 import { Document, isCollection, isMap, isScalar, parseDocument, type YAMLMap } from 'yaml';
+import { json } from '../context.ts';
 import { yamlText } from './yaml-text.ts';
 
 /** Adds entries to one section of a YAML text: members of a map, or items of a list. */
@@ -12,13 +13,13 @@ export interface Insertion {
 }
 
 /**
- * Adds entries at the end of a section, which is made if it is missing. All other text stays exactly as it is. Only a text that is one pair of
- * braces, as JSON, is laid out anew.
+ * Adds entries at the end of a section, which is made if it is missing. All other text stays exactly as it is. A text that is one pair of
+ * braces, as JSON, gets JSON.
  */
 export function inserted(text: string, insertion: Insertion): string {
   const document = parseDocument(text);
   const { contents } = document;
-  if (isMap(contents) && contents.flow === true) return insertedInBraces(document, insertion);
+  if (isMap(contents) && contents.flow === true) return insertedInBraces(text, contents, insertion);
   const value = isMap(contents) ? sectionIn(contents, text, insertion.section) : undefined;
   const step = indentationOf(text);
   if (value === undefined)
@@ -28,17 +29,20 @@ export function inserted(text: string, insertion: Insertion): string {
     const column = start - (text.lastIndexOf('\n', start - 1) + 1);
     return afterLine(text, text.slice(0, end).trimEnd().length, lines(insertion, column, step));
   }
-  if (value.kind === 'flow') return insideBrackets(text, { end, insertion });
+  if (value.kind === 'flow')
+    return insideBrackets(text, end, yamlText(new Document(insertion.entries), { collectionStyle: 'flow' }).trim());
   // Only the empty brackets go. A comment behind them stays.
   const kept = `${text.slice(0, start).trimEnd()}${text.slice(end)}`;
   return afterLine(kept, text.slice(0, start).trimEnd().length, lines(insertion, step, step));
 }
 
-function insertedInBraces(document: Document, { section, entries }: Insertion): string {
-  const found = document.get(section);
-  if (!isCollection(found)) document.set(section, document.createNode(entries));
-  else for (const item of document.createNode(entries).items) found.items.push(item);
-  return yamlText(document);
+function insertedInBraces(text: string, contents: YAMLMap, { section, entries }: Insertion): string {
+  const value = sectionIn(contents, text, section);
+  if (value === undefined)
+    return insideBrackets(text, contents.range?.[1] ?? text.length, json({ [section]: entries }));
+  const [start, end] = value.range;
+  if (value.kind !== 'empty') return insideBrackets(text, end, json(entries));
+  return `${text.slice(0, start).trimEnd()} ${json(entries)}${text.slice(end)}`;
 }
 
 interface Section {
@@ -78,12 +82,12 @@ function afterLine(text: string, offset: number, added: string): string {
   return end === -1 ? `${text}\n${added}` : `${text.slice(0, end + 1)}${added}${text.slice(end + 1)}`;
 }
 
-function insideBrackets(text: string, { end, insertion }: { end: number; insertion: Insertion }): string {
-  const written = yamlText(new Document(insertion.entries), { collectionStyle: 'flow' }).trim().slice(1, -1).trim();
+/** Adds the members of `written`, a text in brackets, before the bracket that ends there. */
+function insideBrackets(text: string, end: number, written: string): string {
   const before = text.slice(0, end - 1);
   const kept = before.trimEnd();
-  const comma = kept.endsWith(',') ? ' ' : ', ';
-  return `${kept}${comma}${written}${before.slice(kept.length)}${text.slice(end - 1)}`;
+  const comma = /[{[]$/.test(kept) ? '' : kept.endsWith(',') ? ' ' : ', ';
+  return `${kept}${comma}${written.slice(1, -1).trim()}${before.slice(kept.length)}${text.slice(end - 1)}`;
 }
 
 const endedLine = (text: string): string => (text === '' || text.endsWith('\n') ? text : `${text}\n`);

@@ -101,7 +101,7 @@ function readServer(server: Members, reading: Reading): Members | undefined {
     if (Object.hasOwn(switches, name) && typeof value === 'boolean') return [];
     const [ignored, refused] = [IGNORED.get(name), REFUSED.get(name)];
     if (ignored !== undefined) notes.push({ path: [...path, name], message: ignored });
-    else if (refused === undefined) return [[name, name === 'env' ? asTexts(value) : value] as const];
+    else if (refused === undefined) return [[name, name === 'env' ? withoutNulls(value) : value] as const];
     else if (!isInert(name, value)) refuse(name, refused, reading);
     return [];
   });
@@ -139,15 +139,9 @@ function withOneUrl({ url, serverUrl, httpUrl, ...rest }: Members, reading: Read
   return given.length === 0 ? rest : { ...rest, url: given[0] };
 }
 
-/** Variables of programs are texts. Hosts also take numbers and booleans, and null for an absent variable. */
-function asTexts(env: unknown): unknown {
-  if (!isMembers(env)) return env;
-  return Object.fromEntries(
-    Object.entries(env)
-      .filter(([, value]) => value !== null)
-      .map(([name, value]) => [name, typeof value === 'number' || typeof value === 'boolean' ? String(value) : value]),
-  );
-}
+/** A variable that is null is absent, as in hosts. Other values that are no texts became texts when the file was read. */
+const withoutNulls = (env: unknown): unknown =>
+  isMembers(env) ? Object.fromEntries(Object.entries(env).filter(([, value]) => value !== null)) : env;
 
 /** Hosts expand `${input:token}`, `${command:name}` and the like. Countersign expands `${env:NAME}` and `${NAME:-default}` itself. */
 const HOST_VARIABLE = /\$\{(?!env:)([a-zA-Z]+):(?!-)[^}]*\}/;

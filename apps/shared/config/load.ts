@@ -1,6 +1,5 @@
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
-import { isMap, isNode, isScalar, isSeq, LineCounter, parseDocument } from 'yaml';
 import { ZodError } from 'zod';
 import { isObject, objectOf } from '../../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
@@ -11,6 +10,7 @@ import { packagePath } from './files.ts';
 import { fromHost } from './host-servers.ts';
 import { formatProblem, problemsOf, type SettingProblem } from './problems.ts';
 import { ruleProblemsOf } from './rule-problems.ts';
+import { type LineOf, yamlContent, type YamlContent } from './yaml-content.ts';
 
 interface ConfigSource {
   readonly environment: Environment;
@@ -36,9 +36,6 @@ export interface LoadedConfig {
   readonly id: string;
 }
 
-/** The line of the file on which a setting begins, from 1. Undefined for a setting that is not in the file. */
-export type LineOf = (path: readonly PropertyKey[]) => number | undefined;
-
 /** State folder in the folder of the process, where no variable names another. */
 export const DEFAULT_STATE = '.countersign';
 /** Name of the configuration in the folder in which a command runs. */
@@ -57,10 +54,11 @@ export function loadConfig({ environment, configFile, cwd, text }: ConfigSource)
       ? { file: resolve(cwd, configFile) }
       : findFile({ environment, configFile, cwd });
   const stateDir = resolve(cwd, environment.stateDir ?? DEFAULT_STATE);
-  const { content, lineOf, id } = readYaml(file, text);
-  const invalid = (problems: readonly SettingProblem[]) => invalidFile(basename(file), problems, lineOf);
+  const { content, lineOf, id, problems } = readYaml(file, text);
+  const invalid = (found: readonly SettingProblem[]) => invalidFile(basename(file), found, lineOf);
   if (content !== null && content !== undefined && !isObject(content))
     throw invalid([{ path: [], message: NO_SETTINGS }]);
+  if (problems.length > 0) throw invalid(problems);
   const written = fromHost(content);
   if (written.problems.length > 0) throw invalid(written.problems);
   const expanded = expandVariables(written.value, { ...environment.variables, COUNTERSIGN_STATE: stateDir });
@@ -94,21 +92,10 @@ function findFile({ environment, configFile, cwd }: ConfigSource): Pick<LoadedCo
   return existsSync(here) ? { file: here } : { file: packagePath(FILE_NAME), ownFile: here };
 }
 
-function readYaml(
-  file: string,
-  text = readFileSync(file, 'utf8'),
-): { readonly content: unknown; readonly lineOf: LineOf; readonly id: string } {
-  const lines = new LineCounter();
-  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
-  const lineOf: LineOf = (path) => {
-    const start = startOf(document.contents, path);
-    return start === undefined ? undefined : lines.linePos(start).line;
-  };
-  if (document.errors.length === 0) return { content: document.toJS(), lineOf, id: sha256(text) };
-  const faults = document.errors.map((error) => {
-    const { line, col } = lines.linePos(error.pos[0]);
-    return `${basename(file)}:${line}:${col}: ${error.message.split('\n')[0]}`;
-  });
+function readYaml(file: string, text = readFileSync(file, 'utf8')): YamlContent & { readonly id: string } {
+  const read = yamlContent(text);
+  if (read.faults.length === 0) return { ...read, id: sha256(text) };
+  const faults = read.faults.map(({ line, column, message }) => `${basename(file)}:${line}:${column}: ${message}`);
   throw new CountersignError('ERR_CONFIG_INVALID', faults.join('\n'));
 }
 
@@ -135,17 +122,6 @@ function missingInProduction(config: Config, environment: Environment): SettingP
     });
   }
   return problems;
-}
-
-/** Where a setting begins: its name, or the item of a list. */
-function startOf(node: unknown, [first, ...rest]: readonly PropertyKey[], start?: number): number | undefined {
-  if (first === undefined) return start;
-  if (isMap(node)) {
-    const pair = node.items.find(({ key }) => isScalar(key) && String(key.value) === String(first));
-    return pair && startOf(pair.value, rest, isScalar(pair.key) ? pair.key.range?.[0] : start);
-  }
-  const item = isSeq(node) && typeof first === 'number' ? node.items[first] : undefined;
-  return isNode(item) ? startOf(item, rest, item.range?.[0]) : undefined;
 }
 
 /** A mistake in one setting keeps others from being compared with rules, so this is done apart. */

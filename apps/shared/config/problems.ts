@@ -54,6 +54,8 @@ function messageOf(issue: core.$ZodIssue): string {
     return `is not a valid name: ${issue.issues.map(({ message }) => message).join('; ')}`;
   const message = issue.message.replace(/^Invalid (input|option): /, '');
   if (message.endsWith('received undefined')) return 'is missing';
+  if (/^expected string, received (number|boolean|NaN)$/.test(message))
+    return 'a text is expected here: put it in quotes';
   return message.charAt(0).toLowerCase() + message.slice(1);
 }
 

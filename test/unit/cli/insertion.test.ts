@@ -59,6 +59,21 @@ tools: {a__x: {effect: read}}
     expect(parse(after).rules.at(-1)).toEqual({ allow: 'b' });
   });
 
+  it.each([
+    '{ "mcpServers": { "a": { "command": "y", "env": { "ID": 1133012345678901234, "Z": 0123 } } } }\n',
+    '{"host":"x","mcpServers":{}}',
+    '{"host":"x"}',
+    '{}',
+    '{\n  "mcpServers": {\n    "a": { "env": { "V": 1.10 } }\n  },\n  "host": "x"\n}\n',
+  ])('leaves every character of JSON alone, numbers too: %s', (text) => {
+    const { after } = added(text);
+    let at = 0;
+    for (const character of text) at = after.indexOf(character, at) + 1 || Number.NaN;
+    expect(at).toBeGreaterThan(0);
+    for (const [number] of text.matchAll(/: ?[\d.]+/g)) expect(after).toContain(number);
+    expect(parse(after)).toEqual({ ...parse(text), mcpServers: { ...parse(text).mcpServers, ...ONE.entries } });
+  });
+
   it('means the same as the text before with the entry, for any content', () => {
     const json = fc.jsonValue({ maxDepth: 3, noUnicodeString: false });
     const names = fc.stringMatching(/^[a-z]{1,8}$/);

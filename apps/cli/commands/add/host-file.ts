@@ -1,13 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
-import { type ParseError, parse } from 'jsonc-parser';
-import { parse as parseToml } from 'smol-toml';
-import { parse as parseYaml } from 'yaml';
 import { isObject, objectOf, valueAt } from '../../../../workflows/domain/canonical-json.ts';
 import { fromHost } from '../../../shared/config/host-servers.ts';
 import { formatProblem } from '../../../shared/config/problems.ts';
 import { errorCode } from '../../../shared/lifecycle.ts';
 import { CliError, EXIT } from '../../context.ts';
+import { hostContent } from './host-content.ts';
 import { type ServerEntry, variableName } from './secrets.ts';
 
 /** The servers of a host's file, as the configuration writes them, and what the reader has to know about them. */
@@ -71,19 +69,9 @@ function contentOf(file: string): unknown {
     const why = errorCode(cause) === 'ENOENT' ? 'there is no such file' : 'it cannot be read';
     throw new CliError(`${file}: ${why}; name the file in which your MCP host keeps its servers`, { cause });
   }
-  try {
-    if (file.endsWith('.toml')) return parseToml(text);
-    if (/\.ya?ml$/.test(file)) return parseYaml(text) as unknown;
-  } catch {
-    // The message of the parser would quote the file, and with it perhaps a secret.
-    throw new CliError(`${file} cannot be parsed; correct its syntax`);
-  }
-  const errors: ParseError[] = [];
-  const content: unknown = parse(text, errors, { allowTrailingComma: true });
-  const [first] = errors;
-  if (first === undefined) return content;
-  const line = text.slice(0, first.offset).split('\n').length;
-  throw new CliError(`${file}:${line}: it is not well-formed JSON; correct its syntax`);
+  const { content, problem } = hostContent(file, text);
+  if (problem === undefined) return content;
+  throw new CliError(`${file}${problem.line === undefined ? '' : `:${problem.line}`}: ${problem.message}`);
 }
 
 function serversIn(content: unknown, file: string): Readonly<Record<string, unknown>> {
