@@ -110,7 +110,9 @@ const CONTENT: Readonly<Record<ChannelName, (seal: SealBallot) => ContentOf>> = 
     async (message, { person }) => {
       const blocks = await blocksOf(message, person, seal);
       const exact = JSON.stringify(blocks, null, 2);
-      return { title: message.sentence, exact, hasButtons: message.ballot !== undefined };
+      const { ballot } = message;
+      const buttons = ballot === undefined ? [] : ballot.mayApprove ? ['Approve', 'Deny'] : ['Deny'];
+      return { title: message.sentence, exact, buttons };
     },
   teams: () => async (message) => ({
     title: message.sentence,
@@ -118,7 +120,7 @@ const CONTENT: Readonly<Record<ChannelName, (seal: SealBallot) => ContentOf>> = 
   }),
   push: () => async (message) => ({
     title: message.sentence,
-    facts: [],
+    ...{ facts: [], leftOut: undefined },
     exact: JSON.stringify(noticeOf(message), null, 2),
   }),
 };

@@ -8,7 +8,6 @@ import { sha256 } from '../../shared/crypto.ts';
 import type { DirectorySource } from '../../shared/directory/directory.ts';
 import type { Limits } from '../../shared/limits.ts';
 import { visibleTitle } from '../../shared/pages/visible-text.ts';
-import { Visible } from '../../shared/pages/visible.tsx';
 import { type Channel, type Recipient, Undeliverable } from './channel.ts';
 import type { Message } from './message.ts';
 
@@ -32,8 +31,8 @@ export interface Mail {
 
 /** A message as an email. Follow-ups keep the subject, so that mail programs show one thread. */
 export function mailOf(message: Message): Mail {
-  const { kind, sentence, facts, outcome, link } = message;
-  const lines = facts.map(([name, value]) => `${name}: ${value}`);
+  const { kind, sentence, facts, leftOut, outcome, link } = message;
+  const lines = [...facts.map(([name, value]) => `${name}: ${value}`), ...(leftOut === undefined ? [] : [leftOut])];
   const first = outcome ?? `${OPENING[kind]}.`;
   return {
     subject: `${kind === 'ask' ? '' : 'Re: '}Approval: ${sentence}`,
@@ -43,7 +42,7 @@ export function mailOf(message: Message): Mail {
 }
 
 function MailPage({ first, message }: { readonly first: string; readonly message: Message }) {
-  const { sentence, facts, link } = message;
+  const { sentence, facts, leftOut, link } = message;
   return (
     <html lang="en">
       <head>
@@ -51,26 +50,19 @@ function MailPage({ first, message }: { readonly first: string; readonly message
         <title>{first}</title>
       </head>
       <body>
+        <p>{first}</p>
         <p>
-          <Visible text={first} />
-        </p>
-        <p>
-          <strong>
-            <Visible text={sentence} />
-          </strong>
+          <strong>{sentence}</strong>
         </p>
         <table>
           {facts.map(([name, value]) => (
             <tr key={name}>
-              <th align="left">
-                <Visible text={name} />
-              </th>
-              <td>
-                <Visible text={value} />
-              </td>
+              <th align="left">{name}</th>
+              <td>{value}</td>
             </tr>
           ))}
         </table>
+        {leftOut !== undefined && <p>{leftOut}</p>}
         <p>
           <a href={link}>Open the request</a>
         </p>

@@ -20,10 +20,11 @@ export interface Content {
   readonly title: string;
   /** What the other side would get, to the letter. */
   readonly exact: string;
-  /** Whether it has buttons that decide. */
-  readonly hasButtons?: boolean;
-  /** The facts that it shows. Default: all. */
+  /** The labels of its buttons that decide. */
+  readonly buttons?: readonly string[];
+  /** The facts that it shows, and what it says that it leaves out. Default: all. */
   readonly facts?: Message['facts'];
+  readonly leftOut?: Message['leftOut'];
 }
 
 interface Kept extends Content {
@@ -33,6 +34,7 @@ interface Kept extends Content {
   readonly link: string;
   readonly outcome?: string | undefined;
   readonly facts: Message['facts'];
+  readonly leftOut: Message['leftOut'];
   /** RFC 3339. */
   readonly at: string;
   /** How often it was changed in place. */
@@ -63,6 +65,7 @@ export function createMailbox(clock: Clock) {
     channel(name: ChannelName, contentOf: ContentOf, { inPlace, isRoom }: Form): Channel {
       const entryOf = async (message: Message, to: Recipient) => ({
         facts: message.facts,
+        leftOut: message.leftOut,
         ...(await contentOf(message, to)),
         ...{ channel: name, person: to.person, link: message.link, outcome: message.outcome },
       });
@@ -145,7 +148,7 @@ const HOW = { email: 'Email', slack: 'Slack', teams: 'Teams', push: 'Web push' }
 >;
 
 function KeptMessage({ message }: { message: Kept }) {
-  const { id, channel, person, at, changes, title, outcome, facts, hasButtons, exact, link } = message;
+  const { id, channel, person, at, changes, title, outcome, facts, leftOut, buttons = [], exact, link } = message;
   return (
     <article class="card" aria-labelledby={`message-${id}`}>
       <h2 id={`message-${id}`}>
@@ -163,7 +166,12 @@ function KeptMessage({ message }: { message: Kept }) {
       {facts.length > 0 && (
         <Facts rows={facts.map(([name, value]) => [name, <Visible key={name} text={value} />] as const)} />
       )}
-      {hasButtons && <p>In Slack, it has the buttons Approve and Deny.</p>}
+      {leftOut !== undefined && (
+        <p>
+          <Visible text={leftOut} />
+        </p>
+      )}
+      {buttons.length > 0 && <p>In Slack, it has the buttons for: {buttons.join(', ')}.</p>}
       <p>
         <a href={link}>Open the request</a>
       </p>

@@ -3,11 +3,11 @@ import { isEnded } from '../../../workflows/domain/access-request/access-request
 import { earlierVote } from '../../../workflows/domain/access-request/quorum.ts';
 import { requesterPerson, unanswered } from '../../../workflows/domain/access-request/requester-question.ts';
 import { openStage } from '../../../workflows/domain/access-request/stages.ts';
-import { canonicalJson, type JsonObject, ownProperty } from '../../../workflows/domain/canonical-json.ts';
 import type { Directory } from '../../shared/directory/directory.ts';
 import { isWithin } from '../../../workflows/domain/access-request/outline.ts';
-import { visibleTitle } from '../../shared/pages/visible-text.ts';
 import { shownOf, type SummaryPart, summaryOf, type SummaryTemplateOf } from '../inbox/summary.tsx';
+import { cutText, shownCall } from './shown-call.ts';
+import { writtenJson, writtenName, writtenText } from './written.ts';
 
 /**
  * What a message says. Its texts hold values of agents, which are safe to read but not escaped: each channel escapes them for its format.
@@ -27,6 +27,8 @@ export interface Message {
   readonly outcome?: string;
   /** Names with their values. */
   readonly facts: readonly (readonly [string, string])[];
+  /** What the message leaves out of the call, in words. Undefined: nothing, or the message is no question. */
+  readonly leftOut?: string;
   /** Address of the page of the request. To open it decides nothing. */
   readonly link: string;
   /** What the recipient may decide in a chat, if the stage allows it and they have a vote of their own. */
@@ -41,16 +43,14 @@ export interface ChatBallot {
   readonly stage: number;
   /** When the request ends, RFC 3339. */
   readonly until: string;
+  /** Whether the message shows all of the call, so that an approval may rest on it. Without that, it can be denied only. */
+  readonly mayApprove: boolean;
 }
 
-/** Characters of one value. */
-const LONGEST_VALUE = 300;
-
-/** A text of an agent without characters that hide, mislead or break a line, and not too long. */
-function legible(text: string): string {
-  const visible = visibleTitle(text);
-  return visible.length <= LONGEST_VALUE ? visible : `${visible.slice(0, LONGEST_VALUE)}…`;
-}
+/** Characters of a sentence, and of a name. */
+const LONGEST = 300;
+const legible = (text: string) => cutText(writtenText(text), LONGEST);
+const named = (text: string) => cutText(writtenName(text), LONGEST);
 
 /**
  * What a request asks for, in one line: as the list of the inbox says it, but only with the arguments that messages show. If the operator's
@@ -64,14 +64,14 @@ export function sentenceOf(
   const parts = summaryOf({ tool, ...(outline && { outline: { ...outline, leaves } }) }, summaries(tool));
   const isOperators = !parts.some((part) => 'tool' in part);
   const summary = parts.map(partText).join('');
-  return legible(isOperators || title === undefined ? summary : `${title} (${summary})`);
+  return cutText(isOperators || title === undefined ? summary : `${writtenText(title)} (${summary})`, LONGEST);
 }
 
 function partText(part: SummaryPart): string {
   if ('words' in part) return part.words;
-  if ('tool' in part) return part.tool;
+  if ('tool' in part) return writtenName(part.tool);
   const { shown, isLong } = shownOf(part.leaf);
-  return `${part.name === undefined ? '' : ` ${part.name} `}${shown}${isLong ? '…' : ''}`;
+  return `${part.name === undefined ? '' : ` ${writtenText(part.name)} `}${writtenJson(shown)}${isLong ? '…' : ''}`;
 }
 
 export interface MessageOptions {
@@ -114,7 +114,7 @@ export function messageAbout(
   // No message holds the text of a question or of an answer.
   if (mayAnswer) {
     const key = `question ${Math.max(...unanswered(request).map(({ number }) => number))}`;
-    return { ...common, kind: 'question', key, facts: factsOf(request, options) };
+    return { ...common, kind: 'question', key, ...shownOfCall(request, options) };
   }
   if (isAsked) {
     // More time makes the deadline of a message that was sent wrong.
@@ -125,10 +125,11 @@ export function messageAbout(
         ? { kind: 'remind', key: `remind ${stage} ${reminders}${since}${answered}` }
         : { kind: 'ask', key: `ask ${stage}${since}${answered}` };
     const { callDigest, generation, expiresAt: until } = request;
-    const ballot = { requestId: id, callDigest, generation, stage, until };
+    const { isWhole: mayApprove } = shownCall(request, options.shownArguments);
+    const ballot = { requestId: id, callDigest, generation, stage, until, mayApprove };
     const mayVote = hasVote && openStage(request).chatDecisions === true;
-    const facts = factsOf(request, options);
-    return { ...common, ...(what as Pick<Message, 'kind' | 'key'>), facts, ...(mayVote && { ballot }) };
+    const shown = shownOfCall(request, options);
+    return { ...common, ...(what as Pick<Message, 'kind' | 'key'>), ...shown, ...(mayVote && { ballot }) };
   }
   const own = earlierVote(request, { subject: person }, stage);
   const answers = requesterPerson(request)?.subject === person ? answersIn(request) : 0;
@@ -142,20 +143,25 @@ const answersIn = ({ questions = [] }: AccessRequest) => questions.filter(({ ans
 
 const isExtended = ({ extensions = [], stage }: AccessRequest) => extensions.some((one) => one.stage === stage);
 
-function factsOf(request: AccessRequest, { shownArguments, timeZone }: MessageOptions): (readonly [string, string])[] {
+function factsOf(request: AccessRequest, { timeZone }: MessageOptions): (readonly [string, string])[] {
   const { requester, stages, stageEndsAt, expiresAt, questions = [] } = request;
   const { clientId, subject } = requester;
   const until = [stageEndsAt, expiresAt].filter((one) => one !== undefined).sort()[0] ?? expiresAt;
-  const asked = clientId === undefined || clientId === subject ? subject : `${clientId} for ${subject}`;
+  const asked = clientId === undefined || clientId === subject ? [subject] : [clientId, subject];
   return [
-    ['Asked by', legible(asked)],
+    ['Asked by', asked.map(named).join(' for ')],
     ...(stages.length > 1 ? [['Stage', legible(openStage(request).name)] as const] : []),
     ['Decide before', `${deadline(until, timeZone)}${isExtended(request) ? ' (an approver gave more time)' : ''}`],
     ...(questions.length === 0
       ? []
       : [['Questions', `the requester answered ${answersIn(request)} of ${questions.length}`] as const]),
-    ...shownArguments.flatMap((name) => argumentOf(request, name)),
   ];
+}
+
+/** What a message shows that asks something, and what it leaves out. */
+function shownOfCall(request: AccessRequest, options: MessageOptions): Pick<Message, 'facts' | 'leftOut'> {
+  const { facts, leftOut } = shownCall(request, options.shownArguments);
+  return { facts: [...factsOf(request, options), ...facts], ...(leftOut !== undefined && { leftOut }) };
 }
 
 const deadline = (at: string, timeZone: string) =>
@@ -164,13 +170,6 @@ const deadline = (at: string, timeZone: string) =>
     timeStyle: 'short',
     timeZone,
   }).format(new Date(at)) + ` ${timeZone}`;
-
-function argumentOf({ context }: AccessRequest, name: string): (readonly [string, string])[] {
-  const { arguments: all } = JSON.parse(context) as JsonObject;
-  const value = ownProperty((all ?? {}) as JsonObject, name);
-  if (value === undefined) return [];
-  return [[name, legible(typeof value === 'string' ? value : canonicalJson(value))]];
-}
 
 const ANSWERED = 'You answered. The request still waits for its approvers.';
 const ENDS = {

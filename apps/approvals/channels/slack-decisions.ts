@@ -7,11 +7,15 @@ import * as z from 'zod';
 import { createSealer } from '../../shared/auth/sign-in-attempts.ts';
 import type { Clock } from '../../shared/clock.ts';
 import { sha256 } from '../../shared/crypto.ts';
+import type { Config } from '../../shared/config/config.ts';
 import type { DirectorySource } from '../../shared/directory/directory.ts';
 import { Refusal } from '../../shared/http/csrf.ts';
 import { bodyFaultOf, parseFaithful } from '../../shared/http/faithful-json.ts';
 import { type CastVote, refuseUncounted } from '../cast-vote.ts';
+import type { AccessRequestStore } from '../stores/access-request.store.ts';
 import type { Recipients } from './recipients.ts';
+import { notifyOf } from './schedule.ts';
+import { shownCall } from './shown-call.ts';
 import { ACTIONS, type SealBallot } from './slack.ts';
 
 /** Source of the signed messages, whose ids are unique for it. */
@@ -29,10 +33,15 @@ const sealedSchema = z.object({
   verdict: z.enum(['approve', 'deny']),
 });
 
-/** Opens and seals the values of buttons. */
+/**
+ * Opens and seals the values of buttons. An approval is sealed only for a message that shows all of the call, so no press of another message
+ * is one. The purpose says so: a button of a message that was made without this rule does not open.
+ */
 export function ballotSealer(sessionSecret: string, clock: Pick<Clock, 'now'>) {
-  const sealer = createSealer({ secret: sessionSecret, purpose: 'slack decision' }, sealedSchema);
-  const seal: SealBallot = ({ until, ...ballot }, person, verdict) => {
+  const purpose = 'slack decision about a call that the message shows whole';
+  const sealer = createSealer({ secret: sessionSecret, purpose }, sealedSchema);
+  const seal: SealBallot = async ({ until, mayApprove, ...ballot }, person, verdict) => {
+    if (verdict === 'approve' && !mayApprove) throw new Error('a message that leaves something out has no approval');
     const seconds = Math.max(1, Math.ceil((Date.parse(until) - clock.now()) / 1_000));
     return sealer.seal({ ...ballot, person, verdict }, seconds);
   };
@@ -55,14 +64,16 @@ interface SlackDecisions {
   readonly people: DirectorySource;
   readonly recipients: Pick<Recipients, 'approverOf'>;
   readonly castVote: CastVote;
+  readonly store: Pick<AccessRequestStore, 'find'>;
+  readonly config: Pick<Config, 'approvals'>;
   readonly clock: Clock;
   readonly log: Logger;
 }
 
 /**
  * `POST /channels/slack/interactions`: buttons that people pressed in Slack. The request must be signed by Slack, the button must be one
- * that we sealed, and the account that pressed it must be that of the person for whom we sealed it. The vote then goes the way of every
- * other vote. Must come before any body parser, because the signature covers the raw bytes.
+ * that we sealed, and the account that pressed it must be that of the person for whom we sealed it. An approval must also rest on a message
+ * that shows all of the call, by the settings of now. The vote then goes the way of every other vote. Must come before any body parser, because the signature covers the raw bytes.
  */
 export function slackDecisionsRouter(options: SlackDecisions): Router {
   const { client, clock, log } = options;
@@ -128,6 +139,7 @@ async function decide(
     );
     throw new Refusal(403, 'This message is for another person', 'Open the request, and decide there as yourself.');
   }
+  await refuseUnseen(ballot, who);
   const outcome = await castVote({
     ...ballot,
     approver: recipients.approverOf(person),
@@ -136,6 +148,17 @@ async function decide(
     message: { source: SOURCE, webhookId: signed.id, bodyDigest: sha256(signed.text) },
   });
   refuseUncounted(outcome, ballot.requestId);
+}
+
+/** Throws a `Refusal` for an approval by a message that would leave something out now. */
+async function refuseUnseen(
+  { requestId, verdict }: { requestId: string; verdict: 'approve' | 'deny' },
+  { store, config }: Pick<SlackDecisions, 'store' | 'config'>,
+): Promise<void> {
+  const request = verdict === 'approve' ? await store.find(requestId) : undefined;
+  // Without the request, the vote says so.
+  if (request === undefined || shownCall(request, notifyOf(config, request.template).arguments).isWhole) return;
+  throw new Refusal(403, 'The message does not show all of the call', 'Open the request, and decide there.');
 }
 
 /**

@@ -7,6 +7,7 @@ import type { DirectoryPerson, DirectorySource } from '../../shared/directory/di
 import type { Limits } from '../../shared/limits.ts';
 import { type Channel, Undeliverable } from './channel.ts';
 import type { ChatBallot, Message } from './message.ts';
+import { cutText } from './shown-call.ts';
 
 /** Characters that Slack accepts in one text of a block. */
 const LONGEST_TEXT = 3_000;
@@ -32,7 +33,16 @@ export const ACTIONS = { approve: 'countersign_approve', deny: 'countersign_deny
 /** Seals what the buttons of one person decide, so that neither the person nor Slack can change it. */
 export type SealBallot = (ballot: ChatBallot, person: string, verdict: 'approve' | 'deny') => Promise<string>;
 
+/** A dialog has no room for all arguments. */
+const IN_DIALOG = {
+  approve: 'The message shows all arguments of the call.',
+  deny: 'The call does not run.',
+} as const;
+const LONGEST_IN_DIALOG = 240;
+const NOT_WHOLE = 'To approve it, open the request.';
+
 const plain = (text: string) => ({ type: 'plain_text', text: text.slice(0, LONGEST_TEXT), emoji: false }) as const;
+const section = (text: string) => ({ type: 'section', text: plain(text) }) as const;
 const OPENING = {
   ask: 'Your decision is needed',
   remind: 'Reminder: your decision is needed',
@@ -42,13 +52,16 @@ const OPENING = {
 
 /** A message as blocks. All texts are plain, so no value is read as markup, a mention or a link. */
 export async function blocksOf(message: Message, person: string, seal: SealBallot): Promise<KnownBlock[]> {
-  const { kind, sentence, facts, outcome, link, ballot } = message;
+  const { kind, sentence, facts, leftOut, outcome, link, ballot } = message;
   const open: Button = { type: 'button', action_id: ACTIONS.open, text: plain('Open the request'), url: link };
-  const decide = ballot === undefined ? [] : await buttonsFor(sentence, (verdict) => seal(ballot, person, verdict));
+  const decide =
+    ballot === undefined ? [] : await buttonsFor(sentence, ballot, (verdict) => seal(ballot, person, verdict));
   return [
-    { type: 'section', text: plain(outcome ?? `${OPENING[kind]}.`) },
-    { type: 'section', text: plain(sentence) },
-    ...facts.map(([name, value]) => ({ type: 'section', text: plain(`${name}: ${value}`) }) as const),
+    section(outcome ?? `${OPENING[kind]}.`),
+    section(sentence),
+    ...facts.map(([name, value]) => section(`${name}: ${value}`)),
+    ...(leftOut === undefined ? [] : [section(leftOut)]),
+    ...(ballot?.mayApprove === false ? [section(NOT_WHOLE)] : []),
     { type: 'actions', elements: [...decide, open] },
   ];
 }
@@ -56,17 +69,19 @@ export async function blocksOf(message: Message, person: string, seal: SealBallo
 /** Each asks once more, because a decision cannot be changed. */
 async function buttonsFor(
   sentence: string,
+  { mayApprove }: ChatBallot,
   valueOf: (verdict: 'approve' | 'deny') => Promise<string>,
 ): Promise<Button[]> {
   const button = async (verdict: 'approve' | 'deny', label: string, style: 'primary' | 'danger'): Promise<Button> => ({
     type: 'button',
     ...{ action_id: ACTIONS[verdict], text: plain(label), style, value: await valueOf(verdict) },
     confirm: {
-      ...{ title: plain(`${label}?`), text: plain(sentence.slice(0, 300)) },
+      ...{ title: plain(`${label}?`), text: plain(`${cutText(sentence, LONGEST_IN_DIALOG)}\n${IN_DIALOG[verdict]}`) },
       ...{ confirm: plain(label), deny: plain('Back') },
     },
   });
-  return [await button('approve', 'Approve', 'primary'), await button('deny', 'Deny', 'danger')];
+  const deny = await button('deny', 'Deny', 'danger');
+  return mayApprove ? [await button('approve', 'Approve', 'primary'), deny] : [deny];
 }
 
 /** The text of the notice on a screen. Slack reads these three characters as markup. */
@@ -75,6 +90,12 @@ const notice = ({ kind, sentence, outcome }: Message) =>
     /[&<>]/g,
     (one) => ({ '&': '&amp;', '<': '&lt;' })[one] ?? '&gt;',
   );
+
+/** The reply in the thread of a message that has changed. */
+const reminderOf = (message: Message) => ({
+  ...{ text: notice(message), parse: 'none' as const, mrkdwn: false },
+  blocks: [section(`${OPENING[message.kind]}: ${message.sentence}`)],
+});
 
 interface SlackOptions {
   readonly people: DirectorySource;
@@ -118,7 +139,8 @@ export function slackChannel(client: WebClient, { people, seal }: SlackOptions):
     answered(async () => {
       const channel = await idOf(people().find(person));
       const quiet = { unfurl_links: false, unfurl_media: false };
-      const sent = await client.chat.postMessage({ channel, ...(await textsOf(message, person)), ...quiet });
+      const texts = await textsOf(message, person);
+      const sent = await client.chat.postMessage({ channel, ...texts, mrkdwn: false, ...quiet });
       return sent.channel && sent.ts && `${sent.channel}/${sent.ts}`;
     });
   return {
@@ -137,7 +159,7 @@ export function slackChannel(client: WebClient, { people, seal }: SlackOptions):
       await answered(async () => client.chat.update({ channel, ts, ...(await textsOf(message, to.person)) }));
       // A change makes no sound, so people are asked again below it.
       if (message.kind !== 'over')
-        await answered(() => client.chat.postMessage({ channel, thread_ts: ts, text: notice(message), parse: 'none' }));
+        await answered(() => client.chat.postMessage({ channel, thread_ts: ts, ...reminderOf(message) }));
       return externalId;
     },
     examine: async () => void (await answered(() => client.auth.test())),

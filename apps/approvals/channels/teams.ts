@@ -24,7 +24,7 @@ const line = (text: string, more: { readonly weight?: 'Bolder'; readonly size?: 
 });
 
 /** A message as an Adaptive Card of version 1.4, which Teams shows on all devices. */
-export const cardOf = ({ kind, sentence, facts, outcome, link }: Message) => ({
+export const cardOf = ({ kind, sentence, facts, leftOut, outcome, link }: Message) => ({
   $schema: 'http://adaptivecards.io/schemas/adaptive-card.json',
   type: 'AdaptiveCard',
   version: '1.4',
@@ -32,6 +32,7 @@ export const cardOf = ({ kind, sentence, facts, outcome, link }: Message) => ({
     line(outcome ?? `${OPENING[kind]}.`, { weight: 'Bolder', size: 'Medium' }),
     line(sentence),
     ...facts.map(([name, value]) => line(`${name}: ${value}`)),
+    ...(leftOut === undefined ? [] : [line(leftOut)]),
   ],
   actions: [{ type: 'Action.OpenUrl', title: 'Open the request', url: link }],
 });

@@ -4,10 +4,10 @@ import { isEnded, VERDICTS, type Verdict } from '../../../workflows/domain/acces
 import { openStage } from '../../../workflows/domain/access-request/stages.ts';
 import { Refusal } from '../../shared/http/csrf.ts';
 import { renderPage } from '../../shared/pages/layout.tsx';
-import { canMislead, visiblePieces } from '../../shared/pages/visible-text.ts';
 import { wantsPage } from '../../shared/pages/refusal-page.tsx';
 import { agentMessage } from '../agent-message.ts';
 import { refuseUncounted } from '../cast-vote.ts';
+import { type Concealment, concealmentIn } from '../shown-whole.ts';
 import { typedText } from './actions.tsx';
 import { type Visitor, visitorOf } from './authenticate.ts';
 import { type BatchItem, BatchPage, type BatchResult, ResultsPage } from './batch-page.tsx';
@@ -94,12 +94,16 @@ function whyLeftOut({ request, seat }: Reading): string | undefined {
   if (confirmationBy(seat, request) !== undefined) return 'Your own agent asks. Open it to confirm it.';
   if (openStage(request).passkey === true) return 'It needs your passkey. Open it.';
   if (openStage(request).quorum > 1) return `It needs ${openStage(request).quorum} approvers. Open it.`;
-  const { outline } = request;
-  if (outline === undefined) return 'It is no tool call. Open it.';
-  if (!outline.isWhole) return 'Its arguments are too long for this table. Open it.';
-  const pieces = outline.leaves.flatMap(({ path, json }) => [visiblePieces(path), visiblePieces(json, 'json')]);
-  return pieces.some(canMislead) ? 'Its arguments have characters that can mislead. Open it.' : undefined;
+  const concealment = concealmentIn(request.outline);
+  return concealment && CONCEALMENTS[concealment];
 }
+
+const CONCEALMENTS = {
+  no_call: 'It is no tool call. Open it.',
+  too_long: 'Its arguments are too long for this table. Open it.',
+  left_out: 'This table does not show all of its arguments. Open it.',
+  misleads: 'Its arguments have characters that can mislead. Open it.',
+} as const satisfies Record<Concealment, string>;
 
 const OBSTACLES = {
   own_request: 'You or your agent requested it.',

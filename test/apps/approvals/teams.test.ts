@@ -99,7 +99,7 @@ describe('cards in Teams', () => {
     const { id } = await open('owners', { title });
     const post = await waitFor(() => workflow.about(id)[0]);
     expect(linesOf(post)[1]).toBe(
-      '[here](https://evil.example) **now** ![x](https://evil.example/x.png)\\u200b (files__write_file)',
+      String.raw`[here](https:\/\/evil.example) **now** ![x](https:\/\/evil.example/x.png)\u200b (files__write_file)`,
     );
     const { body } = cardIn(post).content;
     expect(new Set(body.map(({ type }: { type: string }) => type))).toEqual(new Set(['RichTextBlock']));
