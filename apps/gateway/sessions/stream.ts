@@ -22,7 +22,7 @@ export interface StreamDeps {
 export class SessionStream {
   readonly number: number;
   /** Requests without an answer. */
-  readonly open: Set<RequestId>;
+  readonly open = new Set<RequestId>();
   /** When the last request was answered, by the monotonic clock. */
   endedAt: number | undefined;
   readonly #deps: StreamDeps;
@@ -34,10 +34,9 @@ export class SessionStream {
   #gone: AbortController | undefined;
   #stopGoing: (() => void) | undefined;
 
-  constructor(deps: StreamDeps, number: number, open: Iterable<RequestId> = []) {
+  constructor(deps: StreamDeps, number: number) {
     this.#deps = deps;
     this.number = number;
-    this.open = new Set(open);
     deps.log.begin(number);
   }
 

@@ -44,6 +44,12 @@ export interface SessionTransportDeps {
   readonly clock: Clock;
 }
 
+/** A request without an answer: the id that its client chose, and the stream of its POST. */
+interface OpenRequest {
+  readonly shown: RequestId;
+  readonly stream: SessionStream;
+}
+
 interface Serving {
   readonly parsedBody: unknown;
   readonly authInfo: AuthInfo | undefined;
@@ -52,6 +58,9 @@ interface Serving {
 /**
  * The Streamable HTTP transport of one session, below the SDK's server. Each POST with requests has a stream of its own, which outlives
  * its connection: a client that lost the connection asks for the rest with `Last-Event-ID`. A client that leaves does not cancel.
+ *
+ * Above the transport, each request has an id of the transport's own, which leads to its POST. So a client may use one id for every
+ * request, as some do, while a call of it waits. Its own ids come back with the answers, and name what it cancels.
  *
  * @see MCP 2025-11-25, Streamable HTTP, on redelivery
  */
@@ -64,12 +73,13 @@ export class SessionTransport implements Transport {
   readonly #streamDeps: StreamDeps;
   readonly #general: SessionStream;
   readonly #streams = new Map<number, SessionStream>();
-  /** By the id of a request that has no answer. */
-  readonly #serving = new Map<RequestId, SessionStream>();
+  /** By the transport's own id. */
+  readonly #serving = new Map<RequestId, OpenRequest>();
   readonly #questions = new QuestionIds();
   /** Announcements that wait for the client. */
   readonly #announced = new Set<string>();
   #last = GENERAL;
+  #lastId = 0;
   #hasListened = false;
   #expiry: (() => void) | undefined;
   #isClosed = false;
@@ -94,12 +104,12 @@ export class SessionTransport implements Transport {
 
   /** Fires when the answer to this request has had no listener for ten seconds. */
   goneOf(id: RequestId): AbortSignal {
-    return this.#serving.get(id)?.gone ?? AbortSignal.abort();
+    return this.#serving.get(id)?.stream.gone ?? AbortSignal.abort();
   }
 
   /** Whether the answer to this request has a connection now. */
   isListening(id: RequestId): boolean {
-    return this.#serving.get(id)?.isConnected === true;
+    return this.#serving.get(id)?.stream.isConnected === true;
   }
 
   /** Answers one HTTP request of the session. */
@@ -115,8 +125,8 @@ export class SessionTransport implements Transport {
 
   /** Serves the `initialize` with which the session begins. */
   begin(message: JSONRPCRequest, extra: MessageExtraInfo): Response {
-    const response = this.#begin(new Set([message.id]), { 'mcp-session-id': this.sessionId });
-    this.onmessage?.(message, extra);
+    const { response, messages } = this.#begin([message], { 'mcp-session-id': this.sessionId });
+    for (const one of messages) this.onmessage?.(one, extra);
     return response;
   }
 
@@ -163,13 +173,13 @@ export class SessionTransport implements Transport {
 
   #send(message: JSONRPCMessage, relatedTo: RequestId | undefined): void {
     if (isJSONRPCResultResponse(message) || isJSONRPCErrorResponse(message)) {
-      const stream = message.id === undefined ? undefined : this.#serving.get(message.id);
+      const asked = message.id === undefined ? undefined : this.#serving.get(message.id);
       // The client has cancelled the request.
-      if (stream === undefined || message.id === undefined) return;
-      stream.write(message, false);
-      return this.#finish(stream, message.id);
+      if (asked === undefined || message.id === undefined) return;
+      asked.stream.write({ ...message, id: asked.shown }, false);
+      return this.#finish(asked.stream, message.id);
     }
-    const stream = relatedTo === undefined ? this.#general : this.#serving.get(relatedTo);
+    const stream = relatedTo === undefined ? this.#general : this.#serving.get(relatedTo)?.stream;
     if (isJSONRPCRequest(message)) return stream?.write({ ...message, id: this.#questions.shown(message.id) }, false);
     const shown = this.#questions.takenBack(message);
     stream?.write(shown, true);
@@ -184,31 +194,37 @@ export class SessionTransport implements Transport {
     const requests = messages.filter((message) => isJSONRPCRequest(message));
     const refused = this.#refuse(requests);
     if (refused !== undefined) return refused;
-    const ids = new Set(requests.map(({ id }) => id));
-    const response = ids.size === 0 ? new Response(null, { status: 202 }) : this.#begin(ids);
-    for (const message of messages) this.#dispatch(message, { ...(authInfo && { authInfo }), request });
-    return response;
+    const taken =
+      requests.length === 0 ? { response: new Response(null, { status: 202 }), messages } : this.#begin(messages);
+    for (const message of taken.messages) this.#dispatch(message, { ...(authInfo && { authInfo }), request });
+    return taken.response;
   }
 
   #refuse(requests: readonly JSONRPCRequest[]): Response | undefined {
-    const ids = new Set(requests.map(({ id }) => id));
-    if (ids.size < requests.length || [...ids].some((id) => this.#serving.has(id))) {
-      const message = 'A request with this id is still under way. Next step: use a new id.';
+    if (new Set(requests.map(({ id }) => id)).size < requests.length) {
+      const message = 'Two requests of this body have one id, so their answers cannot be told apart.';
       return refusal(400, INVALID_REQUEST, message);
     }
     if (requests.some(({ method }) => method === 'initialize')) {
       return refusal(400, INVALID_REQUEST, 'This session is initialized already.');
     }
-    if (this.#serving.size + ids.size <= MAX_REQUESTS) return undefined;
+    if (this.#serving.size + requests.length <= MAX_REQUESTS) return undefined;
     const message = 'Too many requests of this session have no answer yet.';
     return tooManyRequests(requests[0]?.id ?? null, message, TOO_MANY_WAIT_MS);
   }
 
-  #begin(ids: ReadonlySet<RequestId>, headers?: Readonly<Record<string, string>>): Response {
-    const stream = new SessionStream(this.#streamDeps, (this.#last += 1), ids);
+  /** Opens the stream of a POST. Answers its messages, with the transport's own ids for the requests among them. */
+  #begin(messages: readonly JSONRPCMessage[], headers?: Readonly<Record<string, string>>) {
+    const stream = new SessionStream(this.#streamDeps, (this.#last += 1));
     this.#streams.set(stream.number, stream);
-    for (const id of ids) this.#serving.set(id, stream);
-    return stream.connect(headers);
+    const own = messages.map((message) => {
+      if (!isJSONRPCRequest(message)) return message;
+      const id = (this.#lastId += 1);
+      stream.open.add(id);
+      this.#serving.set(id, { shown: message.id, stream });
+      return { ...message, id };
+    });
+    return { response: stream.connect(headers), messages: own };
   }
 
   #dispatch(message: JSONRPCMessage, extra: MessageExtraInfo): void {
@@ -217,12 +233,14 @@ export class SessionTransport implements Transport {
       if (id !== undefined) this.onmessage?.({ ...message, id });
       return;
     }
-    this.onmessage?.(message, extra);
-    if (!isJSONRPCNotification(message) || message.method !== 'notifications/cancelled') return;
-    const requestId = message.params?.['requestId'] as RequestId | undefined;
-    const stream = requestId === undefined ? undefined : this.#serving.get(requestId);
-    if (stream === undefined || requestId === undefined) return;
-    this.#finish(stream, requestId);
+    if (!isJSONRPCNotification(message) || message.method !== 'notifications/cancelled')
+      return this.onmessage?.(message, extra);
+    // Of several requests with this id, the client means the newest.
+    const [id, asked] = [...this.#serving].findLast(([, { shown }]) => shown === message.params?.['requestId']) ?? [];
+    if (id === undefined || asked === undefined) return;
+    this.onmessage?.({ ...message, params: { ...message.params, requestId: id } }, extra);
+    const { stream } = asked;
+    this.#finish(stream, id);
     // There is no answer for which the client could come back.
     if (stream.open.size === 0) this.#forget(stream.number);
   }

@@ -132,16 +132,67 @@ describe('the stream of a request', () => {
     expect(levels.filter((level) => level >= WARN)).toEqual([]);
   });
 
-  it('is refused for an id that is under way, and above the limit of a session', async () => {
+  it.each([
+    ['the number 1', 1],
+    ['a text', 'id'],
+    ['0', 0],
+  ])('gets its own answer beside others with the same id: %s', async (_what, id) => {
+    const session = await beginSession(gateway, { capabilities: { elicitation: {} } });
+    holdCalls();
+    const first = await session.start('tools/call', transfer({ _meta: { progressToken: 'first' } }), id);
+    await waitFor(() => waiting.length === 1);
+    gateway.world.decision = { kind: 'allow' };
+    for (const [method, params, answer] of [
+      ['ping', {}, {}],
+      ['tools/list', {}, { tools: expect.any(Array) }],
+      ['tools/call', transfer(), BOOKED.result],
+    ] as const) {
+      const stream = await session.start(method, params, id);
+      await stream.ended;
+      expect([stream.status, stream.messages()]).toMatchObject([200, [{ id, result: answer }]]);
+    }
+    // A question reaches the client on the stream of the call that has it.
+    const params = { mode: 'form', message: 'Who?', requestedSchema: { type: 'object', properties: {} } };
+    gateway.world.invocation = {
+      kind: 'input_required',
+      inputRequests: { who: { method: 'elicitation/create', params } },
+    };
+    const asking = await session.start('tools/call', transfer(), id);
+    await asking.next(({ method }) => method === 'elicitation/create');
+    // The newest of those that are under way.
+    await session.notify('notifications/cancelled', { requestId: id });
+    await asking.ended;
+    expect([asking.messages().length, first.messages()]).toEqual([1, []]);
+    gateway.world.invocation = { kind: 'error', code: 1, message: 'the first call' };
+    for (const decide of waiting) decide();
+    await first.ended;
+    expect(first.messages()).toMatchObject([{ id, error: { message: 'the first call' } }]);
+  });
+
+  it('leaves the others alone when a client cancels an id that is not under way, or one of another type', async () => {
+    const session = await beginSession(gateway);
+    holdCalls();
+    const stream = await session.start('tools/call', transfer(), 1);
+    await waitFor(() => waiting.length === 1);
+    for (const requestId of ['1', 2, 0, null, undefined])
+      await session.notify('notifications/cancelled', requestId === undefined ? {} : { requestId });
+    for (const decide of waiting) decide();
+    await stream.ended;
+    expect(stream.messages()).toMatchObject([{ id: 1, ...BOOKED }]);
+  });
+
+  it('is refused to two requests of one body that have one id', async () => {
+    const session = await beginSession(gateway, { revision: '2025-03-26' });
+    const ping = { jsonrpc: '2.0', id: 1, method: 'ping' };
+    const refused = await session.post([ping, ping]);
+    await refused.ended;
+    expect([refused.status, refused.text()]).toEqual([400, expect.stringMatching(/have one id/)]);
+  });
+
+  it('is refused above the limit of a session', async () => {
     const session = await beginSession(gateway);
     holdCalls();
     await startedCall(session, 'c-1');
-    const second = await session.start('tools/call', transfer(), 'c-1');
-    await second.ended;
-    expect([second.status, second.text()]).toEqual([
-      400,
-      expect.stringMatching(/still under way. Next step: use a new id/),
-    ]);
     const batch = Array.from({ length: 300 }, (_none, one) => session.start('tools/call', transfer(), `d-${one}`));
     const streams = await Promise.all(batch);
     expect(new Set(streams.map(({ status }) => status))).toEqual(new Set([200, 429]));

@@ -100,7 +100,9 @@ describe('the connection of a client that never reads', () => {
 describe('the client of a request', () => {
   const streamOf = (clock: ManualClock) => {
     const log = new EventLog(new EventBudget(1_000), 1_000);
-    return new SessionStream({ revision: '2025-11-25', log, clock, mark: 'mark' }, 1, ['c-1']);
+    const stream = new SessionStream({ revision: '2025-11-25', log, clock, mark: 'mark' }, 1);
+    stream.open.add('c-1');
+    return stream;
   };
 
   it('has gone after ten seconds without a connection, and not before', async () => {
