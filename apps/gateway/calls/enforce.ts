@@ -53,11 +53,13 @@ export function createEnforcement(deps: EnforcementDeps): Enforce {
  * One call by one whole configuration. `undefined` when another came into force before the decision, or when the upstream was configured
  * anew before the call was sent. Nothing ran then, and the call is taken from the beginning.
  */
-async function attemptCall(deps: EnforcementDeps, call: ToolCall): Promise<ToolCallAnswer | undefined> {
+async function attemptCall(deps: EnforcementDeps, asked: ToolCall): Promise<ToolCallAnswer | undefined> {
   const configuration = deps.inForce();
-  demandHeldScopes(deps, call);
-  const tool = await find(deps, call);
+  demandHeldScopes(deps, asked);
+  const tool = await find(deps, asked);
   if (tool === undefined) return refused({ reason: 'not_accepted' });
+  // The official clients reject a result without the structured part that the tool's output schema announces, unless it is an error.
+  const call = tool.definition['outputSchema'] === undefined ? asked : { ...asked, heldIsError: true };
   call.checkHeaders?.(tool.facts.headers.mirrored);
   const args = argumentsText(call.arguments);
   if ('problem' in args) return refused({ reason: 'unfit', fault: args });

@@ -82,16 +82,16 @@ export async function followPage(deps: WaitDeps, call: ToolCall, { taskId }: Ope
 
 /** A held call as its client gets it: at once as a task or by its reference, else after a wait for its end. */
 async function afterWait(deps: WaitDeps, call: ToolCall, held: Held): Promise<Held> {
-  const { onHold, wait = NO_WAIT } = call;
+  const { onHold, wait = NO_WAIT, heldIsError: isError = true } = call;
   if (onHold === 'task') return held;
-  if (onHold === 'reference') return { ...held, as: 'reference', nextSeconds: wait.seconds };
+  if (onHold === 'reference') return { ...held, as: 'reference', nextSeconds: wait.nextSeconds };
   const { view, nextSeconds } = await waitForEnd(deps, held.view, { ...wait, ...call });
   return isTerminal(view.state)
     ? { ...held, as: 'reference', view }
-    : { kind: 'held', as: 'waited', view, nextSeconds };
+    : { ...held, as: 'waited', view, nextSeconds, isError };
 }
 
-const NO_WAIT = { seconds: 0 };
+const NO_WAIT = { seconds: 0, nextSeconds: 0 };
 
 /**
  * Requests an approval, so that the call becomes a task. If the request needs input, the client is asked first, and nothing is opened
@@ -164,11 +164,12 @@ async function heldTask(
 async function joinTask(
   deps: Pick<HoldingDeps, 'ensureSubmitted' | 'gatedCalls'>,
   binding: Pick<CallBinding, 'caller'>,
-  opened: { readonly taskId: string } & ToSubmit,
+  opened: { readonly kind: Opened['kind']; readonly taskId: string } & ToSubmit,
 ): Promise<ToolCallAnswer | undefined> {
   try {
     const view = await deps.ensureSubmitted(opened);
-    return view ? { kind: 'held', as: 'task', view } : await heldTask(deps, binding, opened.taskId);
+    const held = view ? ({ kind: 'held', as: 'task', view } as const) : await heldTask(deps, binding, opened.taskId);
+    return held && opened.kind === 'joined' ? { ...held, isJoined: true } : held;
   } catch (error) {
     if (!(error instanceof CountersignError)) throw error;
     if (error.code === 'ERR_NOT_REQUESTABLE') return refused({ reason: 'denied' });

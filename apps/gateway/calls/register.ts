@@ -34,7 +34,7 @@ import {
 import { waitingProgress } from '../wire/waiting-progress.ts';
 import type { Enforce } from './enforce.ts';
 import { type HoldSettings, onHoldFor } from './hold.ts';
-import { waitSecondsFor } from './host-waits.ts';
+import { isHeldAnErrorFor, waitsFor } from './host-waits.ts';
 import type { AskableOf } from '../sessions/askable.ts';
 import type { Converse } from '../sessions/converse.ts';
 import type { ToolCall, ToolCallAnswer } from './tool-call.ts';
@@ -46,7 +46,7 @@ export interface ToolCallDeps extends WaitDeps {
   readonly converse: Converse;
   readonly askableOf: AskableOf;
   readonly gatedCalls: Pick<GatedCalls, 'taskIdOf' | 'recent'> & WaitDeps['gatedCalls'];
-  readonly holding: HoldSettings & Pick<Config['gateway'], 'waitSeconds'>;
+  readonly holding: HoldSettings & Pick<Config['gateway'], 'waitSeconds' | 'heldIsError'>;
 }
 
 /** The newest requests that one answer lists. A model reads the list. */
@@ -72,7 +72,8 @@ export function registerToolCalls(server: Server, deps: ToolCallDeps, contextOf:
     const given = (args ?? {}) as JsonObject;
     const checkHeaders = isModern ? headerCheck(ctx.http?.req, given) : undefined;
     const meta = forwardedMeta(params._meta);
-    const held = { onHold, acceptsPage, wait };
+    const heldIsError = isHeldAnErrorFor(clientNameOf(context, ctx), deps.holding.heldIsError);
+    const held = { onHold, acceptsPage, wait, heldIsError };
     const call = { ...of, ...onItsWay(context, ctx), ...held, checkHeaders, tool, arguments: given, meta };
     return guarded(
       'tools/call',
@@ -118,8 +119,9 @@ function commonOf(context: RequestContext, ctx: ServerContext, { clock, holding,
   const signal = session === undefined ? cancelled : eitherOf(cancelled, session.goneOf(id));
   const acceptsForm = requestDeclares(FORMS, context, ctx);
   const { onProgress } = onItsWay(context, ctx);
+  const waits = waitsFor(clientNameOf(context, ctx), holding.waitSeconds);
   const wait = {
-    seconds: waitSecondsFor(clientNameOf(context, ctx), holding.waitSeconds),
+    ...{ seconds: waits.call, nextSeconds: waits.status },
     onWaiting: waitingProgress(onProgress, () => clock.now()),
     isListening: session && (() => session.isListening(id)),
   };
@@ -194,6 +196,6 @@ async function requestStatus(
   if (reference === undefined) return renderRecent(await gatedCalls.recent(owner, MAX_LISTED));
   const found = await gatedCalls.readTask(gatedCalls.taskIdOf(reference), owner);
   if (found === undefined) return renderUnknownRequest();
-  const waited = await waitForEnd(deps, found, { ...wait, caller, signal });
-  return forHost(withRequest(renderRequest(waited, rendering), waited), waited.view);
+  const waited = await waitForEnd(deps, found, { ...wait, seconds: wait.nextSeconds, caller, signal });
+  return forHost(withRequest(renderRequest({ ...waited, isAsked: true }, rendering), waited), waited.view);
 }

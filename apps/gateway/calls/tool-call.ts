@@ -56,6 +56,8 @@ export interface ToolCall extends Asked, Sender {
   readonly scopes?: readonly string[] | undefined;
   /** For a client without tasks. Default: it does not wait. */
   readonly wait?: Wait | undefined;
+  /** Whether the answer is an error if the call is still held after the wait. Default: it is. */
+  readonly heldIsError?: boolean;
   /** When the call arrived, by the monotonic clock. */
   readonly cameAt: number;
   /** Fires when the caller has gone, or has cancelled the call. */
@@ -89,6 +91,10 @@ export interface Held {
   readonly as: 'task' | 'reference' | 'waited';
   /** How long `get_request_status` waits for the end of this call, in seconds. */
   readonly nextSeconds?: number;
+  /** With `waited`: whether the answer is an error. */
+  readonly isError?: boolean;
+  /** The same call was held before: this one joined it, and requested nothing. */
+  readonly isJoined?: true;
   /** An identical call ran before, and its caller has not read the outcome yet. Nothing was opened. */
   readonly isEarlier?: true;
 }

@@ -18,6 +18,8 @@ export interface WaitDeps extends TaskWatchDeps {
 /** How a client without tasks waits for the end of its call. */
 export interface Wait {
   readonly seconds: number;
+  /** How long `get_request_status` waits for the same client, in seconds. */
+  readonly nextSeconds: number;
   /** Gets a call that waits: at once, after each change of its state, and at least every ten seconds. */
   readonly onWaiting?: ((view: GatedCallView) => void) | undefined;
   /** Asks the client to open the page of a call that begins to wait. */
@@ -44,8 +46,8 @@ export interface Waited {
  * the limit on waiting calls it does not wait.
  */
 export async function waitForEnd(deps: WaitDeps, opened: GatedCallView, waiter: Waiter): Promise<Waited> {
-  const { seconds } = waiter;
-  if (seconds === 0 || isOver(opened)) return { view: opened, nextSeconds: seconds };
+  const { seconds, nextSeconds } = waiter;
+  if (seconds === 0 || isOver(opened)) return { view: opened, nextSeconds };
   const slot = deps.concurrency.acquire(subjectKey(waiter.caller));
   if (slot === undefined) return { view: opened, nextSeconds: 0 };
   const leavePage = waiter.showPage?.(opened);
@@ -56,7 +58,7 @@ export async function waitForEnd(deps: WaitDeps, opened: GatedCallView, waiter: 
     slot.release();
     await leavePage?.(view);
   }
-  return { view, nextSeconds: seconds };
+  return { view, nextSeconds };
 }
 
 /** Nothing that this client can wait for. Only a client that holds the task can give input. */

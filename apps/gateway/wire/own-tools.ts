@@ -84,8 +84,8 @@ const jsonSchema = (schema: z.ZodType) =>
 export const REQUEST_SCHEMA = jsonSchema(accessRequestArguments);
 /** The client of an own tool is a model, which pays for each poll. For clients whose polls do not wait. */
 export const REQUEST_POLL_MS = 60_000;
-/** The poll interval, in words that cannot be read as a minimum number of polls. */
-export const POLLED = `no more often than every ${REQUEST_POLL_MS / 1_000} seconds`;
+/** The same in words. */
+export const LATER = `but not within the next ${REQUEST_POLL_MS / 1_000} seconds`;
 
 /** Hosts of MCP Apps show the card beside each answer. The card calls no tool. @see SEP-1865, resource discovery */
 const WITH_CARD = { ui: { resourceUri: CARD_ADDRESS, visibility: ['model'] } };
@@ -108,7 +108,7 @@ export const OWN_TOOL_DEFINITIONS = [
     title: 'Get request status',
     description:
       'Returns the result of a call that needs an approval. It waits for that result as long as it can. If the request is still open ' +
-      'then, the answer says so, and when to call again. Without a reference, it lists your newest requests at once.',
+      'then, the answer says so: tell your user, and end your turn. Without a reference, it lists your newest requests at once.',
     inputSchema: jsonSchema(statusArguments),
     annotations: { readOnlyHint: true, openWorldHint: false },
     _meta: WITH_CARD,
@@ -138,13 +138,14 @@ function withoutTasks(
   { requestByItself }: InstructionsFor['holding'],
 ): string {
   const { requestAccess, requestStatus } = OWN_TOOLS;
-  const poll = `call ${requestStatus} with its request reference`;
+  const poll = `call ${requestStatus} once with its request reference`;
+  const stop = 'If the request is still open then, end your turn and say so.';
   const notYet = 'The tool has not run until an answer says so.';
   if (requestByItself) {
-    const then = requestTools ? poll : 'repeat the same call, which joins the request';
-    return `Such a call requests its approval by itself, and waits for its result as long as it can. If the answer says that it still waits, ${then}. ${notYet}`;
+    const then = requestTools ? poll : 'repeat the same call once, which joins the request';
+    return `Such a call requests its approval by itself, and waits a while for its result. If the answer says that a person has to approve it first, tell your user so, and ${then}. ${stop} ${notYet}`;
   }
   return requestTools
-    ? `Such a call is refused. To request its approval, call ${requestAccess} with it; to get its result, ${poll}. ${notYet}`
+    ? `Such a call is refused. To request its approval, call ${requestAccess} with it, and tell your user so; to get its result, ${poll}. ${stop} ${notYet}`
     : 'Such a call is refused, and nothing is requested: only a client with tasks can request an approval.';
 }

@@ -6,13 +6,17 @@ import type { InputRequest } from '../../../workflows/domain/upstream-ports.ts';
 import type { PageRound } from '../calls/tool-call.ts';
 import { authorizationMeta, textResult, toolError, type Rendering } from './rendering.ts';
 import { INPUT_METHODS, NEXT_STEP_META, OWN_TOOLS, REQUEST_MEMBER } from './identifiers.ts';
-import { POLLED, REQUEST_POLL_MS } from './own-tools.ts';
+import { LATER, REQUEST_POLL_MS } from './own-tools.ts';
 import { renderEnded, statementOf, statusMessageOf, statusOf } from './render-task.ts';
 
 /** A gated call for a client without tasks, and how long `get_request_status` waits for its end, in seconds. */
 interface Shown {
   readonly view: GatedCallView;
   readonly nextSeconds?: number | undefined;
+  /** The client joined a call that it made before. */
+  readonly isJoined?: true | undefined;
+  /** The client asked for the status. */
+  readonly isAsked?: true | undefined;
 }
 
 /** The final result of the call once it has ended, otherwise its status and the next step. */
@@ -112,34 +116,60 @@ export function renderRecent(requests: readonly RecentRequest[]): CallToolResult
 }
 
 /** A call that did not end while a client without tasks waited for it. */
-export function renderStillHeld(shown: Shown, rendering: Rendering): CallToolResult {
+export function renderStillHeld(shown: Shown & { readonly isError?: boolean }, rendering: Rendering): CallToolResult {
   const { content, _meta } = renderRequest(shown, rendering);
+  if (shown.isError === false) return { content, _meta };
   // The tool of a claimed call may be running, so that is not a denial (DENIAL-014).
   const denial = shown.view.state === 'claimed' ? {} : authorizationMeta('requestable', rendering);
   return { isError: true, content, _meta: { ..._meta, ...denial } };
 }
 
-function nextStep({ view, nextSeconds = 0 }: Shown, { requestTools }: Rendering) {
+/**
+ * What a model does next. Models do what they read: without an end they poll until their budget is spent, and tell no person. So the first
+ * answer has the model tell its user, and ask once; the second has it end its turn.
+ */
+function nextStep(shown: Shown, { requestTools }: Rendering) {
+  const { view, nextSeconds = 0 } = shown;
   const { state, requestRef: reference, retainUntil: expiresAt, approvalPage } = view;
   const page = approvalPage !== undefined && { approvalPage };
   if (state === 'input_required') return { text: ANSWER_THE_TASK, meta: { kind: 'answer_task', reference, expiresAt } };
   const waits = nextSeconds > 0;
   const pace = waits ? { waitSeconds: nextSeconds } : { pollIntervalMs: REQUEST_POLL_MS };
+  const shared = { expiresAt, ...page, ...pace };
   if (!requestTools) {
-    const text = `Next step: repeat the same call${waits ? '' : `, ${POLLED}`}; it joins this request and opens no new one.`;
-    return { text, meta: { kind: 'repeat_call', reference, expiresAt, ...page, ...pace } };
+    const pause = waits ? '' : `, ${LATER}`;
+    const ask = (often: string) => `repeat the same call${often}${pause}; it joins this request and opens no new one`;
+    const text = shown.isJoined ? endTurn(view, ask('')) : tellUser(view, ask(' once'));
+    return { text, meta: { kind: 'repeat_call', reference, ...shared } };
   }
   const tool = OWN_TOOLS.requestStatus;
-  const how = waits ? `which waits up to ${nextSeconds} s for the result` : POLLED;
-  const text = `Next step: call ${tool} with the reference ${reference}, ${how}.`;
-  return { text, meta: { kind: tool, tool, arguments: { reference }, expiresAt, ...page, ...pace } };
+  const pause = waits ? `which waits up to ${nextSeconds} s for the result` : LATER;
+  const ask = (often: string) => `call ${tool} with the reference ${reference}${often}, ${pause}`;
+  const text = shown.isAsked ? endTurn(view, ask('')) : tellUser(view, ask(' once'));
+  return { text, meta: { kind: tool, tool, arguments: { reference }, ...shared } };
+}
+
+const isUndecided = ({ state }: Pick<GatedCallView, 'state'>) => state === 'pending' || state === 'preparing';
+
+/** The next step after the first answer. */
+function tellUser(view: GatedCallView, ask: string): string {
+  const page = view.approvalPage === undefined ? '' : ', and give them the page';
+  const what = isUndecided(view) ? `so${page}` : 'that this call has no result yet';
+  return `Next step: tell your user ${what}. Then ${ask}. If the request is still open then, end your turn and say so.`;
+}
+
+/** The next step after each further answer. */
+function endTurn(view: GatedCallView, ask: string): string {
+  const page = view.approvalPage === undefined ? '' : ' on that page';
+  const what = isUndecided(view) ? `this call still waits for an approval${page}` : 'this call has no result yet';
+  return `Next step: end your turn, and tell your user that ${what}. Once they ask for the result, ${ask}.`;
 }
 
 /** Only a task shows forms, and a client of the plain tools has no task. */
 const ANSWER_THE_TASK =
-  'You cannot give the information here. Next step: the client that holds the task of this call reads the questions with ' +
-  'tasks/get and answers them with tasks/update. A client that declares tasks and elicitation (form) gets that task by repeating ' +
-  'the same call.';
+  'You cannot give the information here. Next step: end your turn, and tell your user that the client which holds the task of this ' +
+  'call reads the questions with tasks/get and answers them with tasks/update. A client that declares tasks and elicitation (form) ' +
+  'gets that task by repeating the same call.';
 
 /** For arguments of the gateway's own tools. It does not say whether the call that is asked about has run. */
 export const renderInvalidArguments = (problem: string) => toolError(`The arguments are not valid: ${problem}.`);

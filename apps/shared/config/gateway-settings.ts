@@ -156,10 +156,21 @@ export const gatewaySettings = section({
     .default({})
     .describe(
       'How long a call that needs an approval waits for its end when the client declares no tasks, in seconds. ' +
-        '`get_request_status` waits as long. A number is for all clients, and `0` means that they do not wait. An object has a ' +
+        'A number is for all clients, also for `get_request_status`, and `0` means that they do not wait. An object has a ' +
         'number for each name of a client, and `default` for the others. Names that it leaves out wait as their hosts allow: ' +
-        '`claude-code` 240, `claude-ai` and `claude-desktop` 200, `codex` 50, `java-sdk-mcp-client` 15, others 45. A name is also that of every client whose ' +
+        '`claude-code`, `gemini-cli` and `qwen-cli` 240, `claude-ai` and `claude-desktop` 200, `copilot-cli` 170, `codex` 50, ' +
+        '`ai-sdk-mcp-client`, `fastmcp`, `inspector-cli`, `langchain-mcp-adapters`, `mcp-use` and `rmcp` 45, `java-sdk-mcp-client` 15. ' +
+        'For all others the call itself waits 4 seconds, and `get_request_status` 45. A name is also that of every client whose ' +
         'name begins with it. Case does not matter, and blanks and signs count as dashes.',
+    ),
+  heldIsError: z
+    .union([z.boolean(), z.record(hostName, z.boolean())])
+    .default({})
+    .describe(
+      'Whether the answer about a call that still waits for its approval is an error (`isError`). An object has a value for each name of ' +
+        'a client, and `default` for the others. Names that it leaves out: `mcp` false, others true. `mcp` is the name of agents on the ' +
+        'Python SDK, where an error is often an exception that their model does not read. A tool with an output schema always gets an ' +
+        'error, because clients reject such an answer otherwise.',
     ),
   demandTasks: z
     .union([z.boolean(), z.array(text)])

@@ -95,7 +95,7 @@ describe('a call that waits', () => {
 
   it('tells the client to repeat it where no tool can follow it up', async () => {
     const { result: late } = (await call(hastyWithoutTools)).body;
-    expect(textOf(late)).toMatch(/has not run.*repeat the same call; it joins/);
+    expect(textOf(late)).toMatch(/has not run.*tell your user.*repeat the same call once; it joins/);
     expect(JSON.stringify(late)).not.toContain('get_request_status');
   });
 
@@ -209,7 +209,7 @@ describe('a call that waits, of a client that asked for progress,', () => {
 describe('a call waits as long as its host can', () => {
   it('by the name in the message', async () => {
     const early = send(choosing, 'tools/call', transfer(), { capabilities: {}, clientName: 'host-a/2' });
-    expect(textOf((await early).body.result)).toMatch(/has not run.*no more often than every 60 seconds/);
+    expect(textOf((await early).body.result)).toMatch(/has not run.*not within the next 60 seconds/);
     const late = send(choosing, 'tools/call', transfer(), { capabilities: {}, clientName: 'codex-mcp-client' });
     await someoneWaits(choosing);
     choosing.world.view = EXECUTED;
@@ -222,7 +222,7 @@ describe('a call waits as long as its host can', () => {
     const body = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: transfer() };
     const answer = await openWire(choosing, { body, headers });
     await answer.ended;
-    expect(textOf(answer.messages()[0]?.result)).toMatch(/has not run.*no more often than every 60 seconds/);
+    expect(textOf(answer.messages()[0]?.result)).toMatch(/has not run.*not within the next 60 seconds/);
   });
 });
 
@@ -239,9 +239,9 @@ describe('get_request_status', () => {
     expect(patient.world.taskListeners.size).toBe(0);
   });
 
-  it('says after its wait that the request is still open, and to call it again', async () => {
+  it('says after its wait that the request is still open, and how to ask later', async () => {
     const { result } = (await status(hasty)).body;
-    expect(textOf(result)).toMatch(/^The tool has not run.*call get_request_status.*waits up to 1 s/);
+    expect(textOf(result)).toMatch(/^The tool has not run.*end your turn.*call get_request_status.*waits up to 1 s/);
     expect(result?.['isError']).toBeUndefined();
   });
 
@@ -253,7 +253,7 @@ describe('get_request_status', () => {
   it('does not wait beside too many others of its caller, and says how often to look', async () => {
     const waiting = [call(patient), status(patient)];
     await someoneWaits(patient, 2);
-    expect(textOf((await status(patient)).body.result)).toMatch(/no more often than every 60 seconds/);
+    expect(textOf((await status(patient)).body.result)).toMatch(/not within the next 60 seconds/);
     patient.world.view = EXECUTED;
     patient.world.tell(TASK_ID);
     await Promise.all(waiting);

@@ -28,7 +28,7 @@ const waiting = (seconds: number, view = aView(), isListening?: () => boolean) =
     () => clock.now(),
   );
   const { gatedCalls, taskChanges } = world;
-  const waiter = { seconds, onWaiting, isListening, caller: ALICE, signal: client.signal };
+  const waiter = { seconds, nextSeconds: seconds, onWaiting, isListening, caller: ALICE, signal: client.signal };
   return waitForEnd({ gatedCalls, taskChanges, clock, concurrency }, view, waiter);
 };
 /** Nothing waits, and no timer is left. */
