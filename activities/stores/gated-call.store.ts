@@ -19,7 +19,7 @@ export function createGatedCallStore(pool: Pool, options: GatedCallOptions): Gat
   return {
     ownerOf: (caller: Principal) => ownerKey(caller, options.taskOwner),
     open: (opening, signal) => open(pool, options, { ...opening, signal }),
-    findOpen: (binding, cameAt) => findOpen(pool, options, { binding, cameAt }),
+    findOpen: (binding, call) => findOpen(pool, options, { binding, ...call }),
     taskIdOf: (requestRef) => taskIdOf(requestRef, seals),
     findTask: async (taskId, owner) => (await findTask(pool, options, taskId, owner))?.view,
     readTask: (taskId, owner) => readTask(pool, options, taskId, owner),

@@ -31,7 +31,7 @@ type SignalledOpening = Opening & { readonly signal: AbortSignal | undefined };
 
 /** Opens a call, or finds the one that an identical opening joins. */
 export async function open(pool: Pool, options: GatedCallOptions, opening: SignalledOpening): Promise<Opened> {
-  const { binding, decision, submission, takesInput, trace, cameAt, redemption } = opening;
+  const { binding, decision, submission, takesInput, trace, redemption } = opening;
   const { seals } = options;
   // The only randomness in the handles of the call: 122 bits (APPR-202).
   const id = randomUUID();
@@ -42,7 +42,7 @@ export async function open(pool: Pool, options: GatedCallOptions, opening: Signa
     max_open: options.maxOpenPerCaller,
     max_open_of_subject: options.maxOpenPerSubject ?? options.maxOpenPerCaller,
     // New answers make a call of its own.
-    ...unreadOf(options, redemption === undefined, cameAt),
+    ...unreadOf(options, opening, redemption === undefined),
     request_ttl_ms: options.requestTtlMs,
     first_poll_ms: options.firstPollMs,
     retention_ms: options.retentionMs,
@@ -85,8 +85,14 @@ function identityOf({ seals, taskOwner }: GatedCallOptions, { caller, tool, call
   };
 }
 
-const unreadOf = ({ unreadMs = 0, clock }: GatedCallOptions, isWanted: boolean, cameAt = clock.monotonicMs()) => ({
-  unread_ms: isWanted ? unreadMs : 0,
+type Came = Pick<Opening, 'cameAt' | 'takesUnread'>;
+
+const unreadOf = (
+  { unreadMs = 0, clock }: GatedCallOptions,
+  { cameAt = clock.monotonicMs(), takesUnread = true }: Came,
+  isWanted = true,
+) => ({
+  unread_ms: isWanted && takesUnread ? unreadMs : 0,
   // The driver asks for it when it sends the statement, which may wait for a connection before, and be sent again.
   waited_ms: { toPostgres: () => clock.monotonicMs() - cameAt },
 });
@@ -95,14 +101,14 @@ const unreadOf = ({ unreadMs = 0, clock }: GatedCallOptions, isWanted: boolean, 
 export async function findOpen(
   pool: Pool,
   options: GatedCallOptions,
-  { binding, cameAt }: { binding: CallBinding; cameAt: number | undefined },
+  { binding, ...call }: Came & Pick<Opening, 'binding'>,
 ) {
   const identity = identityOf(options, binding);
   const keys = [identity.subject_key, identity.owner_key, identity.dedup_key];
   const [row] = await query<{ id: string; task_id: string }>(pool, 'find-open', FIND_OPEN, keys);
   if (row !== undefined) return { kind: 'joined' as const, gatedCallId: row.id, taskId: row.task_id };
   const { owner_key, dedup_key } = identity;
-  const parameters = { id: randomUUID(), owner_key, dedup_key, ...unreadOf(options, true, cameAt) };
+  const parameters = { id: randomUUID(), owner_key, dedup_key, ...unreadOf(options, call) };
   const { text, values } = functionCall('gateway.take_unread', parameters);
   const take = () => query<Omit<OpenedRow, 'outcome'>>(pool, 'take-unread', `SELECT * FROM ${text}`, values);
   const [unread] = await persist(take, options.limits.callOpeningMs, options.clock);

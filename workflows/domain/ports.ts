@@ -91,6 +91,8 @@ export interface Opening {
   readonly trace?: string | undefined;
   /** When the call came, in milliseconds by the monotonic clock of this process. Default: now. */
   readonly cameAt?: number;
+  /** Whether an outcome that the owner was not told of answers the call. Default: it does. */
+  readonly takesUnread?: boolean;
   /** The answers that the call is opened with. They open one call, however often they are sent. */
   readonly redemption?: Redemption;
 }
@@ -179,7 +181,7 @@ export interface GatedCalls {
   /** The open call that an identical one would join, or the ended one that it would be answered with (`unread`). */
   findOpen(
     binding: CallBinding,
-    cameAt?: number,
+    call?: Pick<Opening, 'cameAt' | 'takesUnread'>,
   ): Promise<({ readonly kind: 'joined' | 'unread'; readonly taskId: string } & ToSubmit) | undefined>;
   /** The task behind a request reference. For any other text, the id of a task that does not exist. */
   taskIdOf(requestRef: string): string;

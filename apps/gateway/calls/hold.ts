@@ -72,10 +72,8 @@ export async function hold(
  * person's place: only the page decides. Nothing is opened, and no tool runs by it.
  */
 export async function followPage(deps: WaitDeps, call: ToolCall, { taskId }: OpenedPage): Promise<ToolCallAnswer> {
-  const { findTask, readTask, ownerOf } = deps.gatedCalls;
-  // A client that declares tasks by now reads the end in the task.
-  const read = call.onHold === 'task' ? findTask : readTask;
-  const view = await read(taskId, ownerOf(call.caller));
+  const { findTask, ownerOf } = deps.gatedCalls;
+  const view = await findTask(taskId, ownerOf(call.caller));
   if (view === undefined) throw new CountersignError('ERR_REQUEST_STATE_INVALID', 'the held call is no longer kept');
   return afterWait(deps, call, { kind: 'held', as: 'task', view });
 }
@@ -106,7 +104,7 @@ async function requestApproval(
   const { requestSchemaUrl: schemaUrl } = decision.offer;
   // A repeated open call needs no new input, and no new preview.
   const isRepeatable = asked === undefined && (schemaUrl !== undefined || deps.previews.has(binding.tool));
-  const open = isRepeatable ? await deps.gatedCalls.findOpen(binding, call.cameAt) : undefined;
+  const open = isRepeatable ? await deps.gatedCalls.findOpen(binding, cameOf(call)) : undefined;
   if (open?.kind === 'unread') return heldTask(deps, binding, open.taskId, { isEarlier: true });
   if (open !== undefined) return joinTask(deps, binding, open);
   if (schemaUrl === undefined) return openTask(deps, call, { binding, decision });
@@ -123,9 +121,10 @@ async function requestApproval(
  */
 async function openTask(
   deps: HoldingDeps,
-  { signal, onHold, acceptsForm, cameAt }: Pick<ToolCall, 'signal' | 'onHold' | 'acceptsForm' | 'cameAt'>,
+  call: Pick<ToolCall, 'signal' | 'onHold' | 'acceptsForm' | 'cameAt'>,
   { binding, decision, redemption }: Pick<Opening, 'binding' | 'decision' | 'redemption'>,
 ): Promise<ToolCallAnswer | undefined> {
+  const { signal, onHold, acceptsForm } = call;
   const { evaluation, caller, input } = binding;
   // A caller without a task cannot be asked within it.
   const takesInput = onHold === 'task' && acceptsForm;
@@ -136,7 +135,7 @@ async function openTask(
     const facts = { evaluation, caller, denial: decision, generation: 1, additions: input?.additions, preview };
     const submission = newSubmission(facts, deps.settings, randomText);
     const recorded = preview && { preview: recordedPreview(preview) };
-    const opening = { binding, decision, submission, takesInput, trace, cameAt, ...recorded };
+    const opening = { binding, decision, submission, takesInput, trace, ...cameOf(call), ...recorded };
     return deps.gatedCalls.open({ ...opening, ...(redemption && { redemption }) }, signal);
   });
   if (opened.kind === 'gone') return undefined;
@@ -149,6 +148,15 @@ async function openTask(
   if (opened.kind === 'unread') return heldTask(deps, binding, opened.taskId, { isEarlier: true });
   return joinTask(deps, binding, opened);
 }
+
+/**
+ * When the call came, and whether an outcome that its caller was not told of answers it. A client with tasks reads outcomes in its tasks:
+ * after the end of one, an identical call is a new call with a task of its own. @see SEP-2848, Identical calls
+ */
+const cameOf = ({ cameAt, onHold }: Pick<ToolCall, 'cameAt' | 'onHold'>) => ({
+  cameAt,
+  takesUnread: onHold !== 'task',
+});
 
 async function heldTask(
   { gatedCalls }: Pick<HoldingDeps, 'gatedCalls'>,

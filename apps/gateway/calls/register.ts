@@ -1,9 +1,10 @@
-import type { CallToolResult, Result, Server, ServerContext } from '@modelcontextprotocol/server';
+import type { CallToolRequest, CallToolResult, Result, Server, ServerContext } from '@modelcontextprotocol/server';
 import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import type { GatedCalls, GatedCallView } from '../../../workflows/domain/ports.ts';
 import type { Config } from '../../shared/config/config.ts';
 import { withCard } from '../card/card.ts';
+import { earlierRevisionOf, inEarlierRevision } from '../wire/earlier-result.ts';
 import { forwardedMeta } from '../wire/forwarded-meta.ts';
 import { headerCheck } from '../wire/headers.ts';
 import { OWN_TOOLS } from '../wire/identifiers.ts';
@@ -49,42 +50,58 @@ export interface ToolCallDeps extends WaitDeps {
   readonly holding: HoldSettings & Pick<Config['gateway'], 'waitSeconds' | 'heldIsError'>;
 }
 
+/**
+ * An end that comes as the answer of the call does not count as told: its client may have given up, or may reject it. So an identical call
+ * is answered with it once more, marked as the earlier one's, before the tool can run again.
+ */
+const ANSWER_OF_A_CALL = { isTold: () => false };
+
 /** The newest requests that one answer lists. A model reads the list. */
 const MAX_LISTED = 20;
 
 /** `tools/call`. */
 export function registerToolCalls(server: Server, deps: ToolCallDeps, contextOf: ContextOf): void {
-  const { rendering } = deps;
-  server.setRequestHandler('tools/call', ({ params }, ctx) => {
+  server.setRequestHandler('tools/call', async (request, ctx) => {
     const context = contextOf(ctx);
-    const { guarded, isModern } = context;
-    const { name: tool, arguments: args } = params;
-    const of = commonOf(context, ctx, deps);
-    if (rendering.requestTools && tool === OWN_TOOLS.requestStatus) {
-      return guarded('tools/call', () => requestStatus(deps, of, args));
-    }
-    if (rendering.requestTools && tool === OWN_TOOLS.requestAccess) {
-      return guarded('tools/call', () => requestAccess(deps, { context, ctx, of }, args), 'call');
-    }
-    const wait = { ...of.wait, showPage: showPage(deps, context, ctx) };
-    const acceptsPage = isModern && requestDeclares(PAGES, context, ctx);
-    const onHold = onHoldFor({ isModern, declaresTasks: requestDeclares(TASKS, context, ctx), tool }, deps.holding);
-    const given = (args ?? {}) as JsonObject;
-    const checkHeaders = isModern ? headerCheck(ctx.http?.req, given) : undefined;
-    const meta = forwardedMeta(params._meta);
-    const heldIsError = isHeldAnErrorFor(clientNameOf(context, ctx), deps.holding.heldIsError);
-    const held = { onHold, acceptsPage, wait, heldIsError };
-    const call = { ...of, ...onItsWay(context, ctx), ...held, checkHeaders, tool, arguments: given, meta };
-    return guarded(
-      'tools/call',
-      async () => {
-        const asking = { context, ctx, of: 'call' } as const;
-        return (await deps.converse(asking, (asked) => oneRound(deps, call, asked))) as CallToolResult;
-      },
-      // A call that waits may run, so its failure must not say that the tool did not run.
-      onHold === 'wait' ? 'request' : 'call',
-    );
+    const result = await answerCall(deps, context, request, ctx);
+    return context.isModern ? result : inEarlierRevision(result, earlierRevisionOf(context, ctx));
   });
+}
+
+function answerCall(
+  deps: ToolCallDeps,
+  context: RequestContext,
+  { params }: CallToolRequest,
+  ctx: ServerContext,
+): Promise<CallToolResult> {
+  const { rendering } = deps;
+  const { guarded, isModern } = context;
+  const { name: tool, arguments: args } = params;
+  const of = commonOf(context, ctx, deps);
+  if (rendering.requestTools && tool === OWN_TOOLS.requestStatus) {
+    return guarded('tools/call', () => requestStatus(deps, of, args));
+  }
+  if (rendering.requestTools && tool === OWN_TOOLS.requestAccess) {
+    return guarded('tools/call', () => requestAccess(deps, { context, ctx, of }, args), 'call');
+  }
+  const wait = { ...of.wait, ...ANSWER_OF_A_CALL, showPage: showPage(deps, context, ctx) };
+  const acceptsPage = isModern && requestDeclares(PAGES, context, ctx);
+  const onHold = onHoldFor({ isModern, declaresTasks: requestDeclares(TASKS, context, ctx), tool }, deps.holding);
+  const given = (args ?? {}) as JsonObject;
+  const checkHeaders = isModern ? headerCheck(ctx.http?.req, given) : undefined;
+  const meta = forwardedMeta(params._meta);
+  const heldIsError = isHeldAnErrorFor(clientNameOf(context, ctx), deps.holding.heldIsError);
+  const held = { onHold, acceptsPage, wait, heldIsError };
+  const call = { ...of, ...onItsWay(context, ctx), ...held, checkHeaders, tool, arguments: given, meta };
+  return guarded(
+    'tools/call',
+    async () => {
+      const asking = { context, ctx, of: 'call' } as const;
+      return (await deps.converse(asking, (asked) => oneRound(deps, call, asked))) as CallToolResult;
+    },
+    // A call that waits may run, so its failure must not say that the tool did not run.
+    onHold === 'wait' ? 'request' : 'call',
+  );
 }
 
 /** One round of a call: the call with the input that it has so far. Each round is decided anew. */
@@ -123,7 +140,7 @@ function commonOf(context: RequestContext, ctx: ServerContext, { clock, holding,
   const wait = {
     ...{ seconds: waits.call, nextSeconds: waits.status },
     onWaiting: waitingProgress(onProgress, () => clock.now()),
-    isListening: session && (() => session.isListening(id)),
+    isTold: session && (() => session.isListening(id)),
   };
   const who = { caller, claims, scopes, askable: askableOf({ context, ctx }) };
   const forHost: ForHost['forHost'] = (answer, view) =>

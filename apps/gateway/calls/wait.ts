@@ -24,8 +24,8 @@ export interface Wait {
   readonly onWaiting?: ((view: GatedCallView) => void) | undefined;
   /** Asks the client to open the page of a call that begins to wait. */
   readonly showPage?: ((view: GatedCallView) => LeavePage | undefined) | undefined;
-  /** Whether the client reads the answer now. A client of a session may be away for a moment. Default: it does. */
-  readonly isListening?: (() => boolean) | undefined;
+  /** Whether an end counts as told if the client gets it now. A client of a session may be away for a moment. Default: it does. */
+  readonly isTold?: (() => boolean) | undefined;
 }
 
 interface Waiter extends Wait {
@@ -67,9 +67,9 @@ const isOver = ({ state }: GatedCallView) => isTerminal(state) || state === 'inp
 async function watch(
   deps: WaitDeps,
   opened: GatedCallView,
-  { caller, signal, closing, seconds, onWaiting, isListening }: Waiter & { readonly closing: AbortSignal },
+  { caller, signal, closing, seconds, onWaiting, isTold }: Waiter & { readonly closing: AbortSignal },
 ): Promise<GatedCallView> {
-  const gatedCalls = notingReads(deps.gatedCalls, isListening);
+  const gatedCalls = notingReads(deps.gatedCalls, isTold);
   const { taskId } = opened;
   const owner = deps.gatedCalls.ownerOf(caller);
   const asksForInput = new AbortController();
@@ -92,13 +92,12 @@ async function watch(
   return (await gatedCalls.readTask(taskId, owner)) ?? last;
 }
 
-/** Reads calls. An end counts as told only if the client listens: one that stays away gets it by an identical call. */
+/** Reads calls. A client that was not told of an end gets it by an identical call. */
 const notingReads = (
   gatedCalls: WaitDeps['gatedCalls'],
-  isListening: Wait['isListening'] = () => true,
+  isTold: Wait['isTold'] = () => true,
 ): TaskWatchDeps['gatedCalls'] => ({
-  readTask: (taskId, owner) =>
-    isListening() ? gatedCalls.readTask(taskId, owner) : gatedCalls.findTask(taskId, owner),
+  readTask: (taskId, owner) => (isTold() ? gatedCalls.readTask(taskId, owner) : gatedCalls.findTask(taskId, owner)),
 });
 
 /** Tells the client at once, regularly, and whenever the state is another one. */

@@ -4,6 +4,7 @@ import { isTerminal } from '../../../workflows/domain/gated-call/gated-call.ts';
 import type { GatedCallView, RecentRequest } from '../../../workflows/domain/ports.ts';
 import type { InputRequest } from '../../../workflows/domain/upstream-ports.ts';
 import type { PageRound } from '../calls/tool-call.ts';
+import { withJson } from './earlier-result.ts';
 import { authorizationMeta, textResult, toolError, type Rendering } from './rendering.ts';
 import { INPUT_METHODS, NEXT_STEP_META, OWN_TOOLS, REQUEST_MEMBER } from './identifiers.ts';
 import { LATER, REQUEST_POLL_MS } from './own-tools.ts';
@@ -60,29 +61,31 @@ export const renderPageRound = ({ key, page, requestState }: PageRound, renderin
   _meta: authorizationMeta('page', rendering),
 });
 
-/** The outcome of an earlier identical call. Without the added text, its caller could take it for the result of a second run. */
+/**
+ * The outcome of an earlier identical call. Without the added text, its caller could take it for the result of a second run. A host that
+ * shows its model a structured result shows that alone, so it is left out, and stands as JSON in a text. Clients accept that for an error.
+ */
 export function renderEarlier(view: GatedCallView, rendering: Rendering): CallToolResult {
-  const ended = renderEnded(view, rendering);
-  return { ...ended, content: [...ended.content, { type: 'text', text: earlierOf(view) }] };
+  const { structuredContent, ...ended } = renderEnded(view, rendering);
+  const mark = { type: 'text', text: earlierOf(view) } as const;
+  if (structuredContent === undefined) return { ...ended, content: [...ended.content, mark] };
+  return { ...ended, isError: true, content: [...withJson(ended.content, structuredContent), mark] };
 }
 
 const earlierOf = ({ createdAt }: GatedCallView) =>
-  `This is the outcome of an identical call, made at ${createdAt}, which you had not read. The tool did not run again. Next step: ` +
-  'repeat the call only if the tool should run once more; that needs a new approval.';
+  `This is the outcome of an identical call, made at ${createdAt}, which may not have reached you. The tool did not run again. Next ` +
+  'step: repeat the call only if the tool should run once more; that needs a new approval.';
 
 /**
  * The answer of one of the gateway's own tools. Some hosts show a model only the structured result, so what is said of the request stands
  * there too. The answer to the call itself does not get this member, because the output schema of its tool does not have it.
  */
-export function withRequest(
-  answer: CallToolResult,
-  { view, isEarlier = false }: { readonly view: GatedCallView; readonly isEarlier?: boolean },
-): CallToolResult {
+export function withRequest(answer: CallToolResult, { view }: Pick<Shown, 'view'>): CallToolResult {
   const { structuredContent: structured } = answer;
   if (!isTerminal(view.state)) return { ...answer, structuredContent: { [REQUEST_MEMBER]: openRequest(answer, view) } };
   // Without a structured result, a host shows the text.
   if (typeof structured !== 'object' || structured === null || Array.isArray(structured)) return answer;
-  const statusMessage = [statementOf(view), ...(isEarlier ? [earlierOf(view)] : [])].join(' ');
+  const statusMessage = statementOf(view);
   const { approverMessages } = view;
   const request = { reference: view.requestRef, status: statusOf(view.state), statusMessage, approverMessages };
   return { ...answer, structuredContent: { ...structured, [REQUEST_MEMBER]: request } };

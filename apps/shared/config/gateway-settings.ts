@@ -91,8 +91,8 @@ export const gatewaySettings = section({
     .max(86_400)
     .default(600)
     .describe(
-      'How long an ended call answers an identical call of a caller who has not read its outcome, in seconds. The caller gets ' +
-        'the outcome, and the tool does not run again. With `0`, an identical call is a new call.',
+      'How long an ended call answers an identical call of a client without tasks, once, in seconds, unless the client asked for its ' +
+        'status. The client gets the outcome, and the tool does not run again. With `0`, an identical call is a new call.',
     ),
   executionTimeoutSeconds: seconds
     .default(60)

@@ -101,7 +101,8 @@ describe('a held call of a client that opens addresses', () => {
     world.view = view;
     const answers = [await call(back(state)), await call(back(state, { action: 'accept' }))];
     expect(answers.map(({ body }) => textOf(body.result))).toEqual([0, 1].map(() => expect.stringMatching(words)));
-    expect([deeds(), world.told.length]).toEqual([before, 2]);
+    // The client may reject the answer: an identical call is answered with it once more.
+    expect([deeds(), world.told]).toEqual([before, []]);
   });
 
   it('that is no longer kept is not made again', async () => {

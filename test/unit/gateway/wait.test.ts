@@ -21,14 +21,14 @@ beforeEach(() => {
   client = new AbortController();
 });
 
-const waiting = (seconds: number, view = aView(), isListening?: () => boolean) => {
+const waiting = (seconds: number, view = aView(), isTold?: () => boolean) => {
   world.view = view;
   const onWaiting = waitingProgress(
     (progress) => void said.push(progress),
     () => clock.now(),
   );
   const { gatedCalls, taskChanges } = world;
-  const waiter = { seconds, nextSeconds: seconds, onWaiting, isListening, caller: ALICE, signal: client.signal };
+  const waiter = { seconds, nextSeconds: seconds, onWaiting, isTold, caller: ALICE, signal: client.signal };
   return waitForEnd({ gatedCalls, taskChanges, clock, concurrency }, view, waiter);
 };
 /** Nothing waits, and no timer is left. */
@@ -79,8 +79,8 @@ describe('a wait', () => {
   it.each([
     ['counts as told to a client that listens', true, 1],
     ['does not count as told to a client that is away', false, 0],
-  ])('whose end %s', async (_how, isListening, told) => {
-    const wait = waiting(240, aView(), () => isListening);
+  ])('whose end %s', async (_how, isTold, told) => {
+    const wait = waiting(240, aView(), () => isTold);
     await clock.advance(1);
     world.told.length = 0;
     world.view = aView({ state: 'denied', reason: 'resolution_denied' });
