@@ -101,10 +101,32 @@ describe('the inbox in two browsers', () => {
     }
     await first.getByRole('button', { name: 'Move the end' }).click();
     for (const page of [first, second]) await page.getByText('alice moved the end to').waitFor();
+    // The page of the other approver marks the deadline that has moved under their eyes.
+    await second.locator('.deadline.moved').getByText('alice moved it from').waitFor();
     await second.getByRole('button', { name: 'Move the end' }).click();
     await second.getByText('The end of the stage has moved since').waitFor();
     expect(await second.getByLabel('Reason for more time').inputValue()).toBe('lunch');
     expect(await second.getByLabel('Minutes more').getAttribute('max')).toBe('10');
+  });
+
+  it('says the deadline of the open stage in the zone of its reader, in UTC as the title, and counts down to it', async () => {
+    const request = await service.open(call('time__two', 'read', { claims: { template: 'timed' } }));
+    const page = await as('alice', `/requests/${request.id}`);
+    const deadline = page.locator('.deadline');
+    await deadline.getByText(/^in 9 min \d+ s$/).waitFor();
+    const shown = await deadline.locator('time[data-local]').evaluate((one: HTMLTimeElement) => {
+      const at = new Date(one.dateTime);
+      const zone = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit', timeZoneName: 'short' });
+      return { words: one.innerText, local: zone.format(at), utc: one.title };
+    });
+    expect(shown.words.endsWith(shown.local)).toBe(true);
+    expect(shown.utc).toMatch(/^\d+ \w+ \d{4}, \d\d:\d\d UTC$/);
+    const abroad = await browsers.abroad('Asia/Kathmandu', `/requests/${request.id}`);
+    await abroad
+      .locator('.deadline')
+      .getByText(/\d\d:\d\d GMT\+5:45$/)
+      .waitFor();
+    await abroad.context().close();
   });
 
   it('takes the decision away when another approver has made it, and leaves typed text where it is', async () => {

@@ -44,6 +44,16 @@ export class TwoBrowsers {
     return page;
   };
 
+  /** Opens the address in one more browser of alice, in another time zone. */
+  readonly abroad = async (timezoneId: string, path: string): Promise<Page> => {
+    const context = await this.#browser?.newContext({ timezoneId });
+    if (context === undefined) throw new Error('there is no browser');
+    await bringSignIn(context, { site: this.service.url, issuer: this.service.config.urls.issuer }, 'alice');
+    const page = await context.newPage();
+    await page.goto(new URL(path, this.service.url).href);
+    return page;
+  };
+
   async stop(): Promise<void> {
     await this.#browser?.close();
     await this.service.stop();

@@ -1,5 +1,6 @@
 import type { AccessRequest } from '../../../workflows/domain/access-request/access-request.ts';
 import { isEnded } from '../../../workflows/domain/access-request/access-request.ts';
+import { decideBefore } from '../../../workflows/domain/access-request/deadline.ts';
 import { earlierVote } from '../../../workflows/domain/access-request/quorum.ts';
 import { requesterPerson, unanswered } from '../../../workflows/domain/access-request/requester-question.ts';
 import { openStage } from '../../../workflows/domain/access-request/stages.ts';
@@ -144,14 +145,16 @@ const answersIn = ({ questions = [] }: AccessRequest) => questions.filter(({ ans
 const isExtended = ({ extensions = [], stage }: AccessRequest) => extensions.some((one) => one.stage === stage);
 
 function factsOf(request: AccessRequest, { timeZone }: MessageOptions): (readonly [string, string])[] {
-  const { requester, stages, stageEndsAt, expiresAt, questions = [] } = request;
+  const { requester, stages, questions = [] } = request;
   const { clientId, subject } = requester;
-  const until = [stageEndsAt, expiresAt].filter((one) => one !== undefined).sort()[0] ?? expiresAt;
   const asked = clientId === undefined || clientId === subject ? [subject] : [clientId, subject];
   return [
     ['Asked by', asked.map(named).join(' for ')],
     ...(stages.length > 1 ? [['Stage', legible(openStage(request).name)] as const] : []),
-    ['Decide before', `${deadline(until, timeZone)}${isExtended(request) ? ' (an approver gave more time)' : ''}`],
+    [
+      'Decide before',
+      `${deadline(decideBefore(request), timeZone)}${isExtended(request) ? ' (an approver gave more time)' : ''}`,
+    ],
     ...(questions.length === 0
       ? []
       : [['Questions', `the requester answered ${answersIn(request)} of ${questions.length}`] as const]),

@@ -6,6 +6,7 @@ import { canonicalJson, type JsonObject, objectOf } from '../../../workflows/dom
 import { Facts, Instant, Page, Time } from '../../shared/pages/layout.tsx';
 import { Code, Visible } from '../../shared/pages/visible.tsx';
 import { WhoDecides } from './who-decides.tsx';
+import { Deadline } from './deadline.tsx';
 import { DecisionForm, Standing } from './decision.tsx';
 import { ExtensionForm } from './extension.tsx';
 import { HandOverForm } from './hand-over-form.tsx';
@@ -134,20 +135,23 @@ function OtherContext({ canonical }: { canonical: string }) {
   );
 }
 
-/** One sentence: the agent, the request, and the person it acts for. */
+/** The agent, the request, and the person it acts for; then the time in which it can be decided. */
 function Lead({ request }: { request: AccessRequest }) {
   const { subject, clientId } = request.requester;
   return (
-    <p class="lead">
-      <Visible text={clientId ?? subject} /> {wordsOf(request).asked}
-      {clientId !== undefined && clientId !== subject && (
-        <>
-          {' for '}
-          <Visible text={subject} />
-        </>
-      )}{' '}
-      <Time at={request.createdAt} />.
-    </p>
+    <>
+      <p class="lead">
+        <Visible text={clientId ?? subject} /> {wordsOf(request).asked}
+        {clientId !== undefined && clientId !== subject && (
+          <>
+            {' for '}
+            <Visible text={subject} />
+          </>
+        )}{' '}
+        <Time at={request.createdAt} />.
+      </p>
+      {request.endedAt === undefined && <Deadline request={request} />}
+    </>
   );
 }
 
@@ -161,7 +165,7 @@ function WhoAndWhy({ request }: { request: AccessRequest }) {
           ['On behalf of', <Visible text={requester.subject} />],
           ['Agent', requester.clientId === undefined ? 'not named' : <Visible text={requester.clientId} />],
           ['Asked', <Instant at={request.createdAt} />],
-          [endedAt === undefined ? 'Decide before' : 'Ended', <Instant at={endedAt ?? request.expiresAt} />],
+          endedAt !== undefined && ['Ended', <Instant at={endedAt} />],
           approval && ['Approval valid until', <Instant at={approval.approvedUntil} />],
           isExplained(request) && ['Needs approval because', <Why request={request} />],
           bundle && ['Submitted together', <InBundle of={bundle} />],

@@ -1,5 +1,6 @@
+import { decideBefore } from '../../../workflows/domain/access-request/deadline.ts';
 import { partIn } from '../../../workflows/domain/access-request/parties.ts';
-import { Time } from '../../shared/pages/layout.tsx';
+import { Countdown, Time } from '../../shared/pages/layout.tsx';
 import { Code, Visible } from '../../shared/pages/visible.tsx';
 import type { AccessRequestSummary } from '../stores/access-request.row.ts';
 import type { Voter } from './authenticate.ts';
@@ -124,11 +125,6 @@ function OpenedBy({ request, visitor }: Pick<RowProps, 'request' | 'visitor'>) {
   ));
 }
 
-/** The earlier deadline, of the stage or of the request. */
-function endOf({ expiresAt, stageEndsAt = expiresAt }: AccessRequestSummary): string {
-  return stageEndsAt < expiresAt ? stageEndsAt : expiresAt;
-}
-
 function Waiting({ request }: { request: AccessRequestSummary }) {
   const { createdAt, remindedAt } = request;
   const stage = stageView(request);
@@ -143,7 +139,7 @@ function Waiting({ request }: { request: AccessRequestSummary }) {
         )}
       </span>
       <span>
-        <span class="between">, </span>ends <Time at={endOf(request)} />
+        <span class="between">, </span>ends <Countdown to={decideBefore(request)} />
         {', '}
         {stage.approvals} of {stage.quorum} approvals{stage.of > 1 && ` in stage ${stage.position} of ${stage.of}`}
       </span>

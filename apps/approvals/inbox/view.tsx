@@ -4,6 +4,7 @@ import type {
   Verdict,
   VoteChannel,
 } from '../../../workflows/domain/access-request/access-request.ts';
+import { decideBefore } from '../../../workflows/domain/access-request/deadline.ts';
 import { tally } from '../../../workflows/domain/access-request/quorum.ts';
 import { openStage } from '../../../workflows/domain/access-request/stages.ts';
 import { canonicalJson, type JsonObject } from '../../../workflows/domain/canonical-json.ts';
@@ -94,6 +95,8 @@ export function summaryView(request: AccessRequestSummary) {
     remindedAt: request.remindedAt,
     createdAt: request.createdAt,
     expiresAt: request.expiresAt,
+    /** The end of the open stage, or that of the request if it is earlier. */
+    decideBefore: request.endedAt === undefined ? decideBefore(request) : undefined,
     endedAt: request.endedAt,
     approvedUntil: request.approval?.approvedUntil,
     approvalFetchedAt: request.approval?.fetchedAt,

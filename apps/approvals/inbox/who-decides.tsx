@@ -14,7 +14,6 @@ export function WhoDecides({ request, visitor }: { request: AccessRequest; visit
           [stage.of === 1 ? 'Stage' : `Stage ${stage.position} of ${stage.of}`, <Visible text={stage.name} />],
           ['May decide', <Visible text={electorateWords(stage.approvers)} />],
           ['Approvals', `${stage.approvals} of ${stage.quorum}`],
-          request.endedAt === undefined && stage.endsAt && ['Stage ends', <Instant at={stage.endsAt} />],
         ]}
       />
       <Openings request={request} visitor={visitor} />

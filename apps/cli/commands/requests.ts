@@ -18,6 +18,8 @@ const summary = z.looseObject({
   approvals: z.number(),
   createdAt: z.string(),
   expiresAt: z.string(),
+  /** Of an open request. */
+  decideBefore: z.string().optional(),
 });
 const vote = z.looseObject({
   approver: z.looseObject({ subject: z.string() }),
@@ -139,7 +141,7 @@ function list(io: Io, options: ListOptions, { requests, isMore }: Listed): void 
     one.requester.subject,
     `${one.approvals}/${one.quorum}`,
     moment(one.createdAt),
-    moment(one.expiresAt),
+    moment(one.decideBefore ?? one.expiresAt),
   ]);
   io.out(table(['ID', 'STATUS', 'TOOL', 'FOR', 'APPROVALS', 'ASKED', 'EXPIRES'], rows));
 }
@@ -153,7 +155,10 @@ function inWords(request: Detail): string {
     ['For', clientId === undefined ? subject : `${subject}, through ${clientId}`],
     ['Approvals', `${request.approvals} of ${request.quorum}`],
     ['Asked', moment(request.createdAt)],
-    ['Expires', moment(request.expiresAt)],
+    [
+      request.decideBefore === undefined ? 'Expires' : 'Decide before',
+      moment(request.decideBefore ?? request.expiresAt),
+    ],
     ['Call digest', request.callDigest],
     ...request.votes.map(
       ({ approver, verdict, reason, via, at }) =>

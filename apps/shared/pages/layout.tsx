@@ -116,10 +116,47 @@ export function Time({ at }: { at: string }) {
   );
 }
 
-/** An instant in full: `21 Nov 2026, 12:00 UTC`. */
+/** An instant in full: `21 Nov 2026, 12:00 UTC`. The script says it in the reader's zone, with UTC as its title. */
 export function Instant({ at }: { at: string }) {
   const instant = new Date(at);
-  return <time dateTime={instant.toISOString()}>{`${absolute.format(instant)} UTC`}</time>;
+  const utc = `${absolute.format(instant)} UTC`;
+  return (
+    <time dateTime={instant.toISOString()} title={utc} data-local>
+      {utc}
+    </time>
+  );
+}
+
+const COUNTED = [
+  ['d', 86_400],
+  ['h', 3_600],
+  ['min', 60],
+  ['s', 1],
+] as const;
+
+/** `in 1 h 34 min`: what is left until an instant, rounded down, so that it never says more; `over` after it. */
+export function timeLeft(at: Date, now: Date): string {
+  const seconds = Math.floor((at.getTime() - now.getTime()) / 1_000);
+  if (seconds <= 0) return 'over';
+  const first = COUNTED.findIndex(([, size]) => seconds >= size);
+  let left = seconds;
+  const parts = COUNTED.slice(first, first + 2).map(([unit, size]) => {
+    const count = Math.floor(left / size);
+    left -= count * size;
+    return count === 0 ? '' : ` ${count} ${unit}`;
+  });
+  return `in${parts.join('')}`;
+}
+
+/** The time that is left until a deadline, which the script keeps up to date. */
+export function Countdown({ to }: { to: string }) {
+  const now = usePageTime();
+  const instant = new Date(to);
+  return (
+    <time dateTime={instant.toISOString()} title={`${absolute.format(instant)} UTC`} data-countdown>
+      {timeLeft(instant, now)}
+    </time>
+  );
 }
 
 /** Names with their values. A row that is false or empty is left out. */

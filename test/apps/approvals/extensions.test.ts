@@ -68,6 +68,48 @@ describe('more time for a stage', () => {
     expect(latest?.facts).toContainEqual(['Decide before', expect.stringMatching(/ \(an approver gave more time\)$/)]);
   });
 
+  it('moves the one deadline that the page, the list, the messages and the API name, which is not the end of the request', async () => {
+    const { id } = await open();
+    const bob = await service.signIn('bob');
+    const inPage = (page: string) => page.match(/Decide before<\/strong> <time datetime="([^"]+)"/)?.[1];
+    const inRow = (list: string) =>
+      list.match(new RegExp(`data-request="${id}".*?ends <time datetime="([^"]+)"`, 's'))?.[1];
+    const inMessage = async () => {
+      const { body } = await service.fetch('/mailbox?person=bob', { headers: { accept: 'application/json' } });
+      const [latest] = (body.messages as { link: string; facts: string[][] }[]).filter(({ link }) => link.endsWith(id));
+      return latest?.facts.find(([name]) => name === 'Decide before')?.[1];
+    };
+    const said = async () => {
+      const [page, list, request] = await Promise.all([
+        bob.go(`/requests/${id}`).then((one) => one.text()),
+        bob.go('/requests?status=yours&order=newest').then((one) => one.text()),
+        read(id),
+      ]);
+      return {
+        page: inPage(page),
+        row: inRow(list),
+        api: request.decideBefore,
+        end: request.stage.endsAt,
+        expires: request.expiresAt,
+      };
+    };
+    const minute = (at: string) =>
+      new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'short', timeZone: 'UTC' }).format(
+        new Date(at),
+      );
+    const first = await said();
+    expect([first.page, first.row, first.api]).toEqual([first.end, first.end, first.end]);
+    expect(Date.parse(first.expires) - Date.parse(first.end)).toBeGreaterThan(2_900_000);
+    expect(await waitFor(inMessage)).toContain(minute(first.end));
+    await extend('alice', id);
+    const later = await said();
+    expect([later.page, later.row, later.api]).toEqual([later.end, later.end, later.end]);
+    expect(Date.parse(later.end) - Date.parse(first.end)).toBe(600_000);
+    await waitFor(async () => (await inMessage())?.includes(minute(later.end)));
+    const page = await (await bob.go(`/requests/${id}`)).text();
+    expect(page.replaceAll(/<[^>]+>/g, '')).toMatch(/alice moved it from .+ UTC/);
+  });
+
   it.each<[string, { readonly by: string; readonly more?: object }, number, string]>([
     ['a person of no stage', { by: 'carol' }, 404, 'There is no such request'],
     ['an overseer', { by: 'olga' }, 403, 'You cannot decide this request'],

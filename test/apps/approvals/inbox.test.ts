@@ -43,7 +43,7 @@ describe('inbox', () => {
       for (const shown of [callDigest, 'carol', 'release-bot', 'writes-need-approval', 'operator_approval']) {
         expect(page).toContain(shown);
       }
-      expect(page).toMatch(/Decide before<\/dt><dd><time datetime="/);
+      expect(page).toMatch(/Decide before<\/strong> <time datetime="/);
       expect(page).toContain('Writes outside the scratch folder');
     });
 
