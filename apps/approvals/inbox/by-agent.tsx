@@ -15,7 +15,7 @@ interface ByAgentProps {
   readonly parameters: Readonly<Record<string, string | undefined>>;
 }
 
-/** Leads to the requests of each agent. It is there only if one agent of several asks for so much that it hides the others. */
+/** Leads to the requests of each agent, folded. It is there only if one agent of several asks for so much that it hides the others. */
 export function ByAgent({ kinds, parameters: { status, order } }: ByAgentProps) {
   const agents = agentsIn(kinds);
   if (agents.length < 2 || agents[0] === undefined || agents[0].count < MANY) return null;
@@ -23,25 +23,27 @@ export function ByAgent({ kinds, parameters: { status, order } }: ByAgentProps) 
   const isCut = kinds.length >= KINDS_COUNTED;
   const others = agents.length - AGENTS_SHOWN;
   return (
-    <nav class="by-agent" aria-label="Requests by agent">
-      <p class="soft">By agent</p>
-      <ul>
-        {agents.slice(0, AGENTS_SHOWN).map(({ agent, count, tools }) => (
-          <li key={agent}>
-            <a href={addressOf('/requests', { status, order, agent })}>
-              <Visible text={agent} />
-            </a>{' '}
-            {isCut && 'at least '}
-            {requestsIn(count)}: <Tools tools={tools} />
-          </li>
-        ))}
-      </ul>
-      {others > 0 && (
-        <p class="soft">
-          The filter “Agent” has {others === 1 ? '1 more agent' : `${others.toLocaleString('en')} more agents`}.
-        </p>
-      )}
-    </nav>
+    <details class="by-agent folded">
+      <summary>By agent</summary>
+      <nav aria-label="Requests by agent">
+        <ul>
+          {agents.slice(0, AGENTS_SHOWN).map(({ agent, count, tools }) => (
+            <li key={agent}>
+              <a href={addressOf('/requests', { status, order, agent })}>
+                <Visible text={agent} />
+              </a>{' '}
+              {isCut && 'at least '}
+              {requestsIn(count)}: <Tools tools={tools} />
+            </li>
+          ))}
+        </ul>
+        {others > 0 && (
+          <p class="soft">
+            The filter “Agent” has {others === 1 ? '1 more agent' : `${others.toLocaleString('en')} more agents`}.
+          </p>
+        )}
+      </nav>
+    </details>
   );
 }
 

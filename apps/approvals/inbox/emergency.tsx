@@ -84,32 +84,37 @@ export function EmergencyNotice({ broken, csrfToken, typed }: EmergencyProps) {
 interface UnreviewedProps {
   readonly unreviewed: Page<BrokenGlass> & { readonly count: number };
   readonly parameters: Readonly<Record<string, string | undefined>>;
+  readonly isFolded: boolean;
 }
 
-/** Emergency grants without a review, shown above every list. */
-export function Unreviewed({ unreviewed, parameters }: UnreviewedProps) {
+/** Emergency grants without a review, shown above every list. Above requests, they are folded to one line. */
+export function Unreviewed({ unreviewed, parameters, isFolded }: UnreviewedProps) {
   const { rows, count } = unreviewed;
   if (rows.length === 0) return null;
   return (
-    <section class="notice bad" aria-labelledby="unreviewed">
-      <strong id="unreviewed">Emergency grants that need a review: {count.toLocaleString('en')}</strong>
-      <ul>
-        {rows.map(({ requestId, tool, grantedBy, at }) => (
-          <li key={requestId}>
-            <a href={`/requests/${requestId}`}>
-              <Code text={tool} />
-            </a>{' '}
-            by <Visible text={grantedBy} /> <Time at={at} />
-          </li>
-        ))}
-      </ul>
-      <PageLinks
-        page={unreviewed}
-        of="emergency grants"
-        path="/requests"
-        parameters={parameters}
-        name="unreviewedCursor"
-      />
+    <section class="notice bad above-list" aria-labelledby="unreviewed">
+      <details open={!isFolded}>
+        <summary>
+          <strong id="unreviewed">Emergency grants that need a review: {count.toLocaleString('en')}</strong>
+        </summary>
+        <ul>
+          {rows.map(({ requestId, tool, grantedBy, at }) => (
+            <li key={requestId}>
+              <a href={`/requests/${requestId}`}>
+                <Code text={tool} />
+              </a>{' '}
+              by <Visible text={grantedBy} /> <Time at={at} />
+            </li>
+          ))}
+        </ul>
+        <PageLinks
+          page={unreviewed}
+          of="emergency grants"
+          path="/requests"
+          parameters={parameters}
+          name="unreviewedCursor"
+        />
+      </details>
     </section>
   );
 }

@@ -23,12 +23,14 @@ export function Filters({ kinds, filter, parameters }: FiltersProps) {
     effect: choicesIn(kinds, ({ effect }) => effect, filter.effect).toSorted(byEffect),
   };
   return (
-    <form class="filters" method="get" action="/requests" role="search" data-filters>
+    <form class="list-tools" method="get" action="/requests" role="search" data-filters>
       {Object.entries({ status, order, limit, alike: filter.alike }).map(
         ([name, value]) => value !== undefined && <input key={name} type="hidden" name={name} value={value} />,
       )}
       <div class="search">
-        <label for="q">Search</label>
+        <label class="unseen" for="q">
+          Search
+        </label>
         <input
           type="search"
           id="q"
@@ -38,23 +40,40 @@ export function Filters({ kinds, filter, parameters }: FiltersProps) {
           placeholder="Tool, person, agent or argument"
         />
       </div>
-      <Choice name="tool" label="Tool" values={choices.tool} chosen={filter.tool} />
-      <Choice name="agent" label="Agent" values={choices.agent} chosen={filter.agent} />
-      <Choice name="requester" label="Asked by" values={choices.requester} chosen={filter.requester} />
-      <Choice name="effect" label="Effect" values={choices.effect} chosen={filter.effect} />
-      <div class="filters-end">
-        <button class="quiet" type="submit">
-          Search
-        </button>
-        {isFiltered(filter) && (
-          <a class="button quiet" href={addressOf('/requests', { status, order })}>
-            Show all
-          </a>
-        )}
-      </div>
+      <button class="quiet" type="submit">
+        Search
+      </button>
+      {isFiltered(filter) && (
+        <a class="button quiet" href={addressOf('/requests', { status, order })}>
+          Show all
+        </a>
+      )}
+      <Choices filter={filter} choices={choices} />
     </form>
   );
 }
+
+const CHOSEN_BY = { tool: 'Tool', agent: 'Agent', requester: 'Asked by', effect: 'Effect' } as const;
+type ChosenBy = keyof typeof CHOSEN_BY;
+
+/** Folded, because the list comes first. It is unfolded while it narrows the list. */
+function Choices({ filter, choices }: Pick<FiltersProps, 'filter'> & { choices: Record<ChosenBy, readonly string[]> }) {
+  const names = (Object.keys(CHOSEN_BY) as ChosenBy[]).filter((name) => isOffered(choices[name], filter[name]));
+  if (names.length === 0) return null;
+  return (
+    <details class="folded" open={names.some((name) => filter[name] !== undefined)}>
+      <summary>Filters</summary>
+      <div class="filters">
+        {names.map((name) => (
+          <Choice key={name} name={name} label={CHOSEN_BY[name]} values={choices[name]} chosen={filter[name]} />
+        ))}
+      </div>
+    </details>
+  );
+}
+
+/** Nothing to choose from is not offered. */
+const isOffered = (values: readonly string[], chosen: string | undefined) => values.length > 1 || chosen !== undefined;
 
 const byEffect = (a: string, b: string) => EFFECTS.indexOf(a as never) - EFFECTS.indexOf(b as never);
 
@@ -75,9 +94,7 @@ interface ChoiceProps {
   readonly chosen: string | undefined;
 }
 
-/** Nothing to choose from is not offered. */
 function Choice({ name, label, values, chosen }: ChoiceProps) {
-  if (values.length < 2 && chosen === undefined) return null;
   return (
     <div>
       <label for={`by-${name}`}>{label}</label>

@@ -54,22 +54,26 @@ export function RequestList(props: RequestListProps) {
   const { page, questions, unreviewed, status, person, visitor, filter, parameters } = props;
   const which = status === 'pending' || status === 'yours' ? status : 'ended';
   const count = which === 'ended' || !page.count ? '' : `(${page.count.toLocaleString('en')}) `;
+  // A person who turns its pages reads it.
+  const isFolded = (cursor: string) => page.rows.length > 0 && parameters[cursor] === undefined;
   return (
     <Page title={`${count}${TITLES[which]}`} section="Approvals" person={person}>
-      <div class="title-row">
+      <div class="title-row list-title">
         <h1>Requests</h1>
         <InboxTabs current={which} visitor={visitor} />
       </div>
       {(page.rows.length > 0 || isFiltered(filter)) && <Filters {...props} />}
       <Live>
-        <QuestionsToYou asked={questions} parameters={parameters} />
-        <Unreviewed unreviewed={unreviewed} parameters={parameters} />
+        <QuestionsToYou asked={questions} parameters={parameters} isFolded={isFolded('questionsCursor')} />
+        <Unreviewed unreviewed={unreviewed} parameters={parameters} isFolded={isFolded('unreviewedCursor')} />
         {page.rows.length === 0 ? (
           <Empty which={isFiltered(filter) ? 'filtered' : which} />
         ) : (
           <>
-            {!isFiltered(filter) && parameters['cursor'] === undefined && <ByAgent {...props} />}
-            <Extent {...props} />
+            <div class="list-head">
+              <Extent {...props} />
+              {!isFiltered(filter) && parameters['cursor'] === undefined && <ByAgent {...props} />}
+            </div>
             {filter.alike === undefined ? (
               <Rows {...props} />
             ) : (

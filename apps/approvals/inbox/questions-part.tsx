@@ -145,27 +145,32 @@ interface QuestionsToYouProps {
   readonly asked: AskedRequests;
   /** Query parameters of the page. */
   readonly parameters: Readonly<Record<string, string | undefined>>;
+  readonly isFolded: boolean;
 }
 
-/** The visitor's own requests whose approvers wait for an answer, shown above every list. */
-export function QuestionsToYou({ asked, parameters }: QuestionsToYouProps) {
+/** The visitor's own requests whose approvers wait for an answer, shown above every list. Above requests, they are folded to one line. */
+export function QuestionsToYou({ asked, parameters, isFolded }: QuestionsToYouProps) {
   if (asked.rows.length === 0) return null;
   return (
-    <section class="notice warn" aria-labelledby="questions-to-you">
-      <strong id="questions-to-you">
-        Approvers ask you about your own requests: {asked.count.toLocaleString('en')}
-      </strong>
-      <ul>
-        {asked.rows.map(({ id, tool, questions, since }) => (
-          <li key={id}>
-            <a href={`/requests/${encodeURIComponent(id)}#questions`}>
-              {questions === 1 ? '1 question' : `${questions} questions`} about <Code text={tool} />
-            </a>
-            , since <Time at={since} />
-          </li>
-        ))}
-      </ul>
-      <PageLinks page={asked} of="questions" path="/requests" parameters={parameters} name="questionsCursor" />
+    <section class="notice warn above-list" aria-labelledby="questions-to-you">
+      <details open={!isFolded}>
+        <summary>
+          <strong id="questions-to-you">
+            Approvers ask you about your own requests: {asked.count.toLocaleString('en')}
+          </strong>
+        </summary>
+        <ul>
+          {asked.rows.map(({ id, tool, questions, since }) => (
+            <li key={id}>
+              <a href={`/requests/${encodeURIComponent(id)}#questions`}>
+                {questions === 1 ? '1 question' : `${questions} questions`} about <Code text={tool} />
+              </a>
+              , since <Time at={since} />
+            </li>
+          ))}
+        </ul>
+        <PageLinks page={asked} of="questions" path="/requests" parameters={parameters} name="questionsCursor" />
+      </details>
     </section>
   );
 }

@@ -20,38 +20,37 @@ interface RowProps {
   readonly alike: { readonly others: number; readonly href: string } | undefined;
 }
 
-/** One request in a list: what will happen, then who asks and how far it is. */
+/** One request in a list, in two lines: what will happen, then who asks and how far it is. */
 export function Row({ request, template, visitor, select, alike }: RowProps) {
   const { id, status, endedAt } = request;
   return (
     <li id={`row-${id}`} data-request={id} data-ended={endedAt !== undefined && ''}>
       {select !== undefined && <Select id={id} isSelected={false} />}
-      <div class="row-main">
-        <a class="row-title" id={`row-${id}-title`} href={`/requests/${id}`}>
-          <Summary parts={summaryOf(request, template)} />
-        </a>{' '}
+      <a class="row-title" id={`row-${id}-title`} href={`/requests/${id}`}>
+        <Summary parts={summaryOf(request, template)} />
+      </a>{' '}
+      <span class="row-badges">
         {request.outline !== undefined && <EffectBadge effect={request.effect} />}
         <Own request={request} visitor={visitor} />
-      </div>
+      </span>
       <div class="row-note">
-        <Asked request={request} isNamed={template !== undefined} />
-        <OpenedBy request={request} visitor={visitor} />
         {alike !== undefined && (
           <>
-            {' · '}
             <a class="row-alike" href={alike.href}>
               {alike.others === 1 ? '1 more like this' : `${alike.others.toLocaleString('en')} more like this`}
             </a>
+            {' · '}
           </>
         )}
+        <Asked request={request} isNamed={template !== undefined} />
+        <OpenedBy request={request} visitor={visitor} />
       </div>
       <div class="row-side">
         {endedAt === undefined ? (
           <Waiting request={request} />
         ) : (
           <>
-            <StatusBadge status={status} />
-            <Time at={endedAt} />
+            <StatusBadge status={status} /> <Time at={endedAt} />
           </>
         )}
       </div>
@@ -85,22 +84,27 @@ export function Select({ id, isSelected }: { id: string; isSelected: boolean }) 
 
 /** Who asks, and why it needs approval. */
 function Asked({ request, isNamed }: { request: AccessRequestSummary; isNamed: boolean }) {
-  const { tool, title, requester, bundle, votes } = request;
+  const { tool, title, requester, bundle, votes, createdAt, remindedAt } = request;
   return (
     <>
+      <AskedBy requester={requester} /> <Time at={createdAt} />
+      {remindedAt !== undefined && (
+        <>
+          , reminded <Time at={remindedAt} />
+        </>
+      )}
       {isNamed && (
         <>
-          <Code text={tool} />
           {' · '}
+          <Code text={tool} />
         </>
       )}
       {title !== undefined && (
         <>
-          <Visible text={title} />
           {' · '}
+          <Visible text={title} />
         </>
       )}
-      <AskedBy requester={requester} />
       {bundle !== undefined && (
         <>
           {' · '}item {bundle.position} of {bundle.size} in <Code text={bundle.id} />
@@ -125,24 +129,14 @@ function OpenedBy({ request, visitor }: Pick<RowProps, 'request' | 'visitor'>) {
   ));
 }
 
+/** The deadline, and how far the request is if more than one person has to agree. */
 function Waiting({ request }: { request: AccessRequestSummary }) {
-  const { createdAt, remindedAt } = request;
-  const stage = stageView(request);
+  const { approvals, quorum, position, of } = stageView(request);
   return (
     <>
-      <span>
-        asked <Time at={createdAt} />
-        {remindedAt !== undefined && (
-          <>
-            , reminded <Time at={remindedAt} />
-          </>
-        )}
-      </span>
-      <span>
-        <span class="between">, </span>ends <Countdown to={decideBefore(request)} />
-        {', '}
-        {stage.approvals} of {stage.quorum} approvals{stage.of > 1 && ` in stage ${stage.position} of ${stage.of}`}
-      </span>
+      ends <Countdown to={decideBefore(request)} />
+      {(quorum > 1 || of > 1) && `, ${approvals} of ${quorum} approvals`}
+      {of > 1 && ` in stage ${position} of ${of}`}
     </>
   );
 }

@@ -4,7 +4,18 @@ import express, { type RequestHandler, type Router } from 'express';
 import { packagePath } from '../config/files.ts';
 
 /** The parts of the style sheet of all pages, in the order of the cascade. */
-const SHEET = ['colours', 'frame', 'controls', 'surfaces', 'lists', 'detail', 'foreign', 'arguments', 'print'];
+const SHEET = [
+  'colours',
+  'frame',
+  'controls',
+  'surfaces',
+  'lists',
+  'requests',
+  'detail',
+  'foreign',
+  'arguments',
+  'print',
+];
 /** The parts of the script of all pages. Each has a scope of its own. */
 const SCRIPT = ['times', 'decisions', 'print', 'drafts', 'lists', 'live', 'keys', 'notices', 'push', 'undo'];
 /** Changes a drawn page into another without touching what is equal in both. */

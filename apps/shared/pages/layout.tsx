@@ -133,14 +133,16 @@ const COUNTED = [
   ['min', 60],
   ['s', 1],
 ] as const;
+const SEVERAL_DAYS = 172_800;
 
-/** `in 1 h 34 min`: what is left until an instant, rounded down, so that it never says more; `over` after it. */
+/** `in 3 d`, `in 1 h 34 min`: what is left until an instant, rounded down, so that it never says more; `over` after it. */
 export function timeLeft(at: Date, now: Date): string {
   const seconds = Math.floor((at.getTime() - now.getTime()) / 1_000);
   if (seconds <= 0) return 'over';
   const first = COUNTED.findIndex(([, size]) => seconds >= size);
+  const units = seconds < SEVERAL_DAYS ? 2 : 1;
   let left = seconds;
-  const parts = COUNTED.slice(first, first + 2).map(([unit, size]) => {
+  const parts = COUNTED.slice(first, first + units).map(([unit, size]) => {
     const count = Math.floor(left / size);
     left -= count * size;
     return count === 0 ? '' : ` ${count} ${unit}`;

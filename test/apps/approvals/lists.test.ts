@@ -30,8 +30,8 @@ describe('lists of requests', () => {
     return body.requests.map(({ id }: { id: string }) => id);
   };
 
-  it('starts with the agents as soon as one of several asks for ten calls or more', async () => {
-    const agents = async () => /<nav class="by-agent".*?<\/nav>/s.exec(await page('order=newest'))?.[0];
+  it('offers the agents as soon as one of several asks for ten calls or more', async () => {
+    const agents = async () => /<details class="by-agent.*?<\/details>/s.exec(await page('order=newest'))?.[0];
     await service.open(call('quiet__one', 'read', {}, { agent: 'quiet-host' }));
     const open = (tool: string) => service.open(call(tool, 'read', {}, { agent: 'busy <b>host' }));
     for (let n = 0; n < 9; n += 1) await open(n < 7 ? 'busy__much' : 'busy__little');
@@ -43,7 +43,7 @@ describe('lists of requests', () => {
     const [href = ''] = /\/requests[?][^"]+/.exec(nav) ?? [];
     const busy = await (await alice.go(href.replaceAll('&amp;', '&'))).text();
     expect(busy.match(/data-request=/g)).toHaveLength(10);
-    expect(busy).not.toContain('<nav class="by-agent"');
+    expect(busy).not.toContain('<details class="by-agent');
   });
 
   describe('a row', () => {

@@ -14,6 +14,7 @@ const COUNTED = [
   ['min', 60],
   ['s', 1],
 ];
+const SEVERAL_DAYS = 172800;
 
 function ago(instant) {
   const seconds = (instant - Date.now()) / 1000;
@@ -22,12 +23,13 @@ function ago(instant) {
   return isNow ? 'just now' : relative.format(Math.round(seconds / size), unit);
 }
 
-/** What is left, rounded down, as the service writes it: `in 1 h 34 min`. */
+/** What is left, rounded down, as the service writes it: `in 3 d`, `in 1 h 34 min`. */
 function timeLeft(instant) {
   let left = Math.floor((instant - Date.now()) / 1000);
   if (left <= 0) return 'over';
   const first = COUNTED.findIndex(([, size]) => left >= size);
-  const parts = COUNTED.slice(first, first + 2).map(([unit, size]) => {
+  const units = left < SEVERAL_DAYS ? 2 : 1;
+  const parts = COUNTED.slice(first, first + units).map(([unit, size]) => {
     const count = Math.floor(left / size);
     left -= count * size;
     return count === 0 ? '' : ` ${count} ${unit}`;
