@@ -6,6 +6,7 @@ import { violationsIn } from '../support/accessibility.ts';
 import { ApprovalsUnderTest } from '../support/approvals.ts';
 import { launchBrowser } from '../support/chromium.ts';
 import { heightsOf } from '../support/heights.ts';
+import { readToTheEnd } from '../support/press.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 /** The height of a sheet of A4, in pixels. */
@@ -99,13 +100,21 @@ describe('the views of the arguments', () => {
     await page.goto(`${await open({ content: 'one line of many\n'.repeat(400) })}?view=${view}`);
     const [approve, deny] = ['Approve', 'Deny'].map((name) => page.getByRole('button', { name, exact: true }));
     const hint = page.getByText('To approve, first scroll to the end of');
-    await deny?.scrollIntoViewIfNeeded();
     await waitFor(async () => deny?.isEnabled());
     expect([await approve?.isEnabled(), await hint.isVisible()]).toEqual([false, true]);
+    // Neither what is scrolled out of sight nor the beginning counts.
+    await page.setViewportSize({ width: 1_280, height: 300 });
     await page
       .locator('.json')
       .first()
-      .evaluate((region: HTMLElement) => (region.scrollTop = region.scrollHeight));
+      .evaluate(async (region: HTMLElement) => {
+        scrollTo(0, document.body.scrollHeight);
+        region.scrollTop = region.scrollHeight;
+        for (let frames = 0; frames < 5; frames += 1) await new Promise(requestAnimationFrame);
+      });
+    expect([await approve?.isEnabled(), await hint.isVisible()]).toEqual([false, true]);
+    await page.setViewportSize({ width: 1_280, height: 900 });
+    await readToTheEnd(page);
     await waitFor(async () => !(await hint.isVisible()));
     await waitFor(async () => approve?.isEnabled());
   });

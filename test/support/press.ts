@@ -167,6 +167,18 @@ async function reveal(element: Locator): Promise<void> {
   if (isFolded) await element.locator('xpath=ancestor::details[not(@open)]/summary').click();
 }
 
+/** Brings the end of each part of a call on screen, for as long as a browser needs to notice. */
+export async function readToTheEnd(page: Page): Promise<void> {
+  await page.evaluate(async () => {
+    const frame = () => new Promise((drawn) => requestAnimationFrame(drawn));
+    for (const region of document.querySelectorAll('.json')) {
+      region.scrollTop = region.scrollHeight;
+      region.scrollIntoView({ block: 'end' });
+      for (let frames = 0; frames < 3; frames += 1) await frame();
+    }
+  });
+}
+
 /**
  * A button can be pressed after a moment in sight, or names a required action, and can be pressed after it. A page that follows changes
  * can move the button out of sight meanwhile.
@@ -179,8 +191,6 @@ export async function isReady(button: Locator, form: Locator): Promise<void> {
   const hint = form.locator('[data-unread]:visible');
   await waitFor(async () => (await isEnabled()) || (await hint.count()) > 0);
   if (await button.isEnabled()) return;
-  await form.page().evaluate(() => {
-    document.querySelectorAll('.json').forEach((region) => (region.scrollTop = region.scrollHeight));
-  });
+  await readToTheEnd(form.page());
   await waitFor(isEnabled);
 }

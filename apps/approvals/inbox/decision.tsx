@@ -115,7 +115,7 @@ interface ButtonsProps extends Omit<SeatedProps, 'refused'>, Pick<DecisionFormPr
   readonly confirmer: Confirmer | undefined;
 }
 
-/** The two verdicts. A requester whose sign-in is not recent finds the way to the sign-in in their place. */
+/** The two verdicts, in a bar that stays in sight at the lower edge of the window. A requester whose sign-in is not recent finds the way to the sign-in in their place. */
 function Buttons({ request, seat, confirmer, passkey }: ButtonsProps) {
   const now = usePageTime();
   const { signedInAt } = seat.visitor.session ?? {};
@@ -135,7 +135,14 @@ function Buttons({ request, seat, confirmer, passkey }: ButtonsProps) {
   // A passkey is a second, deliberate act: its approval is sent at once.
   const approval = confirmer ? 'You confirm this' : 'You approve this';
   return (
-    <>
+    <div class="decide-bar">
+      <p class="hint" data-unread hidden>
+        To {confirmer ? 'confirm' : 'approve'}, first scroll to the end of “{heading.open}”.
+      </p>
+      <p class="hint" data-again role="status" hidden>
+        This call {effectWord(request.effect) ?? 'has an effect that no operator has stated'}. Press the key again to
+        approve it.
+      </p>
       <div class="decision-buttons">
         {(passkey === undefined || canConfirm(passkey)) && (
           <button
@@ -152,18 +159,11 @@ function Buttons({ request, seat, confirmer, passkey }: ButtonsProps) {
           Deny
         </button>
       </div>
-      <p class="hint" data-unread hidden>
-        To {confirmer ? 'confirm' : 'approve'}, first scroll to the end of “{heading.open}”.
-      </p>
-      <p class="hint" data-again role="status" hidden>
-        This call {effectWord(request.effect) ?? 'has an effect that no operator has stated'}. Press the key again to
-        approve it.
-      </p>
-    </>
+    </div>
   );
 }
 
-/** Folded and below the buttons, which work only while they are in sight. */
+/** Folded, since few decisions have one. */
 function MessageForAgent({ typed }: { typed: string | undefined }) {
   return (
     <details open={typed !== undefined}>

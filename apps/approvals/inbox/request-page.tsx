@@ -45,7 +45,7 @@ export interface RequestPageProps extends Reading {
 /** The policy evaluates a call under another action if a mapping says so. */
 const TOOLS_CALL = 'tools/call';
 
-/** Everything an approver needs to decide one request, the complete call first. */
+/** Everything an approver needs to decide one request: the complete call, then the decision, then the rest. */
 export function RequestPage(props: RequestPageProps) {
   const { request, seat, broken, presetReasons, template, previews, person, passkey, view, refused } = props;
   const { sameAgent, summaries, auditUrl } = props;
@@ -74,26 +74,37 @@ export function RequestPage(props: RequestPageProps) {
         <div class="detail">
           <Asked request={request} view={view} />
           {previews !== undefined && <PreviewSection {...{ ...previews, csrfToken, requestId: request.id }} />}
+          <DecisionForm {...{ request, seat, presetReasons, csrfToken, passkey, refused }} />
           <div class="detail-side">
             <AfterEnd request={request} roles={seat.visitor.roles} auditUrl={auditUrl} />
             <WhoAndWhy request={request} />
             <WhoDecides request={request} visitor={seat.visitor.subject} />
             {sameAgent !== undefined && <SameAgentSection {...{ request, others: sameAgent, summaries }} />}
           </div>
-          <Questions {...{ request, seat, csrfToken, refused }} />
-          <DecisionForm {...{ request, seat, presetReasons, csrfToken, passkey, refused }} />
-          <GrantForm {...{ request, seat, csrfToken, refused }} />
-          <AskForm {...{ request, seat, csrfToken, refused }} />
-          <ExtensionForm {...{ request, seat, csrfToken, refused }} />
-          <HandOverForm {...{ request, seat, csrfToken, refused }} />
-          <WithdrawalForm request={request} csrfToken={csrfToken} typed={textFor('withdrawal', refused)} />
-          {canBreakGlass(seat, request) && (
-            <BreakGlassForm request={request} csrfToken={csrfToken} typed={textFor('break-glass', refused)} />
-          )}
+          <OtherForms {...{ request, seat, csrfToken, refused }} />
         </div>
       </Live>
       <Keys person={person} />
     </Page>
+  );
+}
+
+type OtherFormsProps = Pick<RequestPageProps, 'request' | 'seat' | 'refused'> & { readonly csrfToken: string };
+
+/** All that a visitor can do beside the decision. */
+function OtherForms({ request, seat, csrfToken, refused }: OtherFormsProps) {
+  return (
+    <>
+      <Questions {...{ request, seat, csrfToken, refused }} />
+      <GrantForm {...{ request, seat, csrfToken, refused }} />
+      <AskForm {...{ request, seat, csrfToken, refused }} />
+      <ExtensionForm {...{ request, seat, csrfToken, refused }} />
+      <HandOverForm {...{ request, seat, csrfToken, refused }} />
+      <WithdrawalForm request={request} csrfToken={csrfToken} typed={textFor('withdrawal', refused)} />
+      {canBreakGlass(seat, request) && (
+        <BreakGlassForm request={request} csrfToken={csrfToken} typed={textFor('break-glass', refused)} />
+      )}
+    </>
   );
 }
 

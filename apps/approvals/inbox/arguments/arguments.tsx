@@ -83,6 +83,8 @@ function Drawing({ canonical, label, id, isDense, view, hints }: DrawingProps) {
       <Misleading findings={pen.findings} />
       <Tag class={`json ${view}`} id={id} tabIndex={0} role="region" aria-label={label}>
         {content}
+        {/* The script takes the call as read when this was on screen. */}
+        <span class="end" />
       </Tag>
       <p class="under">
         Complete and exact: {bytes.toLocaleString('en')} {bytes === 1 ? 'byte' : 'bytes'} of JSON, {SAID[view]}. A bar

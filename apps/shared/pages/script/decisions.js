@@ -3,18 +3,24 @@
 const SETTLE_MS = 700;
 const SENT_MS = 5000;
 
-/** Calls `read` when all regions have been scrolled to their end. */
-function whenRead(regions, read) {
-  const unread = new Set(regions);
-  const check = (region) => {
-    if (region.scrollTop + region.clientHeight < region.scrollHeight - 4) return;
-    if (unread.delete(region) && unread.size === 0) read();
-  };
-  for (const region of regions) {
-    region.addEventListener('scroll', () => check(region), { passive: true });
-    check(region);
-  }
-  if (regions.length === 0) read();
+/** The ends of all that is decided on. A preview is not, and neither is what is folded. */
+const endsOfCall = () =>
+  [...document.querySelectorAll('.json > .end')].filter((one) => !one.closest('details:not([open])'));
+
+/** Calls `read` when each of these was on screen, which the bar with the buttons does not cover. */
+function whenSeen(ends, bar, read) {
+  const unseen = new Set(ends);
+  if (unseen.size === 0) return read();
+  const observer = new IntersectionObserver(
+    (entries) => {
+      for (const { target, isIntersecting } of entries) if (isIntersecting) unseen.delete(target);
+      if (unseen.size > 0) return;
+      observer.disconnect();
+      read();
+    },
+    { rootMargin: `0px 0px ${-(bar?.offsetHeight ?? 0)}px 0px` },
+  );
+  for (const end of ends) observer.observe(end);
 }
 
 /** Guards the buttons of one form. Not all forms have a hint about reading. */
@@ -42,8 +48,7 @@ function guard(form) {
     }
     update();
   };
-  // A preview is not what is decided on.
-  whenRead([...document.querySelectorAll('.json:not(.preview)')], () => {
+  whenSeen(endsOfCall(), form.querySelector('.decide-bar'), () => {
     isRead = true;
     update();
   });

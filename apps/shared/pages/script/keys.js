@@ -14,12 +14,16 @@ function move(by) {
 
 /** Where an approval needs more reading, shows the next part of the call. Otherwise brings the decision into sight. */
 function goOn(form, verdict) {
+  const lowest = innerHeight - (form.querySelector('.decide-bar')?.offsetHeight ?? 0);
   const isUnread = ({ scrollTop, clientHeight, scrollHeight }) => scrollTop + clientHeight < scrollHeight - 4;
-  const region = verdict === 'approve' && [...document.querySelectorAll('.json:not(.preview)')].find(isUnread);
-  if (region) {
-    region.focus();
-    region.scrollBy(0, region.clientHeight * 0.9);
-  } else form.querySelector('button')?.scrollIntoView({ block: 'end' });
+  const isBelow = (end) => end.getBoundingClientRect().bottom > lowest + 1;
+  const ends = [...document.querySelectorAll('.json > .end')].filter((end) => !end.closest('details:not([open])'));
+  const end = verdict === 'approve' && ends.find((one) => isUnread(one.parentElement) || isBelow(one));
+  if (!end) return form.querySelector('button')?.scrollIntoView({ block: 'nearest' });
+  const region = end.parentElement;
+  region.focus({ preventScroll: true });
+  region.scrollIntoView({ block: 'end' });
+  region.scrollBy(0, region.clientHeight * 0.9);
 }
 
 /** Presses a button of the decision. What deletes, reaches outside or is unknown needs a second press. */
