@@ -1,7 +1,10 @@
 import { canonicalJson, isObject, type Json, type JsonObject } from '../../../workflows/domain/canonical-json.ts';
-import { argumentConditions } from '../../shared/config/rule-settings.ts';
+import { addressForm } from '../../../workflows/domain/spellings/address.ts';
+import { pathForm } from '../../../workflows/domain/spellings/path.ts';
+import { argumentConditions } from '../../shared/config/condition-settings.ts';
 import { sha256 } from '../../shared/crypto.ts';
 import { beginsWith, meetsConditions } from '../../shared/rules/conditions.ts';
+import { readUrl } from '../../shared/rules/url-reader.ts';
 import { isComparable } from '../../shared/rules/values.ts';
 
 type Scalar = string | number | boolean;
@@ -12,8 +15,22 @@ export interface OpenValue {
   readonly value: Scalar;
 }
 
-/** Conditions on arguments, as an author of `rules` writes them. */
-export type WrittenConditions = Readonly<Record<string, { readonly equal: Scalar } | { readonly like: string }>>;
+/** A condition on one argument, as an author of `rules` writes it. */
+export type WrittenCondition =
+  | { readonly equal: Scalar }
+  | { readonly like: string }
+  | { readonly path: { readonly under: string } }
+  | {
+      readonly url: {
+        readonly scheme: string;
+        readonly host: string;
+        readonly port?: number;
+        readonly path?: { readonly under: string };
+      };
+    };
+
+/** Conditions on arguments by name. */
+export type WrittenConditions = Readonly<Record<string, WrittenCondition>>;
 
 /** Which arguments a grant covers. */
 export interface ArgumentScope {
@@ -66,8 +83,37 @@ function replaced(
   return typeof value;
 }
 
-/** What the giver chose for one value. */
+/**
+ * What the giver chose for one value. `begins` is a folder for an absolute path, a folder with its host for an address, and a beginning for
+ * any other text.
+ */
 export type Choice = { readonly kind: 'exact' | 'any' } | { readonly kind: 'begins'; readonly text: string };
+
+/** What a text is, as far as one can tell from it: an absolute path, an absolute address, or another text. */
+export function sortOf(text: string): 'path' | 'address' | 'text' {
+  if (addressForm(text, readUrl)?.host !== undefined) return 'address';
+  const kind = pathForm(text).whole?.kind;
+  return kind === 'unix' || kind === 'drive' ? 'path' : 'text';
+}
+
+/** The condition of all values that begin like this one, up to a whole folder or host. Undefined if there is none. */
+function beginning(value: string, text: string): WrittenCondition | undefined {
+  switch (sortOf(value)) {
+    case 'path':
+      return { path: { under: text } };
+    case 'address': {
+      const { scheme, host, port, path } = addressForm(text, readUrl) ?? {};
+      if (scheme === undefined || host === undefined || path === undefined) return undefined;
+      return {
+        url: { scheme, host, ...(port !== undefined && { port }), ...(path !== '/' && { path: { under: path } }) },
+      };
+    }
+    case 'text': {
+      const like = text === '' ? undefined : beginsWith(text);
+      return like === undefined ? undefined : { like };
+    }
+  }
+}
 
 /**
  * The scope that the choices of a giver describe, one for each value. Undefined if it would not cover the call itself, which the giver
@@ -76,15 +122,15 @@ export type Choice = { readonly kind: 'exact' | 'any' } | { readonly kind: 'begi
 export function scopeOf(args: JsonObject, choices: readonly Choice[]): ArgumentScope | undefined {
   const values = openValues(args);
   if (values.length !== choices.length) return undefined;
-  const conditions: [string, WrittenConditions[string]][] = [];
+  const conditions: [string, WrittenCondition][] = [];
   for (const [index, { path, value }] of values.entries()) {
     const choice = choices[index];
     if (choice === undefined) return undefined;
     if (choice.kind === 'exact') conditions.push([path, { equal: value }]);
     if (choice.kind === 'begins') {
-      const like = choice.text === '' ? undefined : beginsWith(choice.text);
-      if (like === undefined) return undefined;
-      conditions.push([path, { like }]);
+      const condition = typeof value === 'string' ? beginning(value, choice.text) : undefined;
+      if (condition === undefined) return undefined;
+      conditions.push([path, condition]);
     }
   }
   const scope = { shape: shapeOf(args), conditions: Object.fromEntries(conditions) };

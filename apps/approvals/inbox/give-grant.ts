@@ -27,7 +27,8 @@ const IN_BROWSER =
 const UNLISTED =
   'The directory does not list you, so it could not end the grant when you leave. Decide this call by itself.';
 const UNFIT =
-  'A text that a value begins with must be the beginning of the value of this call, and cannot end with a backslash. Nothing was decided.';
+  'A folder must be a whole one that the path of this call is in, and an address a host or a folder that this address is below. The ' +
+  'beginning of another text cannot end with a backslash. Nothing was decided.';
 
 /** Approves a request with a grant. `how-N` and `begins-N` are the choices for the values of the arguments, in their order from 0. */
 export const giveGrant = (http: InboxHttp) =>

@@ -2,7 +2,7 @@ import type { AccessRequest } from '../../../workflows/domain/access-request/acc
 import { Code, Visible } from '../../shared/pages/visible.tsx';
 import { DECIDING_FORMS } from './deciding-forms.ts';
 import { WhatIsDecided } from './decision.tsx';
-import { argumentsIn, openValues, type OpenValue } from '../grants/scope.ts';
+import { argumentsIn, openValues, type OpenValue, sortOf } from '../grants/scope.ts';
 import { LONGEST_TEXT, textFor, type Refused } from './refused.tsx';
 import { canGiveGrant, type Seat } from './seat.ts';
 
@@ -114,6 +114,13 @@ const Amount = ({ name, label, max, usual }: AmountProps) => (
   </div>
 );
 
+/** What a giver can type for a text. */
+const BEGINNINGS = {
+  path: { option: 'In the folder below', label: 'Folder' },
+  address: { option: 'At or below this address', label: 'Address of a host or a folder' },
+  text: { option: 'Begins with the text below', label: 'Beginning' },
+} as const;
+
 function ValueChoice({ index, of: { path, value } }: { index: number; of: OpenValue }) {
   const [how, begins] = [`how-${index}`, `begins-${index}`];
   const text = typeof value === 'string' ? value : String(value);
@@ -128,13 +135,13 @@ function ValueChoice({ index, of: { path, value } }: { index: number; of: OpenVa
       </p>
       <select id={how} name={how}>
         <option value="exact">Exactly this value</option>
-        {typeof value === 'string' && <option value="begins">Begins with the text below</option>}
+        {typeof value === 'string' && <option value="begins">{BEGINNINGS[sortOf(value)].option}</option>}
         <option value="any">Any value</option>
       </select>
       {typeof value === 'string' && (
         <>
           <label class="soft" for={begins}>
-            Beginning, if you chose that
+            {BEGINNINGS[sortOf(value)].label}, if you chose that
           </label>
           <input type="text" id={begins} name={begins} maxLength={LONGEST_BEGINNING} />
         </>

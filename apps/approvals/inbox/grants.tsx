@@ -8,13 +8,12 @@ import { wantsPage } from '../../shared/pages/refusal-page.tsx';
 import { Code, Visible } from '../../shared/pages/visible.tsx';
 import type { Grant, GrantReader, GrantUse } from '../stores/grant.store.ts';
 import { isOverseer, visitorOf, type Visitor } from './authenticate.ts';
+import { Conditions } from './grant-conditions.tsx';
 import { cursorsOf, given, InboxTabs, PageLinks } from './paging.tsx';
 import type { InboxHttp } from './seat.ts';
 
 const LIST_LIMIT = 50;
 const LINK = { href: '/grants', label: 'To the grants' };
-/** Enough to recognize a value. The request on which the grant was given has all of it. */
-const SHOWN_CHARACTERS = 200;
 
 type Parameters = Readonly<Record<string, string | undefined>>;
 type GrantsHttp = Pick<InboxHttp, 'grants' | 'clock' | 'log'>;
@@ -188,31 +187,6 @@ const AtSignOut = ({ of: { endsAtSignOut, giver } }: { of: Grant }) =>
       or when <Visible text={giver.subject} /> signs out
     </>
   ) : null;
-
-/** The conditions on arguments, in words. */
-function Conditions({ of: { conditions } }: { of: Grant }) {
-  const all = Object.entries(conditions);
-  return (
-    <>
-      {all.length > 0 && (
-        <ul class="votes">
-          {all.map(([path, condition]) => (
-            <li key={path}>
-              <Code text={path} /> {'like' in condition ? 'begins with ' : 'is '}
-              <Code text={shortened('like' in condition ? beginningOf(condition.like) : String(condition.equal))} />
-            </li>
-          ))}
-        </ul>
-      )}
-      <p class="soft">A value that is not named here may be any of its type.</p>
-    </>
-  );
-}
-
-const shortened = (text: string) => (text.length > SHOWN_CHARACTERS ? `${text.slice(0, SHOWN_CHARACTERS)} …` : text);
-
-/** The text of a pattern that ends with its only star. */
-const beginningOf = (pattern: string) => pattern.slice(0, -1).replaceAll('\\*', '*');
 
 interface GrantPageProps {
   readonly grant: Grant;

@@ -36,3 +36,11 @@ export function isOneOf(expression: string, values: readonly string[]): string {
     ? `${expression} == ${first}`
     : `[${[first, ...others].join(', ')}].contains(${expression})`;
 }
+
+/**
+ * A test that only means something if a fact is known.
+ *
+ * @param isCautious Whether the expression is also true where the fact is not known.
+ */
+export const tested = (isKnown: string, test: string, isCautious: boolean): string =>
+  isCautious ? or([not(isKnown), and([isKnown, test])]) : and([isKnown, test]);

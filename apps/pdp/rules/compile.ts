@@ -1,8 +1,8 @@
 import { namePrefixOf } from '../../../workflows/domain/tools/wire-names.ts';
-import { type CallerMatch, type Condition, type Match, type Rule, templateOf } from '../../shared/rules/rules.ts';
+import { type CallerMatch, type Match, type Rule, templateOf } from '../../shared/rules/rules.ts';
 import { grantableText } from '../../shared/rules/grantable.ts';
-import { decimalOf } from '../../shared/rules/values.ts';
-import { and, anyLike, isOneOf, likePattern, not, or, quoted } from './cedar-text.ts';
+import { and, anyLike, isOneOf, not, or, quoted, tested } from './cedar-text.ts';
+import { argumentMeets } from './compile-conditions.ts';
 
 /** Prefixes of tool names by the name of their server. Empty where the names have no prefix. */
 export type Prefixes = Readonly<Record<string, string>>;
@@ -77,10 +77,6 @@ function matched(match: Match, compiling: Compiling): string[] {
   ];
 }
 
-/** A test that only means something if a fact is known. */
-const tested = (isKnown: string, test: string, isCautious: boolean): string =>
-  isCautious ? or([not(isKnown), and([isKnown, test])]) : and([isKnown, test]);
-
 /** The gateway says of which server a tool is. Of another enforcement point's tool, only the prefix tells. */
 function isOfServer(server: string, tool: readonly string[] | undefined, { prefixes, isCautious }: Compiling): string {
   const before = namePrefixOf(prefixes[server] ?? server);
@@ -108,55 +104,3 @@ function calledBy({ subject, role, group, client }: CallerMatch, isCautious: boo
     ...(client === undefined ? [] : [tested('context has agent', anyLike('context.agent', client), isCautious)]),
   ];
 }
-
-/** @see valuesOf, for the members of a value */
-function argumentMeets(key: string, condition: Condition, isCautious: boolean): string {
-  const isThere = `context.values has ${quoted(key)}`;
-  const value = `context.values[${quoted(key)}]`;
-  const has = (member: string) => and([isThere, `${value} has ${member}`]);
-  switch (condition.kind) {
-    case 'present':
-      return condition.is ? isThere : not(isThere);
-    case 'like': {
-      const isPlain = and([has('text'), not(`${value}.climbs`)]);
-      return tested(isPlain, `${value}.text like ${likePattern(condition.pattern)}`, isCautious);
-    }
-    case 'over': {
-      const isAbove = `${value}.lower.greaterThan(${decimal(condition.bound)})`;
-      const isBetween = and([`${value}.lower == ${decimal(condition.bound)}`, not(`${value}.exact`)]);
-      return tested(has('lower'), or([isAbove, isBetween]), isCautious);
-    }
-    case 'under':
-      return tested(has('lower'), `${value}.lower.lessThan(${decimal(condition.bound)})`, isCautious);
-    case 'oneOf':
-      return isOneOfValues(condition.values, { value, has, isCautious });
-  }
-}
-
-function isOneOfValues(
-  values: readonly (string | number | boolean)[],
-  { value, has, isCautious }: { value: string; has: (member: string) => string; isCautious: boolean },
-): string {
-  const texts = values.filter((one) => typeof one === 'string');
-  const numbers = values.filter((one) => typeof one === 'number');
-  const truths = values.filter((one) => typeof one === 'boolean');
-  const types = [
-    ...(texts.length === 0 ? [] : [{ isKnown: has('text'), test: isOneOf(`${value}.text`, texts) }]),
-    ...(numbers.length === 0
-      ? []
-      : [
-          {
-            isKnown: has('lower'),
-            test: and([`${value}.exact`, or(numbers.map((one) => `${value}.lower == ${decimal(one)}`))]),
-          },
-        ]),
-    ...(truths.length === 0
-      ? []
-      : [{ isKnown: has('truth'), test: or(truths.map((one) => `${value}.truth == ${String(one)}`)) }]),
-  ];
-  const isKnown = or(types.map((type) => type.isKnown));
-  const test = or(types.map((type) => and([type.isKnown, type.test])));
-  return tested(isKnown, test, isCautious);
-}
-
-const decimal = (number: number) => `decimal(${quoted(decimalOf(number).lower)})`;

@@ -1,5 +1,5 @@
 import { schemaToJson, schemaToText, type SchemaJson } from '@cedar-policy/cedar-wasm/nodejs';
-import type { Rule } from '../../shared/rules/rules.ts';
+import type { Condition, Rule } from '../../shared/rules/rules.ts';
 import { cedarProblems, InvalidPolicies } from '../engine/cedar/problems.ts';
 import { HOST_MEMBERS } from '../engine/cedar/facts.ts';
 import { SCHEMA_FILE } from '../engine/cedar/schema.ts';
@@ -12,13 +12,60 @@ const optional = (type: string, more: object = {}) => ({ type, required: false, 
 const TEXTS = { element: { type: 'String' } };
 const record = (attributes: object) => ({ attributes });
 
+const LETTERED = { text: required('String'), folded: required('String') };
+
 const VALUE = {
   text: optional('String'),
-  climbs: required('Boolean'),
   lower: optional('Extension', { name: 'decimal' }),
-  exact: required('Boolean'),
   truth: optional('Boolean'),
 };
+/** What an argument has besides, by what the conditions on it look at. */
+const MEMBERS = {
+  plain: required('Boolean'),
+  exact: required('Boolean'),
+  folded: optional('String'),
+  path: optional('Record', record({ kind: required('String'), ...LETTERED, portable: required('Boolean') })),
+  name: optional('Record', record(LETTERED)),
+  url: optional(
+    'Record',
+    record({
+      scheme: required('String'),
+      host: optional('String'),
+      port: optional('Long'),
+      path: optional('Record', record(LETTERED)),
+    }),
+  ),
+} as const;
+
+/** Forms of an argument that take time to work out are declared only where a condition needs them. */
+const NEEDED = {
+  present: [],
+  oneOf: ['exact'],
+  over: ['exact'],
+  under: ['exact'],
+  like: ['plain'],
+  'path.under': ['path'],
+  'path.part': ['path'],
+  'path.name': ['name'],
+  'url.scheme': ['url'],
+  'url.host': ['url'],
+  'url.port': ['url'],
+  'url.under': ['url'],
+} as const satisfies Record<Condition['kind'], readonly (keyof typeof MEMBERS)[]>;
+
+const membersFor = (condition: Condition): readonly (keyof typeof MEMBERS)[] =>
+  condition.kind === 'like' && condition.ignoreCase === true ? ['plain', 'folded'] : NEEDED[condition.kind];
+
+/** The types of the arguments that the rules look at. */
+function valuesFor(rules: readonly Rule[]): object {
+  const all = new Map<string, object>();
+  for (const { path, conditions } of rules.flatMap(({ match }) => match.where ?? [])) {
+    const key = path.join('.');
+    const members = conditions.flatMap(membersFor).map((name) => [name, MEMBERS[name]] as const);
+    all.set(key, { ...VALUE, ...all.get(key), ...Object.fromEntries(members) });
+  }
+  return Object.fromEntries([...all].map(([key, members]) => [key, optional('Record', record(members))]));
+}
 
 /**
  * Adds to a Cedar schema what rules read: the host's members in the context of the actions that rules are about. Actions that the schema
@@ -31,8 +78,6 @@ export function schemaForRules(text: string, rules: readonly Rule[], isAlone: bo
   if (read.type === 'failure') throw new InvalidPolicies(cedarProblems(read.errors, { file: SCHEMA_FILE, text }));
   const { '': root, ...namespaces } = read.json;
   if (root === undefined) return text;
-  const paths = rules.flatMap(({ match }) => (match.where ?? []).map(({ path }) => path.join('.')));
-  const values = Object.fromEntries(paths.map((path) => [path, optional('Record', record(VALUE))]));
   const call = {
     server: optional('String'),
     effect: optional('String'),
@@ -41,7 +86,7 @@ export function schemaForRules(text: string, rules: readonly Rule[], isAlone: bo
   };
   const added = {
     [HOST_MEMBERS.call]: required('Record', record(call)),
-    [HOST_MEMBERS.values]: required('Record', record(values)),
+    [HOST_MEMBERS.values]: required('Record', record(valuesFor(rules))),
     [HOST_MEMBERS.approved]: required('Set', TEXTS),
   };
   const actions = Object.fromEntries(

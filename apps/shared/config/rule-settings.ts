@@ -1,77 +1,14 @@
 import * as z from 'zod';
 import { EFFECTS } from '../../../workflows/domain/tools/tool-facts.ts';
-import { type Condition, type Match, type Rule, TEMPLATE_JOINT, VERBS } from '../rules/rules.ts';
+import { type Match, type Rule, TEMPLATE_JOINT, VERBS } from '../rules/rules.ts';
 import { MAX_GRANT_MINUTES, MAX_GRANT_USES } from '../rules/grantable.ts';
 import { ruleName } from '../rules/names.ts';
-import { isComparable } from '../rules/values.ts';
 import { approverRuleSettings } from './approver-settings.ts';
+import { argumentConditions, oneOrMore } from './condition-settings.ts';
 import { named, text } from './units.ts';
 
-/** One value or a list. */
-const oneOrMore = <Item extends z.ZodType>(item: Item) =>
-  z.union([item.transform((one) => [one]), z.array(item).min(1)]);
 const patterns = (what: string) =>
   oneOrMore(text.max(1_000)).optional().describe(`${what} One or a list. \`*\` stands for any characters.`);
-
-const comparable = z
-  .number()
-  .refine(
-    isComparable,
-    'use at most four decimal places, and at most 900000000000000; a Cedar policy can compare other numbers',
-  );
-const scalar = z.union([z.string(), comparable, z.boolean()], { error: 'expected a text, a number, true or false' });
-
-const testSettings = named({
-  equal: scalar.optional().describe('Value that the argument must have.'),
-  oneOf: z.array(scalar).min(1).optional().describe('Values that the argument may have.'),
-  like: text
-    .max(1_000)
-    .optional()
-    .describe(
-      'Pattern of the whole text. `*` stands for any characters, slashes included. A text with `..` as a part of a path ' +
-        'cannot be tested.',
-    ),
-  over: comparable.optional().describe('The number must be above this.'),
-  under: comparable.optional().describe('The number must be below this.'),
-  present: z.boolean().optional().describe('Whether the argument must be there. `null` counts as missing.'),
-}).refine(
-  (given) => Object.values(given).some((one) => one !== undefined),
-  'is empty: use equal, oneOf, like, over, under or present',
-);
-
-const condition = z
-  .union(
-    [
-      scalar.transform((equal) => ({ equal })),
-      z
-        .array(scalar)
-        .min(1)
-        .transform((oneOf) => ({ oneOf })),
-      testSettings,
-    ],
-    { error: 'expected a value, a list of values, or an object with like, over, under or present' },
-  )
-  .transform((named): readonly Condition[] => {
-    const { equal, oneOf, like, over, under, present } = named as z.infer<typeof testSettings>;
-    return [
-      ...(equal === undefined ? [] : [{ kind: 'oneOf' as const, values: [equal] }]),
-      ...(oneOf === undefined ? [] : [{ kind: 'oneOf' as const, values: oneOf }]),
-      ...(like === undefined ? [] : [{ kind: 'like' as const, pattern: like }]),
-      ...(over === undefined ? [] : [{ kind: 'over' as const, bound: over }]),
-      ...(under === undefined ? [] : [{ kind: 'under' as const, bound: under }]),
-      ...(present === undefined ? [] : [{ kind: 'present' as const, is: present }]),
-    ];
-  });
-
-/** Conditions on arguments by name, as an author writes them. */
-export const argumentConditions = z
-  .record(z.string().regex(/^[^.]+(\.[^.]+)*$/, 'use the names of members, with a dot between them'), condition)
-  .transform((named) => Object.entries(named).map(([path, conditions]) => ({ path: path.split('.'), conditions })))
-  .describe(
-    'Conditions on arguments, by name: a value, a list of values, or `{ like: … }`, `{ over: … }`, `{ under: … }`, ' +
-      '`{ present: … }`. `target.path` is the member `path` of the argument `target`. If an argument is missing or has another ' +
-      'type, `allow` does not match, and `approve` and `deny` match.',
-  );
 
 const caller = named({
   subject: patterns('Subjects of tokens.'),

@@ -1,3 +1,4 @@
+import type { PathKind } from '../../../workflows/domain/spellings/path.ts';
 import type { Effect } from '../../../workflows/domain/tools/tool-facts.ts';
 import type { TemplateSettings } from '../config/approver-settings.ts';
 
@@ -5,12 +6,54 @@ import type { TemplateSettings } from '../config/approver-settings.ts';
 export const VERBS = ['deny', 'approve', 'allow'] as const;
 export type Verb = (typeof VERBS)[number];
 
-/** A condition on one argument. An argument of another type than the condition cannot be tested, just as a missing one. */
-export type Condition =
+/**
+ * Whether texts that differ only in the case of their letters are the same. Undefined: that depends on the server, so a text that is the
+ * same but for case cannot be tested.
+ */
+export interface Lettered {
+  readonly ignoreCase?: boolean | undefined;
+}
+
+/** A folder in the form of paths: what it begins with, and its parts, each with a slash behind it. */
+export interface Folder {
+  readonly kind: PathKind;
+  readonly text: string;
+}
+
+/** A condition on an argument of any type. */
+export type ValueCondition =
   | { readonly kind: 'oneOf'; readonly values: readonly (string | number | boolean)[] }
-  | { readonly kind: 'like'; readonly pattern: string }
   | { readonly kind: 'over' | 'under'; readonly bound: number }
   | { readonly kind: 'present'; readonly is: boolean };
+
+/** A condition on a text. */
+export type TextCondition =
+  | ({ readonly kind: 'like'; readonly pattern: string } & Lettered)
+  /** A path to one of these folders, or to something in it. */
+  | ({ readonly kind: 'path.under'; readonly folders: readonly Folder[] } & Lettered)
+  /** A path whose last part fits one of these patterns. */
+  | ({ readonly kind: 'path.name'; readonly patterns: readonly string[] } & Lettered)
+  /** A path that has one of these names as a part. */
+  | ({ readonly kind: 'path.part'; readonly names: readonly string[] } & Lettered);
+
+/** A condition on an absolute address. */
+export type AddressCondition =
+  | { readonly kind: 'url.scheme'; readonly schemes: readonly string[] }
+  /** Hosts in lower case, and `*.` with a host for all hosts below it. */
+  | { readonly kind: 'url.host'; readonly patterns: readonly string[] }
+  | { readonly kind: 'url.port'; readonly ports: readonly number[] }
+  /** An address whose path is one of these, or below it. Each ends with a slash. */
+  | ({ readonly kind: 'url.under'; readonly paths: readonly string[] } & Lettered);
+
+/**
+ * A condition on one argument. It cannot be tested on an argument that is missing or has another type, or on a text that servers could read
+ * in different ways. Of a list, one entry is enough.
+ */
+export type Condition = ValueCondition | TextCondition | AddressCondition;
+
+const VALUE_KINDS: readonly string[] = ['oneOf', 'over', 'under', 'present'] satisfies ValueCondition['kind'][];
+export const isOfValue = (condition: Condition): condition is ValueCondition => VALUE_KINDS.includes(condition.kind);
+export const isOfAddress = (condition: Condition): condition is AddressCondition => condition.kind.startsWith('url.');
 
 /** The conditions on the argument at `path`, from the outermost member to the innermost. */
 export interface ArgumentConditions {

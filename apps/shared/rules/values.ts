@@ -36,12 +36,6 @@ function unitsOf(number: number): [units: bigint, isExact: boolean] {
   return [isExact ? -magnitude : -magnitude - 1n, isExact];
 }
 
-/**
- * Whether a text has `..` as a part between slashes or backslashes. Such a path can lead out of the folder that it begins with, so a
- * pattern says nothing about it.
- */
-export const climbs = (text: string): boolean => text.split(/[/\\]/).includes('..');
-
 /** Whether a text has half of a character, which Cedar cannot hold. Such a text cannot be tested. */
 export const hasLoneSurrogate = (text: string): boolean => /\p{Surrogate}/u.test(text);
 

@@ -7,8 +7,10 @@ import { compileRule } from '../../../apps/pdp/rules/compile.ts';
 import { schemaForRules } from '../../../apps/pdp/rules/schema.ts';
 import { ruleSettings } from '../../../apps/shared/config/rule-settings.ts';
 import { exceptionsTo, ruleFile, TEMPLATE_JOINT } from '../../../apps/shared/rules/rules.ts';
+import { SMALL_SCHEMA } from '../../support/compiled-rules.ts';
 import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
-import { decide, requests, ruleSets, type Verdict, WORLD, type WrittenRule } from './rules-model.ts';
+import { requests, ruleSets } from './drawn-rules.ts';
+import { decide, type Verdict, WORLD, type WrittenRule } from './rules-model.ts';
 
 const GROUPS = [...new Set(Object.values(WORLD.groups).flat())];
 /** The people of the model with their groups. */
@@ -20,14 +22,6 @@ const ENTITIES = JSON.stringify([
   })),
 ]);
 
-/** Without the other methods of the protocol, which cost more than the rules do. */
-const SCHEMA = `
-entity Group;
-entity Subject in [Group] = { id: String };
-entity Resource = { type: String, id: String };
-action "tools/call" appliesTo { principal: Subject, resource: Resource, context: { agent?: String } };
-`;
-
 function filesOf(written: readonly WrittenRule[]): EvaluatorFiles {
   const rules = z.array(ruleSettings).parse(written);
   return {
@@ -35,7 +29,7 @@ function filesOf(written: readonly WrittenRule[]): EvaluatorFiles {
       file: ruleFile(index),
       text: compileRule(rule, WORLD.prefixes, exceptionsTo(rule, rules)),
     })),
-    schema: schemaForRules(SCHEMA, rules, true),
+    schema: schemaForRules(SMALL_SCHEMA, rules, true),
     entities: ENTITIES,
   };
 }

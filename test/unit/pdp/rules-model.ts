@@ -1,7 +1,6 @@
-import fc from 'fast-check';
-import { EFFECTS } from '../../../workflows/domain/tools/tool-facts.ts';
 import type { EvaluationRequest } from '../../../workflows/domain/authzen/evaluation.ts';
 import type { Json, JsonObject } from '../../../workflows/domain/canonical-json.ts';
+import { FOLDERS, type Known, TEXTS } from './known-texts.ts';
 
 /**
  * A plain interpreter of rules, written from their documentation alone. It reads rules as an author writes them, and shares no code with
@@ -91,11 +90,60 @@ function* meets(value: Json | undefined, condition: Json): Generator<Truth> {
       const values = listOf(operand);
       const isTyped = values.some((one) => typeof one === typeof value);
       yield isTyped ? values.includes(value) : 'unknown';
-    } else if (name === 'like') {
-      const isTestable = typeof value === 'string' && !/(^|[/\\])\.\.($|[/\\])/.test(value);
-      yield isTestable ? isLike(value, operand as string) : 'unknown';
-    } else if (typeof value !== 'number') yield 'unknown';
+    } else if (name === 'like')
+      yield typeof value === 'string' && TEXTS[value]?.isPlain === true
+        ? alike(value, [operand as string], tests['ignoreCase'] ?? false)
+        : 'unknown';
+    else if (name === 'path' || name === 'url')
+      yield* (name === 'path' ? meetsPath : meetsUrl)(
+        (typeof value === 'string' ? TEXTS[value] : undefined) ?? {},
+        operand as JsonObject,
+      );
+    else if (name === 'ignoreCase') yield true;
+    else if (typeof value !== 'number') yield 'unknown';
     else yield name === 'over' ? value > Number(operand) : value < Number(operand);
+  }
+}
+
+/** Whether a text fits, where case may matter, not matter, or no one says. */
+function alike(text: string, patterns: readonly string[], ignoreCase: unknown): Truth {
+  const isSame = patterns.some((pattern) => isLike(text, pattern));
+  const isSameButForCase = patterns.some((pattern) => isLike(text.toLowerCase(), pattern.toLowerCase()));
+  if (ignoreCase === undefined) return isSame || (isSameButForCase ? 'unknown' : false);
+  return ignoreCase === true ? isSameButForCase : isSame;
+}
+
+function* meetsPath(known: Known, { under, name: names, part, ignoreCase }: JsonObject): Generator<Truth> {
+  const { path, name } = known;
+  if (under !== undefined) {
+    const each = listOf(under).map((folder): Truth => {
+      const { kind, text } = FOLDERS[String(folder)] ?? { kind: '', text: '' };
+      return path?.kind === kind ? alike(path.text, [`${text}*`], ignoreCase) : 'unknown';
+    });
+    yield each.includes(true) || (each.includes('unknown') ? 'unknown' : false);
+  }
+  if (names !== undefined) yield name === undefined ? 'unknown' : alike(name, listOf(names).map(String), ignoreCase);
+  if (part !== undefined)
+    yield path === undefined
+      ? 'unknown'
+      : alike(
+          `/${path.text}`,
+          listOf(part).map((one) => `*/${String(one)}/*`),
+          ignoreCase,
+        );
+}
+
+function* meetsUrl({ url }: Known, { scheme, host, port, path }: JsonObject): Generator<Truth> {
+  const is = (wanted: Json | undefined, known: unknown) =>
+    url === undefined ? 'unknown' : listOf(wanted).includes(known);
+  if (scheme !== undefined) yield is(scheme, url?.scheme);
+  if (host !== undefined)
+    yield url === undefined ? 'unknown' : listOf(host).some((one) => isLike(url.host, String(one)));
+  if (port !== undefined) yield is(port, url?.port);
+  if (path !== undefined) {
+    const { under, ignoreCase } = path as JsonObject;
+    const below = listOf(under).map((one) => `${String(one)}/*`);
+    yield url === undefined ? 'unknown' : alike(url.path, below, ignoreCase);
   }
 }
 
@@ -127,116 +175,6 @@ export function decide(
   if (missing.length > 0) return { needs: [...new Set(needed)].sort() };
   return needed.length > 0 || matching('allow').length > 0 ? 'permit' : 'deny';
 }
-
-const TEXTS = ['a', 'a/b', '/srv/x', '/srv/../x', '..', 'x..', 'main', '*', 'A"\\\n', ''];
-const NUMBERS = [0, 1, -1, 0.1, 0.0001, 0.00001, -0.00001, 2.5, 1e-7, 100, 899_999_999_999_999, 1e18, -1e18];
-const NAMED_NUMBERS = NUMBERS.filter((one) => Math.abs(one) <= 9e14 && Number(one.toFixed(4)) === one);
-const PATHS = ['path', 'n', 'target.path', 'a"b', 'ü'];
-const TOOLS = ['files__read', 'files__write', 'mail__send', 'bare', 'files__*'];
-const SERVERS = ['files', 'mail', 'plain'];
-
-const scalar = fc.oneof(fc.constantFrom(...TEXTS), fc.constantFrom(...NAMED_NUMBERS), fc.boolean());
-const pattern = fc.constantFrom('*', 'files__*', '*read', 'send', 'w*e', 'bare', '*a*', 'read');
-const oneOrMore = <T>(item: fc.Arbitrary<T>) => fc.oneof(item, fc.array(item, { minLength: 1, maxLength: 3 }));
-const textPattern = fc.constantFrom('*', '/srv/*', 'a*', '*b', '*/x', 'main', '*"*');
-
-/** A condition on one argument, as an author writes it. */
-export const condition = fc.oneof(
-  scalar,
-  fc.array(scalar, { minLength: 1, maxLength: 3 }),
-  fc
-    .record(
-      {
-        equal: scalar,
-        oneOf: fc.array(scalar, { minLength: 1, maxLength: 3 }),
-        like: textPattern,
-        over: fc.constantFrom(...NAMED_NUMBERS),
-        under: fc.constantFrom(...NAMED_NUMBERS),
-        present: fc.boolean(),
-      },
-      { requiredKeys: [] },
-    )
-    .filter((tests) => Object.keys(tests).length > 0),
-);
-
-const caller = fc
-  .record(
-    {
-      subject: oneOrMore(fc.constantFrom('alice', 'bob', 'a*', '*')),
-      role: oneOrMore(fc.constantFrom('developer', 'admin')),
-      group: oneOrMore(fc.constantFrom('finance', 'ops')),
-      client: oneOrMore(fc.constantFrom('cli', 'host-*')),
-    },
-    { requiredKeys: [] },
-  )
-  .filter((members) => Object.keys(members).length > 0);
-
-const match = fc.oneof(
-  oneOrMore(pattern),
-  fc
-    .record(
-      {
-        server: oneOrMore(fc.constantFrom(...SERVERS)),
-        tool: oneOrMore(pattern),
-        effect: oneOrMore(fc.constantFrom(...EFFECTS)),
-        caller,
-        where: fc.dictionary(fc.constantFrom(...PATHS), condition, { minKeys: 1, maxKeys: 2 }),
-      },
-      { requiredKeys: [] },
-    )
-    .filter(({ server, tool, effect }) => [server, tool, effect].some((one) => one !== undefined)),
-);
-
-/** Other rules than `approve` rules may bear these names, and then they mean nothing. */
-const insteadOf = fc.option(oneOrMore(fc.constantFrom('rule 0', 'rule 1', 'rule 2')), { freq: 2, nil: undefined });
-
-const by = fc.option(fc.oneof(fc.constant('board'), fc.constant({ people: 'carol' })), { nil: undefined });
-
-/** Rules as an author writes them, each with a name. */
-export const ruleSets: fc.Arbitrary<readonly WrittenRule[]> = fc
-  .array(
-    fc.oneof(
-      {
-        weight: 3,
-        arbitrary: fc.tuple(match, insteadOf).map(([allow, one]) => ({ allow, ...(one && { insteadOf: one }) })),
-      },
-      { weight: 3, arbitrary: fc.tuple(match, by).map(([approve, who]) => ({ approve, ...(who && { by: who }) })) },
-      { weight: 1, arbitrary: match.map((deny) => ({ deny })) },
-    ),
-    { minLength: 1, maxLength: 6 },
-  )
-  .map((rules) => rules.map((rule, index) => ({ ...rule, name: `rule ${index}` })));
-
-/** The value of an argument. */
-export const value = fc.oneof(
-  fc.constantFrom(...TEXTS),
-  fc.constantFrom(...NUMBERS),
-  fc.boolean(),
-  fc.constant(null),
-  fc.constantFrom<Json>([], ['a'], { path: 'a' }, { path: '/srv/x' }, { path: 1 }),
-);
-
-/** Requests as the gateway makes them. */
-export const requests: fc.Arbitrary<EvaluationRequest> = fc
-  .record({
-    subject: fc.constantFrom('alice', 'bob', 'zoe'),
-    tool: fc.constantFrom(...TOOLS),
-    server: fc.constantFrom(...SERVERS),
-    effect: fc.option(fc.constantFrom(...EFFECTS), { nil: undefined }),
-    roles: fc.subarray(['developer', 'admin']),
-    agent: fc.option(fc.constantFrom('cli', 'host-1'), { nil: undefined }),
-    arguments: fc.dictionary(fc.constantFrom('path', 'n', 'target', 'a"b', 'ü'), value, { maxKeys: 4 }),
-  })
-  .map(({ subject, tool, server, effect, roles, agent, arguments: given }) => ({
-    subject: { type: 'identity', id: subject },
-    action: { name: 'tools/call' },
-    resource: { type: 'tool', id: tool },
-    context: {
-      ...(agent !== undefined && { agent }),
-      call: { tool, server, ...(effect !== undefined && { effect }), roles },
-      arguments: given,
-    },
-  }));
 
 export const WORLD: World = {
   prefixes: { files: 'files', mail: 'mail', plain: '' },

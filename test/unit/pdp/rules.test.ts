@@ -3,7 +3,7 @@ import { expectAgreement, outcomeBy } from './rules-agree.ts';
 
 describe('rules', () => {
   it('decide random calls as they are documented', async () => {
-    const seen = await expectAgreement({ ruleSets: 12, callsOfEach: 20 });
+    const seen = await expectAgreement({ ruleSets: 20, callsOfEach: 20 });
     expect([...seen.keys()].sort()).toEqual(['deny', 'permit', 'requestable']);
   });
 

@@ -1,8 +1,13 @@
 import type { CedarValueJson } from '@cedar-policy/cedar-wasm/nodejs';
 import type { EvaluationRequest } from '../../../../workflows/domain/authzen/evaluation.ts';
 import { type Json, type JsonObject, objectOf, ownProperty } from '../../../../workflows/domain/canonical-json.ts';
+import { addressForm } from '../../../../workflows/domain/spellings/address.ts';
+import { withoutCase } from '../../../../workflows/domain/spellings/letters.ts';
+import { pathForm } from '../../../../workflows/domain/spellings/path.ts';
+import { isPlain } from '../../../../workflows/domain/spellings/plain.ts';
 import { TEMPLATE_JOINT } from '../../../shared/rules/rules.ts';
-import { climbs, decimalOf, hasLoneSurrogate, memberAt } from '../../../shared/rules/values.ts';
+import { decimalOf, hasLoneSurrogate, memberAt } from '../../../shared/rules/values.ts';
+import { readUrl } from '../../../shared/rules/url-reader.ts';
 
 /**
  * Members of the context that the host fills in where the schema declares them. Rules are compiled to policies that read them, and
@@ -32,34 +37,72 @@ export function callOf({ resource, context }: Pick<EvaluationRequest, 'resource'
   };
 }
 
+/** The members of an argument that policies look at, by the path of the argument: names of members with a dot between them. */
+export type DeclaredValues = ReadonlyMap<string, ReadonlySet<string>>;
+
 /**
  * Arguments by their type: `text`, `lower` or `truth`, or no such member for a list or an object. So a policy can be about an argument that
- * is a text of one tool and a number of another. An argument that is missing or `null` is left out.
- *
- * @param keys Paths of the arguments: names of members with a dot between them.
+ * is a text of one tool and a number of another. A text also has the forms that it has as a path (`path`, `name`) and as an address
+ * (`url`), as far as programs agree on them. An argument that is missing or `null` is left out.
  */
 export function valuesOf(
   { context }: Pick<EvaluationRequest, 'context'>,
-  keys: readonly string[],
+  declared: DeclaredValues,
 ): Record<string, CedarValueJson> {
   const given = ownProperty(context, 'arguments') ?? null;
   return Object.fromEntries(
-    keys.flatMap((key) => {
+    [...declared].flatMap(([key, members]) => {
       const value = memberAt(given, key.split('.'));
-      return value === null ? [] : [[key, typed(value)] as const];
+      return value === null ? [] : [[key, typed(value, members)] as const];
     }),
   );
 }
 
-function typed(value: Exclude<Json, null>): CedarValueJson {
-  const untested = { climbs: false, exact: false };
-  if (typeof value === 'boolean') return { ...untested, truth: value };
-  if (typeof value === 'string')
-    return hasLoneSurrogate(value) ? untested : { ...untested, text: value, climbs: climbs(value) };
-  if (typeof value !== 'number') return untested;
-  const { lower, isExact } = decimalOf(value);
-  return { ...untested, lower: { __extn: { fn: 'decimal', arg: lower } }, exact: isExact };
+function typed(value: Exclude<Json, null>, members: ReadonlySet<string>): CedarValueJson {
+  const all = { ...UNTESTED, ...factsOf(value) };
+  return Object.fromEntries(
+    Object.entries(all).flatMap(([name, fact]) => {
+      const known = members.has(name) ? fact() : undefined;
+      return known === undefined ? [] : [[name, known] as const];
+    }),
+  );
 }
+
+/** Members by name. Only those that are declared are worked out. */
+type Facts = Readonly<Record<string, () => CedarValueJson | undefined>>;
+
+const UNTESTED: Facts = { plain: () => false, exact: () => false };
+
+function factsOf(value: Exclude<Json, null>): Facts {
+  if (typeof value === 'boolean') return { truth: () => value };
+  if (typeof value === 'number') {
+    const { lower, isExact } = decimalOf(value);
+    return { lower: () => ({ __extn: { fn: 'decimal', arg: lower } }), exact: () => isExact };
+  }
+  if (typeof value !== 'string' || hasLoneSurrogate(value)) return {};
+  return {
+    text: () => value,
+    folded: () => withoutCase(value),
+    plain: () => isPlain(value, readUrl),
+    path: () => {
+      const { whole } = pathForm(value);
+      return whole && { kind: whole.kind, ...lettered(whole.text), portable: whole.isPortable };
+    },
+    name: () => {
+      const { name } = pathForm(value);
+      return name === undefined ? undefined : lettered(name);
+    },
+    url: () => {
+      const form = addressForm(value, readUrl);
+      if (form === undefined) return undefined;
+      const { path, ...others } = form;
+      return { ...others, ...(path !== undefined && { path: lettered(path) }) };
+    },
+  };
+}
+
+/** A text, and the same without the case of its letters. */
+const lettered = (text: string) => ({ text, folded: withoutCase(text) });
 
 /** The templates that an approval covers. */
 export const approvedBy = (template: string | undefined): string[] =>

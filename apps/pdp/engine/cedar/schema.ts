@@ -1,6 +1,6 @@
 import { schemaToJsonWithResolvedTypes, type CedarValueJson, type SchemaJson } from '@cedar-policy/cedar-wasm/nodejs';
 import { isObject, ownProperty } from '../../../../workflows/domain/canonical-json.ts';
-import { HOST_MEMBERS } from './facts.ts';
+import { HOST_MEMBERS, type DeclaredValues } from './facts.ts';
 import { cedarProblems, InvalidPolicies } from './problems.ts';
 
 /** What the schema says about one action, prepared for requests. */
@@ -10,8 +10,8 @@ export interface ActionShape {
   readonly groups: ReadonlySet<string>;
   /** Members of the context that policies may look at. */
   readonly context: ReadonlySet<string>;
-  /** Paths of the arguments that policies may look at by their type. Undefined if the schema declares no `values`. */
-  readonly values: readonly string[] | undefined;
+  /** The arguments that policies may look at by their type. Undefined if the schema declares no `values`. */
+  readonly values: DeclaredValues | undefined;
   readonly projectContext: Projection;
 }
 
@@ -115,10 +115,18 @@ function actionShape(root: ResolvedNamespace, name: string, common: CommonTypes)
     name,
     groups: groupsOf(root, name),
     context: new Set(Object.keys(attributes)),
-    values: values && Object.keys(attributesOf(values, common)),
+    values: values && declaredValues(values, common),
     projectContext: compileProjection({ type: 'Record', attributes: fromCallers }, common),
   };
 }
+
+const declaredValues = (type: SchemaType, common: CommonTypes): DeclaredValues =>
+  new Map(
+    Object.entries(attributesOf(type, common)).map(([key, value]) => [
+      key,
+      new Set(Object.keys(attributesOf(value, common))),
+    ]),
+  );
 
 function groupsOf(root: ResolvedNamespace, name: string, seen = new Set<string>()): ReadonlySet<string> {
   if (seen.has(name)) return seen;

@@ -57,7 +57,8 @@ describe('the scope of a grant', () => {
     ['another value where any is good', { path: any }, { ...CALL, path: '/etc/passwd' }],
     ['another member of an object', { 'target.branch': any }, { ...CALL, target: { branch: 'dev' } }],
     ['the same beginning', { path: begins('/srv/app/') }, { ...CALL, path: '/srv/app/b/c.txt' }],
-    ['the beginning alone', { path: begins('/srv/app/') }, { ...CALL, path: '/srv/app/' }],
+    ['the folder itself', { path: begins('/srv/app/') }, { ...CALL, path: '/srv/app' }],
+    ['another spelling of a path in the folder', { path: begins('/srv/app') }, { ...CALL, path: '//srv/./app//b/' }],
     ['an empty text where any is good', { path: any }, { ...CALL, path: '' }],
   ])('covers %s', (_what, choices, call) => {
     expect(covers(scope(choices), call)).toBe(true);
@@ -68,7 +69,9 @@ describe('the scope of a grant', () => {
     ['a value in other letters', {}, { ...CALL, path: '/srv/app/A.txt' }],
     ['a number beside it', {}, { ...CALL, lines: 3.0001 }],
     ['the other truth', {}, { ...CALL, force: true }],
-    ['a beginning that is one character short', { path: begins('/srv/app/') }, { ...CALL, path: '/srv/app' }],
+    ['a folder whose name only begins alike', { path: begins('/srv/app') }, { ...CALL, path: '/srv/apples/a.txt' }],
+    ['a path that only the server knows', { path: begins('/srv/app') }, { ...CALL, path: 'srv/app/a.txt' }],
+    ['a path in another case', { path: begins('/srv/app') }, { ...CALL, path: '/srv/App/a.txt' }],
     ['a path that leads out of its beginning', { path: begins('/srv/app/') }, { ...CALL, path: '/srv/app/../../etc' }],
     ['a text in place of a number', { lines: any }, { ...CALL, lines: '3' }],
     ['a list in place of a text', { path: any }, { ...CALL, path: ['/srv/app/a.txt'] }],
@@ -88,16 +91,45 @@ describe('the scope of a grant', () => {
     ['a beginning is not that of the value', [any, any, begins('/etc/'), any]],
     ['a beginning is empty', [any, any, begins(''), any]],
     ['a beginning is for a number', [any, begins('3'), any, any]],
-    ['no pattern can say the beginning', [any, any, begins('/srv\\'), any]],
+    ['a beginning is no whole folder', [any, any, begins('/srv/ap'), any]],
+    ['a beginning is the root', [any, any, begins('/'), any]],
+    ['a beginning leads upwards', [any, any, begins('/srv/x/..'), any]],
   ])('cannot be made if %s', (_what, choices) => {
     expect(scopeOf(CALL, choices)).toBeUndefined();
   });
 
-  it('takes stars and backslashes in a beginning as they are', () => {
-    const call = { path: 'a*\\*b' };
-    const grant = scope({ path: begins('a*\\*') }, call);
-    expect(covers(grant, { path: 'a*\\*c' })).toBe(true);
-    for (const path of ['ab\\*c', 'a*\\c', 'a**c', 'axx\\*']) expect(covers(grant, { path })).toBe(false);
+  it('takes stars in a beginning as they are', () => {
+    const grant = scope({ path: begins('a*') }, { path: 'a*b' });
+    expect(covers(grant, { path: 'a*c' })).toBe(true);
+    for (const path of ['ab', 'a', 'xa*']) expect(covers(grant, { path })).toBe(false);
+    expect(scopeOf({ path: 'ab' }, [begins('a\\')])).toBeUndefined();
+  });
+
+  it('of an address is a host or a folder of it', () => {
+    const call = { url: 'https://docs.test/a/b?x=1' };
+    const covered = (text: string, url: string) => covers(scope({ url: begins(text) }, call), { url });
+    for (const url of ['https://docs.test/', 'https://DOCS.test:443/x', 'https://docs.test./a'])
+      expect([url, covered('https://docs.test', url)]).toEqual([url, true]);
+    for (const url of [
+      ...[
+        'https://docs.test.evil.test/',
+        'https://docs.test@evil.test/',
+        'http://docs.test/',
+        'https://docs.test:444/',
+      ],
+      ...['https://docs.test\\@evil.test/', 'https:docs.test/', 'docs.test/a'],
+    ])
+      expect([url, covered('https://docs.test', url)]).toEqual([url, false]);
+    expect(covered('https://docs.test/a/', 'https://docs.test/a')).toBe(true);
+    for (const url of [
+      'https://docs.test/b',
+      'https://docs.test/ab',
+      'https://docs.test/a/../b',
+      'https://docs.test/a/%2e%2e/b',
+    ])
+      expect([url, covered('https://docs.test/a', url)]).toEqual([url, false]);
+    for (const text of ['https://', 'https://docs', 'https://docs.tes', 'https://docs.test/a/b/c', ''])
+      expect([text, scopeOf(call, [begins(text)])]).toEqual([text, undefined]);
   });
 
   it('covers nothing if its conditions cannot be read', () => {

@@ -72,16 +72,67 @@ describe('a file of rules with twenty mistakes', () => {
       'countersign.yaml:15: rules[8].by: approvals.templates has no "alice": add it, or name people, groups or roles, as in { people: alice }',
       'countersign.yaml:17: rules[9].by.person: there is no such setting; use people, groups, roles, resourceOwner, requesterManager, requester, passkey, quorum, freshSeconds, withinSeconds, remindAfterSeconds, approvalTtlSeconds, requestTtlSeconds, presetReasons, maxExtensionSeconds, grantsEndAtSignOut, notify, chatDecisions',
       'countersign.yaml:19: rules[10].by: no person could decide: name people, groups or roles',
-      'countersign.yaml:20: rules[11].deny.where.path.lik: there is no such setting; use equal, oneOf, like, over, under, present',
+      'countersign.yaml:20: rules[11].deny.where.path.lik: there is no such setting; use equal, oneOf, like, ignoreCase, path, url, over, under, present',
       'countersign.yaml:21: rules[12].deny.where.path.over: expected number, received string',
       'countersign.yaml:22: rules[13].deny.where.amount: use at most four decimal places, and at most 900000000000000; a Cedar policy can compare other numbers',
-      'countersign.yaml:23: rules[14].deny.where.path: expected a value, a list of values, or an object with like, over, under or present',
+      'countersign.yaml:23: rules[14].deny.where.path: expected a value, a list of values, or an object with like, path, url, over, under or present',
       'countersign.yaml:24: rules[15].deny.where.a..b: is not a valid name: use the names of members, with a dot between them',
       'countersign.yaml:25: rules[16].deny.caller.group: groups are known from a directory: set directory.file',
       'countersign.yaml:26: rules[17].deny.caller.user: there is no such setting; use subject, role, group, client',
       'countersign.yaml:29: rules[19]: another rule is named "twice" too: give this one another name',
       'countersign.yaml:31: rules[20].deny: expected a pattern of tool names, a list of these, or an object with server, tool, effect, caller and where',
     ]);
+  });
+});
+
+describe('a condition on a path or an address', () => {
+  const faults = (condition: object) =>
+    problemsOf(JSON.stringify({ rules: [{ deny: { tool: '*', where: { a: condition } } }] })).map((line) =>
+      line.replace(/^.*rules\[0\]\.deny\.where\.a/, ''),
+    );
+  const FOLDER = 'write a folder below the root, without "..", "~" and escapes, such as /srv/data or C:\\data';
+  const NAME =
+    'write the name of a file or a folder, without slashes, backslashes, colons, "~1", and dots or blanks at the end';
+  const HOST = 'write a host such as example.com, or *.example.com for all hosts below it';
+
+  it.each<[object, string]>([
+    ...['/', '//', '.', '~/x', '/a/../b', '/a%2fb', 'C:', 'a\\b', '/e\u0301', '\\\\server\\x'].map(
+      (under): [object, string] => [{ path: { under } }, `.path.under: ${FOLDER}`],
+    ),
+    ...['a/b', '*/', 'a:b', 'a.', 'ENV~1', '..', '.', 'a\\*'].map((name): [object, string] => [
+      { path: { name } },
+      `.path.name: ${NAME}`,
+    ]),
+    [{ path: { part: 'a*' } }, '.path.part: write whole names here; only name takes a star'],
+    [{ path: {} }, '.path: is empty: use under, name or part'],
+    [{ path: { ignoreCase: true } }, '.path: is empty: use under, name or part'],
+    [{ path: { within: '/a' } }, '.path.within: there is no such setting; use under, name, part, ignoreCase'],
+    [{ equal: 'a', ignoreCase: true }, '.ignoreCase: is for like: leave it out, or write it inside path'],
+    ...['https://a.test', 'a.test/b', 'a@b', '*.*.test', 'a.*.test', '*', '*.1.2.3.4', 'a..b', 'a.test:443', ''].map(
+      (host): [object, string] => [
+        { url: { host } },
+        host === '' ? '.url.host: too small: expected string to have >=1 characters' : `.url.host: ${HOST}`,
+      ],
+    ),
+    [{ url: { scheme: 'https:' } }, '.url.scheme: write a scheme in lower case and without a colon, such as https'],
+    [{ url: { port: 0 } }, '.url.port: too small: expected number to be >=1'],
+    [
+      { url: { path: { under: '/' } } },
+      '.url.path.under: write a path below the root that begins with a slash, such as /docs',
+    ],
+    [
+      { url: { path: { under: '/a?b' } } },
+      '.url.path.under: write a path below the root that begins with a slash, such as /docs',
+    ],
+    [{ url: {} }, '.url: is empty: use scheme, host, port or path'],
+  ])('is refused where it could not mean one thing: %j', (condition, fault) => {
+    expect(faults(condition)).toEqual([fault]);
+  });
+
+  it('takes lists, folders of each kind, and hosts as people write them', () => {
+    const paths = { under: ['/srv/a/', 'C:\\a', 'docs'], name: ['.env*', '*.pem'], part: '.git', ignoreCase: false };
+    const url = { scheme: ['https'], host: ['MÜLLER.test', '*.example.com', '[::1]', '127.0.0.1'], port: [443, 8443] };
+    expect(faults({ path: paths, url: { ...url, path: { under: '/a b' } } })).toEqual([]);
   });
 });
 

@@ -4,12 +4,13 @@ import { createEvaluator } from '../../../../../apps/pdp/engine/cedar/evaluator.
 import { answerByPolicy } from '../../../../../apps/pdp/offer/requestable.ts';
 import { compileRule } from '../../../../../apps/pdp/rules/compile.ts';
 import { schemaForRules } from '../../../../../apps/pdp/rules/schema.ts';
-import { argumentConditions, ruleSettings } from '../../../../../apps/shared/config/rule-settings.ts';
+import { argumentConditions } from '../../../../../apps/shared/config/condition-settings.ts';
+import { ruleSettings } from '../../../../../apps/shared/config/rule-settings.ts';
 import { beginsWith, meetsConditions } from '../../../../../apps/shared/rules/conditions.ts';
 import { type Rule, ruleFile } from '../../../../../apps/shared/rules/rules.ts';
 import type { EvaluationRequest } from '../../../../../workflows/domain/authzen/evaluation.ts';
 import type { JsonObject } from '../../../../../workflows/domain/canonical-json.ts';
-import { condition, value } from '../../../pdp/rules-model.ts';
+import { condition, value } from '../../../pdp/drawn-rules.ts';
 import { times } from '../../../../support/regime.ts';
 
 const SCHEMA = `
@@ -62,7 +63,7 @@ describe('conditions on arguments', () => {
   });
 
   it('take a pattern of a beginning as Cedar does', async () => {
-    for (const beginning of ['a', '*', 'a*b', 'a\\*b', '\\*', 'a\\b', '"*"']) {
+    for (const beginning of ['a', '*', 'a*b', 'a**b', '"*"']) {
       const written = { path: { like: beginsWith(beginning) } };
       const evaluator = await evaluatorOf(allowing(written));
       try {
