@@ -3,6 +3,7 @@ import { createServer, IncomingMessage, type RequestListener, type ServerOptions
 import type { AddressInfo, Socket } from 'node:net';
 import { promisify } from 'node:util';
 import type { Timing } from '../limits.ts';
+import { keepRoom } from './crowd.ts';
 import { forHosts, hostsOf } from './known-hosts.ts';
 
 export type HttpServer = Awaited<ReturnType<typeof listen>>;
@@ -30,6 +31,7 @@ export async function listen(
   { host, port, urls, clock, limits, admit = (_request, _response, serve) => serve() }: Listening,
 ) {
   const server = createServer({ ...serverOptionsFor(app), keepAliveTimeout: KEPT_OPEN_MS });
+  keepRoom(server);
   let closing = false;
   const answering = new Set<ServerResponse>();
   // Node counts a connection without a first request as busy, and would wait for it.

@@ -11,6 +11,7 @@ import { loadDevelopmentSecrets } from '../../../shared/config/development-secre
 import { DEFAULT_STATE } from '../../../shared/config/load.ts';
 import { formatProblem } from '../../../shared/config/problems.ts';
 import { runningPostgres } from '../../../shared/embedded/postgres.ts';
+import { openFilesLimit } from '../../../shared/http/crowd.ts';
 import { limitsOf } from '../../../shared/limits.ts';
 import type { Logger } from '../../../shared/logger.ts';
 import { startFailure } from '../../../shared/lifecycle.ts';
@@ -21,7 +22,14 @@ import { awaitsFirstStart, exampleFiles, findStack, type Stack } from '../../sta
 import { attempt, fail, type Finding, ok, reason, warn } from './check.ts';
 import { checkChannels } from './channels.ts';
 import { checkIdentity } from './identity.ts';
-import { checkNode, checkPorts, checkPostgresPrograms, checkStateFolder, checkTemporalPrograms } from './machine.ts';
+import {
+  checkNode,
+  checkOpenFiles,
+  checkPorts,
+  checkPostgresPrograms,
+  checkStateFolder,
+  checkTemporalPrograms,
+} from './machine.ts';
 import { checkAccessRequests, checkDatabase, checkHealth, checkPdp, checkTemporal, checkWorkers } from './services.ts';
 import { examineToken } from './token.ts';
 import { OWN_COMMAND } from '../../own-command.ts';
@@ -53,6 +61,7 @@ export async function examine(io: Io, command: Command, given?: GivenToken): Pro
     ...ignored,
     ...inUse(stack),
     checkStateFolder(config.stateDir),
+    checkOpenFiles(openFilesLimit()),
   ];
   found.push(...(await checkPorts(config, stack)));
   found.push(...(await checkInfrastructure(io, config, stack)));

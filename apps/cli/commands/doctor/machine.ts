@@ -16,6 +16,18 @@ export function checkNode(version: string): Finding {
   return fail('node', `Node.js ${version} is too old`, `install Node.js ${OLDEST_NODE.join('.')} or newer`);
 }
 
+/** A gateway with a dozen upstreams and a hundred clients stays far below. */
+const ENOUGH_FILES = 4_096;
+
+/** Whether a process may have enough files and connections open. It refuses further clients at half of them. */
+export function checkOpenFiles(limit: number | undefined): Finding {
+  const name = 'open files';
+  if (limit === undefined) return ok(name, 'no limit');
+  if (limit >= ENOUGH_FILES) return ok(name, `${limit} for each process`);
+  const advice = `raise it for production (\`ulimit -n ${ENOUGH_FILES}\`, or LimitNOFILE of the service)`;
+  return warn(name, `only ${limit} for each process, of which clients get half`, advice);
+}
+
 /** Whether the state folder is writable. */
 export function checkStateFolder(stateDir: string): Finding {
   try {
