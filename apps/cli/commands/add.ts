@@ -2,6 +2,7 @@ import { basename, dirname, join } from 'node:path';
 import { existsSync } from 'node:fs';
 import { Command } from 'commander';
 import { pino } from 'pino';
+import { ownProperty } from '../../../workflows/domain/canonical-json.ts';
 import type { Config } from '../../shared/config/config.ts';
 import type { LoadedConfig } from '../../shared/config/load.ts';
 import { type Addition, withAdditions } from '../configuration/additions.ts';
@@ -13,7 +14,7 @@ import { findStack, type Stack, type Taken, untilTaken } from '../stack.ts';
 import { acceptShown, type Acceptance } from './add/acceptance.ts';
 import { type Listing, listServers } from './add/listing.ts';
 import { proposalFor, type ToolProposal } from './add/proposal.ts';
-import { type Requested, requestedServers, type ServerOptions } from './add/requested.ts';
+import { mentionedIn, type Requested, requestedServers, type ServerOptions } from './add/requested.ts';
 import { decidesItself } from './lint/policies.ts';
 import { OWN_COMMAND } from '../own-command.ts';
 
@@ -72,6 +73,8 @@ export function addCommand(io: Io): Command {
         ...{ name, command: program, options, cwd: io.cwd },
         ownUrl: draft.loaded.config.urls.mcp,
         stateDir: draft.loaded.config.stateDir,
+        variables: io.environment.variables,
+        mentioned: mentionedIn([draft.text]),
       });
       refuseKnown(draft, requested);
       await addServers(io, options, { draft, requested });
@@ -234,15 +237,13 @@ async function report(io: Io, options: Options, result: Result): Promise<void> {
 }
 
 /** Every variable that the new servers name. */
-function variablesIn({ servers }: Requested): string[] {
-  const found = JSON.stringify(servers).matchAll(/\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)[}:]/g);
-  return [...new Set([...found].map(([, name = '']) => name))].filter((name) => name !== 'COUNTERSIGN_STATE');
-}
+const variablesIn = ({ servers }: Requested): string[] =>
+  [...mentionedIn(servers)].filter((name) => name !== 'COUNTERSIGN_STATE');
 
 function variableLines({ environment }: Io, requested: Requested): string[] {
   const taken = Object.keys(requested.variables);
   const unset = variablesIn(requested).filter(
-    (name) => taken.includes(name) || environment.variables[name] === undefined,
+    (name) => taken.includes(name) || ownProperty(environment.variables, name) === undefined,
   );
   if (unset.length === 0) return [];
   return [

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { ZodError } from 'zod';
-import { isObject, objectOf } from '../../../workflows/domain/canonical-json.ts';
+import { isObject, objectOf, ownProperty } from '../../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import { sha256 } from '../crypto.ts';
 import { type Config, parseConfig } from './config.ts';
@@ -164,7 +164,7 @@ function expandVariables(
   const expand = (node: unknown, path: readonly PropertyKey[]): unknown => {
     if (typeof node === 'string') {
       return node.replace(REFERENCE, (text, name: string, fallback: string | undefined) => {
-        const found = variables[name] ?? fallback;
+        const found = ownProperty(variables, name) ?? fallback;
         if (found === undefined)
           problems.push({ path, message: `the variable ${name} is not set (\${${name}:-default} gives it a default)` });
         return found ?? text;

@@ -12,9 +12,8 @@ import { OWN_COMMAND } from '../../../apps/cli/own-command.ts';
 
 const fileServer = packagePath('node_modules', '@modelcontextprotocol', 'server-filesystem', 'dist', 'index.js');
 const FILES = [process.execPath, fileServer, '/tmp'];
-/** These start in a fraction of its time. */
+/** This starts in a fraction of its time. */
 const fixture = (name: string) => packagePath('test', 'clients', 'fixtures', name);
-const SMALL = [process.execPath, fixture('crashing-server.mjs')];
 const LISTING = [process.execPath, fixture('listing-server.mjs')];
 const SECRET = `ghp_${'x9'.repeat(18)}`;
 
@@ -130,82 +129,6 @@ describe('countersign add, with a command', () => {
     writeFileSync(join(desk.folder, 'countersign.yaml'), text);
     await desk.run(['add', 'bank', '--url', bank.url, '--yes']);
     expect(parse(textOf(desk)).pdp).toEqual({ policies: './policies' });
-  });
-});
-
-describe('countersign add, with secrets', () => {
-  it('writes the name of the variable, and says nothing if the variable is set', async () => {
-    const desk = emptyDesk();
-    const { code, out } = await desk.run(['add', 'every', '--env', 'MY_TOKEN', '--yes', '--', ...SMALL], {
-      env: { MY_TOKEN: SECRET },
-    });
-    expect(code).toBe(0);
-    expect(out).not.toContain('export');
-    expect(parse(textOf(desk)).mcpServers.every.env).toEqual({ MY_TOKEN: '${MY_TOKEN}' });
-  });
-
-  it('takes a program from the file of a host, without its secret', async () => {
-    const desk = emptyDesk();
-    const [command, ...args] = SMALL;
-    const entry = { command, args, env: { API_TOKEN: SECRET, MODE: 'plain' }, autoApprove: ['echo'] };
-    writeFileSync(join(desk.folder, '.mcp.json'), JSON.stringify({ mcpServers: { every: entry } }));
-    const { code, out, err } = await desk.run(['add', '--from', '.mcp.json', '--yes']);
-    expect(code).toBe(0);
-    expect(err).toContain('autoApprove: it is ignored');
-    expect(out).toContain('  export API_TOKEN=…');
-    expect(out + err + textOf(desk)).not.toContain(SECRET);
-    expect(parse(textOf(desk)).mcpServers.every).toEqual({
-      command,
-      args,
-      env: { API_TOKEN: '${API_TOKEN}', MODE: 'plain' },
-    });
-  });
-
-  it.each([
-    ['mcp.json', (entry: object) => `{ // VS Code\n"servers": { "every": ${JSON.stringify(entry)}, }, }`],
-    ['settings.json', (entry: object) => JSON.stringify({ context_servers: { every: entry } })],
-  ])('takes a server from %s, without its secret', async (name, text) => {
-    const desk = await newDesk();
-    const entry = { type: 'http', url: bank.url, headers: { Authorization: `Bearer ${SECRET}` } };
-    writeFileSync(join(desk.folder, name), text(entry));
-    const { code, out, err } = await desk.run(['add', '--from', name, '--yes']);
-    expect(code).toBe(0);
-    expect(out).toContain('  export EVERY_TOKEN=…');
-    expect(out + err + textOf(desk)).not.toContain(SECRET);
-    expect(parse(textOf(desk)).mcpServers.every).toEqual({
-      url: bank.url,
-      headers: { Authorization: 'Bearer ${EVERY_TOKEN}' },
-    });
-  });
-
-  it('takes one server by its name, and no Countersign', async () => {
-    const desk = await newDesk();
-    const servers = {
-      mine: { type: 'http', url: bank.url },
-      other: { command: 'x' },
-      countersign: { type: 'http', url: 'http://127.0.0.1:4100/mcp' },
-    };
-    writeFileSync(join(desk.folder, 'h.json'), JSON.stringify({ mcpServers: servers }));
-    expect((await desk.run(['add', 'mine', '--from', 'h.json', '--yes'])).code).toBe(0);
-    expect(Object.keys(parse(textOf(desk)).mcpServers)).toEqual(['mine']);
-    expect(await desk.run(['add', 'countersign', '--from', 'h.json', '--yes'])).toMatchObject({
-      code: 1,
-      err: expect.stringContaining('it is Countersign itself'),
-    });
-    expect(await desk.run(['add', 'none', '--from', 'h.json', '--yes'])).toMatchObject({
-      code: 2,
-      err: expect.stringContaining('it has mine, other, countersign'),
-    });
-  });
-
-  it('reads a token from a file at each use', async () => {
-    const desk = await newDesk();
-    writeFileSync(join(desk.folder, 'token'), `${SECRET}\n`);
-    const { code } = await desk.run(['add', 'bank', '--url', bank.url, '--token-file', 'token', '--yes']);
-    expect(code).toBe(0);
-    expect(parse(textOf(desk)).mcpServers.bank.headers).toEqual({
-      Authorization: { file: join(desk.folder, 'token'), scheme: 'Bearer' },
-    });
   });
 });
 

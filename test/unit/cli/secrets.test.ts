@@ -1,5 +1,24 @@
 import { describe, expect, it } from '@jest/globals';
-import { withoutSecrets } from '../../../apps/cli/commands/add/secrets.ts';
+import fc from 'fast-check';
+import { type KnownVariables, SecretVariables, type ServerEntry } from '../../../apps/cli/commands/add/secrets.ts';
+
+const NOTHING: KnownVariables = { environment: {}, mentioned: new Set() };
+
+function withoutSecrets(name: string, server: ServerEntry, known = NOTHING) {
+  const secrets = new SecretVariables(known);
+  return { server: secrets.without(name, server), variables: secrets.values };
+}
+
+/** As the configuration replaces references when it is loaded. */
+const expanded = (value: unknown, variables: Readonly<Record<string, string>>): unknown =>
+  JSON.parse(JSON.stringify(value), (_key, one: unknown) =>
+    typeof one === 'string'
+      ? one.replaceAll(
+          /\$\{(?:env:)?([A-Za-z_]\w*)(?::-([^}]*))?\}/g,
+          (_all, name: string, other = '?') => variables[name] ?? other,
+        )
+      : one,
+  );
 
 const GITHUB = `ghp_${'a1'.repeat(18)}`;
 
@@ -62,5 +81,93 @@ describe('secrets of a server', () => {
       server: { env: { TOKEN: '${MY_TOKEN}' } },
       variables: {},
     });
+  });
+
+  it.each<[string, object, secret: string]>([
+    ['a default', { env: { A: '${GH_TOKEN:-ghp_secret12345}' } }, 'ghp_secret12345'],
+    ['a default in a header', { headers: { Authorization: 'Bearer ${GH_TOKEN:-ghp_secret12345}' } }, 'ghp_secret12345'],
+    ['a text beside a reference', { headers: { 'X-Key': 'prefix${A:-z}hunter2' } }, 'hunter2'],
+    ['a text before a reference', { env: { API_KEY: 'hunter2${A:-z}' } }, 'hunter2'],
+    ['a default of an argument', { args: ['--token=${T:-hunter2}'] }, 'hunter2'],
+    ['a default behind an option', { args: ['--token', '${T:-hunter2}'] }, 'hunter2'],
+    ['a default that looks like a secret', { args: ['x=${T:-ghp_secret12345}'] }, 'ghp_secret12345'],
+    ['a default in a query', { url: 'https://a.example/?key=${K:-hunter2}' }, 'hunter2'],
+    ['a default before a host', { url: 'https://${U:-me:hunter2}@a.example/' }, 'hunter2'],
+    ['a text before a host', { url: 'https://${U:-}hunter2@a.example/' }, 'hunter2'],
+  ])('beside a reference become references too, and mean the same: %s', (_what, server, secret) => {
+    const { server: written, variables } = withoutSecrets('gh', server as ServerEntry);
+    expect(JSON.stringify(written)).not.toContain(secret);
+    expect(expanded(written, variables)).toEqual(expanded(server, {}));
+  });
+
+  it('mean the same with any text between references', () => {
+    const piece = fc.constantFrom(
+      '${A}',
+      '${B:-hunter2}',
+      '${env:C}',
+      '${D:-}',
+      'Bearer ',
+      'plain',
+      'q9!x',
+      '/',
+      '--token=',
+      'ghp_secret12345',
+      ' ',
+    );
+    const text = fc.array(piece, { maxLength: 5 }).map((pieces) => pieces.join(''));
+    const server = fc.record({
+      env: fc.dictionary(fc.constantFrom('TOKEN', 'MODE', 'A'), text),
+      args: fc.array(text),
+      headers: fc.dictionary(fc.constant('X'), text),
+    });
+    const environments = fc.dictionary(
+      fc.constantFrom('A', 'B', 'C', 'TOKEN', 'MODE'),
+      fc.constantFrom('set', 'other'),
+    );
+    fc.assert(
+      fc.property(server, environments, (given, environment) => {
+        const mentioned = new Set(['A', 'C']);
+        const { server: written, variables } = withoutSecrets('gh', given, { environment, mentioned });
+        expect(expanded(written, { ...variables, ...environment })).toEqual(expanded(given, environment));
+        for (const name of Object.keys(variables)) expect(Object.hasOwn(environment, name)).toBe(false);
+      }),
+    );
+  });
+
+  it('of two servers with a variable of one name get a variable each, and share one where the values are equal', () => {
+    const secrets = new SecretVariables(NOTHING);
+    const written = ['a1', 'b2', 'a1'].map((TOKEN, at) => secrets.without(`s${at}`, { env: { TOKEN } }));
+    expect(written.map(({ env }) => env)).toEqual([
+      { TOKEN: '${TOKEN}' },
+      { TOKEN: '${S1_TOKEN}' },
+      { TOKEN: '${TOKEN}' },
+    ]);
+    expect({ ...secrets.values }).toEqual({ TOKEN: 'a1', S1_TOKEN: 'b2' });
+  });
+
+  it.each<[string, KnownVariables, string, object]>([
+    ['has another value', { environment: { TOKEN: 'other' }, mentioned: new Set() }, 'GH_TOKEN', { GH_TOKEN: 'mine1' }],
+    ['has this value', { environment: { TOKEN: 'mine1' }, mentioned: new Set(['TOKEN']) }, 'TOKEN', {}],
+    ['is mentioned elsewhere', { environment: {}, mentioned: new Set(['TOKEN']) }, 'GH_TOKEN', { GH_TOKEN: 'mine1' }],
+  ])('take no variable that %s, unless it fits', (_what, known, name, variables) => {
+    const found = withoutSecrets('gh', { env: { TOKEN: 'mine1' } }, known);
+    expect(found).toEqual({ server: { env: { TOKEN: `\${${name}}` } }, variables });
+  });
+
+  it.each(['DATABASE_URL', 'TEMPORAL_API_KEY', 'COUNTERSIGN_TOKEN', 'NODE_AUTH_TOKEN'])(
+    'never become the value of %s, which Countersign reads itself',
+    (name) => {
+      const { server } = withoutSecrets('pg', { env: { [name]: 'postgresql://u:p@db/x' } });
+      expect(server).toEqual({ env: { [name]: `\${PG_${name}}` } });
+    },
+  );
+
+  it.each([
+    ['SENTRY_HOST', 'sentry.example.com'],
+    ['REGION', 'eu-central-1'],
+    ['MODEL', 'claude-sonnet-4-5'],
+    ['BASE', 'localhost:8080'],
+  ])('are no host, region or model: %s', (name, value) => {
+    expect(withoutSecrets('gh', { env: { [name]: value } }).server).toEqual({ env: { [name]: value } });
   });
 });

@@ -1,7 +1,7 @@
 import { isAbsolute, relative, resolve, sep } from 'node:path';
 import { CliError, EXIT } from '../../context.ts';
 import { serversOfHost } from './host-file.ts';
-import { type ServerEntry, withoutSecrets } from './secrets.ts';
+import { SecretVariables, type ServerEntry } from './secrets.ts';
 
 export interface ServerOptions {
   readonly url?: string;
@@ -29,6 +29,9 @@ interface Asked {
   readonly cwd: string;
   /** Address of our own MCP endpoint. A host's connection to it is no server to add. */
   readonly ownUrl: string;
+  /** Variables of the environment, and the names of those that the configuration mentions. */
+  readonly variables: Readonly<Record<string, string>>;
+  readonly mentioned: ReadonlySet<string>;
   /** The state folder, which no server should reach. */
   readonly stateDir: string;
 }
@@ -56,7 +59,8 @@ function withinReach({ name, server }: Requested['servers'][number], { cwd, stat
   ];
 }
 
-function serversAsked({ name, command, options, cwd, ownUrl }: Asked): Requested {
+function serversAsked(asked: Asked): Requested {
+  const { name, command, options, cwd, ownUrl } = asked;
   const sources = [options.url, options.from, command[0]].filter((one) => one !== undefined);
   if (sources.length !== 1)
     throw usage('name one source: --url <address>, --from <file of an MCP host>, or a command after --');
@@ -65,6 +69,7 @@ function serversAsked({ name, command, options, cwd, ownUrl }: Asked): Requested
     return cleaned(
       [{ name, server: command[0] === undefined ? ofAddress(options, cwd) : ofProgram(command, options) }],
       [],
+      asked,
     );
   }
   if ([options.url, options.tokenEnv, options.tokenFile, options.workDir].some((one) => one !== undefined))
@@ -72,16 +77,22 @@ function serversAsked({ name, command, options, cwd, ownUrl }: Asked): Requested
   const found = serversOfHost(resolve(cwd, options.from), { wanted: name, ownUrl });
   if (found.servers.length === 0)
     throw new CliError([...found.notes, `${options.from} has no server to add`].join('\n'));
-  return cleaned(found.servers, found.notes);
+  return cleaned(found.servers, found.notes, asked);
 }
 
-function cleaned(found: Requested['servers'], notes: readonly string[]): Requested {
-  const safe = found.map(({ name, server }) => ({ name, ...withoutSecrets(name, server) }));
-  return {
-    servers: safe.map(({ name, server }) => ({ name, server })),
-    variables: Object.assign({}, ...safe.map(({ variables }) => variables)) as Record<string, string>,
-    notes,
-  };
+function cleaned(found: Requested['servers'], notes: readonly string[], { variables, mentioned }: Asked): Requested {
+  const needed = [...mentionedIn(found, /\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)\}/g)];
+  const secrets = new SecretVariables({ environment: variables, mentioned: new Set([...mentioned, ...needed]) });
+  const servers = found.map(({ name, server }) => ({ name, server: secrets.without(name, server) }));
+  return { servers, variables: secrets.values, notes };
+}
+
+const MENTION = /\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)[}:]/g;
+
+/** Every variable that values mention. */
+export function mentionedIn(values: unknown, mention = MENTION): Set<string> {
+  const found = JSON.stringify(values).matchAll(mention);
+  return new Set([...found].map(([, name = '']) => name));
 }
 
 function ofAddress(

@@ -130,6 +130,16 @@ mcpServers:
     });
   });
 
+  it.each(['constructor', 'toString', '__proto__', 'hasOwnProperty'])(
+    'does not take %s for a variable that is set',
+    (name) => {
+      write(`host: \${${name}}`);
+      expect(problems()[0]).toContain(`the variable ${name} is not set`);
+      write(`host: \${${name}:-127.0.0.9}`);
+      expect(load().config.host).toBe('127.0.0.9');
+    },
+  );
+
   it('names the setting whose variable is not set', () => {
     write("mcpServers: { files: { command: npx, env: { KEY: '${NO_SUCH}' } } }");
     expect(problems()).toEqual([
