@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises';
 import type { Logger } from 'pino';
 import { parse } from 'yaml';
 import * as z from 'zod';
@@ -6,6 +5,7 @@ import type { Timing } from '../../apps/shared/limits.ts';
 import { type Json, type JsonObject, ownProperty } from '../../workflows/domain/canonical-json.ts';
 import type { RequirementChecks, RequirementQuery } from '../../workflows/domain/tools/requirements.ts';
 import { jsonIn, sendHttp } from './http.ts';
+import { readText } from '../../apps/shared/text-file.ts';
 
 /** How one requirement is checked. */
 export type RequirementSetting =
@@ -59,7 +59,7 @@ async function isMet(setting: RequirementSetting, { requirement, query }: Asked,
   if ('met' in setting) return setting.met;
   if ('claim' in setting) return holds(query.claims, setting);
   if ('flagsFile' in setting) {
-    const all = flags.parse(parse(await readFile(setting.flagsFile, 'utf8')));
+    const all = flags.parse(parse(await readText(setting.flagsFile)));
     return ownProperty(all, requirement) === true;
   }
   return askService(setting, { requirement, query }, time);

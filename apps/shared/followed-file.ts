@@ -1,6 +1,7 @@
-import { readFileSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { CountersignError } from '../../workflows/domain/errors.ts';
 import type { Clock } from './clock.ts';
+import { readTextSync } from './text-file.ts';
 
 /** How old the known version of the file may be. */
 const CHECK_EVERY_MS = 1_000;
@@ -48,7 +49,7 @@ function versionOf(file: string): string | undefined {
 
 function readText(file: string, setting: string): string {
   try {
-    return readFileSync(file, 'utf8');
+    return readTextSync(file);
   } catch (cause) {
     throw new CountersignError('ERR_CONFIG_INVALID', `${setting}: ${file} cannot be read`, { cause });
   }

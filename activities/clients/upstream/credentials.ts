@@ -1,10 +1,10 @@
-import { readFile } from 'node:fs/promises';
 import { importJWK, SignJWT, type CryptoKey, type JWK } from 'jose';
 import { LRUCache } from 'lru-cache';
 import * as oidc from 'openid-client';
 import type { Limits } from '../../../apps/shared/limits.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import type { Principal } from '../../../workflows/domain/principal.ts';
+import { readText } from '../../../apps/shared/text-file.ts';
 
 /**
  * A secret as it is written, or the file that holds it, which is read whenever the secret is used. `scheme` is the word before the content
@@ -164,6 +164,6 @@ async function privateKey(secret: SecretText): Promise<{ key: CryptoKey; kid?: s
 
 export async function reveal(secret: SecretText): Promise<string> {
   if (typeof secret === 'string') return secret;
-  const content = (await readFile(secret.file, 'utf8')).trim();
+  const content = (await readText(secret.file)).trim();
   return secret.scheme === undefined ? content : `${secret.scheme} ${content}`;
 }

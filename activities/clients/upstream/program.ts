@@ -1,5 +1,6 @@
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
+import { statSync } from 'node:fs';
 import type { PassThrough, Readable, Writable } from 'node:stream';
 import {
   SdkError,
@@ -77,7 +78,11 @@ function paced(parameters: StdioServerParameters, watched: Watched): StdioClient
     constructor: another,
     _readBuffer: new MessageLines(reading),
     async start() {
-      await start();
+      if (parameters.cwd !== undefined && !isFolder(parameters.cwd))
+        throw new Error(`its folder ${parameters.cwd} (cwd) does not exist; make it, or correct cwd`);
+      await start().catch((error: unknown) => {
+        throw startFault(parameters.command, error);
+      });
       const { _process: child } = inner;
       if (!child?.stdout) throw new Error('the program was started, and its output cannot be found');
       input = child.stdin;
@@ -102,6 +107,18 @@ function paced(parameters: StdioServerParameters, watched: Watched): StdioClient
       child?.kill();
     },
   });
+}
+
+const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+
+/** A shell would split a text with blanks into a program and its arguments. There is none. The rest of the text may hold a secret. */
+function startFault(command: string, error: unknown): unknown {
+  const [program = ''] = command.trim().split(/\s+/);
+  const isMissing = (error as NodeJS.ErrnoException).code === 'ENOENT';
+  if (!isMissing || program === command) return error;
+  return new Error(
+    `there is no program with the whole name that its command has; put only ${program} into command, and each argument into args`,
+  );
 }
 
 /** The private members of the SDK's transport. */

@@ -111,6 +111,10 @@ async function fetchOnce(
     answer.body.destroy();
     throw new TypeError('the upstream server redirects, which is not followed');
   }
+  if ([404, 405].includes(answer.statusCode) && init.method === 'POST' && /\/sse\/?$/.test(new URL(url).pathname)) {
+    answer.body.destroy();
+    throw new TypeError(OLDER_TRANSPORT);
+  }
   exchange?.begins(answer.body);
   const onUnreadable = (why: UnreadableMessage) => {
     reading.onUnreadable(why);
@@ -118,6 +122,9 @@ async function fetchOnce(
   };
   return toResponse(answer, { ...reading, onUnreadable });
 }
+
+const OLDER_TRANSPORT =
+  'its address is one of the older HTTP+SSE transport, which Countersign does not support; give the address of Streamable HTTP, which often ends in /mcp';
 
 /**
  * Ends the request when one of the signals fires, and calls `onEnd` at its end. Stops listening to the signals when the answer has

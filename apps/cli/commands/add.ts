@@ -4,7 +4,7 @@ import { Command } from 'commander';
 import { pino } from 'pino';
 import { ownProperty } from '../../../workflows/domain/canonical-json.ts';
 import type { Config } from '../../shared/config/config.ts';
-import type { LoadedConfig } from '../../shared/config/load.ts';
+import { type LoadedConfig, OWN_VARIABLES } from '../../shared/config/load.ts';
 import { type Addition, withAdditions } from '../configuration/additions.ts';
 import { changedLines } from '../configuration/changed-lines.ts';
 import { checkedText, ownFile, replaceFile, textOf } from '../configuration/configuration-file.ts';
@@ -238,7 +238,7 @@ async function report(io: Io, options: Options, result: Result): Promise<void> {
 
 /** Every variable that the new servers name. */
 const variablesIn = ({ servers }: Requested): string[] =>
-  [...mentionedIn(servers)].filter((name) => name !== 'COUNTERSIGN_STATE');
+  [...mentionedIn(servers)].filter((name) => !OWN_VARIABLES.some((own) => own === name));
 
 function variableLines({ environment }: Io, requested: Requested): string[] {
   const taken = Object.keys(requested.variables);

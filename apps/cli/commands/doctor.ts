@@ -1,9 +1,9 @@
-import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { Command, Option } from 'commander';
 import { AUDIENCES, type Audience } from '../api.ts';
 import { CliError, EXIT, type Io, json, visible } from '../context.ts';
 import type { Finding } from './doctor/check.ts';
+import { readTextSync } from '../../shared/text-file.ts';
 
 const NAME_WIDTH = 17;
 
@@ -44,7 +44,7 @@ async function givenToken({ environment, cwd, input }: Io, { tokenFile }: Option
   if (tokenFile === undefined) return environment.variables['COUNTERSIGN_TOKEN'];
   if (tokenFile === '-') return input();
   try {
-    return readFileSync(resolve(cwd, tokenFile), 'utf8');
+    return readTextSync(resolve(cwd, tokenFile));
   } catch (error) {
     // Without the name: it is the token itself where the file was left out.
     const { code = 'unreadable' } = error as NodeJS.ErrnoException;

@@ -13,6 +13,7 @@ import { dirname, resolve } from 'node:path';
 import type { Command } from 'commander';
 import { FILE_NAME, loadConfig, type LoadedConfig } from '../../shared/config/load.ts';
 import { CliError, type GlobalOptions, type Io } from '../context.ts';
+import { encodedLike, readTextSync } from '../../shared/text-file.ts';
 
 /** The configuration that a command writes: `--config`, else `COUNTERSIGN_CONFIG`, else `countersign.yaml` of this folder. */
 export function ownFile(io: Io, command: Command): string {
@@ -21,7 +22,7 @@ export function ownFile(io: Io, command: Command): string {
 }
 
 /** The text of a file; undefined if there is none. */
-export const textOf = (file: string): string | undefined => (existsSync(file) ? readFileSync(file, 'utf8') : undefined);
+export const textOf = (file: string): string | undefined => (existsSync(file) ? readTextSync(file) : undefined);
 
 /**
  * Checks a text as the configuration at `file`, which stays as it is. `variables` are there beside those of the environment. Throws
@@ -45,7 +46,7 @@ export function replaceFile(file: string, text: string, before: string | undefin
   const target = existsSync(file) ? realpathSync(file) : file;
   const draft = `${target}.${process.pid}.new`;
   try {
-    writeFileSync(draft, text, { flag: 'wx' });
+    writeFileSync(draft, existsSync(target) ? encodedLike(readFileSync(target), text) : text, { flag: 'wx' });
     if (before !== undefined) chmodSync(draft, statSync(target).mode & 0o777);
     renameSync(draft, target);
   } catch (error) {

@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { parse } from 'yaml';
@@ -6,6 +5,7 @@ import * as z from 'zod';
 import { type Json, type JsonObject, objectOf, ownProperty } from '../../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import type { SearchKind } from '../search.ts';
+import { readText } from '../../shared/text-file.ts';
 
 /** What the assumed approval of a case is worth. */
 const APPROVAL_STATES = ['valid', 'expired', 'out_of_scope', 'unverifiable'] as const;
@@ -85,7 +85,7 @@ export async function readCaseSet(
 }
 
 async function readYaml(file: string): Promise<unknown> {
-  const text = await readFile(file, 'utf8').catch((cause: unknown) => {
+  const text = await readText(file).catch((cause: unknown) => {
     throw invalid(file, 'the file cannot be read', cause);
   });
   try {

@@ -1,4 +1,5 @@
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
+import { homedir } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
 import { ZodError } from 'zod';
 import { isObject, objectOf, ownProperty } from '../../../workflows/domain/canonical-json.ts';
@@ -11,6 +12,7 @@ import { fromHost } from './host-servers.ts';
 import { formatProblem, problemsOf, type SettingProblem } from './problems.ts';
 import { ruleProblemsOf } from './rule-problems.ts';
 import { type LineOf, yamlContent, type YamlContent } from './yaml-content.ts';
+import { readTextSync } from '../text-file.ts';
 
 interface ConfigSource {
   readonly environment: Environment;
@@ -61,7 +63,11 @@ export function loadConfig({ environment, configFile, cwd, text }: ConfigSource)
   if (problems.length > 0) throw invalid(problems);
   const written = fromHost(content);
   if (written.problems.length > 0) throw invalid(written.problems);
-  const expanded = expandVariables(written.value, { ...environment.variables, COUNTERSIGN_STATE: stateDir });
+  const expanded = expandVariables(written.value, {
+    ...hostVariables(dirname(file), environment),
+    ...environment.variables,
+    COUNTERSIGN_STATE: stateDir,
+  });
   if (expanded.problems.length > 0) throw invalid(expanded.problems);
   const raw = withTemporalAddress(expanded.value, environment.temporalAddress);
   try {
@@ -92,7 +98,7 @@ function findFile({ environment, configFile, cwd }: ConfigSource): Pick<LoadedCo
   return existsSync(here) ? { file: here } : { file: packagePath(FILE_NAME), ownFile: here };
 }
 
-function readYaml(file: string, text = readFileSync(file, 'utf8')): YamlContent & { readonly id: string } {
+function readYaml(file: string, text = readTextSync(file)): YamlContent & { readonly id: string } {
   const read = yamlContent(text);
   if (read.faults.length === 0) return { ...read, id: sha256(text) };
   const faults = read.faults.map(({ line, column, message }) => `${basename(file)}:${line}:${column}: ${message}`);
@@ -151,6 +157,16 @@ function nearestLine(path: readonly PropertyKey[], lineOf: LineOf): number | und
 }
 
 const REFERENCE = /\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}/g;
+
+/** Variables that every configuration has, without a word of the environment. */
+export const OWN_VARIABLES = ['COUNTERSIGN_STATE', 'userHome', 'workspaceFolder', 'workspaceFolderBasename'] as const;
+
+/** Variables that VS Code and Cursor define. The folder of the configuration stands for the folder that is open there. */
+const hostVariables = (folder: string, { variables }: Pick<Environment, 'variables'>) => ({
+  userHome: variables['HOME'] ?? variables['USERPROFILE'] ?? homedir(),
+  workspaceFolder: folder,
+  workspaceFolderBasename: basename(folder),
+});
 
 /**
  * Replaces `${NAME}`, `${env:NAME}` and `${NAME:-default}` in every text value by that variable, as MCP hosts do. Reports variables

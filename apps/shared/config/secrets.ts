@@ -1,7 +1,7 @@
-import { readFile } from 'node:fs/promises';
 import * as z from 'zod';
 import { jsonIn } from '../../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
+import { readText } from '../text-file.ts';
 
 const text = z.string().min(16);
 /** A private key: only private keys have `d`. */
@@ -107,7 +107,7 @@ export async function secretText(
 
 async function contentOf(file: string, setting: string): Promise<string> {
   try {
-    return (await readFile(file, 'utf8')).trim();
+    return (await readText(file)).trim();
   } catch (cause) {
     throw new CountersignError('ERR_CONFIG_INVALID', `${setting}: cannot read the file ${file}`, { cause });
   }

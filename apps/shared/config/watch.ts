@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { basename } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
@@ -20,6 +20,7 @@ import {
 } from './live.ts';
 import { invalidFile, type LoadedConfig } from './load.ts';
 import { problemsOf } from './problems.ts';
+import { readTextSync } from '../text-file.ts';
 
 /** A file that was refused only because of something beside it is tried again after so many looks. */
 const READ_EVERY_LOOKS = 10;
@@ -266,7 +267,7 @@ const messageOf = (error: unknown): string => (error instanceof Error ? error.me
 
 const digestOf = (file: string): string => {
   try {
-    return sha256(readFileSync(file, 'utf8'));
+    return sha256(readTextSync(file));
   } catch (error) {
     return String(errorCode(error));
   }

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { isObject, objectOf, valueAt } from '../../../../workflows/domain/canonical-json.ts';
 import { fromHost } from '../../../shared/config/host-servers.ts';
@@ -7,6 +6,7 @@ import { errorCode } from '../../../shared/lifecycle.ts';
 import { CliError, EXIT } from '../../context.ts';
 import { hostContent } from './host-content.ts';
 import { type ServerEntry, variableName } from './secrets.ts';
+import { readTextSync } from '../../../shared/text-file.ts';
 
 /** The servers of a host's file, as the configuration writes them, and what the reader has to know about them. */
 interface HostServers {
@@ -64,7 +64,7 @@ const namesOf = (servers: object) => Object.keys(servers).join(', ') || 'none';
 function contentOf(file: string): unknown {
   let text: string;
   try {
-    text = readFileSync(file, 'utf8');
+    text = readTextSync(file);
   } catch (cause) {
     const why = errorCode(cause) === 'ENOENT' ? 'there is no such file' : 'it cannot be read';
     throw new CliError(`${file}: ${why}; name the file in which your MCP host keeps its servers`, { cause });

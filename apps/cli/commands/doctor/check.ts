@@ -25,5 +25,11 @@ export async function attempt(name: string, advice: string, check: () => Promise
 export function reason(error: unknown): string {
   if (error instanceof AggregateError && error.errors.length > 0) return reason(error.errors[0]);
   if (!(error instanceof Error)) return String(error);
-  return error.cause === undefined ? error.message : reason(error.cause);
+  return error.cause === undefined ? withoutPage(error.message) : reason(error.cause);
+}
+
+/** Many servers answer with a page for browsers where they have no MCP endpoint. */
+function withoutPage(message: string): string {
+  const start = message.search(/<!doctype html|<html/i);
+  return start === -1 ? message : `${message.slice(0, start)}a page for browsers. It is no MCP endpoint`;
 }

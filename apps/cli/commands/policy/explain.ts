@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { Command } from 'commander';
 import type { Explanation } from '../../../pdp/main.ts';
@@ -6,6 +5,7 @@ import type { Config } from '../../../shared/config/config.ts';
 import { CliError, EXIT, facts, type Io, json, readConfig, visible } from '../../context.ts';
 import { type CallOptions, requestOf } from './call-options.ts';
 import { loadPdp, located, policyPlaces } from './places.ts';
+import { readText } from '../../../shared/text-file.ts';
 
 const HELP = `
 Name the call with --tool, or give a file with an evaluation request, as decision logs and audit records show it:
@@ -61,7 +61,7 @@ async function requestFrom(
 }
 
 async function readRequest(io: Io, file: string): Promise<unknown> {
-  const text = await (file === '-' ? io.input() : readFile(resolve(io.cwd, file), 'utf8')).catch((cause: unknown) => {
+  const text = await (file === '-' ? io.input() : readText(resolve(io.cwd, file))).catch((cause: unknown) => {
     throw new CliError(`cannot read ${file}. Name a file with an evaluation request, or - for standard input`, {
       cause,
     });

@@ -1,8 +1,8 @@
-import { readFileSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
 import { Document, parse, visit } from 'yaml';
 import { visible } from '../../../shared/logger.ts';
 import { yamlText } from '../../configuration/yaml-text.ts';
+import { readTextSync } from '../../../shared/text-file.ts';
 
 /** As far as the entries of `rules` stand from the left in most files. */
 const INDENT = '  ';
@@ -34,6 +34,6 @@ interface Marked {
 
 /** The entry of a rule in a configuration file with `grantable`, and with the variables that its author wrote. */
 export function entryWithGrantable({ file, index, grantable }: Marked, comments: readonly string[]): string {
-  const { rules } = parse(readFileSync(file, 'utf8')) as { readonly rules: readonly object[] };
+  const { rules } = parse(readTextSync(file)) as { readonly rules: readonly object[] };
   return ruleEntry({ ...rules[index], grantable }, comments);
 }

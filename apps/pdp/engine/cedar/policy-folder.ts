@@ -1,4 +1,4 @@
-import { readdir, readFile } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { CountersignError } from '../../../../workflows/domain/errors.ts';
 import type { CatalogSettings } from '../../../shared/config/approval-settings.ts';
@@ -9,6 +9,7 @@ import { stateOfFile } from '../../../shared/watched-files.ts';
 import { compileRule, type Prefixes } from '../../rules/compile.ts';
 import { schemaForRules } from '../../rules/schema.ts';
 import { InvalidPolicies } from './problems.ts';
+import { readText } from '../../../shared/text-file.ts';
 
 /** Rules of the configuration, and what they are compiled with. */
 export interface RulePlaces {
@@ -94,7 +95,11 @@ export async function readPolicyFiles(folder: string, isForRulesAlone = false): 
       names
         .filter((name) => name.endsWith(ending) && (!isForRulesAlone || FILES_FOR_RULES.includes(name)))
         .sort()
-        .map(async (file) => ({ file, name: file.slice(0, -ending.length), text: await readText(join(folder, file)) })),
+        .map(async (file) => ({
+          file,
+          name: file.slice(0, -ending.length),
+          text: await readPolicyText(join(folder, file)),
+        })),
     );
   const policies = await read('.cedar');
   if (policies.length === 0) {
@@ -102,15 +107,15 @@ export async function readPolicyFiles(folder: string, isForRulesAlone = false): 
   }
   return {
     policies: policies.map(({ file, text }) => ({ file, text })),
-    schema: await readText(join(folder, 'schema.cedarschema')),
-    entities: await readText(join(folder, 'entities.json')),
+    schema: await readPolicyText(join(folder, 'schema.cedarschema')),
+    entities: await readPolicyText(join(folder, 'entities.json')),
     requestSchemas: (await read('.request.json')).map(({ file, name, text }) => ({ file, template: name, text })),
     obligations: (await read('.obligation.json')).map(({ file, name, text }) => ({ file, id: name, text })),
   };
 }
 
-async function readText(path: string): Promise<string> {
-  return await readFile(path, 'utf8').catch((cause: unknown) => {
+async function readPolicyText(path: string): Promise<string> {
+  return await readText(path).catch((cause: unknown) => {
     throw new CountersignError('ERR_CONFIG_INVALID', `The policy file ${path} cannot be read. Create it.`, { cause });
   });
 }
@@ -118,7 +123,7 @@ async function readText(path: string): Promise<string> {
 async function readDirectoryText(file: string | undefined): Promise<PolicyTexts['directory']> {
   if (file === undefined) return undefined;
   try {
-    return { file, text: await readFile(file, 'utf8') };
+    return { file, text: await readText(file) };
   } catch (cause) {
     throw new InvalidPolicies([{ file, message: 'it cannot be read. Create it, or correct directory.file.' }], cause);
   }
