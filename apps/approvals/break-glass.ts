@@ -74,8 +74,8 @@ interface WithdrawalOrder {
 export type Withdraw = ReturnType<typeof createWithdraw>;
 
 /**
- * Lets an approver cancel a request or revoke its approval. This only takes permission away, so one approver is enough, even for
- * their own request. Throws a `Refusal` when there was nothing to withdraw.
+ * Cancels a request for its requester, or revokes its approval for a person who has to do with it. The caller has judged that they may
+ * (`mayWithdraw`). Both only take permission away, so one person is enough. Throws a `Refusal` when there was nothing to withdraw.
  * @see ARAP-CAN-12, ARAP-REV-10
  */
 export function createWithdraw({ store, people, log }: WithdrawOptions) {

@@ -47,7 +47,8 @@ export function createCastVote(deps: CastVoteOptions): CastVote {
     const people = deps.people();
     // The database tells earlier voters that they have voted, even when the open stage is for others.
     const { approver, standIn, chain, actors, session } = ballot;
-    const voter = { ...approver, castBy: standIn?.subject, chain, actors, session };
+    const aliases = [...(approver.aliases ?? []), ...(standIn?.aliases ?? [])];
+    const voter = { ...approver, aliases, castBy: standIn?.subject, chain, actors, session };
     const hasVoted = earlierVote(request, voter, ballot.stage) !== undefined;
     const ineligible = hasVoted ? undefined : ineligibilityOf(voter, request, people);
     const confirmed = hasVoted || ineligible ? undefined : await confirmedBy(ballot, request, deps.passkeys);
@@ -163,7 +164,11 @@ const REFUSALS = {
   not_in_chat: [403, 'This is not decided in a chat', 'Nothing was decided. Open the request, and decide there.'],
   stage_over: [409, 'The stage that you looked at has ended', 'Nothing was decided. Read the request again.'],
   mismatch: [409, 'The decision is about another call', 'Nothing was decided. Read the request again.'],
-  already_voted: [409, 'You have already decided this', 'A decision cannot be changed.'],
+  already_voted: [
+    409,
+    'You have already decided this',
+    'A person has one decision, by whichever of their names they sign in, and it cannot be changed.',
+  ],
   final: [409, 'This request has ended', 'Nothing was changed. The request says how it ended.'],
   not_grantable: [
     409,

@@ -1,5 +1,10 @@
 import type { Logger } from 'pino';
-import type { Approver } from '../../workflows/domain/access-request/access-request.ts';
+import type {
+  AccessRequest,
+  Approver,
+  HandOver as HandOverRow,
+} from '../../workflows/domain/access-request/access-request.ts';
+import { isOnePerson } from '../../workflows/domain/access-request/same-person.ts';
 import { ineligibilityOf, type People } from '../../workflows/domain/access-request/eligibility.ts';
 import { earlierVote } from '../../workflows/domain/access-request/quorum.ts';
 import { randomText } from '../shared/crypto.ts';
@@ -34,13 +39,13 @@ export function createHandOver({ store, delegations, people, log }: HandOverOpti
     const request = await store.find(requestId);
     if (request === undefined) throw noSuchRequest();
     const { chain, ...delegator } = by;
-    const isNew = number > (request.handOvers ?? []).filter(({ from }) => from === by.subject).length;
+    const isNew = number > handOversBy(by, request).length;
     // The database answers for a stage that is over, for votes, and for a form that was sent before.
     const isJudged = isNew && request.stage === stage && earlierVote(request, by, stage) === undefined;
     const ineligible = isJudged ? ineligibilityOf(by, request, people()) : undefined;
     const id = `dlg_${randomText(16)}`;
     const handOver = { id, requestId, delegator, chain, delegate: to, stage, judgedStage: request.stage, number };
-    const outcome = ineligible ?? (to === by.subject ? 'to_oneself' : await delegations.handOver(handOver));
+    const outcome = ineligible ?? (await delegations.handOver(handOver));
     log.info({ accessRequest: requestId, stage, outcome }, 'an approver asked to hand a request over');
     if (outcome === 'handed_over' || outcome === 'repeated') return;
     if (!isOf(REFUSALS, outcome)) return refuseUncounted(outcome, requestId);
@@ -48,6 +53,12 @@ export function createHandOver({ store, delegations, people, log }: HandOverOpti
     throw new Refusal(status, title, nextStep, linkTo(requestId));
   };
 }
+
+/** The hand-overs that this person made of a request, by any of their names. */
+export const handOversBy = (
+  { subject, aliases = [] }: Pick<Approver, 'subject' | 'aliases'>,
+  { handOvers = [] }: Pick<AccessRequest, 'handOvers'>,
+): HandOverRow[] => handOvers.filter(({ from, names = [] }) => isOnePerson([from, ...names], [subject, ...aliases]));
 
 const REFUSALS = {
   to_oneself: [400, 'You cannot hand this over to yourself', 'Name another person.'],

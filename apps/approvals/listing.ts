@@ -3,6 +3,7 @@ import type { Approver } from '../../workflows/domain/access-request/access-requ
 import type { Effect } from '../../workflows/domain/tools/tool-facts.ts';
 import { ORDERS } from '../shared/http/list-cursor.ts';
 import { isAutomatic } from '../../workflows/domain/access-request/automatic.ts';
+import { keysOf, voiceNames } from '../../workflows/domain/access-request/same-person.ts';
 import { OVERSEER_ROLE, type Reader, voicesOf } from '../../workflows/domain/access-request/eligibility.ts';
 import type { Directory } from '../shared/directory/directory.ts';
 
@@ -48,8 +49,10 @@ export function readerRow(
   const { self, isPerson, mayBreakGlass, chain, actors, handedOver = [] } = reader;
   const isThere = (subject: string) => people.find(subject)?.isActive !== false;
   const persons = [self.subject, ...chain];
-  const voiceOf = ({ subject, roles }: Approver) => ({
+  const { subject: own, aliases = [] } = self;
+  const voiceOf = ({ subject, aliases: others = [], roles }: Approver) => ({
     subject,
+    names: keysOf([subject, ...others]),
     roles,
     groups: [...(people.find(subject)?.groups ?? [])],
     reports: [...people.reportsOf(subject)],
@@ -61,12 +64,13 @@ export function readerRow(
   return JSON.stringify({
     subject: self.subject,
     issuer: self.issuer,
-    persons,
+    // As names of people are compared: those with a voice, and all behind them.
+    names: keysOf(voiceNames({ subject: own, aliases, actors })),
+    persons: keysOf([...persons, ...aliases]),
     // By which they may be the requester who confirms. A program never is.
     own: self.session === undefined || isAutomatic(self) !== false ? [] : persons,
-    actors,
     reads: isThere(self.subject),
-    decides: persons.every(isThere),
+    decides: [...persons, ...aliases].every(isThere),
     oversees: isPerson && self.roles.includes(OVERSEER_ROLE),
     is_person: isPerson,
     breaks_glass: isPerson && mayBreakGlass,

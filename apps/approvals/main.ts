@@ -138,7 +138,7 @@ async function createParts(config: Config, secrets: ApprovalsSecrets, own: Own) 
   refuseImpossiblePasskeys(config);
   const grants = createGrantStore(pool);
   const still = stillApprover({ config, people });
-  const delegations = standIns(createDelegationStore(pool), still);
+  const delegations = standIns(createDelegationStore(pool), still, people);
   return {
     ...own,
     config,

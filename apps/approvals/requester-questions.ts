@@ -33,14 +33,15 @@ export function createAskRequester({ store, people, log }: QuestionOptions) {
     const question = textIn(asked.question, 'question', requestId);
     const request = await store.find(requestId);
     if (request === undefined) throw noSuchRequest();
-    const voter = { ...approver, castBy: standIn?.subject, chain: by.chain, session: undefined };
+    const aliases = [...(approver.aliases ?? []), ...(standIn?.aliases ?? [])];
+    const voter = { ...approver, aliases, castBy: standIn?.subject, chain: by.chain, session: undefined };
     // The database answers for a stage that is over, for votes, and for a form that was sent before.
     const isJudged = request.stage === stage && earlierVote(request, voter, stage) === undefined;
     const outcome =
       (isJudged ? ineligibilityOf(voter, request, people()) : undefined) ??
       (await store.askRequester({
         ...{ ...asked, question, by: named(by, people()), judgedStage: request.stage },
-        ...{ approver: approver.subject, delegationId: standIn?.delegationId },
+        ...{ approver, delegationId: standIn?.delegationId },
       }));
     log.info({ accessRequest: requestId, stage, via, outcome }, 'an approver asked the requester a question');
     if (outcome === 'asked' || outcome === 'repeated') return;

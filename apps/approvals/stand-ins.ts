@@ -37,18 +37,22 @@ export function stillApprover({ config, people }: Known): StillApprover {
 }
 
 /** Delegations that count: those of people who may still decide themselves. */
-export function standIns(store: DelegationStore, still: StillApprover) {
+export function standIns(store: DelegationStore, still: StillApprover, people: DirectorySource) {
+  const otherNamesOf = (subject: string) => people().otherNamesOf([subject]);
   return {
     ...store,
     /** `unlisted`: no source could say later whether the delegator may still decide. */
     add: async (delegation: NewDelegation) =>
-      still(delegation.delegator) === undefined ? ('unlisted' as const) : store.add(delegation),
+      still(delegation.delegator) === undefined
+        ? ('unlisted' as const)
+        : store.add({ ...delegation, delegateAliases: otherNamesOf(delegation.delegate) }),
 
     /** `unlisted`: as for `add`. `no_approver`: no source knows the other person as an approver. */
     handOver: async (one: NewHandOver) => {
       if (still(one.delegator) === undefined) return 'unlisted' as const;
       const other = { issuer: one.delegator.issuer, subject: one.delegate, roles: [APPROVER_ROLE] };
-      return still(other) === undefined ? ('no_approver' as const) : store.handOver(one);
+      if (still(other) === undefined) return 'no_approver' as const;
+      return store.handOver({ ...one, delegateAliases: otherNamesOf(one.delegate) });
     },
 
     async activeTo(delegate: string) {

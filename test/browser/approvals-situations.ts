@@ -71,15 +71,18 @@ export function approvalsSituations(service: ApprovalsUnderTest): Situation[] {
       await service.vote(name, request, verdict, { reason: 'so be it' });
     return request;
   };
-  const taken = (what: 'cancel' | 'revoke', votes: Record<string, 'approve'>) => async () => {
-    const request = await voted('alice', votes);
-    await post('alice', `${at(request)}/${what}`, { reason: 'not any more' });
-    return at(request);
+  const revoked = async () => {
+    const path = at(await voted('alice', { alice: 'approve' }));
+    await post('alice', `${path}/revoke`, { reason: 'not any more' });
+    return path;
   };
-  const ended = (status: 'expired' | 'failed') => async () => {
+  const ofRita = () => open('alice', ofPerson(service.config.urls.issuer, { person: 'rita', agent: 'a-host' }));
+  const cancelled = async () => {
+    const path = at(await ofRita());
+    return (await post('rita', `${path}/cancel`, { reason: 'not any more' }), path);
+  };
+  const ended = (change: string) => async () => {
     const { id } = await open('alice');
-    const change =
-      status === 'expired' ? 'expires_at = clock_timestamp()' : `status = '${status}', ended_at = clock_timestamp()`;
     await service.database.pool.query(`ALTER TABLE approvals.access_request DISABLE TRIGGER USER;
       UPDATE approvals.access_request SET ${change} WHERE id = '${id}'; ALTER TABLE approvals.access_request ENABLE TRIGGER USER`);
     return at({ id });
@@ -199,10 +202,7 @@ export function approvalsSituations(service: ApprovalsUnderTest): Situation[] {
       },
     },
     ...sharedSituations(() => open('timed'), post),
-    ...questionSituations(
-      () => open('alice', ofPerson(service.config.urls.issuer, { person: 'rita', agent: 'a-host' })),
-      post,
-    ),
+    ...questionSituations(ofRita, post),
     { name: 'a request of their own agent', as: 'alice', prepare: ownAgents },
     {
       name: 'a request of their own agent, long after the sign-in',
@@ -268,10 +268,10 @@ export function approvalsSituations(service: ApprovalsUnderTest): Situation[] {
       prepare: async () => at(await voted('alice', decided)),
     },
     { name: 'a denied request', as: 'bob', prepare: async () => at(await voted('either', { alice: 'deny' })) },
-    { name: 'a cancelled request', as: 'alice', prepare: taken('cancel', {}) },
-    { name: 'a revoked approval', as: 'alice', prepare: taken('revoke', decided) },
-    { name: 'an expired request', as: 'alice', prepare: ended('expired') },
-    { name: 'a failed request', as: 'alice', prepare: ended('failed') },
+    { name: 'a cancelled request', as: 'alice', prepare: cancelled },
+    { name: 'a revoked approval', as: 'alice', prepare: revoked },
+    { name: 'an expired request', as: 'alice', prepare: ended('expires_at = clock_timestamp()') },
+    { name: 'a failed request', as: 'alice', prepare: ended("status = 'failed', ended_at = clock_timestamp()") },
     { name: 'a vote that came too late', as: 'alice', ...late('either') },
     { name: 'a vote in a stage that is over', as: 'alice', ...late('in_turn') },
     ...grantsSituations(service, pageTwo),

@@ -186,7 +186,7 @@ describe('the record of a call', () => {
   });
 
   it('names who denied or cancelled the request', async () => {
-    const [denied, withdrawn] = [await world.held('one'), await world.held('one')];
+    const [denied, withdrawn] = [await world.held('one'), await world.held('one', { sub: 'carol', client_id: 'desk' })];
     await world.vote('bob', denied.request, 'deny', { reason: REASON });
     await world.post('carol', `/requests/${withdrawn.request.id}/cancel`, { reason: REASON });
     const byVote = await recordOf(denied.taskId, 'one');

@@ -199,7 +199,12 @@ function requests(c: HonestCalls): Record<string, Planted> {
       sql: [`DELETE FROM approvals.vote WHERE approver_subject = 'bob'`],
     },
     'no person decides on their own request': {
-      sql: [`UPDATE approvals.vote SET approver_subject = 'agent', cast_by = 'agent' WHERE approver_subject = 'bob'`],
+      sql: [
+        `UPDATE approvals.vote SET approver_subject = 'agent', cast_by = 'agent', names = '{agent}' WHERE approver_subject = 'bob'`,
+      ],
+    },
+    'a person has one vote where one counts, by any of their names': {
+      sql: [`UPDATE approvals.vote SET names = names || 'the same person'::text`],
     },
     'every verdict that came by webhook came in one message': { sql: ['DELETE FROM approvals.decision_webhook_inbox'] },
   };

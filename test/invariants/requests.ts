@@ -83,7 +83,12 @@ export const REQUESTS: readonly Invariant[] = [
   {
     name: 'no person decides on their own request',
     sql: `SELECT r.id FROM approvals.vote v JOIN approvals.access_request r ON r.id = v.access_request_id
-      WHERE ARRAY[v.approver_subject, v.cast_by] && r.parties`,
+      WHERE v.names && r.parties`,
+  },
+  {
+    name: 'a person has one vote where one counts, by any of their names',
+    sql: `SELECT a.access_request_id FROM approvals.vote a JOIN approvals.vote b USING (access_request_id, counts_in)
+      WHERE a.approver_subject < b.approver_subject AND a.names && b.names`,
   },
   {
     name: 'every verdict that came by webhook came in one message',

@@ -142,8 +142,9 @@ describe('more time for a stage', () => {
     const stage = { ...timed, approvers: { ...timed.approvers, requester: confirmer } };
     const { id } = await open({ stages: [stage], parties: ['dana', 'agent'] });
     expect(await extend(id, { by: by('dana') })).toBe('own_request');
-    await asOwner(`INSERT INTO approvals.delegation (id, delegator_issuer, delegator_subject, delegator_roles, delegate_subject, created_at, until)
-      VALUES ('dlg_1', 'https://idp.test', 'dana', '{approver}', 'bob', now(), now() + interval '1 day')`);
+    await asOwner(`INSERT INTO approvals.delegation (id, delegator_issuer, delegator_subject, delegator_roles, delegate_subject, created_at, until,
+        delegator_names, delegate_names)
+      VALUES ('dlg_1', 'https://idp.test', 'dana', '{approver}', 'bob', now(), now() + interval '1 day', '{dana}', '{bob}')`);
     expect(await extend(id, { by: by('bob') })).toBe('delegate_of_requester');
     expect(await moved(id)).toMatchObject(UNMOVED);
   });

@@ -119,8 +119,9 @@ describe('a request under a grant', () => {
 
   it('is left to people if the giver stands in for the requester by then', async () => {
     const { id } = await own.give();
-    await own.asOwner(`INSERT INTO approvals.delegation (id, delegator_issuer, delegator_subject, delegator_roles, delegate_subject, created_at, until)
-      VALUES ('dlg_1', 'https://idp.test', 'dana', '{approver}', 'bob', now(), now() + interval '1 day')`);
+    await own.asOwner(`INSERT INTO approvals.delegation (id, delegator_issuer, delegator_subject, delegator_roles, delegate_subject, created_at, until,
+        delegator_names, delegate_names)
+      VALUES ('dlg_1', 'https://idp.test', 'dana', '{approver}', 'bob', now(), now() + interval '1 day', '{dana}', '{bob}')`);
     expect(await own.call(id)).toMatchObject({ status: 'pending', votes: [] });
     expect(await own.usesOf(id)).toBe(0);
   });

@@ -191,6 +191,7 @@ describe('the readers of access requests', () => {
       isAgent: fc.boolean(),
       mayBreakGlass: fc.boolean(),
       chain: some(PEOPLE, 1),
+      aliases: some(PEOPLE, 1),
       actsFor: fc.boolean(),
       isInBrowser: fc.boolean(),
     });
@@ -202,14 +203,22 @@ describe('the readers of access requests', () => {
       fc.asyncProperty(drawn, async ({ requests, readers }) => {
         for (const one of requests) await put(one);
         const all = await readAll();
-        for (const { subject, roles, isAgent, mayBreakGlass, chain, actsFor, isInBrowser } of readers) {
+        for (const { subject, roles, isAgent, mayBreakGlass, chain, aliases, actsFor, isInBrowser } of readers) {
           // A chain that belongs to no client consists of actors.
           const actors = actsFor ? chain : [];
           const delegations = isAgent ? [] : await createDelegationStore(database.pool).activeTo(subject);
           const via = isAgent ? 'agent' : 'api';
           // No program is behind a session.
           const session = isInBrowser && !isAgent && !actsFor ? { session: { id: 'a session' } } : {};
-          const visitor = { ...anApprover(subject, roles), name: subject, via, chain, actors, ...session } as const;
+          const visitor = {
+            ...anApprover(subject, roles),
+            name: subject,
+            aliases,
+            via,
+            chain,
+            actors,
+            ...session,
+          } as const;
           const seat: Seat = { visitor, delegations, people, mayBreakGlass: mayBreakGlass && !isAgent };
           const who = (id: string) => ({
             ...{ self: visitor, isPerson: !isAgent, mayBreakGlass: seat.mayBreakGlass },

@@ -52,9 +52,10 @@ const ask = (requestId: string, changes: Partial<NewQuestion> = {}): Promise<Que
   store.askRequester({
     ...{ requestId, by: by('alice'), delegationId: undefined, stage: 1, judgedStage: 1, number: 1 },
     ...{ question: 'Which ticket?', via: 'inbox', ...changes },
-    approver: changes.approver ?? changes.by?.subject ?? 'alice',
+    approver: changes.approver ?? changes.by ?? by('alice'),
   });
-const askedOf = async (subject: string) => (await store.askedOf({ issuer: ISSUER, subject }, { limit: 100 })).rows;
+const askedOf = async (subject: string) =>
+  (await store.askedOf({ issuer: ISSUER, names: [subject] }, { limit: 100 })).rows;
 const answer = (
   requestId: string,
   { as = 'rita', ...changes }: Partial<NewAnswerOfRequester> & { as?: string } = {},
@@ -108,8 +109,8 @@ describe('a question to the requester', () => {
   it.each<[string, Partial<NewQuestion>, Partial<NewAccessRequest>, QuestionOutcome]>([
     ['by the requester', { by: by('rita') }, {}, 'own_request'],
     ['by a name behind the person', { by: by('carol', ['an-agent']) }, {}, 'own_request'],
-    ['in the place of the requester', { by: by('carol'), approver: 'rita' }, {}, 'own_request'],
-    ['in the place of another without a delegation', { by: by('carol'), approver: 'alice' }, {}, 'delegation_over'],
+    ['in the place of the requester', { by: by('carol'), approver: by('rita') }, {}, 'own_request'],
+    ['in the place of another without a delegation', { by: by('carol'), approver: by('alice') }, {}, 'delegation_over'],
     ['by a person who has voted', { by: by('bob') }, {}, 'already_voted'],
     ['in a stage that is not open', { stage: 2 }, {}, 'stage_over'],
     ['for a stage that was not judged', { judgedStage: 2 }, {}, 'stage_over'],
@@ -137,7 +138,7 @@ describe('a question to the requester', () => {
     const { id } = await open();
     const order = { id: 'dlg_q', requestId: id, delegator: anApprover('alice'), chain: [], delegate: 'dora' };
     await delegations.handOver({ ...order, stage: 1, judgedStage: 1, number: 1 });
-    const inPlace = { by: by('dora'), approver: 'alice', delegationId: 'dlg_q' };
+    const inPlace = { by: by('dora'), approver: by('alice'), delegationId: 'dlg_q' };
     expect(await ask(id, inPlace)).toBe('asked');
     expect((await store.find(id))?.questions).toMatchObject([{ by: { subject: 'dora' }, onBehalfOf: 'alice' }]);
     expect(await ask((await open()).id, inPlace)).toBe('delegation_over');

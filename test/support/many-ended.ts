@@ -25,9 +25,10 @@ export async function manyEnded(pool: Pool, count: number): Promise<void> {
     });
     await client.query({
       text: `INSERT INTO approvals.vote (access_request_id, stage, counts_in, approver_issuer, approver_subject, approver_roles, cast_by, actors,
-          verdict, call_digest, via, at)
+          names, verdict, call_digest, via, at)
         SELECT 'arq_many' || n, 1, 0, 'i', CASE WHEN n % 100 = 0 THEN 'automatic:r' ELSE 'person' || n % 50 END, '{}',
           CASE WHEN n % 100 = 0 THEN 'automatic:r' ELSE 'person' || n % 50 END, '{}',
+          ARRAY[CASE WHEN n % 100 = 0 THEN 'automatic:r' ELSE 'person' || n % 50 END],
           CASE WHEN n % 7 = 0 THEN 'deny' ELSE 'approve' END, 'd', CASE WHEN n % 100 = 0 THEN 'automatic' ELSE 'inbox' END, ${ended}
         FROM generate_series(1, $1::int) AS n ON CONFLICT DO NOTHING`,
       values: [count],

@@ -3,6 +3,7 @@ import { expect } from '@jest/globals';
 import { functionCall } from '../../apps/shared/database/function-call.ts';
 import { ROLES, type Door, type Employee, type Kind, type Role, type Workplace } from './offboarding.ts';
 import { csrfTokenIn } from './pages.ts';
+import { ofPerson } from './submissions.ts';
 
 const SECRET = 'canary-argument-4711';
 const stage = (approvers: object) => ({ stages: [{ name: 'one', approvers }] });
@@ -152,7 +153,8 @@ class Desk {
     return [
       door('delegations', async () => (await send('/delegations')).includes(marks.delegations)),
       door('cancel', async () => {
-        const { id } = await this.#open('people');
+        const own = ofPerson(this.#service.config.urls.issuer, { person: this.#name, agent: 'coder' });
+        const { id } = await this.#service.open({ ...own, claims: { template: 'people' } });
         await send(`/requests/${id}/cancel`, {});
         return this.#isNow('cancelled', id);
       }),

@@ -74,7 +74,7 @@ export const describeShownRecords = (world: () => RecordedCalls) =>
 
     it('names who cancelled a request, who gave it more time and why, and who acted for another person', async () => {
       const act = { sub: 'planner', act: { sub: 'bot', client_id: 'app' } };
-      const { taskId, request } = await world().held('late', { sub: 'rita', client_id: 'desk', azp: 'host', act });
+      const { taskId, request } = await world().held('late', { sub: 'carol', client_id: 'desk', azp: 'host', act });
       const { issuer } = world().urls;
       const stage = { stage: 1, number: 1 };
       const more = { ...stage, minutes: 5, reason: `${REASON} 2` };
@@ -93,7 +93,7 @@ export const describeShownRecords = (world: () => RecordedCalls) =>
       expect(requests).toMatch(/Withdrawn by Carol Example \(carol\), through the API\. \d+ \w+ \d{4}/);
       for (const shown of [REASON, issuer]) expect(requests).toContain(shown);
       const call = partNamed('The call');
-      for (const shown of ['rita', 'desk', 'host', 'planner, for bot (client app)']) expect(call).toContain(shown);
+      for (const shown of ['carol', 'desk', 'host', 'planner, for bot (client app)']) expect(call).toContain(shown);
 
       const said = await show(taskId);
       expect(said).toContain(`Given up Carol Example (carol) of ${issuer}: api, `);

@@ -8,6 +8,8 @@ export interface Principal {
   readonly actors?: readonly Actor[];
   /** Other names of the subject or its client in the token. They only keep a person from deciding, and give no right. */
   readonly aliases?: readonly string[];
+  /** Those of the aliases that are names of the client. They make no two people one: people share programs. */
+  readonly clientAliases?: readonly string[];
 }
 
 export interface Actor {

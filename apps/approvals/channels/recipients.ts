@@ -25,6 +25,8 @@ interface RecipientOptions {
 
 export type Recipients = ReturnType<typeof createRecipients>;
 
+type InWhosePlace = Pick<VoterNames, 'castBy' | 'session'>;
+
 /** Stands for the session in which people decide who come to the page from a message. It exists only here, so it casts no vote. */
 const IN_BROWSER = { id: '' };
 
@@ -38,6 +40,7 @@ export function createRecipients({ config, people: directory, delegations }: Rec
   const approverOf = (subject: string): Approver => ({
     issuer: urls.issuer,
     subject,
+    aliases: directory().otherNamesOf([subject]),
     roles: [
       ...(directory().find(subject)?.roles ?? []),
       ...(examples().find(({ name }) => name === subject)?.roles ?? []),
@@ -45,14 +48,11 @@ export function createRecipients({ config, people: directory, delegations }: Rec
   });
   const isAgent = (subject: string) => approverOf(subject).roles.includes(AGENT_ROLE);
   /** Whether a person may vote now, by themselves or by the person who stands in for them. */
-  const mayVote = (
-    request: AccessRequest,
-    subject: string,
-    { castBy, session }: Pick<VoterNames, 'castBy' | 'session'> = {},
-  ): boolean => {
+  const mayVote = (request: AccessRequest, subject: string, { castBy, session }: InWhosePlace = {}): boolean => {
     if (isEnded(request.status) || isAgent(subject) || isAgent(castBy ?? subject)) return false;
-    if (earlierVote(request, { subject, castBy }, request.stage) !== undefined) return false;
-    return ineligibilityOf({ ...approverOf(subject), castBy, session }, request, directory()) === undefined;
+    const aliases = directory().otherNamesOf([subject, castBy ?? subject]);
+    const voter = { ...approverOf(subject), aliases, castBy, session };
+    return !earlierVote(request, voter, request.stage) && !ineligibilityOf(voter, request, directory());
   };
   return {
     /** Subjects of the people who may decide a request now and have not voted, and of those who stand in for them. */

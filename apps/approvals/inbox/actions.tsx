@@ -25,6 +25,7 @@ import {
   type Seat,
   standingIn,
 } from './seat.ts';
+import { mayWithdraw } from './withdrawals.ts';
 import { detailView } from './view.tsx';
 
 /** Text of a form field. Browsers count a line break as one character but send two. */
@@ -168,8 +169,8 @@ export async function refuseOtherPreview(
 /** The capacity in which the visitor votes; undefined when they do not stand in for that approver. */
 function capacityOf(seat: Seat, requestId: string, onBehalfOf: string | undefined): Capacity | undefined {
   const { visitor } = seat;
-  const { issuer, subject, name, roles } = visitor;
-  if (onBehalfOf === undefined || onBehalfOf === '') return { approver: { issuer, subject, name, roles } };
+  const { issuer, subject, aliases, name, roles } = visitor;
+  if (onBehalfOf === undefined || onBehalfOf === '') return { approver: { issuer, subject, aliases, name, roles } };
   const delegation = delegationsFor(requestId, seat).find(({ delegator }) => delegator.subject === onBehalfOf);
   return delegation && standingIn(delegation, visitor);
 }
@@ -181,10 +182,10 @@ export const breakGlass = (http: InboxHttp) =>
     typed: ({ reason }) => ({ form: 'break-glass', text: reason }),
     async act({ reason, callDigest, generation }, { requestId, response, back }) {
       const visitor = visitorOf(response);
-      const { issuer, subject, name, roles, via, chain } = visitor;
+      const { issuer, subject, aliases, name, roles, via, chain } = visitor;
       // People who may break glass can read every open request. One that ended meanwhile gets its own refusal below.
       if (!http.breakGlass.mayBreak(visitor)) await findReadable(http, visitor, requestId);
-      const approver = { issuer, subject, name, roles };
+      const approver = { issuer, subject, aliases, name, roles };
       const outcome = await http.breakGlass.grant({ requestId, approver, reason, callDigest, generation, via, chain });
       if (outcome === 'reason_missing')
         throw new Refusal(400, 'The reason is missing', 'Say why it cannot wait.', back);
@@ -220,14 +221,27 @@ export const review = (http: InboxHttp) =>
     },
   });
 
+const NOT_THEIRS = {
+  cancel: [
+    'Only the requester can cancel this request',
+    'Nothing was changed. If you can decide the request, deny it. Else ask a person who can: the request says who.',
+  ],
+  revoke: [
+    'You cannot revoke this approval',
+    'Nothing was changed. Ask the requester, or a person who decides a stage of this request.',
+  ],
+} as const satisfies Record<Withdrawal, readonly [string, string]>;
+
 export const withdrawal = (what: Withdrawal, http: InboxHttp) =>
   handle(http, {
     body: z.object({ reason: typedText.optional() }),
     invalid: ['The reason is not valid', `Send a text of at most ${LONGEST_TEXT} characters.`],
     typed: ({ reason }) => ({ form: 'withdrawal', text: reason }),
-    async act({ reason }, { requestId, response }) {
+    async act({ reason }, { requestId, response, back }) {
       const person = visitorOf(response);
-      await findReadable(http, person, requestId);
+      const reading = await findReadable(http, person, requestId);
+      const [title, nextStep] = NOT_THEIRS[what];
+      if (!mayWithdraw(what, reading)) throw new Refusal(403, title, nextStep, back);
       await http.withdraw({ requestId, person, what, reason, via: person.via });
       return () => ({ outcome: what === 'cancel' ? 'cancelled' : 'revoked', request: { id: requestId } });
     },

@@ -19,6 +19,7 @@ import { setSignedIn } from '../../shared/pages/layout.tsx';
 /** An approver or a supervising agent who reads and decides, and the channel they use. */
 export interface Voter extends Approver {
   readonly name: string;
+  readonly aliases: readonly string[];
   readonly via: Extract<VoteChannel, 'inbox' | 'api' | 'agent'>;
   /** Names behind them beside their subject (`behind`). They cannot decide a request in which one of these has a part. */
   readonly chain: readonly string[];
@@ -75,8 +76,11 @@ export function votersOnly({ personOf, verifyAccessToken, hasClient, people, sco
     const person = isProgram ? undefined : await personOf(request);
     if (!isProgram && person === undefined) return askToSignIn(request, response, pageOf(request));
     if (person !== undefined) setSignedIn(response, { name: person.name, csrfToken: csrfTokenOf(request) });
-    const voter = person === undefined ? await byToken(request, response) : voterFor(person, request.sessionID);
-    refuseInactive(voter, people());
+    const signed = person === undefined ? await byToken(request, response) : voterFor(person, request.sessionID);
+    refuseInactive(signed, people());
+    const { subject, aliases, actors } = signed;
+    // A person of several names has one voice, by whichever they come.
+    const voter = { ...signed, aliases: [...aliases, ...people().otherNamesOf([subject, ...aliases, ...actors])] };
     response.locals['voter'] = voter;
     next();
   };
@@ -109,6 +113,7 @@ function voterFor(person: Person, id: string): Voter {
 }
 
 const standing = (of: Parameters<typeof behind>[0]) => ({
+  aliases: (of.aliases ?? []).filter((one) => of.clientAliases?.includes(one) !== true),
   chain: behind(of),
   actors: (of.actors ?? []).map(({ subject }) => subject),
 });

@@ -126,8 +126,8 @@ async function decide(http: InboxHttp, visitor: Visitor, ballot: OneBallot): Pro
     // A refusal of `castVote` says more about a request that has changed since the page was drawn.
     const leftOut = obstacleTo(reading.seat, reading.request) === undefined ? whyLeftOut(reading) : undefined;
     if (leftOut !== undefined) return { id, isCounted: false, words: leftOut };
-    const { issuer, subject, name, roles, via, chain, actors } = visitor;
-    const approver = { issuer, subject, name, roles };
+    const { issuer, subject, aliases, name, roles, via, chain, actors } = visitor;
+    const approver = { issuer, subject, aliases, name, roles };
     const vote = { requestId: id, ...call, approver, verdict, reason, agentMessage: message, via, chain, actors };
     refuseUncounted(await http.castVote(vote), id);
     return { id, isCounted: true, words: verdict === 'approve' ? 'You approved it.' : 'You denied it.' };

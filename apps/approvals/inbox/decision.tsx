@@ -1,11 +1,13 @@
 import { isEnded, type AccessRequest, type Vote } from '../../../workflows/domain/access-request/access-request.ts';
 import { resolutionOf, type Tallied, tally } from '../../../workflows/domain/access-request/quorum.ts';
 import { type Confirmer, openStage } from '../../../workflows/domain/access-request/stages.ts';
+import { isOnePerson } from '../../../workflows/domain/access-request/same-person.ts';
 import { freshSignInPath, isFreshSignIn } from '../../shared/auth/fresh-sign-in.ts';
 import { Time, usePageTime } from '../../shared/pages/layout.tsx';
 import { visibleTitle } from '../../shared/pages/visible-text.ts';
 import { Visible } from '../../shared/pages/visible.tsx';
 import { MAX_AGENT_MESSAGE_LENGTH } from '../../../workflows/domain/access-request/agent-message.ts';
+import type { Voter } from './authenticate.ts';
 import { DECIDING_FORMS } from './deciding-forms.ts';
 import { isShown } from './kept-forms.ts';
 import { canConfirm, type PasskeyDemand, PasskeyPart } from './passkey-part.tsx';
@@ -32,11 +34,11 @@ export function Standing({ request, seat, broken, refused }: SeatedProps & Pick<
   const now = usePageTime();
   const decided = { request, broken, people: seat.people };
   if (refused !== undefined) {
-    const isKept = isShown(refused.typed.form, { request, seat }, now);
+    const isKept = isShown(refused.typed.form, { request, seat, broken }, now);
     return <RefusedNotice {...decided} refused={refused} outcome={outcome(request)} isKept={isKept} />;
   }
   const vote = ownVote(seat, request);
-  if (vote !== undefined) return <Confirmation request={request} vote={vote} subject={seat.visitor.subject} />;
+  if (vote !== undefined) return <Confirmation request={request} vote={vote} visitor={seat.visitor} />;
   const obstacle = obstacleTo(seat, request);
   if (obstacle === undefined) return null;
   const isOver = obstacle === 'final' || obstacle === 'already_voted';
@@ -248,9 +250,9 @@ function moreApprovals(request: Tallied): string {
   return `${missing} more ${missing === 1 ? 'approval is' : 'approvals are'}`;
 }
 
-function Confirmation({ request, vote, subject }: { request: AccessRequest; vote: Vote; subject: string }) {
+function Confirmation({ request, vote, visitor }: { request: AccessRequest; vote: Vote; visitor: Voter }) {
   const { approver, castBy, asRequester, verdict, at } = vote;
-  const isOwn = approver.subject === subject;
+  const isOwn = isOnePerson([approver.subject], [visitor.subject, ...visitor.aliases]);
   return (
     <div class={`notice ${verdict === 'approve' ? 'good' : 'bad'}`} role="status">
       <strong>

@@ -1,5 +1,6 @@
 import express, { type Request, type Response, type Router } from 'express';
 import * as z from 'zod';
+import { isOnePerson } from '../../../workflows/domain/access-request/same-person.ts';
 import type { Directory } from '../../shared/directory/directory.ts';
 import { csrfTokenOf, Refusal } from '../../shared/http/csrf.ts';
 import { cursorParameter } from '../../shared/http/list-cursor.ts';
@@ -193,9 +194,9 @@ function show({ delegations }: DelegationsHttp) {
     const [made, received, over] = await Promise.all([page('made'), page('received'), page('over')]);
     if (!wantsPage(request)) {
       return void response.json({
-        ...{ made: made.rows, ...cursorsOf(made, 'Made') },
-        ...{ received: received.rows, ...cursorsOf(received, 'Received') },
-        ...{ over: over.rows, ...cursorsOf(over, 'Over') },
+        ...{ made: made.rows.map(viewOf), ...cursorsOf(made, 'Made') },
+        ...{ received: received.rows.map(viewOf), ...cursorsOf(received, 'Received') },
+        ...{ over: over.rows.map(viewOf), ...cursorsOf(over, 'Over') },
       });
     }
     const parameters = given(request, Object.values(CURSORS));
@@ -208,6 +209,12 @@ function show({ delegations }: DelegationsHttp) {
     response.send(renderPage(<DelegationsPage {...{ made, received, over, parameters, visitor, person }} />));
   };
 }
+
+/** Other names of a person are for comparisons alone. */
+const viewOf = ({ delegator: { aliases: _aliases, ...delegator }, ...delegation }: Delegation) => ({
+  ...delegation,
+  delegator,
+});
 
 /** A day means the end of that day in UTC. */
 const until = z.union([
@@ -224,7 +231,7 @@ function add({ delegations, people, clock, log }: DelegationsHttp) {
       throw new Refusal(400, 'The delegation is incomplete', 'Name the stand-in and the last day or instant.', LINK);
     }
     const { delegate, until: end } = body.data;
-    refuseUnfit(visitor.subject, delegate, people());
+    refuseUnfit(visitor, delegate, people());
     if (Date.parse(end) > clock.now() + LONGEST_DAYS * DAY_MS) {
       throw new Refusal(
         400,
@@ -234,8 +241,10 @@ function add({ delegations, people, clock, log }: DelegationsHttp) {
       );
     }
     const id = `dlg_${randomText(16)}`;
-    const { issuer, subject, roles, chain } = visitor;
-    const outcome = await delegations.add({ id, delegator: { issuer, subject, roles }, chain, delegate, until: end });
+    const { issuer, subject, aliases, roles, chain } = visitor;
+    const delegator = { issuer, subject, aliases, roles };
+    const outcome = await delegations.add({ id, delegator, chain, delegate, until: end });
+    if (outcome === 'to_oneself') throw toOneself();
     if (outcome === 'past') throw new Refusal(400, 'That day is in the past', 'Choose today or a later day.', LINK);
     if (outcome === 'unlisted') throw new Refusal(409, 'You cannot let another person decide for you', UNLISTED, LINK);
     log.info({ delegationId: id, until: end }, 'an approver delegated their decisions');
@@ -244,8 +253,10 @@ function add({ delegations, people, clock, log }: DelegationsHttp) {
   };
 }
 
-function refuseUnfit(delegator: string, delegate: string, directory: Directory): void {
-  if (delegate === delegator) throw new Refusal(400, 'You cannot stand in for yourself', 'Name another person.', LINK);
+const toOneself = () => new Refusal(400, 'You cannot stand in for yourself', 'Name another person.', LINK);
+
+function refuseUnfit({ subject, aliases }: Visitor, delegate: string, directory: Directory): void {
+  if (isOnePerson([delegate], [subject, ...aliases])) throw toOneself();
   if (directory.people.length === 0 || directory.find(delegate)?.isActive === true) return;
   throw new Refusal(400, 'There is no such person', 'Use the identifier they sign in with.', LINK);
 }

@@ -24,8 +24,8 @@ export const extendStage = (http: InboxHttp) =>
     async act({ minutes, stage, number, reason }, { requestId, response }) {
       const visitor = visitorOf(response);
       const { seat } = await findReadable(http, visitor, requestId);
-      const { issuer, subject, name, roles, chain, via } = visitor;
-      const by = { issuer, subject, name, roles, chain };
+      const { issuer, subject, aliases, name, roles, chain, via } = visitor;
+      const by = { issuer, subject, aliases, name, roles, chain };
       await http.extendStage({ requestId, by, stage, number, seconds: minutes * 60, reason, via });
       return requestNow(http, requestId, seat);
     },

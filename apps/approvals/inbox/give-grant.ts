@@ -42,8 +42,8 @@ export const giveGrant = (http: InboxHttp) =>
       const reading = await findReadable(http, visitor, requestId);
       const { request, seat } = reading;
       if (visitor.via !== 'inbox') throw new Refusal(403, 'A grant needs a person who is there', IN_BROWSER, back);
-      const { issuer, subject, name, roles, chain, actors } = visitor;
-      const approver = { issuer, subject, name, roles };
+      const { issuer, subject, aliases, name, roles, chain, actors } = visitor;
+      const approver = { issuer, subject, aliases, name, roles };
       if (http.still(approver) === undefined) throw new Refusal(409, 'You cannot give a grant', UNLISTED, back);
       const args = argumentsIn(request.context);
       const scope =

@@ -80,7 +80,14 @@ function revoke({ grants, log }: GrantsHttp) {
 }
 
 /** A grant in the API. The chain of names behind the giver is for the comparison with parties alone. */
-const viewOf = ({ giverChain: _chain, shape: _shape, isOver, ...grant }: Grant) => ({
+const viewOf = ({
+  giver: { aliases: _aliases, ...giver },
+  giverChain: _chain,
+  shape: _shape,
+  isOver,
+  ...grant
+}: Grant) => ({
+  giver,
   ...grant,
   status: statusOf({ ...grant, isOver }),
 });

@@ -18,8 +18,8 @@ export const handOver = (http: InboxHttp) =>
     async act({ to, stage, number }, { requestId, response }) {
       const visitor = visitorOf(response);
       const { seat } = await findReadable(http, visitor, requestId);
-      const { issuer, subject, roles, chain } = visitor;
-      await http.handOver({ requestId, by: { issuer, subject, roles, chain }, to, stage, number });
+      const { issuer, subject, aliases, roles, chain } = visitor;
+      await http.handOver({ requestId, by: { issuer, subject, aliases, roles, chain }, to, stage, number });
       return requestNow(http, requestId, seat);
     },
   });

@@ -1,5 +1,6 @@
 import type { Request, Response } from 'express';
 import * as z from 'zod';
+import { namesAtIssuer } from '../../../workflows/domain/access-request/eligibility.ts';
 import { EFFECTS } from '../../../workflows/domain/tools/tool-facts.ts';
 import { Refusal } from '../../shared/http/csrf.ts';
 import { addressOf, cursorParameter } from '../../shared/http/list-cursor.ts';
@@ -69,7 +70,10 @@ export function list(http: InboxHttp) {
       isOpen && wantsPage(request) ? http.store.kinds(status, reader) : [],
       visitor.via === 'agent'
         ? NO_QUESTIONS
-        : http.store.askedOf(visitor, { cursor: questionsCursor, limit: QUESTIONS_LIMIT }),
+        : http.store.askedOf(
+            { issuer: visitor.issuer, names: namesAtIssuer(visitor) },
+            { cursor: questionsCursor, limit: QUESTIONS_LIMIT },
+          ),
     ]);
     if (!wantsPage(request)) {
       return void response.json({

@@ -21,11 +21,11 @@ export const askRequester = (http: InboxHttp) =>
     async act({ question, stage, number }, { requestId, response }) {
       const visitor = visitorOf(response);
       const { request, seat } = await findReadable(http, visitor, requestId);
-      const { issuer, subject, name, roles, chain, via } = visitor;
-      const own = { approver: { issuer, subject, name, roles } };
+      const { issuer, subject, aliases, name, roles, chain, via } = visitor;
+      const own = { approver: { issuer, subject, aliases, name, roles } };
       const capacity = capacityToAsk(seat, request) ?? own;
       await http.askRequester({
-        ...{ requestId, capacity, by: { issuer, subject, name, chain } },
+        ...{ requestId, capacity, by: { issuer, subject, aliases, name, chain } },
         ...{ question, stage, number, via },
       });
       return requestNow(http, requestId, seat);

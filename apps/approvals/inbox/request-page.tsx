@@ -81,7 +81,7 @@ export function RequestPage(props: RequestPageProps) {
             <WhoDecides request={request} visitor={seat.visitor.subject} />
             {sameAgent !== undefined && <SameAgentSection {...{ request, others: sameAgent, summaries }} />}
           </div>
-          <OtherForms {...{ request, seat, csrfToken, refused }} />
+          <OtherForms {...{ request, seat, broken, csrfToken, refused }} />
         </div>
       </Live>
       <Keys person={person} />
@@ -89,10 +89,12 @@ export function RequestPage(props: RequestPageProps) {
   );
 }
 
-type OtherFormsProps = Pick<RequestPageProps, 'request' | 'seat' | 'refused'> & { readonly csrfToken: string };
+type OtherFormsProps = Pick<RequestPageProps, 'request' | 'seat' | 'broken' | 'refused'> & {
+  readonly csrfToken: string;
+};
 
 /** All that a visitor can do beside the decision. */
-function OtherForms({ request, seat, csrfToken, refused }: OtherFormsProps) {
+function OtherForms({ request, seat, broken, csrfToken, refused }: OtherFormsProps) {
   return (
     <>
       <Questions {...{ request, seat, csrfToken, refused }} />
@@ -100,7 +102,7 @@ function OtherForms({ request, seat, csrfToken, refused }: OtherFormsProps) {
       <AskForm {...{ request, seat, csrfToken, refused }} />
       <ExtensionForm {...{ request, seat, csrfToken, refused }} />
       <HandOverForm {...{ request, seat, csrfToken, refused }} />
-      <WithdrawalForm request={request} csrfToken={csrfToken} typed={textFor('withdrawal', refused)} />
+      <WithdrawalForm {...{ request, seat, broken, csrfToken }} typed={textFor('withdrawal', refused)} />
       {canBreakGlass(seat, request) && (
         <BreakGlassForm request={request} csrfToken={csrfToken} typed={textFor('break-glass', refused)} />
       )}

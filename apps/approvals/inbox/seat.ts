@@ -4,6 +4,7 @@ import { type AccessRequest, type Approver, isEnded } from '../../../workflows/d
 import {
   type Ineligibility,
   ineligibilityOf,
+  isRequester,
   mayRead,
   ownNamesIn,
   type Reader,
@@ -16,6 +17,7 @@ import {
   unanswered,
 } from '../../../workflows/domain/access-request/requester-question.ts';
 import { type Confirmer, openStage } from '../../../workflows/domain/access-request/stages.ts';
+import { isOnePerson, keysOf } from '../../../workflows/domain/access-request/same-person.ts';
 import { earlierVote } from '../../../workflows/domain/access-request/quorum.ts';
 import type { Clock } from '../../shared/clock.ts';
 import type { Directory } from '../../shared/directory/directory.ts';
@@ -25,12 +27,13 @@ import type { Passkeys } from '../passkeys/passkeys.ts';
 import { readPreviews, type ShownPreviews } from '../access-requests/preview.ts';
 import type { TakePreview } from '../access-requests/take-preview.ts';
 import type { ExtendStage } from '../extend-stage.ts';
-import type { HandOver } from '../hand-over.ts';
+import { type HandOver, handOversBy } from '../hand-over.ts';
 import type { AnswerAsRequester, AskRequester } from '../requester-questions.ts';
 import { type CastVote, noSuchRequest } from '../cast-vote.ts';
 import { readerRow, type ReaderRow } from '../listing.ts';
 import type { AccessRequestSummary } from '../stores/access-request.row.ts';
 import type { AccessRequestStore } from '../stores/access-request.store.ts';
+import type { StandIn } from '../stores/new-rows.ts';
 import type { SentPreviews } from '../stores/previews.ts';
 import type { PresetReasonsOf } from '../templates.ts';
 import type { BreakGlassStore, BrokenGlass } from '../stores/break-glass.store.ts';
@@ -54,7 +57,7 @@ export interface Seat {
 /** The approver for whom a vote counts. Without a delegation it is the visitor. */
 export interface Capacity {
   readonly approver: Approver;
-  readonly standIn?: { readonly subject: string; readonly name: string; readonly delegationId: string };
+  readonly standIn?: StandIn;
 }
 
 export type Obstacle = Ineligibility | 'final' | 'already_voted';
@@ -79,9 +82,10 @@ export function capacitiesOf(seat: Seat, request: AccessRequestSummary): Capacit
   const given = delegationsFor(request.id, seat);
   const all = [{ approver: seat.visitor }, ...given.map((one) => standingIn(one, seat.visitor))] as const;
   return all.filter(({ approver, ...rest }) => {
-    const { chain, actors } = seat.visitor;
+    const { aliases, chain, actors } = seat.visitor;
+    const all = { aliases: [...(approver.aliases ?? []), ...aliases], chain, actors };
     // A visitor's session stands behind their own vote only.
-    const voter = { ...approver, castBy: 'standIn' in rest ? subject : undefined, chain, actors };
+    const voter = { ...approver, ...all, castBy: 'standIn' in rest ? subject : undefined };
     const isFree = earlierVote(request, voter, request.stage) === undefined;
     return isFree && ineligibilityOf(voter, request, seat.people) === undefined;
   });
@@ -119,7 +123,7 @@ export function handOverBy(seat: Pick<Seat, 'visitor' | 'people'>, request: Acce
   const { visitor, people } = seat;
   if (isEnded(request.status) || visitor.via === 'agent' || ownVote(seat, request) !== undefined) return undefined;
   if (ineligibilityOf({ ...visitor, session: undefined }, request, people) !== undefined) return undefined;
-  const made = (request.handOvers ?? []).filter(({ from }) => from === visitor.subject);
+  const made = handOversBy(visitor, request);
   return made.every(({ revokedAt }) => revokedAt !== undefined) ? made.length + 1 : undefined;
 }
 
@@ -142,8 +146,8 @@ export function questionBy(seat: Seat, request: AccessRequestSummary): number | 
 /** Whether questions of this request wait for the visitor, who is its requester and is signed in with a browser. */
 export function isAskedIn(request: AccessRequestSummary, { visitor }: Pick<Seat, 'visitor'>): boolean {
   const requester = requesterPerson(request);
-  const isRequester = requester?.issuer === visitor.issuer && requester.subject === visitor.subject;
-  return isRequester && visitor.session !== undefined && !isEnded(request.status) && unanswered(request).length > 0;
+  const isOwn = requester !== undefined && isRequester(visitor, requester);
+  return isOwn && !isEnded(request.status) && unanswered(request).length > 0;
 }
 
 /** Whether the visitor may grant this request alone, now. */
@@ -165,24 +169,29 @@ export function canGiveGrant(seat: Seat, request: AccessRequest): boolean {
 /** Whether the visitor may review an emergency grant. The granter, the requester and their stand-ins may not. */
 export function canReview(seat: Seat, request: AccessRequestSummary, broken: BrokenGlass): boolean {
   const { visitor } = seat;
-  const standsInForGranter = delegationsFor(request.id, seat).some(
-    ({ delegator }) => delegator.subject === broken.grantedBy,
+  const granter = [broken.grantedBy, ...broken.grantedChain];
+  const standsInForGranter = delegationsFor(request.id, seat).some(({ delegator: { subject, aliases = [] } }) =>
+    isOnePerson([subject, ...aliases], granter),
   );
   const involved = {
-    parties: [...request.parties, broken.grantedBy, ...broken.grantedChain],
+    parties: keysOf([...request.parties, broken.grantedBy, ...broken.grantedChain]),
     delegates: request.delegates,
   };
   return broken.review === undefined && partIn(involved, namesOf(visitor)) === undefined && !standsInForGranter;
 }
 
 /** All names by which the visitor can be a party to a request. */
-export const namesOf = ({ subject, chain }: Pick<Voter, 'subject' | 'chain'>): string[] => [subject, ...chain];
+export const namesOf = ({ subject, aliases, chain }: Pick<Voter, 'subject' | 'aliases' | 'chain'>): string[] => [
+  subject,
+  ...aliases,
+  ...chain,
+];
 
 export function standingIn(
   { id, delegator }: Delegation,
-  { subject, name }: Pick<Voter, 'subject' | 'name'>,
+  { subject, aliases, name }: Pick<Voter, 'subject' | 'aliases' | 'name'>,
 ): Capacity {
-  return { approver: delegator, standIn: { subject, name, delegationId: id } };
+  return { approver: delegator, standIn: { subject, aliases, name, delegationId: id } };
 }
 
 export interface InboxHttp extends Doors {
@@ -275,7 +284,8 @@ export const readerRowOf = (seat: Seat): ReaderRow => {
   return readerRow({ ...readerOf(seat, general), handedOver, chain, actors }, seat.people);
 };
 
-const readerOf = ({ visitor, mayBreakGlass }: Seat, delegations: readonly Delegation[]): Reader => ({
+/** The reader of requests that these delegations concern. */
+export const readerOf = ({ visitor, mayBreakGlass }: Seat, delegations: readonly Delegation[]): Reader => ({
   self: visitor,
   standsInFor: delegations.map(({ delegator }) => delegator),
   isPerson: visitor.via !== 'agent',

@@ -21,6 +21,7 @@ import {
   type Reading,
   type Seat,
 } from './seat.ts';
+import { mayWithdraw } from './withdrawals.ts';
 
 /** The page openings by others than the subject `visitor`. */
 export const openingsByOthers = ({ pageOpenings = [] }: Pick<AccessRequest, 'pageOpenings'>, visitor: string) =>
@@ -129,7 +130,7 @@ export function detailView(
   return {
     ...summaryView(request),
     ...callView(request),
-    votes: request.votes.map(({ approver: { issuer, subject }, ...vote }) => ({
+    votes: request.votes.map(({ approver: { issuer, subject }, names: _names, ...vote }) => ({
       approver: { issuer, subject },
       ...vote,
     })),
@@ -138,7 +139,7 @@ export function detailView(
     extensions: request.extensions,
     /** The number of the next extension of the open stage that the visitor may make, and its most minutes. */
     extendable: extensionBy(seat, request),
-    handOvers: request.handOvers,
+    handOvers: request.handOvers?.map(({ names: _names, ...handOver }) => handOver),
     /** The number of the next hand-over of this request that the visitor may make. */
     handOver: handOverBy(seat, request),
     questions: request.questions,
@@ -153,6 +154,10 @@ export function detailView(
     earlierPreviews: previews?.earlier.map(({ parts: _parts, ...earlier }) => earlier),
     mayTakePreview: previews?.canBeTaken ?? false,
     mayBreakGlass: canBreakGlass(seat, request),
+    mayCancel: request.status === 'pending' && mayWithdraw('cancel', { seat, request, broken }),
+    /** While the approval is valid. */
+    mayRevoke:
+      request.approval !== undefined && !request.approval.revoked && mayWithdraw('revoke', { seat, request, broken }),
     /** The greatest grant that policy allows an approver to give with an approval. */
     grantable: request.grantable,
     obstacle: obstacleTo(seat, request),

@@ -3,6 +3,8 @@ import { Time, usePageTime } from '../../shared/pages/layout.tsx';
 import { Visible } from '../../shared/pages/visible.tsx';
 import { type FormProps, LONGEST_TEXT } from './refused.tsx';
 import type { Withdrawal } from '../break-glass.ts';
+import type { Reading } from './seat.ts';
+import { withdrawalBy } from './withdrawals.ts';
 import { wordsOf } from './view.tsx';
 
 const WORDS = {
@@ -21,11 +23,17 @@ const WORDS = {
 } as const satisfies Record<Withdrawal, object>;
 
 /** The form that cancels the request or revokes its approval, or who revoked it. */
-export function WithdrawalForm({ request, csrfToken, typed }: FormProps) {
+export function WithdrawalForm({
+  request,
+  seat,
+  broken,
+  csrfToken,
+  typed,
+}: FormProps & Pick<Reading, 'seat' | 'broken'>) {
   const now = usePageTime();
   const revoked = request.approval?.revoked;
   if (revoked !== undefined) return <Revoked {...revoked} />;
-  const what = withdrawalOf(request, now);
+  const what = withdrawalBy({ seat, request, broken }, now);
   if (what === undefined) return null;
   const { title, button, reason, hint } = WORDS[what];
   return (
@@ -46,12 +54,6 @@ export function WithdrawalForm({ request, csrfToken, typed }: FormProps) {
       </form>
     </section>
   );
-}
-
-/** What a withdrawal would do to the request now. */
-export function withdrawalOf({ status, approval }: AccessRequest, now: Date): Withdrawal | undefined {
-  if (status === 'pending') return 'cancel';
-  return approval !== undefined && Date.parse(approval.approvedUntil) > now.getTime() ? 'revoke' : undefined;
 }
 
 function Revoked({ at, by, reason }: NonNullable<NonNullable<AccessRequest['approval']>['revoked']>) {

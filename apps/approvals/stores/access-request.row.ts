@@ -21,7 +21,8 @@ const columns = (context: string) => `
         'by', json_build_object('issuer', e.by_issuer, 'subject', e.by_subject), 'from', ${instant('e.ends_before')},
         'to', ${instant('e.ends_after')}, 'reason', e.reason, 'at', ${instant('e.at')})) ORDER BY e.stage, e.number)
       FROM approvals.extension e WHERE e.access_request_id = r.id) AS extensions,
-    (SELECT json_agg(json_strip_nulls(json_build_object('from', d.delegator_subject, 'to', d.delegate_subject, 'at', ${instant('d.created_at')},
+    (SELECT json_agg(json_strip_nulls(json_build_object('from', d.delegator_subject, 'to', d.delegate_subject,
+        'names', d.delegator_names, 'at', ${instant('d.created_at')},
         'revokedAt', ${instant('d.revoked_at')})) ORDER BY d.created_at)
       FROM approvals.delegation d WHERE d.access_request_id = r.id) AS hand_overs,
     (SELECT json_agg(json_strip_nulls(json_build_object('number', q.number, 'stage', q.stage, 'by', json_build_object('issuer', q.by_issuer,
@@ -34,7 +35,7 @@ const columns = (context: string) => `
     (SELECT json_agg(json_build_object('by', p.subject, 'at', ${instant('p.last_at')}) ORDER BY p.last_at)
       FROM approvals.page_opening p WHERE p.access_request_id = r.id AND r.status = 'pending'
         AND p.last_at > clock_timestamp() - interval '10 min' AND NOT EXISTS (SELECT FROM approvals.vote v
-          WHERE v.access_request_id = r.id AND v.stage = r.stage AND v.cast_by = p.subject)) AS page_openings,
+          WHERE v.access_request_id = r.id AND v.stage = r.stage AND p.subject = ANY (v.names))) AS page_openings,
     r.separate_stages, r.created_at, r.expires_at, r.ended_at, CASE WHEN r.end_note -> 'by' IS NOT NULL THEN
       json_strip_nulls(json_build_object('client', r.end_note #>> '{by,client}', 'subject', r.end_note #>> '{by,subject}',
         'reason', r.end_note ->> 'reason')) END AS cancelled,
@@ -47,7 +48,7 @@ const columns = (context: string) => `
     r.status = 'pending' AND least(r.expires_at, r.stage_ends_at) <= clock_timestamp() AS overdue, coalesce((
       SELECT json_agg(json_strip_nulls(json_build_object(
         'approver', json_build_object('issuer', v.approver_issuer, 'subject', v.approver_subject, 'roles', v.approver_roles),
-        'castBy', CASE WHEN v.cast_by <> v.approver_subject THEN v.cast_by END, 'actors', CASE WHEN v.actors <> '{}' THEN v.actors END,
+        'names', v.names, 'castBy', CASE WHEN v.cast_by <> v.approver_subject THEN v.cast_by END, 'actors', CASE WHEN v.actors <> '{}' THEN v.actors END,
         'asRequester', CASE WHEN v.as_requester THEN true END, 'stage', v.stage, 'verdict', v.verdict, 'reason', v.reason,
         'agentMessage', v.agent_message, 'via', v.via, 'grant', v.grant_id,
         'passkey', CASE WHEN v.passkey_assertion IS NOT NULL THEN true END, 'at', ${instant('v.at')})) ORDER BY v.at)

@@ -2,6 +2,7 @@ import type { Pool } from 'pg';
 import type { AccessRequest } from '../../../workflows/domain/access-request/access-request.ts';
 import type { Ineligibility } from '../../../workflows/domain/access-request/eligibility.ts';
 import { type Bundle, BUNDLE_PREFIX } from '../../../workflows/domain/access-request/statement.ts';
+import { keysOf } from '../../../workflows/domain/access-request/same-person.ts';
 import { randomText } from '../../shared/crypto.ts';
 import { functionCall } from '../../shared/database/function-call.ts';
 import { one, queryOf, type Query } from '../../shared/database/query.ts';
@@ -191,8 +192,9 @@ function voting(query: Query) {
         preview: vote.preview,
       }),
 
-    extendStage: ({ by: { issuer, subject, name, chain }, ...extension }: NewExtension) => {
-      const by = { by_issuer: issuer, by_subject: subject, by_name: name, chain };
+    extendStage: ({ by: { issuer, subject, aliases = [], name, chain }, ...extension }: NewExtension) => {
+      const names = { names: keysOf([subject, ...aliases]), chain: keysOf(chain) };
+      const by = { by_issuer: issuer, by_subject: subject, by_name: name, ...names };
       return callFunction<ExtensionOutcome>(query, 'extend_stage', { ...snakeCased(extension), ...by });
     },
 
@@ -224,7 +226,7 @@ function voting(query: Query) {
 
 function ending(query: Query) {
   return {
-    /** `clientId`: the client that cancels its own request. Absent when an approver cancels. */
+    /** `clientId`: the client that cancels its own request. Absent when the requester cancels it in the inbox. */
     cancel: (id: string, { note, clientId }: { note: EndNote; clientId?: string }) =>
       callFunction<CancelOutcome>(query, 'cancel_access_request', {
         id,

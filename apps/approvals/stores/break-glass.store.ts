@@ -1,10 +1,12 @@
 import type { Pool } from 'pg';
+import type { Approver } from '../../../workflows/domain/access-request/access-request.ts';
 import { countRows, type Listing, type Page, type PageRequest, readPage } from '../../shared/database/pages.ts';
+import { keysOf } from '../../../workflows/domain/access-request/same-person.ts';
 import { queryOf } from '../../shared/database/query.ts';
 import type { ReaderRow } from '../listing.ts';
 import { whereReadable } from './lists.ts';
 import type { VoteOutcome } from './access-request.store.ts';
-import type { NewVote } from './new-rows.ts';
+import { namesColumn, type NewVote } from './new-rows.ts';
 import { callFunction, camelCased, instant, snakeCased } from './query.ts';
 
 /** An emergency grant. Instants are RFC 3339. */
@@ -23,6 +25,9 @@ const COLUMNS = `g.access_request_id AS request_id, r.tool, g.granted_by, g.gran
   CASE WHEN g.reviewed_by IS NOT NULL
     THEN json_strip_nulls(json_build_object('by', g.reviewed_by, 'at', ${instant('g.reviewed_at')}, 'note', g.review_note)) END AS review`;
 const ALL = 'FROM approvals.break_glass g JOIN approvals.access_request r ON r.id = g.access_request_id';
+
+/** With the names behind them (`behind`). */
+type Reviewer = Pick<Approver, 'subject' | 'aliases'> & { readonly chain: readonly string[] };
 
 type ReviewOutcome = 'reviewed' | 'already_reviewed' | 'own_request' | 'not_found';
 export type BreakGlassStore = ReturnType<typeof createBreakGlassStore>;
@@ -57,7 +62,8 @@ export function createBreakGlassStore(pool: Pool) {
     breakGlass: ({ approver, ...vote }: Omit<NewVote, 'judgedStage'>, approvalTtlMs: number) => {
       const { requestId, generation, callDigest, chain, reason, via, approvalId } = vote;
       return callFunction<VoteOutcome>(query, 'break_glass', {
-        ...snakeCased({ requestId, generation, callDigest, chain, reason, via, approvalId }),
+        ...snakeCased({ requestId, generation, callDigest, reason, via, approvalId }),
+        ...{ names: namesColumn({ approver }), chain: keysOf(chain ?? []) },
         approver_issuer: approver.issuer,
         approver_subject: approver.subject,
         approver_name: approver.name,
@@ -65,10 +71,9 @@ export function createBreakGlassStore(pool: Pool) {
       });
     },
 
-    review: (
-      id: string,
-      { subject: reviewer, chain }: { readonly subject: string; readonly chain: readonly string[] },
-      note: string | undefined,
-    ) => callFunction<ReviewOutcome>(query, 'review_break_glass', { id, reviewer, chain, note }),
+    review: (id: string, { subject: reviewer, aliases = [], chain }: Reviewer, note: string | undefined) => {
+      const names = { names: keysOf([reviewer, ...aliases]), chain: keysOf(chain) };
+      return callFunction<ReviewOutcome>(query, 'review_break_glass', { id, reviewer, note, ...names });
+    },
   };
 }

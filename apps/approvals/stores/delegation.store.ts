@@ -1,6 +1,7 @@
 import type { Pool } from 'pg';
 import type { Approver } from '../../../workflows/domain/access-request/access-request.ts';
 import type { Ineligibility } from '../../../workflows/domain/access-request/eligibility.ts';
+import { keysOf } from '../../../workflows/domain/access-request/same-person.ts';
 import { type Page, type PageRequest, readPage } from '../../shared/database/pages.ts';
 import { queryOf } from '../../shared/database/query.ts';
 import { callFunction, camelCased, snakeCased } from './query.ts';
@@ -19,12 +20,14 @@ export interface Delegation {
 }
 
 export interface NewDelegation extends Pick<Delegation, 'id' | 'delegator' | 'delegate' | 'until'> {
-  /** Subjects behind the delegator. The delegate cannot decide a request of one of them. */
+  /** Names behind the delegator. The delegate cannot decide a request of one of them. */
   readonly chain: readonly string[];
+  /** Other names of the delegate, as far as they are known. */
+  readonly delegateAliases?: readonly string[];
 }
 
 /** A request that an approver hands to another person. */
-export interface NewHandOver extends Pick<NewDelegation, 'id' | 'delegator' | 'chain' | 'delegate'> {
+export interface NewHandOver extends Omit<NewDelegation, 'until'> {
   readonly requestId: string;
   /** The stage that the approver looked at, and the one for which they were checked as eligible. */
   readonly stage: number;
@@ -39,13 +42,15 @@ export type HandOverOutcome =
   | 'handed_before'
   | 'delegate_voted'
   | 'delegate_has_part'
+  | 'to_oneself'
   | 'already_voted'
   | 'final'
   | 'stage_over'
   | Ineligibility
   | 'not_found';
 
-const COLUMNS = `id, json_build_object('issuer', delegator_issuer, 'subject', delegator_subject, 'roles', delegator_roles) AS delegator,
+const COLUMNS = `id, json_build_object('issuer', delegator_issuer, 'subject', delegator_subject, 'roles', delegator_roles,
+    'aliases', delegator_names) AS delegator,
   delegate_subject AS delegate, created_at, until, revoked_at, access_request_id`;
 
 // By the database's clock, which votes are checked with too; Prisma's client could compare only with that of this process.
@@ -92,12 +97,12 @@ export function createDelegationStore(pool: Pool) {
       return { ...rest, rows: rows.map((row) => camelCased(row) as Delegation) };
     },
 
-    /** `past`: the end is not in the future. The database refuses a delegation for more than 92 days. */
+    /** `past`: the end is not in the future. `to_oneself`: both are one person. The database refuses a delegation for more than 92 days. */
     add: ({ id, until, ...people }: NewDelegation) =>
-      callFunction<'delegated' | 'past'>(query, 'delegate', { id, until, ...peopleIn(people) }),
+      callFunction<'delegated' | 'past' | 'to_oneself'>(query, 'delegate', { id, until, ...peopleIn(people) }),
 
-    handOver: ({ delegator, chain, delegate, ...rest }: NewHandOver) => {
-      const people = peopleIn({ delegator, chain, delegate });
+    handOver: ({ delegator, chain, delegate, delegateAliases, ...rest }: NewHandOver) => {
+      const people = peopleIn({ delegator, chain, delegate, ...(delegateAliases && { delegateAliases }) });
       return callFunction<HandOverOutcome>(query, 'hand_over', { ...snakeCased(rest), ...people });
     },
 
@@ -106,10 +111,12 @@ export function createDelegationStore(pool: Pool) {
   };
 }
 
-const peopleIn = ({ delegator, chain, delegate }: Pick<NewDelegation, 'delegator' | 'chain' | 'delegate'>) => ({
+const peopleIn = ({ delegator, chain, delegate, delegateAliases = [] }: Omit<NewDelegation, 'id' | 'until'>) => ({
   delegator_issuer: delegator.issuer,
   delegator_subject: delegator.subject,
   delegator_roles: delegator.roles,
-  delegator_chain: chain,
+  delegator_chain: keysOf(chain),
+  delegator_names: keysOf([delegator.subject, ...(delegator.aliases ?? [])]),
   delegate_subject: delegate,
+  delegate_names: keysOf([delegate, ...delegateAliases]),
 });

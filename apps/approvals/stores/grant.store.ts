@@ -48,7 +48,7 @@ export interface NewGrant extends ArgumentScope {
 }
 
 const COLUMNS = `g.id, g.access_request_id, json_strip_nulls(json_build_object('issuer', g.giver_issuer, 'subject', g.giver_subject,
-    'name', g.giver_name, 'roles', g.giver_roles)) AS giver, g.giver_chain, g.tool, g.template, g.requester_subject, g.requester_client,
+    'name', g.giver_name, 'roles', g.giver_roles, 'aliases', g.giver_names)) AS giver, g.giver_chain, g.tool, g.template, g.requester_subject, g.requester_client,
   g.shape, g.conditions, g.created_at, g.expires_at, g.max_uses, g.revoked_at, g.revoked_by,
   (SELECT count(*)::int FROM approvals.grant_use u WHERE u.grant_id = g.id) AS uses, g.ends_at_sign_out,
   g.expires_at <= clock_timestamp() OR (g.ends_at_sign_out AND NOT approvals.is_signed_in(g.giver_session)) AS is_over`;

@@ -103,11 +103,11 @@ const filterRow = ({ words, ...filter }: RequestFilter): string =>
     words: words && words.map((word) => JSON.stringify(word).slice(1, -1)),
   });
 
-const READER = `jsonb_to_record($1::jsonb) AS me (subject text, issuer text, persons text[], own text[], actors text[], reads boolean, decides boolean, oversees boolean,
+const READER = `jsonb_to_record($1::jsonb) AS me (subject text, issuer text, names text[], persons text[], own text[], reads boolean, decides boolean, oversees boolean,
     is_person boolean, breaks_glass boolean, voices jsonb, handed text[], "all" jsonb),
   jsonb_to_record(me."all") AS everyone (subjects text[], roles text[], groups text[], reports text[])`;
 const VOICES = `(SELECT ARRAY[subject] AS subjects, voice.* FROM jsonb_to_recordset(me.voices)
-  AS voice (subject text, roles text[], groups text[], reports text[], request text)) AS voice`;
+  AS voice (subject text, names text[], roles text[], groups text[], reports text[], request text)) AS voice`;
 
 /** Whether one voice, or any of them, is in the electorate of a stage. @see belongsTo */
 const decides = (stage: string, voice: 'voice' | 'everyone') => `(
@@ -123,7 +123,7 @@ const confirms = (stage: string) =>
 /** Whether the reader (`me`, `everyone`) may read the request (`r`). Prisma's client cannot express it. @see mayRead */
 const READABLE = `me.reads AND (
   me.oversees
-  OR me.is_person AND r.requester_subject = me.subject
+  OR me.is_person AND (r.requester_subject = me.subject OR r.requester_issuer = me.issuer AND r.requester_subject = ANY (me.own))
   OR EXISTS (SELECT FROM jsonb_array_elements(r.stages) AS stages (stage) WHERE ${confirms('stages.stage')})
   OR me.breaks_glass AND r.status = 'pending'
   OR EXISTS (SELECT FROM jsonb_array_elements(r.stages) AS stages (stage) WHERE ${decides('stages.stage', 'everyone')})
@@ -135,20 +135,23 @@ const READABLE = `me.reads AND (
   OR me.is_person AND EXISTS (SELECT FROM approvals.break_glass g WHERE g.access_request_id = r.id
     AND (g.reviewed_by IS NULL OR me.subject IN (g.granted_by, g.reviewed_by))))`;
 
-/** Whether this voter, or the reader, has spoken where each may speak once. */
-const hasVoted = (voter: string) =>
+/** Whether a voter with these names, or the reader, has spoken where each may speak once. */
+const hasVoted = (names: string) =>
   `EXISTS (SELECT FROM approvals.vote v WHERE v.access_request_id = r.id AND (r.separate_stages OR v.stage = r.stage)
-      AND (ARRAY[v.approver_subject, v.cast_by] || v.actors) && (ARRAY[${voter}, me.subject] || me.actors))`;
+      AND v.names && (${names} || me.names))`;
+
+/** The requester who may confirm the open stage. */
+const CONFIRMER = `(r.stages -> r.stage - 1) #> '{approvers,requester}'`;
 
 /** Whether the reader may vote on it now, for themselves or for another approver. @see ineligibilityOf, earlierVote */
 const DECIDABLE = `me.decides AND r.status = 'pending' AND ((${decides('(r.stages -> r.stage - 1)', 'everyone')} OR r.id = ANY (me.handed))
   AND EXISTS (SELECT FROM ${VOICES}
   WHERE coalesce(voice.request, r.id) = r.id AND ${decides('(r.stages -> r.stage - 1)', 'voice')}
-    AND NOT (voice.subject || me.persons) && r.parties
-    AND NOT ${hasVoted('voice.subject')}
-    AND NOT (voice.subject || me.persons) && approvals.delegates_of(r.parties, r.created_at))
-  OR ${confirms('(r.stages -> r.stage - 1)')} AND NOT ${hasVoted('me.subject')} AND NOT EXISTS (SELECT FROM unnest(me.own) AS name
-    WHERE NOT (r.stages -> r.stage - 1) #> '{approvers,requester,subjects}' ? name
+    AND NOT (voice.names || me.persons) && r.parties
+    AND NOT ${hasVoted('voice.names')}
+    AND NOT (voice.names || me.persons) && approvals.delegates_of(r.parties, r.created_at))
+  OR ${confirms('(r.stages -> r.stage - 1)')} AND NOT ${hasVoted('me.names')} AND NOT EXISTS (SELECT FROM unnest(me.persons) AS name
+    WHERE NOT coalesce(${CONFIRMER} -> 'keys', ${CONFIRMER} -> 'subjects') ? name
       AND (name = ANY (r.parties) OR name = ANY (approvals.delegates_of(r.parties, r.created_at)))))`;
 
 const ENDED = 'r.ended_at IS NOT NULL';

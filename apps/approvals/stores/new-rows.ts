@@ -1,6 +1,7 @@
 import type { Approver, Verdict, VoteChannel } from '../../../workflows/domain/access-request/access-request.ts';
 import type { PasskeyAssertion } from '../../../workflows/domain/access-request/passkey.ts';
 import type { Effect } from '../../../workflows/domain/tools/tool-facts.ts';
+import { keysOf, voiceNames } from '../../../workflows/domain/access-request/same-person.ts';
 import type { ResolverAnswer } from '../../../workflows/domain/access-request/automatic.ts';
 import type { BrowserSession } from '../../../workflows/domain/access-request/eligibility.ts';
 import type { DirectoryFacts } from '../../../workflows/domain/access-request/quorum.ts';
@@ -46,12 +47,19 @@ export interface NewAccessRequest extends Terms, Omit<VerifiedDenial, 'requester
     | undefined;
 }
 
+/** A person who votes for an approver, and the delegation that lets them. */
+export interface StandIn {
+  readonly subject: string;
+  readonly aliases?: readonly string[];
+  readonly name?: string;
+  readonly delegationId: string;
+}
+
 /** A verdict, the approver who gave it, and the call and stage they saw. */
 export interface Ballot {
   readonly requestId: string;
   readonly approver: Approver;
-  /** The person who votes for the approver, and their delegation. */
-  readonly standIn?: { readonly subject: string; readonly name?: string; readonly delegationId: string } | undefined;
+  readonly standIn?: StandIn | undefined;
   /** Names behind the voter beside these (`behind`). None may have a part in the request. */
   readonly chain?: readonly string[] | undefined;
   /** Subjects that act for the voter, by their token. */
@@ -152,6 +160,17 @@ export function newRow(request: NewAccessRequest) {
   };
 }
 
+/** All names of those who have a voice in a vote, as the database compares them. */
+export const namesColumn = ({ approver, standIn, actors }: Pick<Ballot, 'approver' | 'standIn' | 'actors'>) =>
+  keysOf(
+    voiceNames({
+      subject: approver.subject,
+      aliases: [...(approver.aliases ?? []), ...(standIn?.aliases ?? [])],
+      castBy: standIn?.subject,
+      actors,
+    }),
+  );
+
 export function voteRow(vote: Omit<NewVote, 'verdict'> & { readonly verdict: ResolverAnswer['verdict'] }) {
   const { requestId, generation, callDigest, chain, actors, stage, judgedStage, verdict, reason, agentMessage, via } =
     vote;
@@ -161,7 +180,7 @@ export function voteRow(vote: Omit<NewVote, 'verdict'> & { readonly verdict: Res
       requestId,
       generation,
       callDigest,
-      chain,
+      chain: keysOf(chain ?? []),
       actors,
       stage,
       judgedStage,
@@ -170,6 +189,7 @@ export function voteRow(vote: Omit<NewVote, 'verdict'> & { readonly verdict: Res
       agentMessage,
       via,
     }),
+    names: namesColumn(vote),
     approver_issuer: approver.issuer,
     approver_subject: approver.subject,
     approver_name: approver.name,
@@ -178,7 +198,7 @@ export function voteRow(vote: Omit<NewVote, 'verdict'> & { readonly verdict: Res
     cast_by_name: standIn?.name,
     delegation_id: standIn?.delegationId,
     lapsed: facts?.lapsed,
-    electorate: facts?.electorate && [...facts.electorate],
+    electorate: facts?.electorate && keysOf([...facts.electorate]),
     approval_id: approvalId,
   };
 }

@@ -112,7 +112,8 @@ export function configuredApprovers(
     const example = examples().find(({ name }) => name === subject)?.roles ?? [];
     // A named person who is no longer in the directory has left.
     if (people.people.length > 0 && known === undefined && example.length === 0) return undefined;
-    const approver = { issuer, subject, roles: [...example, ...(known?.roles ?? [])] };
+    const aliases = people.otherNamesOf([subject]);
+    const approver = { issuer, subject, aliases, roles: [...example, ...(known?.roles ?? [])] };
     const isNamed = belongsTo(electorate, approver, { asked: { requester: { subject: '' } }, people });
     if (!isNamed && !example.includes(APPROVER_ROLE)) return undefined;
     return { ...approver, roles: [...new Set([APPROVER_ROLE, ...approver.roles])] };

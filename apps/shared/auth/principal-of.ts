@@ -30,14 +30,16 @@ export function principalOf(
   if (names === undefined || actors === undefined) return undefined;
   const { sub: subject, azp } = names;
   const clientId = clientIn(claims);
-  const aliases = new Set([...aliasesOf(claims, identityClaim), ...(azp === undefined ? [] : [azp])]);
-  for (const known of [subject, clientId]) if (known !== undefined) aliases.delete(known);
+  const own = aliasesOf(claims, identityClaim).filter((one) => one !== clientId);
+  const isOtherName = azp !== undefined && ![subject, clientId, ...own].includes(azp);
+  const aliases = isOtherName ? [...own, azp] : own;
   return {
     issuer,
     subject,
     ...(clientId !== undefined && { clientId }),
     ...(actors.length > 0 && { actors }),
-    ...(aliases.size > 0 && { aliases: [...aliases] }),
+    ...(aliases.length > 0 && { aliases }),
+    ...(isOtherName && { clientAliases: [azp] }),
   };
 }
 

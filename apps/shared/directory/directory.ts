@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import * as z from 'zod';
+import { nameKey } from '../../../workflows/domain/access-request/same-person.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import type { Clock } from '../clock.ts';
 import { isTimeZone } from '../config/units.ts';
@@ -32,6 +33,11 @@ export interface DirectoryPerson {
 /** People and groups of the deployment's own directory. No part of it comes from a request. */
 export interface Directory {
   find(subject: string): DirectoryPerson | undefined;
+  /**
+   * The other names of all people who have one of these: the directory knows each by up to three, and a token may have another of them as
+   * its subject. A name that two people have is that of the one whose subject it is.
+   */
+  otherNamesOf(names: readonly string[]): readonly string[];
   /** Subjects of the people in a group, also through other groups; empty for an unknown group. */
   membersOf(group: string): ReadonlySet<string>;
   /** Subjects of the people with this manager. */
@@ -91,10 +97,32 @@ export function readDirectory(text: string, subjectAttribute: SubjectAttribute):
   }
   return {
     find: (subject) => bySubject.get(subject),
+    otherNamesOf: namesOf(users, subjects),
     membersOf: (name) => members.get(name) ?? new Set(),
     reportsOf: (manager) => reports.get(manager) ?? new Set(),
     people,
     groups: new Set(names),
+  };
+}
+
+function namesOf(users: readonly User[], subjects: ReadonlyMap<string, string>): Directory['otherNamesOf'] {
+  const owners = new Map<string, Set<string>>();
+  const own = (name: string, id: string) => owners.set(nameKey(name), (owners.get(nameKey(name)) ?? new Set()).add(id));
+  for (const { id, userName, externalId = id } of users) for (const name of [id, userName, externalId]) own(name, id);
+  for (const [id, subject] of subjects) owners.set(nameKey(subject), new Set([id]));
+  const isTheirs = (name: string, id: string) => {
+    const all = owners.get(nameKey(name));
+    return all?.size === 1 && all.has(id);
+  };
+  const byId = new Map(
+    users.map(({ id, userName, externalId = id }) => [
+      id,
+      [id, userName, externalId].filter((one) => isTheirs(one, id)),
+    ]),
+  );
+  return (names) => {
+    const found = names.flatMap((name) => [...(owners.get(nameKey(name)) ?? [])].filter((id) => isTheirs(name, id)));
+    return [...new Set(found)].flatMap((id) => byId.get(id) ?? []).filter((name) => !names.includes(name));
   };
 }
 

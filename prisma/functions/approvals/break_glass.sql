@@ -2,9 +2,10 @@
 -- afterwards. The requester and their delegates may not grant it. Outcomes: counted, repeated (by the same person), final,
 -- mismatch, own_request, delegate_of_requester, not_found.
 CREATE OR REPLACE FUNCTION approvals.break_glass(p_request_id text, p_generation int, p_call_digest text, p_approver_issuer text,
-  p_approver_subject text, p_approver_name text, p_chain text[], p_reason text, p_via text, p_approval_id text, p_approval_ms bigint)
+  p_approver_subject text, p_approver_name text, p_chain text[], p_reason text, p_via text, p_approval_id text, p_approval_ms bigint,
+  p_names text[] DEFAULT NULL)
 RETURNS text LANGUAGE plpgsql AS $$
-DECLARE r approvals.access_request; v_chain text[] := coalesce(p_chain, '{}'); v_part text;
+DECLARE r approvals.access_request; v_chain text[] := coalesce(p_names, '{}') || coalesce(p_chain, '{}'); v_part text;
 BEGIN
   PERFORM approvals.expire_access_request(p_request_id);
   SELECT * INTO r FROM approvals.access_request WHERE id = p_request_id FOR UPDATE;

@@ -1,4 +1,4 @@
--- Gives a request up, for the client that owns it or (NULL) for a person who may decide it. The note says who gave it up, and
+-- Gives a request up, for the client that owns it or (NULL) for the person who asks, as the inbox has found. The note says who gave it up, and
 -- why. Outcomes: cancelled, final (it had ended), not_found.
 CREATE OR REPLACE FUNCTION approvals.cancel_access_request(p_id text, p_client_id text, p_note jsonb) RETURNS text LANGUAGE plpgsql AS $$
 BEGIN

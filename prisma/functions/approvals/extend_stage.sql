@@ -5,14 +5,15 @@
 -- of two forms at the same moment the second is refused. Outcomes: extended, repeated (the same form again), extended_before (by another
 -- form since), final, stage_over, not_extendable (more than the stage allows), beyond_request, own_request, delegate_of_requester, not_found.
 CREATE OR REPLACE FUNCTION approvals.extend_stage(p_request_id text, p_by_issuer text, p_by_subject text, p_by_name text, p_chain text[],
-  p_stage int, p_judged_stage int, p_number int, p_seconds int, p_reason text, p_via text) RETURNS text LANGUAGE plpgsql AS $$
+  p_stage int, p_judged_stage int, p_number int, p_seconds int, p_reason text, p_via text,
+  p_names text[] DEFAULT NULL) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE r approvals.access_request; e approvals.extension; v_part text; v_made int; v_added interval; v_now timestamptz;
   v_until timestamptz;
 BEGIN
   PERFORM approvals.expire_access_request(p_request_id);
   SELECT * INTO r FROM approvals.access_request WHERE id = p_request_id FOR UPDATE;
   IF NOT FOUND THEN RETURN 'not_found'; END IF;
-  v_part := approvals.part_in(p_by_subject || coalesce(p_chain, '{}'), r.parties, r.created_at);
+  v_part := approvals.part_in(p_by_subject || coalesce(p_names, '{}') || coalesce(p_chain, '{}'), r.parties, r.created_at);
   IF v_part IS NOT NULL THEN RETURN v_part; END IF;
   SELECT * INTO e FROM approvals.extension WHERE access_request_id = r.id AND stage = p_stage AND number = p_number;
   IF FOUND THEN

@@ -1,5 +1,5 @@
 -- Ends the open stage if its votes settle it. The caller has locked the row of the request. Only the directory knows `p_lapsed`,
--- the subjects whose approval no longer counts, and `p_electorate`, the subjects that could decide. `p_electorate` is NULL if the
+-- the subjects whose approval no longer counts, and `p_electorate`, the names of people who could decide, as names are compared. `p_electorate` is NULL if the
 -- directory does not know all of them.
 CREATE OR REPLACE FUNCTION approvals.settle_stage(p_id text, p_lapsed text[], p_electorate text[], p_approval_id text)
 RETURNS void LANGUAGE plpgsql AS $$
@@ -29,7 +29,7 @@ BEGIN
   END IF;
   IF v_denials = 0 OR p_electorate IS NULL THEN RETURN; END IF;
   SELECT count(*) INTO v_left FROM unnest(p_electorate) AS e (subject)
-    WHERE NOT EXISTS (SELECT FROM approvals.vote v WHERE v.access_request_id = p_id AND v.approver_subject = e.subject
+    WHERE NOT EXISTS (SELECT FROM approvals.vote v WHERE v.access_request_id = p_id AND e.subject = ANY (v.names)
       AND (r.separate_stages OR v.stage = r.stage));
   IF v_approvals + v_left < (v_stage ->> 'quorum')::int THEN PERFORM approvals.end_request(p_id, 'denied'); END IF;
 END $$;

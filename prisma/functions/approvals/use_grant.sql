@@ -30,7 +30,7 @@ BEGIN
     p_approver_roles => g.giver_roles, p_cast_by => NULL, p_cast_by_name => NULL, p_delegation_id => NULL,
     p_chain => g.giver_chain, p_actors => NULL, p_stage => r.stage, p_judged_stage => r.stage, p_lapsed => NULL,
     p_electorate => NULL, p_verdict => 'approve', p_reason => NULL, p_agent_message => NULL, p_via => 'grant',
-    p_approval_id => p_approval_id, p_grant_id => g.id);
+    p_approval_id => p_approval_id, p_grant_id => g.id, p_names => g.giver_names);
   IF v_outcome = 'counted' THEN
     INSERT INTO approvals.grant_use (grant_id, number, max_uses, expires_at, access_request_id, at)
       VALUES (g.id, v_used + 1, g.max_uses, g.expires_at, r.id, v_now);

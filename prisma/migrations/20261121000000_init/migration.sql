@@ -493,11 +493,15 @@ CREATE TABLE approvals.delegation (
   delegator_roles   text[] NOT NULL,
   delegator_chain   text[] NOT NULL DEFAULT '{}',
   delegate_subject  text NOT NULL,
+  -- All names of both, as names of people are compared. A person who has one of them is the same person.
+  delegator_names   text[] NOT NULL DEFAULT '{}',
+  delegate_names    text[] NOT NULL DEFAULT '{}',
   created_at        timestamptz NOT NULL,
   until             timestamptz NOT NULL,
   revoked_at        timestamptz,
   access_request_id text REFERENCES approvals.access_request ON DELETE CASCADE,
-  CONSTRAINT delegation_to_another CHECK (delegate_subject <> delegator_subject),
+  CONSTRAINT delegation_to_another CHECK (delegate_subject <> delegator_subject AND NOT delegate_names && delegator_names),
+  CONSTRAINT delegation_names CHECK (delegator_subject = ANY (delegator_names) AND delegate_subject = ANY (delegate_names)),
   CONSTRAINT delegation_ends CHECK (until > created_at AND until <= created_at + interval '92 days')
 );
 CREATE INDEX delegation_by_delegate ON approvals.delegation (delegate_subject, until);
@@ -507,6 +511,7 @@ CREATE INDEX delegation_by_request ON approvals.delegation (access_request_id) W
 CREATE UNIQUE INDEX delegation_one_hand_over ON approvals.delegation (access_request_id, delegator_subject)
   WHERE access_request_id IS NOT NULL AND revoked_at IS NULL;
 CREATE INDEX delegation_by_delegator_chain ON approvals.delegation USING gin (delegator_chain);
+CREATE INDEX delegation_by_delegator_names ON approvals.delegation USING gin (delegator_names);
 
 -- A person approves in advance: further calls like the one of a request, for a time and a number of uses. Everything but the
 -- revocation is written once. The scope is copied from the request: enforcement point, template, tool with its description, and the
@@ -520,6 +525,8 @@ CREATE TABLE approvals."grant" (
   giver_name        text,
   giver_roles       text[] NOT NULL,
   giver_chain       text[] NOT NULL,
+  -- All names of the giver, as names of people are compared.
+  giver_names       text[] NOT NULL DEFAULT '{}',
   client_id         text NOT NULL,
   template          text,
   tool              text NOT NULL,
@@ -578,6 +585,8 @@ CREATE TABLE approvals.vote (
   cast_by           text NOT NULL,
   cast_by_name      text,
   actors            text[] NOT NULL,
+  -- All names of those who have a voice in it, as names of people are compared. No two votes where one counts have a name in common.
+  names             text[] NOT NULL DEFAULT '{}',
   delegation_id     text REFERENCES approvals.delegation,
   -- The requester confirmed what their own agent asked for.
   as_requester      boolean NOT NULL DEFAULT false,
@@ -595,6 +604,7 @@ CREATE TABLE approvals.vote (
   at                timestamptz NOT NULL DEFAULT clock_timestamp(),
   PRIMARY KEY (access_request_id, counts_in, approver_subject),
   CONSTRAINT vote_with_passkey CHECK (passkey_assertion IS NULL OR (verdict = 'approve' AND via = 'inbox')),
+  CONSTRAINT vote_names CHECK (names @> (actors || ARRAY[approver_subject, cast_by])),
   CONSTRAINT vote_counts_in CHECK (counts_in IN (0, stage)),
   CONSTRAINT vote_one_voice UNIQUE (access_request_id, counts_in, cast_by),
   CONSTRAINT vote_in_whose_name CHECK ((cast_by = approver_subject) = (delegation_id IS NULL)),

@@ -70,7 +70,8 @@ function cast(
 ) {
   const earlier = earlierVote(model, { subject, actors }, names ? model.stage : undefined);
   if (earlier !== undefined) {
-    const isSame = earlier.verdict === verdict && earlier.approver.subject === subject;
+    const isSeen = !names || earlier.stage === model.stage;
+    const isSame = isSeen && earlier.verdict === verdict && earlier.approver.subject === subject;
     return isSame ? 'repeated' : 'already_voted';
   }
   if (model.status !== 'pending') return 'final';

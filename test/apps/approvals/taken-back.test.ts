@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createLocalJWKSet, decodeJwt, decodeProtectedHeader, jwtVerify } from 'jose';
 import { ApprovalsUnderTest } from '../../support/approvals.ts';
+import { ofPerson } from '../../support/submissions.ts';
 
 const URN = 'urn:openid:authzen:access-request:error:';
 
@@ -52,12 +53,14 @@ describe('cancellation and revocation', () => {
     });
   });
 
-  describe('by an approver', () => {
-    it('ends an open request, and its client sees it cancelled [ARAP-CAN-12]', async () => {
-      const { id } = await service.open();
+  describe('by a person', () => {
+    it('ends an open request of theirs, and its client sees it cancelled [ARAP-CAN-12]', async () => {
+      const { id } = await service.open(ofPerson(service.config.urls.issuer, { person: 'alice', agent: 'coder' }));
+      const byApprover = await takeBack('bob', 'cancel', id);
+      expect([byApprover.status, byApprover.body.title]).toEqual([403, 'Only the requester can cancel this request']);
       expect((await takeBack('alice', 'cancel', id, { reason: 'wrong account' })).status).toBe(200);
       expect((await service.status(id)).body.task.status).toBe('cancelled');
-      expect((await takeBack('bob', 'cancel', id)).status).toBe(409);
+      expect((await takeBack('alice', 'cancel', id)).status).toBe(409);
       const { rows } = await service.database.pool.query(
         'SELECT end_note FROM approvals.access_request WHERE id = $1',
         [id],

@@ -11,7 +11,11 @@ describe('the principal of a token', () => {
     ['client_id names the client', { client_id: 'host' }, { clientId: 'host' }],
     ['azp names it where there is no client_id, as Keycloak has it', { azp: 'host' }, { clientId: 'host' }],
     ['both may be the same', { client_id: 'host', azp: 'host' }, { clientId: 'host' }],
-    ['azp is an alias beside another client_id', { client_id: 'host', azp: 'b' }, { clientId: 'host', aliases: ['b'] }],
+    [
+      'azp is another name of the client beside another client_id, and not of the person',
+      { client_id: 'host', azp: 'b' },
+      { clientId: 'host', aliases: ['b'], clientAliases: ['b'] },
+    ],
     ['cid names it where there is neither, as Okta has it', { cid: 'host' }, { clientId: 'host' }],
     ['cid means nothing beside client_id', { client_id: 'host', cid: 'b' }, { clientId: 'host' }],
     ['cid means nothing beside azp', { azp: 'host', cid: ['b'] }, { clientId: 'host' }],

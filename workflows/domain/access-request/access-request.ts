@@ -28,6 +28,8 @@ export type VoteChannel = (typeof VOTE_CHANNELS)[number];
 export interface Approver {
   readonly issuer: string;
   readonly subject: string;
+  /** Other names of this person, of their token and of the directory. They keep from deciding, and give no right (`isOnePerson`). */
+  readonly aliases?: readonly string[];
   /** How they are displayed, where that is known. For records: nothing is compared by it. */
   readonly name?: string;
   readonly roles: readonly string[];
@@ -40,6 +42,8 @@ export interface Vote {
   readonly castBy?: string;
   /** Subjects that acted for the voter by the `act` chain of their token. @see RFC 8693, section 4.1 */
   readonly actors?: readonly string[];
+  /** All names of those who have a voice in it, as they are compared (`nameKey`). */
+  readonly names?: readonly string[];
   /** Whether the approver is the requester, who confirmed what their own agent asked for. */
   readonly asRequester?: true;
   /** Counted from 1. */
@@ -61,6 +65,8 @@ export interface HandOver {
   /** Subjects. */
   readonly from: string;
   readonly to: string;
+  /** All names of the first person, as they are compared (`nameKey`). */
+  readonly names?: readonly string[];
   readonly at: string;
   readonly revokedAt?: string;
 }
@@ -103,9 +109,9 @@ export interface AccessRequest {
   readonly title?: string;
   readonly description?: string;
   readonly requester: Requester;
-  /** Subjects that may not decide. @see partiesOf */
+  /** Names that may not decide, as they are compared. @see partiesOf */
   readonly parties: readonly string[];
-  /** Subjects to whom a party delegated at any time since the request was opened; they may not decide either. */
+  /** Names to whom a party delegated at any time since the request was opened; they may not decide either. */
   readonly delegates: readonly string[];
   readonly generation: number;
   readonly callDigest: string;

@@ -1,6 +1,7 @@
 import type { AccessRequest, Approver, Vote } from './access-request.ts';
 import { automaticVoter, isAutomatic } from './automatic.ts';
 import { type Part, partIn } from './parties.ts';
+import { isOnePerson } from './same-person.ts';
 import { type Electorate, openStage } from './stages.ts';
 
 /** The role that opens the inbox, and that decides where no template says otherwise. */
@@ -53,9 +54,10 @@ type Asked = Pick<AccessRequest, 'requester' | 'parties' | 'delegates' | 'stages
  * @see ARAP, Approver Eligibility (ARAP-APV-01)
  */
 export function ineligibilityOf(approver: VoterNames, asked: Asked, people: People): Ineligibility | undefined {
-  const persons = [approver.subject, approver.castBy ?? approver.subject, ...(approver.chain ?? [])];
+  const { subject, aliases = [], castBy = subject, chain = [] } = approver;
+  const persons = [subject, ...aliases, castBy, ...chain];
   const own = ownNamesIn(approver, openStage(asked).approvers);
-  const others = persons.filter((one) => !own.includes(one));
+  const others = persons.filter((one) => !isOnePerson([one], own));
   const part = partIn(asked, others);
   if (part !== undefined) return part;
   if (persons.some((one) => people.find(one)?.isActive === false)) return 'not_eligible';
@@ -79,6 +81,22 @@ export function ownNamesIn(
   if (session === undefined || castBy !== subject || requester?.issuer !== issuer) return [];
   return [subject, ...chain].filter((one) => requester.subjects.includes(one));
 }
+
+/**
+ * Whether a visitor is the person for whom an agent asks: signed in with a browser at the issuer of the request, with its subject among the
+ * names that this issuer gives them. A program is not, whichever token it holds.
+ */
+export const isRequester = (visitor: VoterNames, requester: AccessRequest['requester']): boolean =>
+  visitor.session !== undefined && requester.issuer !== undefined && isOwnRequest(visitor, requester);
+
+/** Whether an agent asks for a visitor, who comes by a browser or by a program. Where the request says no issuer, its subject is enough. */
+export function isOwnRequest(visitor: VoterNames, { issuer = visitor.issuer, subject }: AccessRequest['requester']) {
+  return issuer === visitor.issuer && namesAtIssuer(visitor).includes(subject);
+}
+
+/** The names by which their issuer knows a visitor. No program is behind a session, so there they are all names of the person. */
+export const namesAtIssuer = ({ subject, chain = [], session }: Pick<VoterNames, 'subject' | 'chain' | 'session'>) =>
+  session === undefined ? [subject] : [subject, ...chain];
 
 /** Whether a person belongs to an electorate, and has not left. */
 export function belongsTo(
@@ -164,14 +182,25 @@ interface Readable extends Pick<AccessRequest, 'requester' | 'stages' | 'status'
 }
 
 /**
- * Whether a reader may read a request, arguments included. They may when they decide a stage of it, be it over, open or still to
- * come, by themselves or in the place of another. They may when they voted in it, or took it or its approval back. A person may
- * also read their own requests, and those that they may grant alone or review, or did; an overseer reads everything. A part in a
- * request excludes from voting and not from reading. A person who has left, as the directory says, reads nothing. The store filters
- * lists by the same rule, in SQL.
+ * Whether a reader may read a request, arguments included. They may when it is their business (`isTheirBusiness`). A person may also read
+ * the open requests that they may grant alone, and an overseer reads everything. A person who has left, as the directory says, reads
+ * nothing. The store filters lists by the same rule, in SQL.
  * @see ARAP, Approver Eligibility (ARAP-APV-06)
  */
 export function mayRead(reader: Reader, request: Readable, people: People): boolean {
+  if (isTheirBusiness(reader, request, people)) return true;
+  const { self, isPerson, mayBreakGlass } = reader;
+  if (!isPerson || hasLeft(self, people)) return false;
+  return self.roles.includes(OVERSEER_ROLE) || (mayBreakGlass && request.status === 'pending');
+}
+
+/**
+ * Whether a request is more to a reader than something to read. It is when they decide a stage of it, be it over, open or still to come, by
+ * themselves or in the place of another. It is when they voted in it, took it or its approval back, or asked for it. To a person it also is
+ * when they granted it in an emergency, or may review that. A part in a request excludes from voting and from nothing else. Such a person
+ * may take an approval back, which lets nothing run.
+ */
+export function isTheirBusiness(reader: Reader, request: Readable, people: People): boolean {
   const { self, isPerson } = reader;
   if (hasLeft(self, people)) return false;
   if (deciders(request).includes(self.subject)) return true;
@@ -187,11 +216,10 @@ function deciders({ votes, cancelled, approval }: Readable): (string | undefined
   return [...voters, cancelled?.subject, approval?.revoked?.by];
 }
 
-function isThePersons({ self, mayBreakGlass }: Reader, request: Readable): boolean {
-  const { requester, stages, status, emergency } = request;
-  if (self.roles.includes(OVERSEER_ROLE) || requester.subject === self.subject) return true;
+function isThePersons({ self }: Reader, request: Readable): boolean {
+  const { requester, stages, emergency } = request;
+  if (requester.subject === self.subject || isRequester(self, requester)) return true;
   if (stages.some(({ approvers }) => ownNamesIn(self, approvers).length > 0)) return true;
-  if (mayBreakGlass && status === 'pending') return true;
   if (emergency === undefined) return false;
   // Every approver sees an emergency grant until another has reviewed it.
   return emergency.review === undefined || [emergency.grantedBy, emergency.review.by].includes(self.subject);

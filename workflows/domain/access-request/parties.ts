@@ -1,6 +1,7 @@
 import { type Json, type JsonObject, objectOf } from '../canonical-json.ts';
 import type { Principal } from '../principal.ts';
 import type { AccessRequest } from './access-request.ts';
+import { isOnePerson, keysOf } from './same-person.ts';
 import type { ConfirmerNames } from './stages.ts';
 
 /** The parts of a submission that name a person or a program for which, or through which, access is asked. */
@@ -12,9 +13,8 @@ export interface PartiesSource {
 
 /**
  * Names that may not decide a request: the subject, the requester by the names of their token, the agent that asked, and every
- * actor in the chains of both. A name that was not verified can only keep its bearer from deciding, and lets no one in
- * (ARAP-SUB-18). Issuers play no part, and names are compared exactly: `sub` is case-sensitive ASCII (OpenID Connect Core 1.0,
- * section 2).
+ * actor in the chains of both, in the form in which names are compared (`nameKey`). A name that was not verified can only keep its bearer
+ * from deciding, and lets no one in (ARAP-SUB-18).
  * @see ARAP, Approver Eligibility and Delegation
  */
 export function partiesOf({ subject, context, client }: PartiesSource): string[] {
@@ -29,7 +29,7 @@ export function partiesOf({ subject, context, client }: PartiesSource): string[]
     requester['sub'],
     ...(Array.isArray(aliases) ? (aliases as readonly Json[]) : []),
   ];
-  return distinct(named);
+  return keysOf(distinct(named));
 }
 
 /** Every name of an actor and of those behind it, from the outermost inwards. @see RFC 8693, section 4.1 */
@@ -59,8 +59,8 @@ export function partIn(
   { parties, delegates }: Pick<AccessRequest, 'parties' | 'delegates'>,
   names: readonly string[],
 ): Part | undefined {
-  if (names.some((one) => parties.includes(one))) return 'own_request';
-  return names.some((one) => delegates.includes(one)) ? 'delegate_of_requester' : undefined;
+  if (isOnePerson(names, parties)) return 'own_request';
+  return isOnePerson(names, delegates) ? 'delegate_of_requester' : undefined;
 }
 
 /**
@@ -78,8 +78,8 @@ export function confirmerOf(
   const names = [sub, ...(Array.isArray(aliases) ? (aliases as readonly Json[]) : [])];
   const programs = distinct([context['agent'], ...chainOf(subject.properties?.['act']), ...chainOf(actor)]);
   const subjects = distinct([subject.id, sub]);
-  if (!names.includes(subject.id) || subjects.some((one) => programs.includes(one))) return undefined;
-  return { issuer, subjects };
+  if (!names.includes(subject.id) || isOnePerson(subjects, programs)) return undefined;
+  return { issuer, subjects, keys: keysOf(subjects) };
 }
 
 const distinct = (names: readonly (Json | undefined)[]): string[] => [

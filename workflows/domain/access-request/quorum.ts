@@ -1,4 +1,5 @@
 import type { AccessRequest, Vote } from './access-request.ts';
+import { isOnePerson, type Voices, voiceNames } from './same-person.ts';
 import { type Next, nextStage, openStage } from './stages.ts';
 
 /** A vote as far as counting needs it. */
@@ -6,53 +7,45 @@ export type Counted = Pick<Vote, 'verdict' | 'stage'> & {
   readonly approver: { readonly subject: string };
   readonly castBy?: string;
   readonly actors?: readonly string[];
+  readonly names?: readonly string[];
 };
 
 export type Tallied = Pick<AccessRequest, 'stages' | 'stage'> & { readonly votes: readonly Counted[] };
 
+/** All names of those who have a voice in a vote. */
+const namesIn = ({ approver: { subject }, names = [], ...vote }: Counted): string[] =>
+  voiceNames({ subject, aliases: names, ...vote });
+
 /**
- * Approvals given and still missing in the open stage. Each person counts once, however many votes carry their name and however
+ * Approvals given and still missing in the open stage. Each person counts once, however many votes carry a name of theirs and however
  * their issuer is spelled. A lapsed approval does not count.
  */
 export function tally(request: Tallied, lapsed: readonly string[] = []) {
-  const approvers = new Set(
-    request.votes
-      .filter(({ stage, verdict }) => stage === request.stage && verdict === 'approve')
-      .map(({ approver }) => approver.subject)
-      .filter((subject) => !lapsed.includes(subject)),
-  );
-  return { approvals: approvers.size, missing: Math.max(0, openStage(request).quorum - approvers.size) };
+  const given = request.votes
+    .filter(({ stage, verdict }) => stage === request.stage && verdict === 'approve')
+    .filter(({ approver }) => !lapsed.includes(approver.subject))
+    .map(namesIn);
+  const people = given.filter((names, at) => !given.slice(0, at).some((earlier) => isOnePerson(earlier, names)));
+  return { approvals: people.length, missing: Math.max(0, openStage(request).quorum - people.length) };
 }
 
 /**
  * The vote that keeps a voter from voting again: any of theirs where a person counts in one stage only, else theirs in the named
- * stage. A vote belongs to everyone who has a voice in it: the approver, the person who votes in their place (`castBy`), and each
- * subject that acts for the voter by the token (`actors`). A voter who names no stage has voted when they ever did, so that a retry
+ * stage. A vote belongs to everyone who has a voice in it, by all their names: the approver, the person who votes in their place (`castBy`),
+ * and each subject that acts for the voter by the token (`actors`). A voter who names no stage has voted when they ever did, so that a retry
  * is no vote in the next stage.
  */
 export function earlierVote<V extends Counted>(
   { votes, separateStages }: { readonly votes: readonly V[]; readonly separateStages: boolean },
-  voter: {
-    readonly subject: string;
-    readonly castBy?: string | undefined;
-    readonly actors?: readonly string[] | undefined;
-  },
+  voter: Voices,
   stage?: number,
 ): V | undefined {
-  const voices = voicesIn(voter);
+  const voices = voiceNames(voter);
   const theirs = votes.filter(
-    ({ approver: { subject }, ...vote }) =>
-      voicesIn({ subject, ...vote }).some((one) => voices.includes(one)) &&
-      (separateStages || (stage ?? vote.stage) === vote.stage),
+    (vote) => (separateStages || (stage ?? vote.stage) === vote.stage) && isOnePerson(namesIn(vote), voices),
   );
   return theirs.at(-1);
 }
-
-const voicesIn = ({ subject, castBy = subject, actors = [] }: Parameters<typeof earlierVote>[1]): string[] => [
-  subject,
-  castBy,
-  ...actors,
-];
 
 export interface DirectoryFacts {
   /** Subjects whose approval no longer counts. */
@@ -76,9 +69,7 @@ export function resolutionOf(
   const { missing } = tally(request, lapsed);
   if (missing === 0) return nextStage(stages, stage, 'agreed');
   if (!isDenied || electorate === undefined) return undefined;
-  const voted = new Set(
-    votes.filter((vote) => separateStages || vote.stage === stage).map(({ approver }) => approver.subject),
-  );
-  const left = [...electorate].filter((subject) => !voted.has(subject)).length;
+  const voted = votes.filter((vote) => separateStages || vote.stage === stage).flatMap(namesIn);
+  const left = [...electorate].filter((subject) => !isOnePerson([subject], voted)).length;
   return left < missing ? 'denied' : undefined;
 }

@@ -3,6 +3,8 @@ export interface ConfirmerNames {
   readonly issuer: string;
   /** The subject of the request and that of the token. Usually they are one. */
   readonly subjects: readonly string[];
+  /** The same names as they are compared with those of other people (`nameKey`). Absent: as they are. */
+  readonly keys?: readonly string[];
 }
 
 /** That person as a stage names them, from the opening of the request on. */

@@ -20,8 +20,10 @@ describe('a delegation in production', () => {
     add: async () => 'delegated',
   } as unknown as DelegationStore;
   const config = parseConfig({ mode: 'production' }, { baseDir: '/', stateDir: '/' });
-  const withPeople = (...users: object[]) =>
-    standIns(store, stillApprover({ config, people: () => readDirectory(directoryText(...users), 'userName') }));
+  const withPeople = (...users: object[]) => {
+    const people = () => readDirectory(directoryText(...users), 'userName');
+    return standIns(store, stillApprover({ config, people }), people);
+  };
 
   it.each<[string, object[], string[] | undefined]>([
     [

@@ -92,9 +92,10 @@ describe('the parties to a request', () => {
     expect(parties).toEqual(['rita', 'bot', 'outer', 'inner', 'said', 'owner-of-agent']);
   });
 
-  it('are compared exactly, since subjects are case-sensitive', () => {
-    expect(partiesOf({ subject: { id: 'Rita' }, context: {} })).toEqual(['Rita']);
-    expect(mayDecide('Rita', { people: ['Rita'] })).toBeUndefined();
+  it('are compared without regard to their spelling, and those who decide are named exactly', () => {
+    expect(partiesOf({ subject: { id: 'Rita ' }, context: {} })).toEqual(['rita']);
+    expect(mayDecide('RITA', { people: ['RITA'] })).toBe('own_request');
+    expect(mayDecide('Zoe', { people: ['zoe'] })).toBe('not_eligible');
   });
 
   it('are the readable ones, for an invalid submission', () => {
