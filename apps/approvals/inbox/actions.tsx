@@ -10,6 +10,8 @@ import type { Withdrawal } from '../break-glass.ts';
 import { AGENT_MESSAGE_RULE, agentMessage } from '../agent-message.ts';
 import { linkTo, refuseUncounted } from '../cast-vote.ts';
 import { visitorOf, type Voter, voterOf } from './authenticate.ts';
+import { fromList } from './list-query.ts';
+import { From, requestAddress } from './near.tsx';
 import { LONGEST_TEXT, type Typed } from './refused.tsx';
 import { RequestPage, type RequestPageProps } from './request-page.tsx';
 import { passkeyDemand } from './passkey-part.tsx';
@@ -59,6 +61,9 @@ interface Action<Body extends z.ZodType> {
   readonly act: (body: z.infer<Body>, exchange: Exchange) => Promise<() => object | Promise<object>>;
 }
 
+/** The list of a visitor who came from none. */
+const TO_DECIDE = { choice: 'yours', order: 'oldest', filter: {} } as const;
+
 /** Draws the page of a request, with what it needs beyond the request itself. */
 export async function requestPage(
   http: InboxHttp,
@@ -67,13 +72,18 @@ export async function requestPage(
 ): Promise<string> {
   const person = personOf(http, request, reading.seat.visitor);
   const { store, summaries, auditUrl } = http;
-  const [passkey, previews, sameAgent] = await Promise.all([
+  const reader = readerRowOf(reading.seat);
+  const list = fromList(request.query['from']);
+  const [passkey, previews, around, sameAgent] = await Promise.all([
     passkeyDemand(http, reading, request),
     previewsFor(http, reading),
-    store.sameAgent(reading.request, readerRowOf(reading.seat)),
+    store.around({ ...(list ?? TO_DECIDE), reader }, reading.request.id),
+    store.sameAgent(reading.request, reader),
   ]);
-  const shown = { ...reading, person, passkey, previews, sameAgent, summaries, auditUrl };
-  return renderPage(<RequestPage {...shown} />, http.clock.now());
+  const near = { list, around };
+  const shown = { ...reading, person, passkey, previews, sameAgent, summaries, auditUrl, near };
+  const page = <RequestPage {...shown} />;
+  return renderPage(<From.Provider value={list?.from}>{page}</From.Provider>, http.clock.now());
 }
 
 /**
@@ -90,9 +100,10 @@ export function handle<Body extends z.ZodType>(http: InboxHttp, { body, invalid,
     try {
       const answer = await act(parsed.data, { requestId, response, visitor, back });
       // The page is read again from the database: it never confirms a vote that does not count yet.
-      if (wantsPage(request))
-        response.redirect(303, `/requests/${encodeURIComponent(requestId)}${part === undefined ? '' : `#${part}`}`);
-      else response.json(await answer());
+      if (wantsPage(request)) {
+        const from = fromList(request.query['from'])?.from;
+        response.redirect(303, `${requestAddress(requestId, { from })}${part === undefined ? '' : `#${part}`}`);
+      } else response.json(await answer());
     } catch (refusal) {
       if (!(refusal instanceof Refusal) || !wantsPage(request)) throw refusal;
       const reading = await findReadable(http, visitor, requestId).catch(() => {

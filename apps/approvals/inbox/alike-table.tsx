@@ -3,6 +3,7 @@ import { Time } from '../../shared/pages/layout.tsx';
 import { Code, Visible } from '../../shared/pages/visible.tsx';
 import type { ListedRequest } from '../stores/lists.ts';
 import { type Differences, differencesIn } from './alike.ts';
+import { useRequestAddress } from './near.tsx';
 import { Select } from './row.tsx';
 import { AskedBy, EffectBadge, LeafValue } from './summary.tsx';
 
@@ -122,12 +123,13 @@ interface AlikeRowProps {
 }
 
 function AlikeRow({ request: { id, outline, createdAt }, columns, differences, isSelected: isChecked }: AlikeRowProps) {
+  const requestAddress = useRequestAddress();
   const odd = differences.outliers.get(id);
   return (
     <tr id={`row-${id}`} data-request={id}>
       <th scope="row">
         {isChecked !== undefined && <Select id={id} isSelected={isChecked} />}{' '}
-        <a id={`row-${id}-title`} href={`/requests/${id}`}>
+        <a id={`row-${id}-title`} href={requestAddress(id)}>
           asked <Time at={createdAt} />
         </a>
         {odd !== undefined && <span class="badge warn">stands out</span>}

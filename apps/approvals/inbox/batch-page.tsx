@@ -1,8 +1,10 @@
 import type { Verdict } from '../../../workflows/domain/access-request/access-request.ts';
 import type { Leaf } from '../../../workflows/domain/access-request/outline.ts';
 import { MAX_AGENT_MESSAGE_LENGTH } from '../../../workflows/domain/access-request/agent-message.ts';
+import { addressOf } from '../../shared/http/list-cursor.ts';
 import { Page } from '../../shared/pages/layout.tsx';
 import { Visible } from '../../shared/pages/visible.tsx';
+import type { FromList } from './list-query.ts';
 import { Keys } from './live.tsx';
 import { requestsIn } from './paging.tsx';
 import type { InboxPerson } from './person.ts';
@@ -30,20 +32,28 @@ interface BatchPageProps {
   readonly items: readonly BatchItem[];
   readonly person: InboxPerson;
   readonly summaries: SummaryTemplateOf;
+  /** The list from which the visitor came. */
+  readonly list: FromList | undefined;
 }
 
 type Decidable = BatchItem & { readonly reading: Reading };
 const isDecidable = (item: BatchItem): item is Decidable => item.reading !== undefined && item.leftOut === undefined;
 
+const YOURS = '/requests?status=yours';
+
+const BackToList = ({ list }: Pick<BatchPageProps, 'list'>) => (
+  <a class="crumb" href={list?.href ?? YOURS} data-travels>
+    ← Back to the list
+  </a>
+);
+
 /** All that the selected requests do, and one decision for those that can be decided together. */
-export function BatchPage({ items, person, summaries }: BatchPageProps) {
+export function BatchPage({ items, person, summaries, list }: BatchPageProps) {
   const decidable = items.filter(isDecidable);
   const others = items.filter((item) => !isDecidable(item));
   return (
     <Page title="Decide together" section="Approvals" person={person}>
-      <a class="crumb" href="/requests?status=yours">
-        ← All requests
-      </a>
+      <BackToList list={list} />
       <h1>Decide {requestsIn(decidable.length)}</h1>
       <div class="stack">
         {decidable.length > 0 && (
@@ -67,7 +77,7 @@ export function BatchPage({ items, person, summaries }: BatchPageProps) {
           </section>
         )}
         {others.length > 0 && <LeftOut items={others} summaries={summaries} />}
-        {decidable.length > 0 && <BatchForm items={decidable} csrfToken={person.csrfToken} />}
+        {decidable.length > 0 && <BatchForm items={decidable} csrfToken={person.csrfToken} list={list} />}
       </div>
       <Keys person={person} />
     </Page>
@@ -143,7 +153,12 @@ function Named({ id, reading, summaries }: NamedProps) {
   );
 }
 
-function BatchForm({ items, csrfToken }: { items: readonly Decidable[]; csrfToken: string }) {
+interface BatchFormProps extends Pick<BatchPageProps, 'list'> {
+  readonly items: readonly Decidable[];
+  readonly csrfToken: string;
+}
+
+function BatchForm({ items, csrfToken, list }: BatchFormProps) {
   const many = items.length === 1 ? '1' : `all ${items.length}`;
   const [first] = items;
   return (
@@ -152,10 +167,10 @@ function BatchForm({ items, csrfToken }: { items: readonly Decidable[]; csrfToke
       <form
         class="decision"
         method="post"
-        action="/requests/batch"
+        action={addressOf('/requests/batch', { from: list?.from })}
         data-decides
         data-careful
-        data-shows="/requests?status=yours"
+        data-shows={list?.href ?? YOURS}
       >
         <input type="hidden" name="csrfToken" value={csrfToken} />
         {items.map((item) => (
@@ -205,15 +220,13 @@ interface ResultsPageProps extends Omit<BatchPageProps, 'items'> {
 }
 
 /** One line for each request: what was decided, or why not. */
-export function ResultsPage({ results, readings, verdict, person, summaries }: ResultsPageProps) {
+export function ResultsPage({ results, readings, verdict, person, summaries, list }: ResultsPageProps) {
   const done = results.filter(({ isCounted }) => isCounted).length;
   const isAll = done === results.length;
   const word = verdict === 'approve' ? 'approved' : 'denied';
   return (
     <Page title="Decided together" section="Approvals" person={person}>
-      <a class="crumb" href="/requests?status=yours">
-        ← All requests
-      </a>
+      <BackToList list={list} />
       <h1>
         You {word} {isAll ? requestsIn(done) : `${done} of ${requestsIn(results.length)}`}
       </h1>

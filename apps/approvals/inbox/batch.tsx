@@ -11,6 +11,7 @@ import { type Concealment, concealmentIn } from '../shown-whole.ts';
 import { typedText } from './actions.tsx';
 import { type Visitor, visitorOf } from './authenticate.ts';
 import { type BatchItem, BatchPage, type BatchResult, ResultsPage } from './batch-page.tsx';
+import { fromList } from './list-query.ts';
 import { personOf } from './person.ts';
 import { capacitiesOf, confirmationBy, findReadable, type InboxHttp, obstacleTo, type Reading } from './seat.ts';
 
@@ -47,7 +48,12 @@ export function showBatch(http: InboxHttp) {
     const visitor = visitorOf(response);
     const items = await itemsOf(http, visitor, [...new Set(ids.data)]);
     const person = personOf(http, request, visitor);
-    response.send(renderPage(<BatchPage {...{ items, person }} summaries={http.summaries} />, http.clock.now()));
+    response.send(
+      renderPage(
+        <BatchPage {...{ items, person, list: fromList(request.query['from']) }} summaries={http.summaries} />,
+        http.clock.now(),
+      ),
+    );
   };
 }
 
@@ -67,7 +73,8 @@ export function decideBatch(http: InboxHttp) {
     const ids = results.map(({ id }) => id);
     const readings = await itemsOf(http, visitor, ids);
     const person = personOf(http, request, visitor);
-    const shown = { results, readings, verdict, person, summaries: http.summaries };
+    const list = fromList(request.query['from']);
+    const shown = { results, readings, verdict, person, list, summaries: http.summaries };
     response.send(renderPage(<ResultsPage {...shown} />, http.clock.now()));
   };
 }

@@ -10,6 +10,7 @@ import { MAX_AGENT_MESSAGE_LENGTH } from '../../../workflows/domain/access-reque
 import type { Voter } from './authenticate.ts';
 import { DECIDING_FORMS } from './deciding-forms.ts';
 import { isShown } from './kept-forms.ts';
+import { useRequestAddress } from './near.tsx';
 import { canConfirm, type PasskeyDemand, PasskeyPart } from './passkey-part.tsx';
 import { Decided, LONGEST_TEXT, RefusedNotice, textFor, type Refused } from './refused.tsx';
 import {
@@ -56,6 +57,7 @@ type DecisionFormProps = SeatedProps &
 
 /** The form with which the visitor decides, if they can. */
 export function DecisionForm({ request, seat, presetReasons, csrfToken, passkey, refused }: DecisionFormProps) {
+  const addressOf = useRequestAddress();
   const capacities = obstacleTo(seat, request) === undefined ? capacitiesOf(seat, request) : [];
   const [first] = capacities;
   if (first === undefined) return null;
@@ -67,10 +69,10 @@ export function DecisionForm({ request, seat, presetReasons, csrfToken, passkey,
         class="decision"
         id={DECIDING_FORMS[0]}
         method="post"
-        action={`/requests/${request.id}/votes`}
+        action={addressOf(request.id, 'votes')}
         data-decides
         data-careful={isCareful(request) && ''}
-        data-shows={`/requests/${request.id}`}
+        data-shows={addressOf(request.id)}
         {...(passkey && { 'data-passkeys': JSON.stringify(passkey.options) })}
       >
         <WhatIsDecided request={request} csrfToken={csrfToken} />
@@ -119,6 +121,7 @@ interface ButtonsProps extends Omit<SeatedProps, 'refused'>, Pick<DecisionFormPr
 
 /** The two verdicts, in a bar that stays in sight at the lower edge of the window. A requester whose sign-in is not recent finds the way to the sign-in in their place. */
 function Buttons({ request, seat, confirmer, passkey }: ButtonsProps) {
+  const addressOf = useRequestAddress();
   const now = usePageTime();
   const { signedInAt } = seat.visitor.session ?? {};
   if (confirmer && !isFreshSignIn({ signedInAt }, confirmer.freshSeconds, now.getTime())) {
@@ -126,7 +129,7 @@ function Buttons({ request, seat, confirmer, passkey }: ButtonsProps) {
       <>
         <p>To show that it is you and not your agent, sign in again. This tab keeps the text that you typed.</p>
         <p>
-          <a class="button" href={freshSignInPath(`/requests/${request.id}`)}>
+          <a class="button" href={freshSignInPath(addressOf(request.id))}>
             Sign in again
           </a>
         </p>
@@ -268,9 +271,6 @@ function Confirmation({ request, vote, visitor }: { request: AccessRequest; vote
         <Time at={at} />.
       </strong>
       <p>{outcome(request)}</p>
-      <p>
-        <a href="/requests">To the open requests</a>
-      </p>
     </div>
   );
 }

@@ -1,6 +1,7 @@
 import { Time } from '../../shared/pages/layout.tsx';
 import { Code, Visible } from '../../shared/pages/visible.tsx';
 import type { Page } from '../../shared/database/pages.ts';
+import { useRequestAddress } from './near.tsx';
 import { PageLinks } from './paging.tsx';
 import { type FormProps, LONGEST_TEXT } from './refused.tsx';
 import type { BrokenGlass } from '../stores/break-glass.store.ts';
@@ -13,7 +14,7 @@ export function BreakGlassForm({ request, csrfToken, typed }: FormProps) {
         <summary>
           <h2 id="emergency">Emergency</h2>
         </summary>
-        <form class="decision" method="post" action={`/requests/${request.id}/break-glass`} data-decides>
+        <form class="decision" method="post" action={useRequestAddress()(request.id, 'break-glass')} data-decides>
           <input type="hidden" name="csrfToken" value={csrfToken} />
           <input type="hidden" name="callDigest" value={request.callDigest} />
           <input type="hidden" name="generation" value={String(request.generation)} />
@@ -45,6 +46,7 @@ interface EmergencyProps {
 
 /** Shows an emergency grant with its reason and its review, or the form for that review. */
 export function EmergencyNotice({ broken, csrfToken, typed }: EmergencyProps) {
+  const addressOf = useRequestAddress();
   const { grantedBy, reason, at, review } = broken;
   return (
     <div class={`notice ${review === undefined ? 'bad' : 'warn'}`} role="status">
@@ -66,7 +68,7 @@ export function EmergencyNotice({ broken, csrfToken, typed }: EmergencyProps) {
       )}
       {review === undefined && csrfToken === undefined && <p>Another approver has to review it.</p>}
       {review === undefined && csrfToken !== undefined && (
-        <form class="decision" method="post" action={`/requests/${broken.requestId}/review`}>
+        <form class="decision" method="post" action={addressOf(broken.requestId, 'review')}>
           <input type="hidden" name="csrfToken" value={csrfToken} />
           <div>
             <label for="note">Your findings</label>

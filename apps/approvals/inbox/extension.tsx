@@ -2,6 +2,7 @@ import type { AccessRequest } from '../../../workflows/domain/access-request/acc
 import { Instant } from '../../shared/pages/layout.tsx';
 import { LONGEST_TEXT, textFor, type Refused } from './refused.tsx';
 import { extensionBy, type Seat } from './seat.ts';
+import { useRequestAddress } from './near.tsx';
 
 interface ExtensionFormProps {
   readonly request: AccessRequest;
@@ -15,6 +16,7 @@ const USUAL_MINUTES = 60;
 
 /** The form with which an approver gives the others of the open stage more time. Folded, since most requests need none. */
 export function ExtensionForm({ request, seat, csrfToken, refused }: ExtensionFormProps) {
+  const addressOf = useRequestAddress();
   const next = extensionBy(seat, request);
   const { stageEndsAt } = request;
   if (next === undefined || stageEndsAt === undefined) return null;
@@ -24,7 +26,7 @@ export function ExtensionForm({ request, seat, csrfToken, refused }: ExtensionFo
     <section class="card" aria-labelledby="extend">
       <details open={isRefused}>
         <summary id="extend">Give more time</summary>
-        <form class="decision" method="post" action={`/requests/${request.id}/extensions`}>
+        <form class="decision" method="post" action={addressOf(request.id, 'extensions')}>
           <input type="hidden" name="csrfToken" value={csrfToken} />
           <input type="hidden" name="stage" value={String(request.stage)} />
           <input type="hidden" name="number" value={String(number)} />

@@ -5,6 +5,7 @@ import { WhatIsDecided } from './decision.tsx';
 import { argumentsIn, openValues, type OpenValue, sortOf } from '../grants/scope.ts';
 import { LONGEST_TEXT, textFor, type Refused } from './refused.tsx';
 import { canGiveGrant, type Seat } from './seat.ts';
+import { useRequestAddress } from './near.tsx';
 
 interface GrantFormProps {
   readonly request: AccessRequest;
@@ -21,6 +22,7 @@ const LONGEST_BEGINNING = 500;
 
 /** The form with which the visitor approves the call and gives a grant on further calls like it. Folded, since most need only one. */
 export function GrantForm({ request, seat, csrfToken, refused }: GrantFormProps) {
+  const addressOf = useRequestAddress();
   const { grantable } = request;
   const args = argumentsIn(request.context);
   if (grantable === undefined || args === undefined || !canGiveGrant(seat, request)) return null;
@@ -33,9 +35,9 @@ export function GrantForm({ request, seat, csrfToken, refused }: GrantFormProps)
           class="decision"
           id={DECIDING_FORMS[1]}
           method="post"
-          action={`/requests/${request.id}/grants`}
+          action={addressOf(request.id, 'grants')}
           data-decides
-          data-shows={`/requests/${request.id}`}
+          data-shows={addressOf(request.id)}
         >
           <WhatIsDecided request={request} csrfToken={csrfToken} />
           <Explanation of={request} />

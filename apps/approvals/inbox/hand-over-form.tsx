@@ -1,6 +1,7 @@
 import type { AccessRequest } from '../../../workflows/domain/access-request/access-request.ts';
 import { textFor, type Refused } from './refused.tsx';
 import { handOverBy, type Seat } from './seat.ts';
+import { useRequestAddress } from './near.tsx';
 
 interface HandOverFormProps {
   readonly request: AccessRequest;
@@ -11,13 +12,14 @@ interface HandOverFormProps {
 
 /** The form with which an approver lets another person decide this request in their place. Folded, since most decide themselves. */
 export function HandOverForm({ request, seat, csrfToken, refused }: HandOverFormProps) {
+  const addressOf = useRequestAddress();
   const number = handOverBy(seat, request);
   if (number === undefined) return null;
   return (
     <section class="card" aria-labelledby="hand-over">
       <details open={refused?.typed.form === 'hand-over'}>
         <summary id="hand-over">Hand this request over</summary>
-        <form class="decision" method="post" action={`/requests/${request.id}/hand-overs`}>
+        <form class="decision" method="post" action={addressOf(request.id, 'hand-overs')}>
           <input type="hidden" name="csrfToken" value={csrfToken} />
           <input type="hidden" name="stage" value={String(request.stage)} />
           <input type="hidden" name="number" value={String(number)} />

@@ -10,6 +10,8 @@ import { AlikeTable } from './alike-table.tsx';
 import { ByAgent } from './by-agent.tsx';
 import { Unreviewed } from './emergency.tsx';
 import { Filters, isFiltered } from './filters.tsx';
+import { From } from './near.tsx';
+import { fromOf } from './list-query.ts';
 import { InboxTabs, PageLinks, requestsIn } from './paging.tsx';
 import { Keys, Live } from './live.tsx';
 import type { InboxPerson } from './person.ts';
@@ -63,27 +65,29 @@ export function RequestList(props: RequestListProps) {
         <InboxTabs current={which} visitor={visitor} />
       </div>
       {(page.rows.length > 0 || isFiltered(filter)) && <Filters {...props} />}
-      <Live>
-        <QuestionsToYou asked={questions} parameters={parameters} isFolded={isFolded('questionsCursor')} />
-        <Unreviewed unreviewed={unreviewed} parameters={parameters} isFolded={isFolded('unreviewedCursor')} />
-        {page.rows.length === 0 ? (
-          <Empty which={isFiltered(filter) ? 'filtered' : which} />
-        ) : (
-          <>
-            <div class="list-head">
-              <Extent {...props} />
-              {!isFiltered(filter) && parameters['cursor'] === undefined && <ByAgent {...props} />}
-            </div>
-            {filter.alike === undefined ? (
-              <Rows {...props} />
-            ) : (
-              <AlikeTable rows={page.rows} select={canSelect(props) ? parameters : undefined} />
-            )}
-            <PageLinks page={page} of="requests" path="/requests" parameters={parameters} name="cursor" />
-          </>
-        )}
-        {canSelect(props) && <BatchBar />}
-      </Live>
+      <From.Provider value={fromOf(parameters)}>
+        <Live>
+          <QuestionsToYou asked={questions} parameters={parameters} isFolded={isFolded('questionsCursor')} />
+          <Unreviewed unreviewed={unreviewed} parameters={parameters} isFolded={isFolded('unreviewedCursor')} />
+          {page.rows.length === 0 ? (
+            <Empty which={isFiltered(filter) ? 'filtered' : which} />
+          ) : (
+            <>
+              <div class="list-head">
+                <Extent {...props} />
+                {!isFiltered(filter) && parameters['cursor'] === undefined && <ByAgent {...props} />}
+              </div>
+              {filter.alike === undefined ? (
+                <Rows {...props} />
+              ) : (
+                <AlikeTable rows={page.rows} select={canSelect(props) ? parameters : undefined} />
+              )}
+              <PageLinks page={page} of="requests" path="/requests" parameters={parameters} name="cursor" />
+            </>
+          )}
+          {canSelect(props) && <BatchBar from={fromOf(parameters)} />}
+        </Live>
+      </From.Provider>
       <Keys person={person} />
     </Page>
   );
@@ -93,9 +97,10 @@ export function RequestList(props: RequestListProps) {
 const canSelect = ({ page, status, visitor }: RequestListProps): boolean =>
   page.rows.length > 0 && (status === 'pending' || status === 'yours') && visitor.via !== 'agent';
 
-function BatchBar() {
+function BatchBar({ from }: { from: string }) {
   return (
     <form class="batch-bar" id="batch" method="get" action="/requests/batch" data-batch>
+      <input type="hidden" name="from" value={from} />
       <span class="soft" data-count />
       <button type="submit">Decide together</button>
     </form>

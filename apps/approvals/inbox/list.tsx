@@ -1,69 +1,36 @@
 import type { Request, Response } from 'express';
-import * as z from 'zod';
 import { namesAtIssuer } from '../../../workflows/domain/access-request/eligibility.ts';
 import { EFFECTS } from '../../../workflows/domain/tools/tool-facts.ts';
 import { Refusal } from '../../shared/http/csrf.ts';
-import { addressOf, cursorParameter } from '../../shared/http/list-cursor.ts';
+import { addressOf } from '../../shared/http/list-cursor.ts';
 import { renderPage } from '../../shared/pages/layout.tsx';
 import { wantsPage } from '../../shared/pages/refusal-page.tsx';
-import { LIST_CHOICES, REQUEST_ORDERS, type RequestFilter } from '../listing.ts';
+import { LIST_CHOICES, REQUEST_ORDERS } from '../listing.ts';
 import type { AskedRequests } from '../stores/requester-questions.ts';
 import { voterOf } from './authenticate.ts';
 import { RequestList } from './list-page.tsx';
+import { listed, type ListQuery, listQuery, MAX_LIMIT } from './list-query.ts';
 import { personOf } from './person.ts';
 import { cursorsOf, given } from './paging.tsx';
 import { type InboxHttp, readerRowOf, seatOf } from './seat.ts';
 import { summaryView } from './view.tsx';
 
-const DEFAULT_LIMIT = 50;
-const MAX_LIMIT = 200;
 /** Emergency grants are listed above the requests and have to leave room for them. */
 const UNREVIEWED_LIMIT = 20;
 /** The same holds for requests with questions to the visitor. */
 const QUESTIONS_LIMIT = 10;
 /** A program is no requester who can answer. */
 const NO_QUESTIONS: AskedRequests = { rows: [], count: 0 };
-const MAX_WORDS = 8;
-
-/** Forms send fields that are empty. Control characters are in no name that a request can have. */
-const filterText = z
-  .string()
-  .max(1_024)
-  .regex(/^\P{Cc}*$/u)
-  .transform((text) => (text === '' ? undefined : text))
-  .optional();
-
-const listQuery = z.object({
-  /** `yours`: pending requests that the visitor may decide. */
-  status: z.enum(LIST_CHOICES).default('pending'),
-  /** Default: `oldest` for open requests, `newest` for ended ones. Ended requests have no deadline to sort by. */
-  order: z.enum(REQUEST_ORDERS).optional(),
-  limit: z.coerce.number().int().min(1).max(MAX_LIMIT).default(DEFAULT_LIMIT),
-  cursor: cursorParameter.optional(),
-  unreviewedCursor: cursorParameter.optional(),
-  questionsCursor: cursorParameter.optional(),
-  /** Words that the names or the arguments have, all of them. */
-  q: filterText,
-  tool: filterText,
-  agent: filterText,
-  requester: filterText,
-  effect: filterText.pipe(z.enum(EFFECTS).optional()),
-  alike: filterText,
-  /** Which requests of one kind are selected at first. */
-  select: z.enum(['all', 'usual']).optional(),
-});
-type ListQuery = z.infer<typeof listQuery>;
 
 /** `GET /requests`: a page of the requests that the visitor may read. */
 export function list(http: InboxHttp) {
   return async (request: Request, response: Response) => {
-    const { status, cursor, unreviewedCursor, questionsCursor, limit, ...query } = readQuery(request);
+    const query = readQuery(request);
+    const { cursor, unreviewedCursor, questionsCursor, limit } = query;
+    const { choice: status, order, filter } = listed(query);
     const isOpen = status === 'pending' || status === 'yours';
-    const asked = query.order ?? (isOpen ? 'oldest' : 'newest');
-    const order = isOpen || asked !== 'soonest' ? asked : 'newest';
     const visitor = voterOf(response);
     const reader = readerRowOf(await seatOf(http, visitor));
-    const filter = filterOf(query);
     const [page, unreviewed, kinds, questions] = await Promise.all([
       http.store.list({ choice: status, order, filter, reader }, { cursor, limit }),
       http.brokenGlass.unreviewed(reader, { cursor: unreviewedCursor, limit: UNREVIEWED_LIMIT }),
@@ -98,11 +65,6 @@ export function list(http: InboxHttp) {
     const shown = { page, questions, unreviewed, kinds, status, order, filter, parameters, visitor, person };
     response.send(renderPage(<RequestList {...shown} summaries={http.summaries} />, http.clock.now()));
   };
-}
-
-function filterOf({ q, tool, agent, requester, effect, alike }: Partial<ListQuery>): RequestFilter {
-  const words = q?.split(/\s+/).filter((word) => word !== '');
-  return { words: words?.slice(0, MAX_WORDS), tool, agent, requester, effect, alike };
 }
 
 function readQuery(request: Request): ListQuery {

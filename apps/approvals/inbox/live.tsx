@@ -19,7 +19,7 @@ export function Live({ isStill = false, children }: LiveProps) {
 }
 
 const KEYS = [
-  ['j, k', 'Next and previous request'],
+  ['j, k', 'Next and previous request, in a list and on the page of a request'],
   ['o', 'Open the request'],
   ['x', 'Select the request'],
   ['m', 'Show more like this request'],

@@ -5,6 +5,7 @@ import { Code, Pieces, Visible } from '../../shared/pages/visible.tsx';
 import { canMislead, LONG_RUN, type Piece, visiblePieces } from '../../shared/pages/visible-text.ts';
 import type { ShownPreviews, TakenPreview } from '../access-requests/preview.ts';
 import { DECIDING_FORMS } from './deciding-forms.ts';
+import { useRequestAddress } from './near.tsx';
 
 export const PREVIEW_FAULTS_IN_WORDS = {
   late: 'The server gave none in time.',
@@ -43,7 +44,7 @@ export function PreviewSection({ requestId, csrfToken, latest, earlier, canBeTak
         DECIDING_FORMS.map((form) => <input key={form} type="hidden" name="preview" value={digest} form={form} />)}
       {earlier.length > 0 && <Earlier earlier={earlier} />}
       {canBeTaken && (
-        <form method="post" action={`/requests/${requestId}/preview`}>
+        <form method="post" action={useRequestAddress()(requestId, 'preview')}>
           <input type="hidden" name="csrfToken" value={csrfToken} />
           <button class="quiet" type="submit">
             Take the preview again

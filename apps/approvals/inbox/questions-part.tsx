@@ -3,6 +3,7 @@ import type { RequesterQuestion } from '../../../workflows/domain/access-request
 import { Time } from '../../shared/pages/layout.tsx';
 import { Code, Visible } from '../../shared/pages/visible.tsx';
 import type { AskedRequests } from '../stores/requester-questions.ts';
+import { useRequestAddress } from './near.tsx';
 import { PageLinks } from './paging.tsx';
 import { LONGEST_TEXT, textFor, type Refused } from './refused.tsx';
 import { isAskedIn, questionBy, type Seat } from './seat.ts';
@@ -88,7 +89,7 @@ interface AnswerFormProps {
 function AnswerForm({ id, csrfToken, number, typed }: AnswerFormProps) {
   const field = `answer-${number}`;
   return (
-    <form class="decision" id={`${field}-form`} method="post" action={`/requests/${id}/answers`}>
+    <form class="decision" id={`${field}-form`} method="post" action={useRequestAddress()(id, 'answers')}>
       <input type="hidden" name="csrfToken" value={csrfToken} />
       <input type="hidden" name="number" value={String(number)} />
       <div>
@@ -104,13 +105,14 @@ function AnswerForm({ id, csrfToken, number, typed }: AnswerFormProps) {
 
 /** The form with which an approver asks the requester. Folded, since most requests need no question. */
 export function AskForm({ request, seat, csrfToken, refused }: QuestionsProps) {
+  const addressOf = useRequestAddress();
   const number = questionBy(seat, request);
   if (number === undefined) return null;
   return (
     <section class="card" aria-labelledby="ask">
       <details open={refused?.typed.form === 'question'}>
         <summary id="ask">Ask the requester</summary>
-        <form class="decision" method="post" action={`/requests/${request.id}/questions`}>
+        <form class="decision" method="post" action={addressOf(request.id, 'questions')}>
           <input type="hidden" name="csrfToken" value={csrfToken} />
           <input type="hidden" name="stage" value={String(request.stage)} />
           <input type="hidden" name="number" value={String(number)} />

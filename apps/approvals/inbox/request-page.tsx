@@ -18,11 +18,12 @@ import { Keys, Live } from './live.tsx';
 import { EffectBadge, Summary, summaryOf, type SummaryTemplateOf } from './summary.tsx';
 import type { PasskeyDemand } from './passkey-part.tsx';
 import type { InboxPerson } from './person.ts';
+import { type Near, NextRequest, useRequestAddress, Ways } from './near.tsx';
 import { PreviewSection } from './preview.tsx';
 import { AskForm, Questions } from './questions-part.tsx';
 import { SameAgentSection } from './same-agent.tsx';
 import { textFor, type Refused } from './refused.tsx';
-import { canBreakGlass, canReview, type Reading } from './seat.ts';
+import { canBreakGlass, canReview, obstacleTo, type Reading } from './seat.ts';
 import { callOf, StatusBadge, wordsOf } from './view.tsx';
 import { WithdrawalForm } from './withdrawal.tsx';
 
@@ -38,6 +39,8 @@ export interface RequestPageProps extends Reading {
   readonly passkey?: PasskeyDemand | undefined;
   /** The view of the arguments that the visitor chose. */
   readonly view?: View | undefined;
+  /** Where the visitor came from. */
+  readonly near: Near;
   /** The visitor's last form, if it was refused. */
   readonly refused?: Refused | undefined;
 }
@@ -48,15 +51,13 @@ const TOOLS_CALL = 'tools/call';
 /** Everything an approver needs to decide one request: the complete call, then the decision, then the rest. */
 export function RequestPage(props: RequestPageProps) {
   const { request, seat, broken, presetReasons, template, previews, person, passkey, view, refused } = props;
-  const { sameAgent, summaries, auditUrl } = props;
+  const { sameAgent, summaries, auditUrl, near } = props;
   const { csrfToken } = person;
   const reviewer = broken !== undefined && canReview(seat, request, broken) ? csrfToken : undefined;
   return (
     <Page title={request.tool} section="Approvals" person={person}>
-      <a class="crumb" href={request.endedAt === undefined ? '/requests' : '/requests?status=ended'}>
-        ← All requests
-      </a>
       <Live isStill={refused !== undefined}>
+        <Ways near={near} hasEnded={request.endedAt !== undefined} />
         <div class="title-row">
           <h1>
             {template === undefined ? <Code text={request.tool} /> : <Summary parts={summaryOf(request, template)} />}
@@ -71,6 +72,7 @@ export function RequestPage(props: RequestPageProps) {
           <EmergencyNotice broken={broken} csrfToken={reviewer} typed={textFor('review', refused)} />
         )}
         <Standing request={request} seat={seat} broken={broken} refused={refused} />
+        {obstacleTo(seat, request) !== undefined && <NextRequest near={near} summaries={summaries} />}
         <div class="detail">
           <Asked request={request} view={view} />
           {previews !== undefined && <PreviewSection {...{ ...previews, csrfToken, requestId: request.id }} />}
@@ -115,6 +117,7 @@ function Asked({ request, view }: Pick<RequestPageProps, 'request' | 'view'>) {
   const { action, resource } = request;
   const call = callOf(request);
   const words = wordsOf(request);
+  const addressOf = useRequestAddress();
   return (
     <section class="card" aria-labelledby="call">
       <Arguments
@@ -123,7 +126,7 @@ function Asked({ request, view }: Pick<RequestPageProps, 'request' | 'view'>) {
         id="arguments"
         heading={<h2 id="call">{words.heading[request.status === 'pending' ? 'open' : 'ended']}</h2>}
         view={view}
-        address={`/requests/${encodeURIComponent(request.id)}`}
+        address={addressOf(request.id)}
         mayHoldCredentials={call.arguments !== undefined}
       />
       {call.bound !== undefined && <OtherContext canonical={call.bound} />}

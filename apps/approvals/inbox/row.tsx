@@ -4,6 +4,7 @@ import { Countdown, Time } from '../../shared/pages/layout.tsx';
 import { Code, Visible } from '../../shared/pages/visible.tsx';
 import type { AccessRequestSummary } from '../stores/access-request.row.ts';
 import type { Voter } from './authenticate.ts';
+import { useRequestAddress } from './near.tsx';
 import { confirmationBy, namesOf } from './seat.ts';
 import { AskedBy, EffectBadge, Summary, summaryOf } from './summary.tsx';
 import { DECIDED, openingsByOthers, stageView, StatusBadge } from './view.tsx';
@@ -22,11 +23,12 @@ interface RowProps {
 
 /** One request in a list, in two lines: what will happen, then who asks and how far it is. */
 export function Row({ request, template, visitor, select, alike }: RowProps) {
+  const addressOf = useRequestAddress();
   const { id, status, endedAt } = request;
   return (
     <li id={`row-${id}`} data-request={id} data-ended={endedAt !== undefined && ''}>
       {select !== undefined && <Select id={id} isSelected={false} />}
-      <a class="row-title" id={`row-${id}-title`} href={`/requests/${id}`}>
+      <a class="row-title" id={`row-${id}-title`} href={addressOf(id)}>
         <Summary parts={summaryOf(request, template)} />
       </a>{' '}
       <span class="row-badges">

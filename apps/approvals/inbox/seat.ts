@@ -195,7 +195,7 @@ export function standingIn(
 }
 
 export interface InboxHttp extends Doors {
-  readonly store: Pick<AccessRequestStore, 'find' | 'list' | 'kinds' | 'previews' | 'sameAgent' | 'askedOf'>;
+  readonly store: Pick<AccessRequestStore, 'find' | 'list' | 'around' | 'kinds' | 'previews' | 'sameAgent' | 'askedOf'>;
   readonly castVote: CastVote;
   readonly takePreview: TakePreview;
   readonly extendStage: ExtendStage;

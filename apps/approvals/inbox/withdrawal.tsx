@@ -3,6 +3,7 @@ import { Time, usePageTime } from '../../shared/pages/layout.tsx';
 import { Visible } from '../../shared/pages/visible.tsx';
 import { type FormProps, LONGEST_TEXT } from './refused.tsx';
 import type { Withdrawal } from '../break-glass.ts';
+import { useRequestAddress } from './near.tsx';
 import type { Reading } from './seat.ts';
 import { withdrawalBy } from './withdrawals.ts';
 import { wordsOf } from './view.tsx';
@@ -30,6 +31,7 @@ export function WithdrawalForm({
   csrfToken,
   typed,
 }: FormProps & Pick<Reading, 'seat' | 'broken'>) {
+  const addressOf = useRequestAddress();
   const now = usePageTime();
   const revoked = request.approval?.revoked;
   if (revoked !== undefined) return <Revoked {...revoked} />;
@@ -39,7 +41,7 @@ export function WithdrawalForm({
   return (
     <section class="card" aria-labelledby="withdraw">
       <h2 id="withdraw">{title}</h2>
-      <form class="decision" method="post" action={`/requests/${request.id}/${what}`}>
+      <form class="decision" method="post" action={addressOf(request.id, what)}>
         <input type="hidden" name="csrfToken" value={csrfToken} />
         <div>
           <label for="withdraw-reason">{reason}</label>

@@ -1,4 +1,13 @@
-import { countRows, type Listing, type Page, type PageRequest, readPage } from '../../shared/database/pages.ts';
+import {
+  type Around,
+  countRows,
+  type Listing,
+  type Page,
+  type PageRequest,
+  readAround,
+  readPage,
+} from '../../shared/database/pages.ts';
+import { inUtc } from '../../shared/database/function-call.ts';
 import type { Query } from '../../shared/database/query.ts';
 import type { Effect } from '../../../workflows/domain/tools/tool-facts.ts';
 import { KINDS_COUNTED, type ListChoice, type ReaderRow, type RequestFilter, type RequestOrder } from '../listing.ts';
@@ -19,20 +28,21 @@ interface RequestListing {
 
 const isOpen = (choice: ListChoice) => choice === 'pending' || choice === 'yours';
 
+const listingOf = ({ choice, order, filter, reader }: RequestListing): Listing => {
+  const names = namesIn(filter);
+  return {
+    name: ['list', choice, ...(order === 'soonest' ? [order] : []), ...names].join('-'),
+    columns: `${SUMMARY_COLUMNS}, ${ALIKE} AS alike`,
+    from: `${FROM_ACCESS_REQUESTS}, ${FILTER}${whereListed(choice)}${filteredBy(names)}`,
+    at: order === 'soonest' ? 'least(r.expires_at, r.stage_ends_at)' : isOpen(choice) ? 'r.created_at' : 'r.ended_at',
+    id: 'r.id',
+    order: order === 'newest' ? 'newest' : 'oldest',
+    values: [reader, filterRow(filter)],
+  };
+};
+
 /** Lists of access requests: open requests by creation time, ended requests by end time. */
 export function lists(query: Query) {
-  const listingOf = ({ choice, order, filter, reader }: RequestListing): Listing => {
-    const names = namesIn(filter);
-    return {
-      name: ['list', choice, ...(order === 'soonest' ? [order] : []), ...names].join('-'),
-      columns: `${SUMMARY_COLUMNS}, ${ALIKE} AS alike`,
-      from: `${FROM_ACCESS_REQUESTS}, ${FILTER}${whereListed(choice)}${filteredBy(names)}`,
-      at: order === 'soonest' ? 'least(r.expires_at, r.stage_ends_at)' : isOpen(choice) ? 'r.created_at' : 'r.ended_at',
-      id: 'r.id',
-      order: order === 'newest' ? 'newest' : 'oldest',
-      values: [reader, filterRow(filter)],
-    };
-  };
   return {
     /** A page of the list, with the total for open requests. Requests past their deadline are ended first. */
     async list(listing: RequestListing, page: PageRequest): Promise<RequestPage> {
@@ -42,6 +52,25 @@ export function lists(query: Query) {
       const count = isOpen(listing.choice) ? await countRows(query, listed) : undefined;
       const listedRows = rows.map(({ alike, ...row }) => ({ ...accessRequestFrom(row), alike }));
       return { ...rest, rows: listedRows, ...(count !== undefined && { count }) };
+    },
+
+    /** What is around a request in a list, in which it may not be any more. Undefined if it never had a place there. */
+    async around(listing: RequestListing, id: string): Promise<AroundRequest | undefined> {
+      const listed = listingOf(listing);
+      const [here] = await query<{ at: string | null }>(
+        `place-${listed.at}`,
+        `SELECT ${inUtc(listed.at)} AS at FROM approvals.access_request r WHERE r.id = $1`,
+        [id],
+      );
+      const at = here?.at;
+      if (typeof at !== 'string') return undefined;
+      const found = await readAround<AccessRequestRow & { readonly alike: string }>(query, listed, { at, id });
+      const { previous, next, ...counts } = found;
+      return {
+        ...counts,
+        ...(previous && { previous: accessRequestFrom(previous) }),
+        ...(next && { next: accessRequestFrom(next) }),
+      };
     },
 
     /** The requests that the reader may read in an open list, counted by kind: what the filters of that list can choose from. */
@@ -59,6 +88,7 @@ export function lists(query: Query) {
 /** A request of a list. Requests with the same `alike` ask for the same tool, for the same people, with arguments of the same shape. */
 export type ListedRequest = AccessRequestSummary & { readonly alike: string };
 export type RequestPage = Page<ListedRequest> & { readonly count?: number };
+export type AroundRequest = Around<AccessRequestSummary>;
 
 export interface RequestKind extends Record<'tool' | 'requester' | 'alike', string> {
   readonly agent: string | null;

@@ -92,6 +92,37 @@ function beyond<Row extends QueryResultRow>(
   );
 }
 
+/** What is around a position of a list, whether or not a row is there. */
+export interface Around<Row> {
+  readonly previous?: Row;
+  readonly next?: Row;
+  /** Whether a row is at the position. */
+  readonly isThere: boolean;
+  /** Rows before the position, and rows of the list. */
+  readonly before: number;
+  readonly count: number;
+}
+
+export async function readAround<Row extends QueryResultRow>(
+  query: Query,
+  listing: Listing,
+  from: Position,
+): Promise<Around<Row>> {
+  const reversed = SORT[listing.order].reversed;
+  const [next] = await beyond<Row & Place>(query, listing, { from, limit: 1 });
+  const [previous] = await beyond<Row & Place>(query, { ...listing, order: reversed }, { from, limit: 1 });
+  const { name, at, id, values } = listing;
+  const [place, tie] = [1, 2].map((more) => `$${values.length + more}`);
+  const text = `SELECT count(*)::int AS count, coalesce(bool_or(${id} = ${tie}), false) AS "isThere",
+      count(*) FILTER (WHERE (${at}, ${id}) ${SORT[reversed].beyond} (${place}::timestamptz, ${tie}))::int AS before ${listing.from}`;
+  const counted = query<Pick<Around<Row>, 'isThere' | 'before' | 'count'>>(
+    name && `${name}-${listing.order}-around`,
+    text,
+    [...values, from.at, from.id],
+  );
+  return { ...(previous && { previous }), ...(next && { next }), ...(await one(counted)) };
+}
+
 export async function countRows(query: Query, { name, from, values }: Listing): Promise<number> {
   const text = `SELECT count(*)::int AS count ${from}`;
   return (await one(query<{ count: number }>(name && `${name}-count`, text, [...values]))).count;

@@ -21,7 +21,7 @@ describe('inbox', () => {
     it('lists open requests with their requesters, and drops them once they end', async () => {
       const request = await service.open({ tool: 'bank__transfer', subject: 'carol', agent: 'ledger-bot' });
       const before = await text(alice, '/requests');
-      expect(before).toContain(`href="/requests/${request.id}"`);
+      expect(before).toContain(`href="/requests/${request.id}?from=status%3Dpending"`);
       expect(before).toMatch(/bank__transfer.*carol.*through.*ledger-bot/s);
       await service.vote('alice', request, 'deny');
       expect(await text(alice, '/requests')).not.toContain(request.id);

@@ -53,7 +53,11 @@ export function Arguments({ heading, view, address, mayHoldCredentials, ...block
         {heading}
         <nav class="tabs" aria-label="View">
           {VIEWS.map((one) => (
-            <a key={one} href={`${address}?view=${one}#${block.id}`} aria-current={one === chosen ? 'true' : undefined}>
+            <a
+              key={one}
+              href={`${address}${address.includes('?') ? '&' : '?'}view=${one}#${block.id}`}
+              aria-current={one === chosen ? 'true' : undefined}
+            >
               {NAMES[one]}
             </a>
           ))}

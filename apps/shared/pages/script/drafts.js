@@ -26,6 +26,9 @@ changeDrafts((drafts) => {
   }
 });
 
+// A decision that was sent from a later page counted.
+addEventListener('decided', ({ detail }) => changeDrafts((drafts) => delete drafts[detail]));
+
 for (const form of document.querySelectorAll('form[method="post"]')) {
   const name = form.getAttribute('action');
   const fields = [...form.querySelectorAll('textarea, input[type="text"], input[type="date"]')];

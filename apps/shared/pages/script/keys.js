@@ -4,8 +4,10 @@ const rows = () => [...document.querySelectorAll('[data-request]:not([data-gone]
 const current = () =>
   document.activeElement?.closest('[data-request]') ?? document.querySelector('[data-request].current');
 
+/** Moves to another row of a list, or on the page of a request to the next or previous request of its list. */
 function move(by) {
   const all = rows();
+  if (all.length === 0) return document.querySelector(`[data-near="${by > 0 ? 'next' : 'previous'}"]`)?.click();
   const next = all[Math.min(Math.max(all.indexOf(current()) + by, 0), all.length - 1)];
   for (const row of all) row.classList.toggle('current', row === next);
   next?.querySelector('a')?.focus();

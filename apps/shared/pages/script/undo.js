@@ -9,7 +9,10 @@ const bar = Object.assign(document.createElement('div'), { className: 'undo', ta
 const spoken = Object.assign(document.createElement('p'), { className: 'unseen', role: 'status' });
 document.querySelector('main')?.append(bar, spoken);
 
-/** The decision that waits: its form, the pressed button, and the seconds that are left. Its form cannot be changed meanwhile. */
+/**
+ * The decision that waits: what it says, the seconds that are left, and on its own page its form and the pressed button. The form cannot be
+ * changed meanwhile. A decision from the page before has its `sent` content in place of a form.
+ */
 let held;
 
 function show(words, ...more) {
@@ -17,27 +20,50 @@ function show(words, ...more) {
   bar.replaceChildren(Object.assign(document.createElement('p'), { textContent: words }), ...more);
 }
 
-function hold(form, button) {
+const linkTo = (href, textContent) => {
+  const link = Object.assign(document.createElement('a'), { href, textContent });
+  link.dataset.travels = '';
+  return link;
+};
+
+/** Shows the decision and counts its seconds down. */
+function countDown(mine) {
   const undoes = Object.assign(document.createElement('button'), { type: 'button', textContent: 'Undo' });
   undoes.addEventListener('click', undo);
-  const says = button.dataset.undo;
-  const mine = { form, button, left: SECONDS };
+  const next = mine.form && document.querySelector('[data-near="next"]');
+  const more = next ? [linkTo(next.href, 'Next ›')] : [];
   const count = () => {
-    show(`${says} in ${mine.left} s.`, undoes);
+    show(`${mine.says} in ${mine.left} s.`, undoes, ...more);
     bar.firstChild.ariaHidden = 'true';
   };
   held = mine;
-  form.inert = true;
   count();
-  spoken.textContent = `${says} in ${SECONDS} seconds. Press Escape to undo it.`;
-  // Not on the button: a second press of Enter undoes nothing.
-  bar.focus();
+  spoken.textContent = `${mine.says} in ${mine.left} seconds. Press Escape to undo it.`;
   mine.timer = setInterval(() => {
     mine.left -= 1;
     if (mine.left > 0) return count();
     clearInterval(mine.timer);
-    deliver().catch(reportError);
+    (mine.form ? deliver() : sendTravelled()).catch(reportError);
   }, 1000);
+}
+
+function hold(form, button) {
+  form.inert = true;
+  countDown({ form, button, says: button.dataset.undo, left: SECONDS });
+  // Not on the button: a second press of Enter undoes nothing.
+  bar.focus();
+}
+
+/** The place of a decision on its way to the next page of this tab. */
+const TRAVELS = 'travels';
+/** A later page does not send it any more, because its person may have forgotten it, in milliseconds. */
+const LATE_MS = 60000;
+let isTravelling = false;
+
+/** The decision does not wait any more, so no other page takes it over. */
+function forget() {
+  if (isTravelling) sessionStorage.removeItem(TRAVELS);
+  isTravelling = false;
 }
 
 /** Gives the form back to its person. */
@@ -45,8 +71,11 @@ function release() {
   const { form, button, timer } = held;
   clearInterval(timer);
   held = undefined;
-  form.inert = false;
-  button.disabled = false;
+  forget();
+  if (form) {
+    form.inert = false;
+    button.disabled = false;
+  }
   bar.hidden = true;
   spoken.textContent = '';
   return { form, button };
@@ -54,8 +83,11 @@ function release() {
 
 function undo() {
   if (held === undefined) return;
-  release().button.focus();
+  const { shows } = held;
+  const { button } = release();
+  button?.focus();
   spoken.textContent = 'Undone. Nothing was sent.';
+  if (!button) show('Undone. Nothing was sent.', linkTo(shows, 'Open it again'));
 }
 
 function failed() {
@@ -82,20 +114,81 @@ async function deliver() {
   form.requestSubmit(button);
 }
 
-/** Sends the decision from a page that is being left: closed, exchanged for another, or put away with its phone. */
-function deliverNow() {
-  const { form, button } = held;
+/** What the form of a decision sends, as a text. */
+function contentOf({ form, button, sent }) {
+  if (sent) return sent;
   button.disabled = false;
   const body = new URLSearchParams(new FormData(form));
   body.set(button.name, button.value);
-  release();
-  const headers = { Accept: 'application/json' };
-  return fetch(form.action, { method: 'POST', body, headers, keepalive: true, redirect: 'manual' });
+  return { action: form.getAttribute('action'), body: body.toString() };
 }
 
-addEventListener('pagehide', () => held && void deliverNow().catch(() => {}));
+/** Sends the decision from a page that is being left: closed, exchanged for another, or put away with its phone. */
+function deliverNow() {
+  const { action, body } = contentOf(held);
+  release();
+  const headers = { Accept: 'application/json' };
+  const content = new URLSearchParams(body);
+  return fetch(action, { method: 'POST', body: content, headers, keepalive: true, redirect: 'manual' });
+}
+
+/** A decision from the page before: the page that is open says what became of it. */
+async function sendTravelled() {
+  const { says, shows, sent } = held;
+  const open = linkTo(shows, 'Open it');
+  const answer = await deliverNow().catch(() => undefined);
+  if (answer?.ok) {
+    dispatchEvent(new CustomEvent('decided', { detail: sent.action }));
+    spoken.textContent = `Done: ${says}.`;
+    return show(spoken.textContent, open);
+  }
+  const title = await answer?.json().then(
+    (problem) => problem.title,
+    () => undefined,
+  );
+  spoken.textContent = answer
+    ? `Not counted: ${says}. ${title ?? `The service answered ${answer.status}`}. Your text is kept.`
+    : `Not sent: ${says}. The service does not answer. Open it to see whether your decision counted.`;
+  show(spoken.textContent, open);
+}
+
+/** Takes the decision along to the next page, where it can still be undone. Without storage it is sent when this page is left. */
+function takeAlong() {
+  const { says, left, form, shows = form.dataset.shows } = held;
+  const name = document.querySelector('h1')?.innerText.replace(/\s+/g, ' ').slice(0, 80) ?? '';
+  const words = form ? `${says} (${name})` : says;
+  try {
+    const kept = { says: words, left, shows, sent: contentOf(held), at: Date.now() };
+    sessionStorage.setItem(TRAVELS, JSON.stringify(kept));
+    isTravelling = true;
+  } catch {
+    isTravelling = false;
+  }
+}
+
+function arrive() {
+  const kept = JSON.parse(sessionStorage.getItem(TRAVELS) ?? 'null');
+  sessionStorage.removeItem(TRAVELS);
+  if (kept === null) return;
+  const { says, left, shows, sent, at } = kept;
+  if (Date.now() - at < LATE_MS) return countDown({ says, left, shows, sent });
+  spoken.textContent = `Not sent: ${says}. The page after it did not open in time.`;
+  show(spoken.textContent, linkTo(shows, 'Open it again'));
+}
+try {
+  arrive();
+} catch (error) {
+  reportError(error);
+}
+
+document.addEventListener('click', (event) => {
+  const isPlain = event.button === 0 && !(event.metaKey || event.ctrlKey || event.shiftKey || event.altKey);
+  if (held !== undefined && isPlain && event.target.closest?.('a[data-travels]')) takeAlong();
+});
+addEventListener('pagehide', () => held && !isTravelling && void deliverNow().catch(() => {}));
 document.addEventListener('visibilitychange', () => {
-  if (!document.hidden || held === undefined) return;
+  if (!document.hidden || held === undefined || isTravelling) return;
+  if (!held.form) return void sendTravelled();
   const { shows } = held.form.dataset;
   deliverNow().then(() => location.assign(shows), failedLater);
 });
@@ -111,16 +204,20 @@ document.addEventListener(
   (event) => {
     const { target: form, submitter } = event;
     if (form.method !== 'post' || passing.delete(form)) return;
-    if (held === undefined && (submitter?.dataset.undo === undefined || isOff())) return;
+    const isHeld = submitter?.dataset.undo !== undefined && !isOff();
+    if (held === undefined && !isHeld) return;
     event.preventDefault();
     event.stopImmediatePropagation();
     if (held === undefined) return hold(form, submitter);
-    // The decision first: a sign-out that overtakes it would have it refused.
-    if (held.form !== form)
-      deliverNow().then(() => {
-        passing.add(form);
-        form.requestSubmit(submitter);
-      }, failedLater);
+    if (held.form === form) return;
+    // The decision first: a sign-out that overtakes it would have it refused. A second decision can be undone, too.
+    const isTravelled = !held.form;
+    const sent = isTravelled ? sendTravelled() : deliverNow();
+    sent.then(() => {
+      if (isHeld && isTravelled) return hold(form, submitter);
+      passing.add(form);
+      form.requestSubmit(submitter);
+    }, failedLater);
   },
   true,
 );
