@@ -71,6 +71,13 @@ const SECRETS = [
 ] as const;
 export type ApprovalsSecrets = Pick<Secrets, (typeof SECRETS)[number]>;
 
+/** What the service has beside its configuration and its secrets. */
+interface ApprovalsDeps extends Deps {
+  /** Names that agents give themselves, by client id. Default: none is known. */
+  readonly agentNames?: () => ReadonlyMap<string, string>;
+}
+const NO_NAMES: ReadonlyMap<string, string> = new Map();
+
 /**
  * Starts the access request service with its inbox on `config.host` and `config.approvals.port`. Rejects with the listen error when the
  * port is taken, and with `ERR_CONFIG_INVALID` for an unusable signing key.
@@ -78,7 +85,7 @@ export type ApprovalsSecrets = Pick<Secrets, (typeof SECRETS)[number]>;
 export async function startApprovals(
   config: Config,
   secrets: ApprovalsSecrets,
-  { clock, log, databaseUrl, live = unchanging(config) }: Deps,
+  { clock, log, databaseUrl, live = unchanging(config), agentNames = () => NO_NAMES }: ApprovalsDeps,
 ): Promise<Running> {
   const time: Timing = { clock, limits: limitsOf(config) };
   const pool = createPool(databaseUrl, {
@@ -97,7 +104,7 @@ export async function startApprovals(
     await pool.end();
   };
   try {
-    const parts = await createParts(config, secrets, { pool, databaseUrl, log, ...time });
+    const parts = await createParts(config, secrets, { pool, databaseUrl, log, agentNames, ...time });
     const changes = await startChanges(parts);
     const app = await createApp(parts, secrets, { signIn, changes });
     const { urls, keyUrls } = config;
@@ -121,7 +128,7 @@ export async function startApprovals(
   return { name: 'approvals', stop };
 }
 
-interface Own extends Timing, Deps {
+interface Own extends Timing, Deps, Required<Pick<ApprovalsDeps, 'agentNames'>> {
   readonly pool: Pool;
 }
 

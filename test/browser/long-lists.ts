@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { createAccessRequestStore } from '../../apps/approvals/stores/access-request.store.ts';
 import { aStage, newAccessRequest } from '../support/access-requests.ts';
 import type { ApprovalsUnderTest } from '../support/approvals.ts';
@@ -31,14 +32,17 @@ export function longLists(service: ApprovalsUnderTest) {
   const sql = (text: string, values: unknown[] = []) =>
     service.database.pool.query<{ id: string; shown: string }>(text, values);
   const open = async () => {
-    const request = newAccessRequest({ stages: [aStage({ approvers: { people: ['alice'] } })] });
+    // No two are of one kind, so each has a row of its own.
+    const tool = `tool-${randomUUID()}`;
+    const request = newAccessRequest({ tool, stages: [aStage({ approvers: { people: ['alice'] } })] });
     await createAccessRequestStore(service.database.pool).create(request);
     return request.id;
   };
   /** A request of alice, which others decide. */
   const openOwn = async () => {
     const requester = { issuer: service.config.urls.issuer, subject: 'alice', clientId: 'host' };
-    const request = newAccessRequest({ requester, stages: [aStage({ approvers: { people: ['bob'] } })] });
+    const tool = `tool-${randomUUID()}`;
+    const request = newAccessRequest({ tool, requester, stages: [aStage({ approvers: { people: ['bob'] } })] });
     await createAccessRequestStore(service.database.pool).create(request);
     return request.id;
   };
@@ -104,9 +108,9 @@ export function longLists(service: ApprovalsUnderTest) {
     `SELECT *, ${shown} AS shown FROM approvals.${table} WHERE ${rest}`;
   const ofRequests = {
     ...{ member: 'requests', id: 'id', cursor: '', links: 'nav[aria-label="Pages of requests"]' },
-    shown: { rows: 'ul.rows > li a.row-title', attribute: 'href' },
+    shown: { rows: 'ul.rows > li[data-request]', attribute: 'data-request' },
   } as const;
-  const requests = (rest: string) => ({ ...ofRequests, sql: read('access_request', `'/requests/' || id`, rest) });
+  const requests = (rest: string) => ({ ...ofRequests, sql: read('access_request', 'id', rest) });
   const pending = { ...requests("status = 'pending' ORDER BY created_at, id"), add: open, end };
   const delegations = { path: '/delegations', id: 'id', end: revoke } as const;
   const newest = 'ORDER BY created_at DESC, id DESC';

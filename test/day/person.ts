@@ -58,10 +58,14 @@ export class Person {
     await target.tap();
   }
 
-  /** Moves the content of a scrolled region up by most of its height. */
+  /** Moves the content of a scrolled region up by most of its height, or else the page. */
   async swipe(region: Locator): Promise<void> {
     this.#presses += 1;
-    await region.evaluate((one) => one.scrollBy(0, one.clientHeight * 0.9));
+    await region.evaluate((one) => {
+      const before = one.scrollTop;
+      one.scrollBy(0, one.clientHeight * 0.9);
+      if (one.scrollTop === before) scrollBy(0, innerHeight * 0.7);
+    });
   }
 
   async type(text: string): Promise<void> {

@@ -71,6 +71,8 @@ export class ApprovalsUnderTest {
   readonly #folder = mkdtempSync(join(tmpdir(), 'approvals-'));
   /** The configuration of the service, which a test changes while it runs. */
   live!: ChangingConfig;
+  /** Names that agents give themselves, by client id. */
+  readonly agentNames = new Map<string, string>();
   #service: Running | undefined;
   #issuer: Running | undefined;
   readonly #servers: HttpServer[] = [];
@@ -123,6 +125,7 @@ export class ApprovalsUnderTest {
       ...systemTime,
       clock: this.clock,
       live: this.live,
+      agentNames: () => this.agentNames,
       log,
       databaseUrl: this.database.url,
     });

@@ -3,7 +3,6 @@ import * as z from 'zod';
 import { VERDICTS } from '../../../workflows/domain/access-request/access-request.ts';
 import { MAX_PRESET_REASON_LENGTH } from '../../shared/config/approver-settings.ts';
 import { Refusal } from '../../shared/http/csrf.ts';
-import { renderPage } from '../../shared/pages/layout.tsx';
 import { wantsPage } from '../../shared/pages/refusal-page.tsx';
 import { singleLine } from '../access-requests/problem.ts';
 import type { Withdrawal } from '../break-glass.ts';
@@ -11,6 +10,7 @@ import { AGENT_MESSAGE_RULE, agentMessage } from '../agent-message.ts';
 import { linkTo, refuseUncounted } from '../cast-vote.ts';
 import { visitorOf, type Voter, voterOf } from './authenticate.ts';
 import { fromList } from './list-query.ts';
+import { renderNamed } from './names.tsx';
 import { From, requestAddress } from './near.tsx';
 import { LONGEST_TEXT, type Typed } from './refused.tsx';
 import { RequestPage, type RequestPageProps } from './request-page.tsx';
@@ -83,7 +83,7 @@ export async function requestPage(
   const near = { list, around };
   const shown = { ...reading, person, passkey, previews, sameAgent, summaries, auditUrl, near };
   const page = <RequestPage {...shown} />;
-  return renderPage(<From.Provider value={list?.from}>{page}</From.Provider>, http.clock.now());
+  return renderNamed(http, <From.Provider value={list?.from}>{page}</From.Provider>);
 }
 
 /**

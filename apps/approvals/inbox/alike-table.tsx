@@ -3,6 +3,7 @@ import { Time } from '../../shared/pages/layout.tsx';
 import { Code, Visible } from '../../shared/pages/visible.tsx';
 import type { ListedRequest } from '../stores/lists.ts';
 import { type Differences, differencesIn } from './alike.ts';
+import { MAX_BATCH } from './max-batch.ts';
 import { useRequestAddress } from './near.tsx';
 import { Select } from './row.tsx';
 import { AskedBy, EffectBadge, LeafValue } from './summary.tsx';
@@ -14,15 +15,19 @@ interface AlikeTableProps {
   readonly rows: readonly ListedRequest[];
   /** The query parameters of the page, where several requests can be decided together. */
   readonly select: Readonly<Record<string, string | undefined>> | undefined;
+  /** Whether the visitor can decide a request together with others. */
+  readonly canTogether: (request: ListedRequest) => boolean;
 }
 
 /** Requests of one kind: what they have in common once, then a row for each with what differs. Values that stand out are marked. */
-export function AlikeTable({ rows, select }: AlikeTableProps) {
+export function AlikeTable({ rows, select, canTogether }: AlikeTableProps) {
   const [first] = rows;
   if (first === undefined) return null;
   const differences = differencesIn(rows);
   const columns = differences.paths.slice(0, MAX_COLUMNS);
   const left = differences.paths.length - columns.length;
+  const eligible = rows.filter(canTogether);
+  const chosen = chosenIn(eligible, select?.['select'], differences);
   const hasCut = rows.some(({ outline }) => outline?.isWhole !== true);
   return (
     <section class="card alike" aria-label="Requests of one kind">
@@ -35,7 +40,9 @@ export function AlikeTable({ rows, select }: AlikeTableProps) {
           Each request shows all of its arguments.
         </p>
       )}
-      {select !== undefined && <SelectLinks parameters={select} differences={differences} />}
+      {select !== undefined && (
+        <SelectLinks parameters={select} differences={differences} all={rows.length} can={eligible.length} />
+      )}
       <div class="wide" tabIndex={0} role="region" aria-label="What differs">
         <table>
           <thead>
@@ -49,11 +56,12 @@ export function AlikeTable({ rows, select }: AlikeTableProps) {
             </tr>
           </thead>
           <tbody>
-            {rows.map((request) => (
+            {rows.map((request, at) => (
               <AlikeRow
                 key={request.id}
                 {...{ request, columns, differences }}
-                isSelected={select && isSelected(select['select'], differences.outliers.has(request.id))}
+                number={at + 1}
+                isSelected={select && canTogether(request) ? chosen.has(request.id) : undefined}
               />
             ))}
           </tbody>
@@ -87,42 +95,58 @@ function InCommon({ differences: { common } }: { differences: Differences }) {
   );
 }
 
-/** Without a script, a selection is an address. */
-function SelectLinks({ parameters, differences: { outliers } }: SelectLinksProps) {
+interface SelectLinksProps {
+  readonly parameters: Readonly<Record<string, string | undefined>>;
+  readonly differences: Differences;
+  /** Requests in the table, and those that can be decided together. */
+  readonly all: number;
+  readonly can: number;
+}
+
+/** Without a script, a selection is an address. It takes at most what is decided at once. */
+function SelectLinks({ parameters, differences: { outliers }, all, can }: SelectLinksProps) {
   const to = (which: string | undefined) => addressOf('/requests', { ...parameters, select: which });
+  if (can === 0) return <p class="hint">None of these can be decided together with others. Open each.</p>;
+  const some = can < all ? `all ${can} that can be decided together` : 'all';
   return (
     <p>
-      Select <a href={to('all')}>all</a>
+      Select <a href={to('all')}>{can > MAX_BATCH ? `the first ${MAX_BATCH}` : some}</a>
       {outliers.size > 0 && (
         <>
-          ,
+          {', '}
           <a href={to('usual')} data-selects>
             all that do not stand out
           </a>
         </>
       )}
       , <a href={to(undefined)}>none</a>
+      {can > MAX_BATCH && <span class="soft">. At most {MAX_BATCH} are decided at once.</span>}
     </p>
   );
 }
 
-const isSelected = (which: string | undefined, standsOut: boolean): boolean =>
-  which === 'all' || (which === 'usual' && !standsOut);
-
-interface SelectLinksProps {
-  readonly parameters: Readonly<Record<string, string | undefined>>;
-  readonly differences: Differences;
+/** The requests that are selected at first, by their ids: at most as many as are decided at once. */
+function chosenIn(
+  eligible: readonly ListedRequest[],
+  which: string | undefined,
+  { outliers }: Differences,
+): ReadonlySet<string> {
+  const chosen = which === 'all' ? eligible : which === 'usual' ? eligible.filter(({ id }) => !outliers.has(id)) : [];
+  return new Set(chosen.slice(0, MAX_BATCH).map(({ id }) => id));
 }
 
 interface AlikeRowProps {
-  /** Undefined where nothing can be selected. */
+  /** Its place in the table, from 1. */
+  readonly number: number;
+  /** Undefined where it cannot be decided together with others. */
   readonly isSelected: boolean | undefined;
   readonly request: ListedRequest;
   readonly columns: readonly string[];
   readonly differences: Differences;
 }
 
-function AlikeRow({ request: { id, outline, createdAt }, columns, differences, isSelected: isChecked }: AlikeRowProps) {
+function AlikeRow({ request, columns, differences, number, isSelected: isChecked }: AlikeRowProps) {
+  const { id, outline, createdAt } = request;
   const requestAddress = useRequestAddress();
   const odd = differences.outliers.get(id);
   return (
@@ -130,7 +154,7 @@ function AlikeRow({ request: { id, outline, createdAt }, columns, differences, i
       <th scope="row">
         {isChecked !== undefined && <Select id={id} isSelected={isChecked} />}{' '}
         <a id={`row-${id}-title`} href={requestAddress(id)}>
-          asked <Time at={createdAt} />
+          {number}, asked <Time at={createdAt} />
         </a>
         {odd !== undefined && <span class="badge warn">stands out</span>}
       </th>

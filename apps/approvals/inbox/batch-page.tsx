@@ -34,6 +34,8 @@ interface BatchPageProps {
   readonly summaries: SummaryTemplateOf;
   /** The list from which the visitor came. */
   readonly list: FromList | undefined;
+  /** Ids of selected requests that are decided after these. */
+  readonly later: readonly string[];
 }
 
 type Decidable = BatchItem & { readonly reading: Reading };
@@ -47,14 +49,26 @@ const BackToList = ({ list }: Pick<BatchPageProps, 'list'>) => (
   </a>
 );
 
+function laterAddress(ids: readonly string[], list: FromList | undefined): string {
+  const query = new URLSearchParams(ids.map((id) => ['id', id]));
+  if (list !== undefined) query.set('from', list.from);
+  return `/requests/batch?${query.toString()}`;
+}
+
 /** All that the selected requests do, and one decision for those that can be decided together. */
-export function BatchPage({ items, person, summaries, list }: BatchPageProps) {
+export function BatchPage({ items, person, summaries, list, later }: BatchPageProps) {
   const decidable = items.filter(isDecidable);
   const others = items.filter((item) => !isDecidable(item));
   return (
     <Page title="Decide together" section="Approvals" person={person}>
       <BackToList list={list} />
       <h1>Decide {requestsIn(decidable.length)}</h1>
+      {later.length > 0 && (
+        <p class="soft">
+          At most {items.length} are decided at once. After these come the {requestsIn(later.length)} that you also
+          selected.
+        </p>
+      )}
       <div class="stack">
         {decidable.length > 0 && (
           <section class="card" aria-labelledby="together">
@@ -77,7 +91,7 @@ export function BatchPage({ items, person, summaries, list }: BatchPageProps) {
           </section>
         )}
         {others.length > 0 && <LeftOut items={others} summaries={summaries} />}
-        {decidable.length > 0 && <BatchForm items={decidable} csrfToken={person.csrfToken} list={list} />}
+        {decidable.length > 0 && <BatchForm items={decidable} csrfToken={person.csrfToken} {...{ list, later }} />}
       </div>
       <Keys person={person} />
     </Page>
@@ -153,12 +167,12 @@ function Named({ id, reading, summaries }: NamedProps) {
   );
 }
 
-interface BatchFormProps extends Pick<BatchPageProps, 'list'> {
+interface BatchFormProps extends Pick<BatchPageProps, 'list' | 'later'> {
   readonly items: readonly Decidable[];
   readonly csrfToken: string;
 }
 
-function BatchForm({ items, csrfToken, list }: BatchFormProps) {
+function BatchForm({ items, csrfToken, list, later }: BatchFormProps) {
   const many = items.length === 1 ? '1' : `all ${items.length}`;
   const [first] = items;
   return (
@@ -167,7 +181,7 @@ function BatchForm({ items, csrfToken, list }: BatchFormProps) {
       <form
         class="decision"
         method="post"
-        action={addressOf('/requests/batch', { from: list?.from })}
+        action={addressOf('/requests/batch', { from: list?.from, later: later.join(',') || undefined })}
         data-decides
         data-careful
         data-shows={list?.href ?? YOURS}
@@ -195,7 +209,8 @@ function BatchForm({ items, csrfToken, list }: BatchFormProps) {
           Press the key again to approve {many}.
         </p>
         <p class="hint">
-          Each request gets your vote for itself. {first !== undefined && wordsOf(first.reading.request).onceGranted}
+          Each request gets your vote for itself.
+          {first !== undefined && ` If you approve, ${wordsOf(first.reading.request).onceGranted}`}
         </p>
         <details>
           <summary>Message for the agent</summary>
@@ -220,7 +235,7 @@ interface ResultsPageProps extends Omit<BatchPageProps, 'items'> {
 }
 
 /** One line for each request: what was decided, or why not. */
-export function ResultsPage({ results, readings, verdict, person, summaries, list }: ResultsPageProps) {
+export function ResultsPage({ results, readings, verdict, person, summaries, list, later }: ResultsPageProps) {
   const done = results.filter(({ isCounted }) => isCounted).length;
   const isAll = done === results.length;
   const word = verdict === 'approve' ? 'approved' : 'denied';
@@ -240,6 +255,13 @@ export function ResultsPage({ results, readings, verdict, person, summaries, lis
           ))}
         </ul>
       </div>
+      {later.length > 0 && (
+        <p>
+          <a class="button" href={laterAddress(later, list)}>
+            Decide the {requestsIn(later.length)} that you also selected
+          </a>
+        </p>
+      )}
       <Keys person={person} />
     </Page>
   );

@@ -3,8 +3,8 @@ import * as z from 'zod';
 import { isEnded, VERDICTS, type Verdict } from '../../../workflows/domain/access-request/access-request.ts';
 import { openStage } from '../../../workflows/domain/access-request/stages.ts';
 import { Refusal } from '../../shared/http/csrf.ts';
-import { renderPage } from '../../shared/pages/layout.tsx';
 import { wantsPage } from '../../shared/pages/refusal-page.tsx';
+import type { AccessRequestSummary } from '../stores/access-request.row.ts';
 import { agentMessage } from '../agent-message.ts';
 import { refuseUncounted } from '../cast-vote.ts';
 import { type Concealment, concealmentIn } from '../shown-whole.ts';
@@ -12,14 +12,16 @@ import { typedText } from './actions.tsx';
 import { type Visitor, visitorOf } from './authenticate.ts';
 import { type BatchItem, BatchPage, type BatchResult, ResultsPage } from './batch-page.tsx';
 import { fromList } from './list-query.ts';
+import { MAX_BATCH } from './max-batch.ts';
+import { renderNamed } from './names.tsx';
 import { personOf } from './person.ts';
 import { capacitiesOf, confirmationBy, findReadable, type InboxHttp, obstacleTo, type Reading } from './seat.ts';
 
-/** Requests that one form decides. Each has its own vote over its own digest. */
-const MAX_BATCH = 50;
+/** Requests of one page of a list. */
+const MAX_SELECTED = 200;
 
 const ID = z.string().max(100);
-const some = z.union([ID.transform((one) => [one]), z.array(ID)]).pipe(z.array(ID).min(1).max(MAX_BATCH));
+const some = z.union([ID.transform((one) => [one]), z.array(ID)]).pipe(z.array(ID).min(1).max(MAX_SELECTED));
 /** What the visitor saw of one request: id, generation, stage and digest of the call. */
 const seen = z
   .string()
@@ -43,19 +45,26 @@ export function showBatch(http: InboxHttp) {
   return async (request: Request, response: Response) => {
     const ids = some.safeParse(request.query['id']);
     if (!ids.success) {
-      throw new Refusal(400, 'No request is selected', `Select between 1 and ${MAX_BATCH} requests in the list.`, BACK);
+      throw new Refusal(
+        400,
+        'No request is selected',
+        `Select between 1 and ${MAX_SELECTED} requests in the list. ${MAX_BATCH} are decided at once.`,
+        BACK,
+      );
     }
     const visitor = visitorOf(response);
-    const items = await itemsOf(http, visitor, [...new Set(ids.data)]);
+    const selected = [...new Set(ids.data)];
+    const items = await itemsOf(http, visitor, selected.slice(0, MAX_BATCH));
+    const later = laterOf(selected.slice(MAX_BATCH));
+    const list = fromList(request.query['from']);
     const person = personOf(http, request, visitor);
-    response.send(
-      renderPage(
-        <BatchPage {...{ items, person, list: fromList(request.query['from']) }} summaries={http.summaries} />,
-        http.clock.now(),
-      ),
-    );
+    response.send(renderNamed(http, <BatchPage {...{ items, person, later, list }} summaries={http.summaries} />));
   };
 }
+
+/** Selected requests that do not fit into one decision; the next one is about them. */
+const laterOf = (ids: readonly string[]): readonly string[] =>
+  ids.filter((id) => /^[\w-]{1,100}$/.test(id)).slice(0, MAX_SELECTED);
 
 /** `POST /requests/batch`: casts one vote for each request that the visitor saw. */
 export function decideBatch(http: InboxHttp) {
@@ -74,8 +83,10 @@ export function decideBatch(http: InboxHttp) {
     const readings = await itemsOf(http, visitor, ids);
     const person = personOf(http, request, visitor);
     const list = fromList(request.query['from']);
-    const shown = { results, readings, verdict, person, list, summaries: http.summaries };
-    response.send(renderPage(<ResultsPage {...shown} />, http.clock.now()));
+    const { later: others } = request.query;
+    const later = laterOf(typeof others === 'string' ? others.split(',') : []);
+    const shown = { results, readings, verdict, person, list, later, summaries: http.summaries };
+    response.send(renderNamed(http, <ResultsPage {...shown} />));
   };
 }
 
@@ -92,8 +103,12 @@ const itemsOf = (http: InboxHttp, visitor: Visitor, ids: readonly string[]): Pro
     }),
   );
 
+interface Judged extends Pick<Reading, 'seat'> {
+  readonly request: AccessRequestSummary;
+}
+
 /** Why this request is not decided together with others. Undefined: its row shows all that its page would show of the call. */
-function whyLeftOut({ request, seat }: Reading): string | undefined {
+export function whyLeftOut({ request, seat }: Judged): string | undefined {
   const obstacle = obstacleTo(seat, request);
   if (isEnded(request.status)) return 'It has ended.';
   if (obstacle !== undefined) return OBSTACLES[obstacle];

@@ -1,7 +1,8 @@
 import { addressOf } from '../../shared/http/list-cursor.ts';
-import { Code, Visible } from '../../shared/pages/visible.tsx';
+import { Code } from '../../shared/pages/visible.tsx';
 import { KINDS_COUNTED } from '../listing.ts';
 import type { RequestKind } from '../stores/lists.ts';
+import { Agent } from './names.tsx';
 import { requestsIn } from './paging.tsx';
 
 /** An agent that has this many open requests hides those of the others. */
@@ -30,7 +31,7 @@ export function ByAgent({ kinds, parameters: { status, order } }: ByAgentProps) 
           {agents.slice(0, AGENTS_SHOWN).map(({ agent, count, tools }) => (
             <li key={agent}>
               <a href={addressOf('/requests', { status, order, agent })}>
-                <Visible text={agent} />
+                <Agent clientId={agent} />
               </a>{' '}
               {isCut && 'at least '}
               {requestsIn(count)}: <Tools tools={tools} />

@@ -2,6 +2,7 @@ import type { AccessRequest } from '../../../workflows/domain/access-request/acc
 import { decideBefore } from '../../../workflows/domain/access-request/deadline.ts';
 import { nextStage, openStage } from '../../../workflows/domain/access-request/stages.ts';
 import { Countdown, Instant, Time } from '../../shared/pages/layout.tsx';
+import { Person } from './names.tsx';
 import { Visible } from '../../shared/pages/visible.tsx';
 
 /** Until when the open stage can be decided, what happens then, and who moved that end. */
@@ -25,7 +26,7 @@ export function Deadline({ request }: { request: AccessRequest }) {
       {moved !== undefined && (
         <>
           {' '}
-          <Visible text={moved.by.subject} /> moved it from <Instant at={moved.from} />, <Time at={moved.at} />.
+          <Person subject={moved.by.subject} /> moved it from <Instant at={moved.from} />, <Time at={moved.at} />.
         </>
       )}
     </p>

@@ -3,7 +3,7 @@ import { Page } from '../../shared/pages/layout.tsx';
 import type { ListChoice, RequestFilter, RequestOrder } from '../listing.ts';
 import type { Page as PageOf } from '../../shared/database/pages.ts';
 import type { BrokenGlass } from '../stores/break-glass.store.ts';
-import type { RequestKind, RequestPage } from '../stores/lists.ts';
+import type { ListedRequest, RequestKind, RequestPage } from '../stores/lists.ts';
 import type { AskedRequests } from '../stores/requester-questions.ts';
 import type { Voter } from './authenticate.ts';
 import { AlikeTable } from './alike-table.tsx';
@@ -14,9 +14,10 @@ import { From } from './near.tsx';
 import { fromOf } from './list-query.ts';
 import { InboxTabs, PageLinks, requestsIn } from './paging.tsx';
 import { Keys, Live } from './live.tsx';
+import { MAX_BATCH } from './max-batch.ts';
 import type { InboxPerson } from './person.ts';
 import { QuestionsToYou } from './questions-part.tsx';
-import { Row } from './row.tsx';
+import { Rows } from './rows.tsx';
 import type { SummaryTemplateOf } from './summary.tsx';
 
 export interface RequestListProps {
@@ -35,6 +36,8 @@ export interface RequestListProps {
   readonly person: InboxPerson;
   readonly visitor: Voter;
   readonly summaries: SummaryTemplateOf;
+  /** Whether the visitor can decide a request together with others. */
+  readonly canTogether: (request: ListedRequest) => boolean;
 }
 
 const TITLES = { yours: 'Yours to decide', pending: 'Open requests', ended: 'Ended requests' } as const;
@@ -78,9 +81,13 @@ export function RequestList(props: RequestListProps) {
                 {!isFiltered(filter) && parameters['cursor'] === undefined && <ByAgent {...props} />}
               </div>
               {filter.alike === undefined ? (
-                <Rows {...props} />
+                <Rows {...props} rows={page.rows} canSelect={canSelect(props) ? props.canTogether : undefined} />
               ) : (
-                <AlikeTable rows={page.rows} select={canSelect(props) ? parameters : undefined} />
+                <AlikeTable
+                  rows={page.rows}
+                  select={canSelect(props) ? parameters : undefined}
+                  canTogether={props.canTogether}
+                />
               )}
               <PageLinks page={page} of="requests" path="/requests" parameters={parameters} name="cursor" />
             </>
@@ -99,36 +106,11 @@ const canSelect = ({ page, status, visitor }: RequestListProps): boolean =>
 
 function BatchBar({ from }: { from: string }) {
   return (
-    <form class="batch-bar" id="batch" method="get" action="/requests/batch" data-batch>
+    <form class="batch-bar" id="batch" method="get" action="/requests/batch" data-batch={String(MAX_BATCH)}>
       <input type="hidden" name="from" value={from} />
       <span class="soft" data-count />
       <button type="submit">Decide together</button>
     </form>
-  );
-}
-
-function Rows(props: RequestListProps) {
-  const { page, kinds, visitor, summaries, parameters } = props;
-  const alike = new Map<string, number>();
-  for (const kind of kinds) alike.set(kind.alike, (alike.get(kind.alike) ?? 0) + kind.count);
-  const alikeAddress = (key: string) =>
-    addressOf('/requests', { status: parameters['status'], limit: 200, alike: key });
-  return (
-    <ul class="rows">
-      {page.rows.map((request) => {
-        const others = (alike.get(request.alike) ?? 1) - 1;
-        return (
-          <Row
-            key={request.id}
-            request={request}
-            template={summaries(request.tool)}
-            visitor={visitor}
-            select={canSelect(props) || undefined}
-            alike={others > 0 ? { others, href: alikeAddress(request.alike) } : undefined}
-          />
-        );
-      })}
-    </ul>
   );
 }
 

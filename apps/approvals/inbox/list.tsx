@@ -3,11 +3,13 @@ import { namesAtIssuer } from '../../../workflows/domain/access-request/eligibil
 import { EFFECTS } from '../../../workflows/domain/tools/tool-facts.ts';
 import { Refusal } from '../../shared/http/csrf.ts';
 import { addressOf } from '../../shared/http/list-cursor.ts';
-import { renderPage } from '../../shared/pages/layout.tsx';
 import { wantsPage } from '../../shared/pages/refusal-page.tsx';
 import { LIST_CHOICES, REQUEST_ORDERS } from '../listing.ts';
 import type { AskedRequests } from '../stores/requester-questions.ts';
+import type { AccessRequestSummary } from '../stores/access-request.row.ts';
 import { voterOf } from './authenticate.ts';
+import { whyLeftOut } from './batch.tsx';
+import { renderNamed } from './names.tsx';
 import { RequestList } from './list-page.tsx';
 import { listed, type ListQuery, listQuery, MAX_LIMIT } from './list-query.ts';
 import { personOf } from './person.ts';
@@ -30,7 +32,8 @@ export function list(http: InboxHttp) {
     const { choice: status, order, filter } = listed(query);
     const isOpen = status === 'pending' || status === 'yours';
     const visitor = voterOf(response);
-    const reader = readerRowOf(await seatOf(http, visitor));
+    const seat = await seatOf(http, visitor);
+    const reader = readerRowOf(seat);
     const [page, unreviewed, kinds, questions] = await Promise.all([
       http.store.list({ choice: status, order, filter, reader }, { cursor, limit }),
       http.brokenGlass.unreviewed(reader, { cursor: unreviewedCursor, limit: UNREVIEWED_LIMIT }),
@@ -63,7 +66,9 @@ export function list(http: InboxHttp) {
     }
     const person = personOf(http, request, visitor);
     const shown = { page, questions, unreviewed, kinds, status, order, filter, parameters, visitor, person };
-    response.send(renderPage(<RequestList {...shown} summaries={http.summaries} />, http.clock.now()));
+    const canTogether = (one: AccessRequestSummary) => whyLeftOut({ request: one, seat }) === undefined;
+    const list = <RequestList {...shown} summaries={http.summaries} canTogether={canTogether} />;
+    response.send(renderNamed(http, list));
   };
 }
 

@@ -18,6 +18,7 @@ import { Keys, Live } from './live.tsx';
 import { EffectBadge, Summary, summaryOf, type SummaryTemplateOf } from './summary.tsx';
 import type { PasskeyDemand } from './passkey-part.tsx';
 import type { InboxPerson } from './person.ts';
+import { Agent, Person } from './names.tsx';
 import { type Near, NextRequest, useRequestAddress, Ways } from './near.tsx';
 import { PreviewSection } from './preview.tsx';
 import { AskForm, Questions } from './questions-part.tsx';
@@ -157,11 +158,11 @@ function Lead({ request }: { request: AccessRequest }) {
   return (
     <>
       <p class="lead">
-        <Visible text={clientId ?? subject} /> {wordsOf(request).asked}
+        {clientId === undefined ? <Person subject={subject} /> : <Agent clientId={clientId} />} {wordsOf(request).asked}
         {clientId !== undefined && clientId !== subject && (
           <>
             {' for '}
-            <Visible text={subject} />
+            <Person subject={subject} />
           </>
         )}{' '}
         <Time at={request.createdAt} />.
@@ -178,8 +179,8 @@ function WhoAndWhy({ request }: { request: AccessRequest }) {
       <h2 id="facts">Requester and reason</h2>
       <Facts
         rows={[
-          ['On behalf of', <Visible text={requester.subject} />],
-          ['Agent', requester.clientId === undefined ? 'not named' : <Visible text={requester.clientId} />],
+          ['On behalf of', <Person subject={requester.subject} />],
+          ['Agent', requester.clientId === undefined ? 'not named' : <Agent clientId={requester.clientId} />],
           ['Asked', <Instant at={request.createdAt} />],
           endedAt !== undefined && ['Ended', <Instant at={endedAt} />],
           approval && ['Approval valid until', <Instant at={approval.approvedUntil} />],

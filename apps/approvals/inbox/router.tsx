@@ -1,7 +1,6 @@
 import express, { type Request, type Response, type Router } from 'express';
 import { csrfProtection } from '../../shared/http/csrf.ts';
 import { refuseUnfaithful } from '../../shared/http/faithful-json.ts';
-import { renderPage } from '../../shared/pages/layout.tsx';
 import { wantsPage } from '../../shared/pages/refusal-page.tsx';
 import { WITHDRAWALS } from '../break-glass.ts';
 import { breakGlass, requestPage, review, vote, withdrawal } from './actions.tsx';
@@ -19,6 +18,7 @@ import { pushRouter } from './push.ts';
 import { answerAsRequester, askRequester } from './questions.ts';
 import { viewOf } from './arguments/arguments.tsx';
 import { Row } from './row.tsx';
+import { renderNamed } from './names.tsx';
 import { retakePreview } from './retake-preview.ts';
 import { findReadable, type InboxHttp, obstacleTo, previewsFor } from './seat.ts';
 import { detailView } from './view.tsx';
@@ -64,9 +64,10 @@ export function inboxRouter(http: InboxHttp): Router {
 function showRow(http: InboxHttp) {
   return async (request: Request, response: Response) => {
     const visitor = voterOf(response);
-    const { request: found } = await findReadable(http, visitor, String(request.params['id']));
-    const row = <Row request={found} template={http.summaries(found.tool)} visitor={visitor} alike={undefined} />;
-    response.send(renderPage(<ul>{row}</ul>, http.clock.now()));
+    const { request: found, broken } = await findReadable(http, visitor, String(request.params['id']));
+    const listed = broken === undefined ? found : { ...found, emergency: { by: broken.grantedBy } };
+    const row = <Row request={listed} template={http.summaries(found.tool)} visitor={visitor} alike={undefined} />;
+    response.send(renderNamed(http, <ul>{row}</ul>));
   };
 }
 

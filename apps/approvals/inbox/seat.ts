@@ -214,6 +214,8 @@ export interface InboxHttp extends Doors {
   readonly brokenGlass: BreakGlassStore;
   readonly presetReasons: PresetReasonsOf;
   readonly summaries: SummaryTemplateOf;
+  /** Names that agents give themselves, by client id. */
+  readonly agentNames: () => ReadonlyMap<string, string>;
   /** Public address of the auditors' pages, whose records an auditor finds from a request. */
   readonly auditUrl: string;
   /** Says when something changed. */

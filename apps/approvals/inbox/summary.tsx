@@ -3,6 +3,7 @@ import { ownProperty } from '../../../workflows/domain/canonical-json.ts';
 import type { Effect } from '../../../workflows/domain/tools/tool-facts.ts';
 import { templateParts } from '../../shared/approvers/summary-template.ts';
 import { Code, Visible } from '../../shared/pages/visible.tsx';
+import { Agent, Person } from './names.tsx';
 import type { AccessRequestSummary } from '../stores/access-request.row.ts';
 
 /** The sentence that the operator wrote for the calls of a tool. Undefined without one. */
@@ -110,11 +111,11 @@ export function Summary({ parts }: { parts: readonly SummaryPart[] }) {
 export function AskedBy({ requester: { subject, clientId } }: Pick<AccessRequestSummary, 'requester'>) {
   return (
     <>
-      asked by <Visible text={subject} />
+      asked by <Person subject={subject} isShort />
       {clientId !== undefined && clientId !== subject && (
         <>
           {' through '}
-          <Visible text={clientId} />
+          <Agent clientId={clientId} />
         </>
       )}
     </>

@@ -1,6 +1,7 @@
 import type { AccessRequest, Vote } from '../../../workflows/domain/access-request/access-request.ts';
 import { ActingFor, Code, Visible } from '../../shared/pages/visible.tsx';
 import { Facts, Instant, Time } from '../../shared/pages/layout.tsx';
+import { Person } from './names.tsx';
 import { DECIDED, NoPerson, openingsByOthers, stageView } from './view.tsx';
 
 /** The open stage, who may decide it, its progress, and all decisions so far. */
@@ -47,7 +48,7 @@ function Openings({ request, visitor }: { request: AccessRequest; visitor: strin
         {others.map(({ by, at }) => (
           <li key={by}>
             <strong>
-              <Visible text={by} />
+              <Person subject={by} />
             </strong>{' '}
             opened this page <Time at={at} />
           </li>
@@ -67,9 +68,9 @@ function HandOvers({ request: { handOvers = [], endedAt }, visitor }: { request:
         {handOvers.map(({ from, to, at, revokedAt }) => (
           <li key={`${from} ${at}`}>
             <strong>
-              <Visible text={from} />
+              <Person subject={from} />
             </strong>{' '}
-            to <Visible text={to} /> <Time at={at} />
+            to <Person subject={to} /> <Time at={at} />
             {revokedAt !== undefined && (
               <>
                 , taken back <Time at={revokedAt} />
@@ -98,7 +99,7 @@ function Extensions({ request: { extensions = [], stages } }: { request: AccessR
         {extensions.map(({ stage, number, by, to, reason, at }) => (
           <li key={`${stage} ${number}`}>
             <strong>
-              <Visible text={by.subject} />
+              <Person subject={by.subject} />
             </strong>{' '}
             moved the end{' '}
             {stages.length > 1 && (
@@ -160,12 +161,12 @@ function VoteLine(vote: Vote & { readonly name: string | undefined }) {
   return (
     <>
       <strong>
-        <Visible text={castBy ?? approver.subject} />
+        <Person subject={castBy ?? approver.subject} />
       </strong>{' '}
       <NoPerson via={via} /> {asRequester && '(the requester) '}
       {castBy !== undefined && (
         <>
-          on behalf of <Visible text={approver.subject} />{' '}
+          on behalf of <Person subject={approver.subject} />{' '}
         </>
       )}
       {actors !== undefined && (

@@ -32,7 +32,7 @@ const listingOf = ({ choice, order, filter, reader }: RequestListing): Listing =
   const names = namesIn(filter);
   return {
     name: ['list', choice, ...(order === 'soonest' ? [order] : []), ...names].join('-'),
-    columns: `${SUMMARY_COLUMNS}, ${ALIKE} AS alike`,
+    columns: `${SUMMARY_COLUMNS}, ${ALIKE} AS alike, ${EMERGENCY} AS emergency`,
     from: `${FROM_ACCESS_REQUESTS}, ${FILTER}${whereListed(choice)}${filteredBy(names)}`,
     at: order === 'soonest' ? 'least(r.expires_at, r.stage_ends_at)' : isOpen(choice) ? 'r.created_at' : 'r.ended_at',
     id: 'r.id',
@@ -48,9 +48,15 @@ export function lists(query: Query) {
     async list(listing: RequestListing, page: PageRequest): Promise<RequestPage> {
       await query('carry-out-due', 'SELECT count(*) FROM approvals.carry_out_due(1000)');
       const listed = listingOf(listing);
-      const { rows, ...rest } = await readPage<AccessRequestRow & { readonly alike: string }>(query, listed, page);
+      const { rows, ...rest } = await readPage<
+        AccessRequestRow & Pick<ListedRequest, 'alike'> & { readonly emergency: ListedRequest['emergency'] | null }
+      >(query, listed, page);
       const count = isOpen(listing.choice) ? await countRows(query, listed) : undefined;
-      const listedRows = rows.map(({ alike, ...row }) => ({ ...accessRequestFrom(row), alike }));
+      const listedRows = rows.map(({ alike, emergency, ...row }) => ({
+        ...accessRequestFrom(row),
+        alike,
+        ...(emergency && { emergency }),
+      }));
       return { ...rest, rows: listedRows, ...(count !== undefined && { count }) };
     },
 
@@ -86,7 +92,11 @@ export function lists(query: Query) {
 }
 
 /** A request of a list. Requests with the same `alike` ask for the same tool, for the same people, with arguments of the same shape. */
-export type ListedRequest = AccessRequestSummary & { readonly alike: string };
+export type ListedRequest = AccessRequestSummary & {
+  readonly alike: string;
+  /** Who granted it in an emergency. */
+  readonly emergency?: { readonly by: string };
+};
 export type RequestPage = Page<ListedRequest> & { readonly count?: number };
 export type AroundRequest = Around<AccessRequestSummary>;
 
@@ -102,6 +112,7 @@ export interface RequestKind extends Record<'tool' | 'requester' | 'alike', stri
  */
 const ALIKE = `md5(concat_ws(chr(31), r.tool, r.template, r.requester_client, r.requester_subject,
   coalesce(substring(r.outline FROM '"shape":"([0-9a-f]{64})"'), r.action || r.resource)))`;
+const EMERGENCY = `(SELECT json_build_object('by', g.granted_by) FROM approvals.break_glass g WHERE g.access_request_id = r.id)`;
 /** The arguments of a call. With U+0000 in it, the whole context, for the same reason. */
 const SEARCHED = `CASE WHEN position('\\u0000' IN r.context) > 0 THEN r.context ELSE r.context::json ->> 'arguments' END`;
 

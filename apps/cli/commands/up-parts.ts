@@ -10,7 +10,8 @@ import type { LiveConfig } from '../../shared/config/live.ts';
 import type { DevelopmentSecrets } from '../../shared/config/development-secrets.ts';
 import type { Environment } from '../../shared/config/env.ts';
 import { migrate } from '../../shared/database/migrate.ts';
-import { IN_THE_OPEN, startIdentityProvider } from '../../shared/embedded/identity-provider.ts';
+import { hostNames } from '../../shared/embedded/identity/host-names.ts';
+import { hostsFile, IN_THE_OPEN, startIdentityProvider } from '../../shared/embedded/identity-provider.ts';
 import { findOrStartPostgres } from '../../shared/embedded/postgres.ts';
 import { findOrStartTemporal } from '../../shared/embedded/temporal.ts';
 import { isLoopbackHost } from '../../shared/http/known-hosts.ts';
@@ -58,7 +59,9 @@ export function startEverything(deps: UpDeps) {
     serve('pdp', (own) => startPdp(config, secrets, own)),
     serve('gateway', (own) => startGateway(config, secrets, { ...own, upstreams })),
     serve('audit', (own) => startAudit(config, secrets, own)),
-    serve('approvals', (own) => startApprovals(config, secrets, own)),
+    serve('approvals', (own) =>
+      startApprovals(config, secrets, { ...own, agentNames: () => hostNames(hostsFile(config)) }),
+    ),
     temporal.then((temporalAddress) =>
       serve('worker', (own) => startWorker(config, secrets, { ...own, temporalAddress, upstreams })),
     ),

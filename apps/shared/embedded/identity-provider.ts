@@ -12,6 +12,9 @@ import type { Running } from '../lifecycle.ts';
 import { systemClock } from '../clock.ts';
 import { limitsOf } from '../limits.ts';
 
+/** Where the embedded issuer keeps what belongs to hosts. */
+export const hostsFile = ({ stateDir }: Pick<Config, 'stateDir'>): string => join(stateDir, 'identity.json');
+
 /** The warning for an operator whose provider is reachable from other machines. */
 export const IN_THE_OPEN =
   'the identity provider of development asks for no password, and host lets other machines reach it: anyone there can sign in as anyone, and approve. Set host to 127.0.0.1, or identity.issuer to an OIDC issuer';
@@ -45,7 +48,7 @@ export async function startIdentityProvider(
   const { maxRegistrations, documentNetworks } = config.identity.hosts;
   const timing = { clock: systemClock, limits: limitsOf(config) };
   const state = openHostState({
-    file: join(config.stateDir, 'identity.json'),
+    file: hostsFile(config),
     maxRegistrations,
     clock: timing.clock,
     log,

@@ -49,6 +49,40 @@ describe('requests that are decided together', () => {
     }
   });
 
+  it('are decided fifty at once, and the rest of the selection comes after them', async () => {
+    const requests: { readonly id: string }[] = [];
+    for (let n = 0; n < 53; n += 1) requests.push(await open('alice', { tool: 'many__one', arguments: { n } }));
+    const page = await (await alice.go(address(requests))).text();
+    expect(itemsIn(page)).toHaveLength(50);
+    expect(wordsOf(page)).toContain('After these come the 3 requests that you also selected.');
+    const action = /action="(\/requests\/batch\?[^"]+)" data-decides/.exec(page)?.[1]?.replaceAll('&amp;', '&') ?? '';
+    const form = new URLSearchParams({ csrfToken: csrfTokenIn(page), verdict: 'deny' });
+    for (const item of itemsIn(page)) form.append('item', item);
+    const results = await (await alice.go(action, form)).text();
+    const next = /href="(\/requests\/batch\?id=[^"]+)"/.exec(results)?.[1]?.replaceAll('&amp;', '&') ?? '';
+    const rest = itemsIn(await (await alice.go(next)).text()).map((item) => item.split(' ')[0]);
+    expect(rest).toEqual(requests.slice(50).map(({ id }) => id));
+  });
+
+  it('are selected in their table only as far as they can be decided together', async () => {
+    for (let n = 0; n < 55; n += 1) await open('alice', { tool: 'table__one', arguments: { n } });
+    for (let n = 0; n < 3; n += 1) await open('both', { tool: 'table__two', arguments: { n } });
+    const tableOf = async (tool: string, select: string) => {
+      const { body } = await service.asPerson('alice', `/requests?tool=${tool}`);
+      return (await alice.go(`/requests?limit=200&alike=${body.requests[0].alike}&select=${select}`)).text();
+    };
+    const boxesIn = (page: string) => page.match(/type="checkbox" form="batch"[^>]*>/g) ?? [];
+    const all = await tableOf('table__one', 'all');
+    expect(boxesIn(all)).toHaveLength(55);
+    expect(boxesIn(all).filter((box) => /\bchecked\b/.test(box))).toHaveLength(50);
+    expect(wordsOf(all)).toMatch(
+      /Select the first 50, all that do not stand out, none\. At most 50 are decided at once\./,
+    );
+    const none = await tableOf('table__two', 'all');
+    expect(boxesIn(none)).toEqual([]);
+    expect(wordsOf(none)).toContain('None of these can be decided together');
+  });
+
   it('are shown with all of their arguments', async () => {
     const request = await open('alice', { arguments: { path: '/srv/a', deep: [{ n: 1 }, { n: '1' }], none: {} } });
     const words = wordsOf(await (await alice.go(address([request]))).text());
@@ -108,9 +142,9 @@ describe('requests that are decided together', () => {
     expect(await votesOn([request.id])).toHaveLength(1);
   });
 
-  it('are at most fifty, and at least one', async () => {
+  it('are at most as many as a page of a list has, and at least one', async () => {
     expect((await alice.go('/requests/batch')).status).toBe(400);
-    expect((await alice.go(address(Array.from({ length: 51 }, (_, n) => ({ id: `arq_${n}` }))))).status).toBe(400);
+    expect((await alice.go(address(Array.from({ length: 201 }, (_, n) => ({ id: `arq_${n}` }))))).status).toBe(400);
   });
 
   it('are not decided by an agent', async () => {

@@ -42,7 +42,9 @@ describe('lists of requests', () => {
     expect(wordsOf(nav)).toMatch(/host 10 requests: busy__much 7, busy__little 3quiet-host 1 request: quiet__one 1/);
     const [href = ''] = /\/requests[?][^"]+/.exec(nav) ?? [];
     const busy = await (await alice.go(href.replaceAll('&amp;', '&'))).text();
-    expect(busy.match(/data-request=/g)).toHaveLength(10);
+    expect(wordsOf(busy)).toContain('10 requests found');
+    // One row for seven of one kind.
+    expect(busy.match(/data-request=/g)).toHaveLength(4);
     expect(busy).not.toContain('<details class="by-agent');
   });
 
@@ -157,6 +159,48 @@ describe('lists of requests', () => {
       [denied.id],
       [other.id, here.id],
     ]);
+  });
+
+  it('have one row for many requests of one kind, which counts them and names those that stand out', async () => {
+    const open = (amount: number) =>
+      service.open(call('fee__pay', 'external', { amount, to: 'acct-1' }, { agent: 'fee-host' }));
+    const opened = [];
+    for (const amount of [101, 102, 9_000, 104, 105]) opened.push(await open(amount));
+    const other = await service.open(call('fee__ask', 'read', { n: 1 }, { agent: 'fee-host' }));
+    const rowsOf = async (query: string) =>
+      [...(await page(query)).matchAll(/<li id="row-.*?<\/li>/gs)].map(([row]) => row);
+    const [row = '', alone = ''] = await rowsOf('agent=fee-host');
+    expect(row).toContain(`data-request="${opened[0]?.id}"`);
+    expect(alone).toContain(`data-request="${other.id}"`);
+    expect(wordsOf(row)).toMatch(/4 more like this · 1 stands out amount 9000 · asked by/);
+    expect(row).toMatch(new RegExp(`href="/requests/${opened[2]?.id}[?]from=[^"]+" title="far above the others"`));
+    expect(alone).not.toContain('more like this');
+    expect(await rowsOf('q=fee__pay')).toHaveLength(5);
+    expect(await found('agent=fee-host')).toHaveLength(6);
+  });
+
+  it('say how a request ended: by whom, by which way, and what became of the approval', async () => {
+    const open = (n: number) => service.open(call(`how__${n}`, 'read', {}, { agent: 'how-host' }));
+    const [hooked, sent, cancelled] = [await open(1), await open(2), await open(3)];
+    await service.voteByWebhook('alice', hooked, 'approve');
+    await service.vote('alice', sent, 'deny');
+    await service.asPerson('alice', `/requests/${cancelled.id}/cancel`, { method: 'POST', body: '{}' });
+    const ended = await page('status=ended&agent=how-host');
+    const words = (id: string) => wordsOf(new RegExp(`<li id="row-${id}".*?</li>`, 's').exec(ended)?.[0] ?? '');
+    expect(words(hooked.id)).toMatch(/approved by alice by webhook.*not taken yet Approved/s);
+    expect(words(sent.id)).toMatch(/denied by alice by a program/);
+    expect(words(cancelled.id)).toMatch(/by alice\s+Cancelled/);
+    await service.status(hooked.id);
+    expect(wordsOf(await page('status=ended&agent=how-host'))).toContain('taken by its client Approved');
+  });
+
+  it('call an agent by the name that it gives itself, in quotation marks and beside its id', async () => {
+    service.agentNames.set('Host-1', 'Claude <b>Code');
+    const { id } = await service.open(call('name__one', 'read', {}, { subject: 'nina', agent: 'Host-1' }));
+    for (const shown of [await page('agent=Host-1'), await (await alice.go(`/requests/${id}`)).text()]) {
+      expect(shown).not.toContain('<b>');
+      expect(wordsOf(shown)).toMatch(/“Claude &lt;b>Code” \(Host-1\)/);
+    }
   });
 
   it('puts the earliest deadline first', async () => {

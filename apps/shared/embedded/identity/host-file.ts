@@ -27,7 +27,7 @@ const grant = z.strictObject({
 
 const refreshToken = z.looseObject({ grantId: z.string(), exp: z.number(), iat: z.number() });
 
-const contentSchema = z.strictObject({
+export const contentSchema = z.strictObject({
   version: z.literal(1),
   /** Hosts that have registered themselves, by client id. */
   clients: z.record(z.string(), registration),

@@ -8,8 +8,10 @@ function countSelected() {
   if (!bar) return;
   const count = document.querySelectorAll('input[form="batch"]:checked').length;
   bar.classList.toggle('idle', count === 0);
-  bar.querySelector('button').disabled = count === 0;
-  bar.querySelector('[data-count]').textContent = count === 0 ? '' : `${count} selected`;
+  const most = Number(bar.dataset.batch);
+  bar.querySelector('button').disabled = count === 0 || count > most;
+  const tooMany = count > most ? `, and at most ${most} are decided at once` : '';
+  bar.querySelector('[data-count]').textContent = count === 0 ? '' : `${count} selected${tooMany}`;
 }
 addEventListener('change', (event) => event.target.matches?.('input[form="batch"]') && countSelected());
 addEventListener('drawn', countSelected);
