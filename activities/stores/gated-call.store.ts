@@ -23,6 +23,13 @@ export function createGatedCallStore(pool: Pool, options: GatedCallOptions): Gat
     taskIdOf: (requestRef) => taskIdOf(requestRef, seals),
     findTask: async (taskId, owner) => (await findTask(pool, options, taskId, owner))?.view,
     readTask: (taskId, owner) => readTask(pool, options, taskId, owner),
+    async atPage(requestRef) {
+      const [row] = await query<TaskRow>(pool, 'at-page', AT_PAGE, [taskIdOf(requestRef, seals)]);
+      if (row === undefined) return undefined;
+      const { state, decideBy, approvalPage } = taskViewOf(row, seals);
+      return { state, ...(decideBy && { decideBy }), ...(approvalPage && { approvalPage }) };
+    },
+    answerPage: (gatedCallId) => callFunction(pool, 'answer-page', { call: gatedCallId }),
     recent: (owner, limit) => recentRequests(pool, options, owner, limit),
     cancel: (gatedCallId) =>
       callFunction(
@@ -67,6 +74,9 @@ export interface TaskRow {
   readonly due: boolean;
   /** It was carried out, and its owner has not been told how it ended. */
   readonly unread: boolean;
+  /** The client of its task answered the question to open its page. */
+  readonly page_answered: boolean;
+  readonly in_state_ms: number;
   readonly questions: readonly SealedQuestion[] | null;
 }
 
@@ -74,6 +84,8 @@ export interface TaskRow {
 const FIND_TASK = `
   SELECT * FROM gateway.task
   WHERE task_id = $1 AND owner_key = $2 AND state <> 'preparing' AND (ended_at IS NULL OR retain_until > clock_timestamp())`;
+const AT_PAGE = `
+  SELECT * FROM gateway.task WHERE task_id = $1 AND state <> 'preparing' AND (ended_at IS NULL OR retain_until > clock_timestamp())`;
 
 async function findTask(pool: Pool, { seals, retentionMs }: GatedCallOptions, taskId: string, owner: string) {
   const read = async () => (await query<TaskRow>(pool, 'find-task', FIND_TASK, [taskId, seals.digest(owner)]))[0];
@@ -117,6 +129,8 @@ export function taskViewOf(row: TaskRow, seals: Seals): GatedCallView {
     createdAt: row.created_at.toISOString(),
     lastUpdatedAt: row.last_updated_at.toISOString(),
     retainUntil: row.retain_until.toISOString(),
+    inStateMs: row.in_state_ms,
+    ...(row.page_answered && { isPageAnswered: true }),
     ...(row.decide_by !== null && { decideBy: row.decide_by.toISOString() }),
     ...(page !== undefined && { approvalPage: page }),
     ...(messages.length > 0 && { approverMessages: messages }),

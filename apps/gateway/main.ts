@@ -33,6 +33,7 @@ import { startExpiry } from '../shared/maintenance/expire.ts';
 import { type Need, pdpNeed, startWatchingNeeds } from '../shared/needs.ts';
 import { workerNeed } from '../shared/outbox.ts';
 import { receiveCallback } from './tasks/callbacks.ts';
+import { serveHeldCallPage } from './tasks/held-call-page.ts';
 import { answerPreviewQuestions } from './tasks/previews.ts';
 import { createGatewayApp } from './mcp/http.ts';
 import { createSealedStates } from './extensions/sealed-state.ts';
@@ -268,6 +269,7 @@ export async function serveGateway(
     verifier,
     needs: ports.needs,
     receiveCallback: receiveCallback({ gatedCalls, callbackSecret, log }),
+    ...(config.gateway.heldCallPage !== 'off' && { serveHeldCallPage: serveHeldCallPage({ gatedCalls }) }),
     answerPreviewQuestions: answerPreviewQuestions({ gatedCalls, previews: protocol.previews, callbackSecret, log }),
     ...{ clock, limits, log },
   });

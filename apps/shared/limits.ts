@@ -86,6 +86,9 @@ const DEFAULTS = {
   /** A token for one of our programs, from its issuer: metadata and grant, each. */
   tokenMs: 10_000,
 
+  /** The first byte of an answer to a client that takes streams. Some give up after a minute without one. */
+  firstByteMs: 10_000,
+
   /** Connecting to an upstream. Long, because a package runner may have to download the server first. */
   upstreamConnectMs: 60_000,
   /** The discovery of an upstream's protocol revision. */

@@ -15,6 +15,7 @@ const view = (state: GatedCallState, second: number): GatedCallView => ({
   tool: 'files__write_file',
   createdAt: '2026-11-22T00:00:00.000Z',
   lastUpdatedAt: `2026-11-22T00:00:0${second}.000Z`,
+  inStateMs: 0,
   retainUntil: '2026-11-23T00:00:00.000Z',
   ...(['executed', 'execution_error'].includes(state) && { result: RESULT }),
 });

@@ -69,6 +69,7 @@ export const aView = (changes: Partial<GatedCallView> = {}): GatedCallView => ({
   createdAt: '2026-11-21T09:00:00.000Z',
   lastUpdatedAt: '2026-11-21T09:00:01.000Z',
   retainUntil: '2026-12-05T09:00:00.000Z',
+  inStateMs: 0,
   ...changes,
 });
 
@@ -102,6 +103,10 @@ export class FakeWorld {
   /** Calls that were shown to their owner. */
   readonly told: string[] = [];
   readonly cancelled: string[] = [];
+  /** References whose page was looked for. */
+  readonly atPages: string[] = [];
+  /** Calls whose client answered the question to open the page. */
+  readonly pagesAnswered: string[] = [];
   readonly answered: { gatedCallId: string; answers: readonly TaskAnswer[] }[] = [];
   readonly callbacks: unknown[] = [];
   readonly changeListeners = new Set<Parameters<UpstreamPool['onChange']>[0]>();
@@ -142,6 +147,15 @@ export class FakeWorld {
       const view = await this.gatedCalls.findTask(taskId, owner);
       if (view !== undefined) this.told.push(taskId);
       return view;
+    },
+    atPage: async (requestRef) => {
+      this.atPages.push(requestRef);
+      if (this.failure !== undefined) throw this.failure;
+      return requestRef === REQUEST_REF ? this.view : undefined;
+    },
+    answerPage: async (gatedCallId) => {
+      this.pagesAnswered.push(gatedCallId);
+      if (this.view !== undefined) this.view = { ...this.view, isPageAnswered: true };
     },
     recent: async (owner) => {
       this.lookups.push({ taskId: 'recent', owner });
@@ -242,7 +256,7 @@ export class FakeWorld {
     Object.assign(this, { waiting: undefined, previewVerdict: 'kept' });
     Object.assign(this.input, { forms: {}, joined: undefined });
     const { questions, evaluations, openings, submitted, invocations, lookups, told } = this;
-    const { cancelled, answered, callbacks, previews } = this;
+    const { cancelled, answered, callbacks, previews, atPages, pagesAnswered } = this;
     for (const seen of [
       questions,
       evaluations,
@@ -255,6 +269,8 @@ export class FakeWorld {
       answered,
       callbacks,
       previews,
+      atPages,
+      pagesAnswered,
     ])
       seen.length = 0;
   }

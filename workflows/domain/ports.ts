@@ -130,6 +130,10 @@ export interface GatedCallView {
   readonly createdAt: string;
   readonly lastUpdatedAt: string;
   readonly retainUntil: string;
+  /** For how long the call has been in its state, in milliseconds, by the database's clock. */
+  readonly inStateMs: number;
+  /** The client of the task answered the question to open the page. */
+  readonly isPageAnswered?: true;
   /** Instant (RFC 3339) until which the call waits for an approval, while it does. */
   readonly decideBy?: string;
   /** Address of the page on which people see and decide the access request, while the call waits for that, if its service has one. */
@@ -191,6 +195,10 @@ export interface GatedCalls {
   findTask(taskId: string, owner: string): Promise<GatedCallView | undefined>;
   /** The same, for its owner to be shown: how it ended counts as told from then on. */
   readTask(taskId: string, owner: string): Promise<GatedCallView | undefined>;
+  /** The call that the page of this request reference shows, to anyone who has the reference. `undefined`: there is none, or it is no longer kept. */
+  atPage(requestRef: string): Promise<CallAtPage | undefined>;
+  /** Notes that the client of a task answered the question to open the page. */
+  answerPage(gatedCallId: string): Promise<void>;
   /** The owner's newest requests that are still kept, newest first, at most this many. */
   recent(owner: string, limit: number): Promise<readonly RecentRequest[]>;
   /** Ends the call as cancelled unless it is claimed or over. Answers the state afterwards. */
@@ -220,6 +228,9 @@ export interface GatedCalls {
    */
   addPreview(call: WaitingCall, preview: RecordedPreview): Promise<'kept' | 'over' | 'full' | 'taken'>;
 }
+
+/** What the page of a held call shows: nothing of the call itself, because it needs no sign-in. */
+export type CallAtPage = Pick<GatedCallView, 'state' | 'decideBy' | 'approvalPage'>;
 
 /** A gated call that people can decide now. */
 export interface WaitingCall {

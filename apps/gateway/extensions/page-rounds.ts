@@ -1,9 +1,7 @@
 import type { Clock } from '../../shared/clock.ts';
 import type { PageRounds } from '../calls/tool-call.ts';
+import { PAGE_QUESTION } from '../wire/identifiers.ts';
 import { callScope, type SealedStates } from './sealed-state.ts';
-
-/** The only question of its answer, so its key needs no other. */
-const KEY = 'approval_page';
 
 /**
  * Gives the page of a held call to a client that opens addresses, as a question. The state with which the client comes back leads to the
@@ -19,6 +17,6 @@ export const createPageRounds = ({
   async ask(binding, { taskId, retainUntil }, page) {
     const seconds = Math.max(1, Math.ceil((Date.parse(retainUntil) - clock.now()) / 1_000));
     const requestState = await sealedStates.seal({ kind: 'approval_page', taskId }, callScope(binding), seconds);
-    return { kind: 'page', key: KEY, page, requestState };
+    return { kind: 'page', key: PAGE_QUESTION, page, requestState };
   },
 });

@@ -11,7 +11,7 @@ import type { Logger } from 'pino';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { TokenVerifier } from '../../shared/auth/access-token.ts';
-import { CALLBACK_PATH, PREVIEWS_PATH, type Config } from '../../shared/config/config.ts';
+import { CALLBACK_PATH, HELD_CALL_PATH, PREVIEWS_PATH, type Config } from '../../shared/config/config.ts';
 import { apiHeaders } from '../../shared/http/page-headers.ts';
 import { bodyFaultOf, refuseUnfaithful } from '../../shared/http/faithful-json.ts';
 import { healthRouter } from '../../shared/http/health.ts';
@@ -38,6 +38,8 @@ export interface GatewayHttp extends Timing {
   readonly verifier: TokenVerifier;
   readonly receiveCallback: RequestHandler;
   readonly answerPreviewQuestions: RequestHandler;
+  /** Missing where the operator switched the pages of held calls off. */
+  readonly serveHeldCallPage?: RequestHandler | undefined;
   /** What the gateway needs. Default: nothing. */
   readonly needs?: readonly Need[] | undefined;
   readonly log: Logger;
@@ -51,6 +53,7 @@ export function createGatewayApp({
   verifier,
   receiveCallback,
   answerPreviewQuestions,
+  serveHeldCallPage,
   needs = [],
   clock,
   limits,
@@ -64,6 +67,8 @@ export function createGatewayApp({
   const hosts = [...hostsOf(config.host, [config.urls.gateway])];
   app.use(hostHeaderValidation(hosts));
   app.use(resourceRouter(config));
+  // A browser comes from any site: the page changes nothing, and no script of another site can read it.
+  if (serveHeldCallPage !== undefined) app.get(`${HELD_CALL_PATH}/:reference`, serveHeldCallPage);
   app.use(originValidation([...hosts, ...config.gateway.allowedOrigins]));
   const raw = express.raw({ type: () => true, limit: MAX_CALLBACK_BYTES });
   app.post(CALLBACK_PATH, raw, receiveCallback);

@@ -1,6 +1,8 @@
 import { isLegacyRequest, type AuthInfo, type McpHttpHandler } from '@modelcontextprotocol/server';
 import { subjectKey } from '../../../workflows/domain/principal.ts';
 import { callerOf } from './authentication.ts';
+import type { Timing } from '../../shared/limits.ts';
+import { withFirstByte } from './first-byte.ts';
 import type { MethodGate } from './authorize.ts';
 import type { Sessions } from '../sessions/sessions.ts';
 import type { ServeSubscription } from '../tasks/subscriptions.ts';
@@ -13,7 +15,7 @@ import { countedRequest } from '../wire/schemas.ts';
 /** Answers one request to the MCP endpoint. */
 export type McpEndpoint = Pick<McpHttpHandler, 'fetch'>;
 
-interface RequestLimitDeps {
+interface RequestLimitDeps extends Timing {
   /** The SDK's. */
   readonly handler: McpEndpoint;
   readonly serveSubscription: ServeSubscription;
@@ -37,22 +39,23 @@ export function createRequestLimits({
   gate,
   completeTaskHeader,
   sessions,
-  ...limits
+  ...deps
 }: RequestLimitDeps): McpEndpoint {
+  const serve: McpEndpoint['fetch'] = async (request, options) => {
+    const asked: unknown = options?.parsedBody;
+    const tooOften = await refuseTooMany(deps, asked, options?.authInfo);
+    if (tooOften !== undefined) return tooOften;
+    completeTaskHeader(request, asked, () => callerOf(options?.authInfo));
+    const denied = await gate?.(asked, options?.authInfo);
+    if (denied !== undefined) return denied;
+    const inSession = await sessions.serve(request, options);
+    if (inSession !== undefined) return inSession;
+    const answer = withStatusFor(request, await handler.fetch(request, options));
+    if (subjectOf(asked) !== LISTEN || !isStream(answer) || (await isLegacyRequest(request, asked))) return answer;
+    return serveSubscription(answer, asked, options?.authInfo);
+  };
   return {
-    async fetch(request, options) {
-      const asked: unknown = options?.parsedBody;
-      const tooOften = await refuseTooMany(limits, asked, options?.authInfo);
-      if (tooOften !== undefined) return tooOften;
-      completeTaskHeader(request, asked, () => callerOf(options?.authInfo));
-      const denied = await gate?.(asked, options?.authInfo);
-      if (denied !== undefined) return denied;
-      const inSession = await sessions.serve(request, options);
-      if (inSession !== undefined) return inSession;
-      const answer = withStatusFor(request, await handler.fetch(request, options));
-      if (subjectOf(asked) !== LISTEN || !isStream(answer) || (await isLegacyRequest(request, asked))) return answer;
-      return serveSubscription(answer, asked, options?.authInfo);
-    },
+    fetch: (request, options) => withFirstByte({ request, asked: options?.parsedBody }, serve(request, options), deps),
   };
 }
 

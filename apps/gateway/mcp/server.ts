@@ -78,7 +78,7 @@ export function createProtocol(
   ports: ProtocolPorts & { readonly redaction: Redaction; readonly readDocument: ReadDocument },
 ) {
   const { gateway, urls } = config;
-  const { clock, log } = ports;
+  const { clock, limits, log } = ports;
   const settings = {
     callbackUrl: `${urls.gateway}${CALLBACK_PATH}`,
     executionTimeoutMs: gateway.executionTimeoutSeconds * 1_000,
@@ -97,7 +97,7 @@ export function createProtocol(
     authorizeRead: authorize,
     converse: createConverse(asking),
     askableOf: createAskableOf(asking),
-    ...{ concurrency, rendering: gateway, settings, holding: gateway },
+    ...{ concurrency, rendering: { ...gateway, gatewayUrl: urls.gateway }, settings, holding: gateway },
   };
   const handler = createMcpHandler((context) => createServer(served, context), {
     maxRequestBodySize: gateway.maxBodyBytes,
@@ -106,10 +106,6 @@ export function createProtocol(
     onerror: (error) => log.debug({ err: error }, 'a request was refused by the protocol layer'),
   });
   const serveSubscription = createSubscriptions(served);
-  const rates = {
-    polls: createRateLimit({ count: gateway.maxPollsPerSecond, seconds: 1 }),
-    calls: createRateLimit({ count: gateway.maxCallsPerSecond, seconds: 1 }),
-  };
   const sessions = new Sessions({
     ...{ config, clock, log, seals: ports.sessionSeals },
     createServer: (state) => createSessionServer(served, state),
@@ -117,12 +113,18 @@ export function createProtocol(
   const gate = createMethodGate({ authorize, guarded: guard(log, denials), initializePasses: initialize === 'pass' });
   return {
     endpoint: createRequestLimits({
-      ...{ ...rates, handler, sessions, serveSubscription, completeTaskHeader: completesTaskHeaders(log) },
+      ...{ ...ratesOf(gateway), clock, limits },
+      ...{ handler, sessions, serveSubscription, completeTaskHeader: completesTaskHeaders(log) },
       ...(everyMethod && { gate }),
     }),
     ...lifeOf({ ...served, handler, sessions }),
   };
 }
+
+const ratesOf = ({ maxPollsPerSecond, maxCallsPerSecond }: Config['gateway']) => ({
+  polls: createRateLimit({ count: maxPollsPerSecond, seconds: 1 }),
+  calls: createRateLimit({ count: maxCallsPerSecond, seconds: 1 }),
+});
 
 /** How the endpoint hears of changes, and how it ends; and the previews that it takes. */
 const lifeOf = ({

@@ -5,7 +5,7 @@ import { isTerminal } from '../../../workflows/domain/gated-call/gated-call.ts';
 import type { GatedCalls, GatedCallView } from '../../../workflows/domain/ports.ts';
 import { type TaskWatchDeps, watchTasks } from '../tasks/watch.ts';
 import { ELICITATION_COMPLETE } from '../wire/identifiers.ts';
-import { pageQuestion } from '../wire/render-request.ts';
+import { pageQuestion } from '../wire/page-question.ts';
 import type { LeavePage, PagesOfSession, SessionView } from '../wire/request-context.ts';
 import { askClient } from './converse.ts';
 import type { SessionState } from './session.ts';

@@ -4,17 +4,18 @@ import type { TaskMethod } from '../../../workflows/domain/upstream-ports.ts';
 import { findRelayedTask, relayTaskMethod, type RelayedTaskDeps } from '../extensions/relayed-rounds.ts';
 import type { Authorize } from '../mcp/authorize.ts';
 import type { Rendering } from '../wire/rendering.ts';
+import { PAGE_QUESTION } from '../wire/identifiers.ts';
 import { anyParams, taskParams, inputResponse } from '../wire/schemas.ts';
 import { missingTasksCapability, missingFormsCapability } from '../wire/sdk-overlay.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import type { Principal } from '../../../workflows/domain/principal.ts';
-import { renderTask } from '../wire/render-task.ts';
+import { asksForPage, renderTask } from '../wire/render-task.ts';
 import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import { answerTo } from '../../../workflows/domain/submission-input/answers.ts';
-import { askedBy, FORMS, requestDeclares, type RequestContext, TASKS } from '../wire/request-context.ts';
+import { askedBy, FORMS, PAGES, requestDeclares, type RequestContext, TASKS } from '../wire/request-context.ts';
 
 export interface TaskMethodDeps extends RelayedTaskDeps {
-  readonly gatedCalls: Pick<GatedCalls, 'findTask' | 'readTask' | 'ownerOf' | 'cancel' | 'answer'>;
+  readonly gatedCalls: Pick<GatedCalls, 'findTask' | 'readTask' | 'ownerOf' | 'cancel' | 'answer' | 'answerPage'>;
   readonly rendering: Rendering;
   /** Missing unless `coaz.everyMethod` is on: otherwise only the owner counts, and reading a task does not need the PDP. */
   readonly authorize?: Authorize;
@@ -46,7 +47,9 @@ export function registerTaskMethods(server: Server, deps: TaskMethodDeps, contex
           return relayTaskMethod(deps, relayed, method, { ...asked, caller, signal: ctx.mcpReq.signal });
         }
         const { inputResponses } = asked;
-        return handle(deps, { caller, params, acceptsForms: requestDeclares(FORMS, context, ctx), inputResponses });
+        const declares = (needed: JsonObject) => requestDeclares(needed, context, ctx);
+        const asker = { acceptsForms: declares(FORMS), opensPages: declares(PAGES) };
+        return handle(deps, { caller, params, ...asker, inputResponses });
       }),
     );
   }
@@ -57,6 +60,8 @@ interface TaskRequest {
   readonly params: unknown;
   /** Whether this request declares that its client can show forms. */
   readonly acceptsForms: boolean;
+  /** The same for addresses that its client opens. */
+  readonly opensPages: boolean;
   /** By the keys of questions. */
   readonly inputResponses: ReadonlyMap<string, unknown>;
 }
@@ -81,19 +86,24 @@ async function ownTask(
  * `tasks/get`: a pure read of a caller's own task. A task that asks for input is shown only to clients that declare that they can show forms,
  * because a task is not shown without its questions (MRTR-005, TASK-031).
  */
-async function getTask({ gatedCalls, rendering }: TaskMethodDeps, { caller, params, acceptsForms }: TaskRequest) {
+async function getTask({ gatedCalls, rendering }: TaskMethodDeps, { caller, params, ...reader }: TaskRequest) {
   const view = await ownTask({ findTask: gatedCalls.readTask, ownerOf: gatedCalls.ownerOf }, caller, params);
-  if (view.state === 'input_required' && !acceptsForms) throw missingFormsCapability();
-  return renderTask(view, rendering);
+  if (view.state === 'input_required' && !reader.acceptsForms) throw missingFormsCapability();
+  return renderTask(view, rendering, reader);
 }
 
 /**
  * `tasks/update`: accepts the owner's answers. Answers to questions that are not open are ignored, so a repeated or late update is
  * acknowledged like the first. A refusal to answer leaves its question open. If one answer does not fit its question, all are refused.
+ * The question to open the page of the call has no answer that counts: any of them ends the question.
  * @see SEP-2663, Task update (TASK-044 to TASK-050)
  */
-async function updateTask({ gatedCalls }: TaskMethodDeps, { caller, params, inputResponses }: TaskRequest) {
-  const { gatedCallId, questions = [] } = await ownTask(gatedCalls, caller, params);
+async function updateTask({ gatedCalls, rendering }: TaskMethodDeps, { caller, params, inputResponses }: TaskRequest) {
+  const view = await ownTask(gatedCalls, caller, params);
+  const { gatedCallId, questions = [] } = view;
+  if (inputResponses.has(PAGE_QUESTION) && asksForPage(view, rendering, { opensPages: true })) {
+    await gatedCalls.answerPage(gatedCallId);
+  }
   const answers = answersTo(questions, inputResponses);
   if (answers.length > 0) await gatedCalls.answer(gatedCallId, answers);
   return { resultType: 'complete' };

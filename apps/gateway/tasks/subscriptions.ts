@@ -22,7 +22,7 @@ import {
   type RelayedTask,
   type RelayedTaskDeps,
 } from '../extensions/relayed-rounds.ts';
-import { relayedCapabilities, FORMS, TASKS, undeclared } from '../wire/request-context.ts';
+import { relayedCapabilities, FORMS, PAGES, TASKS, undeclared } from '../wire/request-context.ts';
 import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import { sha256 } from '../../shared/crypto.ts';
 import {
@@ -163,7 +163,8 @@ async function report(deps: SubscriptionDeps, of: Subscription, stream: EventStr
   const shown = new Map<string, string>();
   const show = async (taskId: string, task: Result) => {
     const notification = renderTaskNotification(id, task);
-    const digest = sha256(JSON.stringify(notification));
+    // The pause between polls grows all the time, and means nothing to a client that listens.
+    const digest = sha256(JSON.stringify({ ...task, pollIntervalMs: undefined }));
     if (digest === shown.get(taskId)) return;
     shown.set(taskId, digest);
     await stream.send(notification);
@@ -180,7 +181,8 @@ async function report(deps: SubscriptionDeps, of: Subscription, stream: EventStr
       async show(view) {
         // As for `tasks/get`: a client gets no question that it cannot show (MRTR-005), and no task without its questions.
         if (view.state === 'input_required' && undeclared(FORMS, capabilities) !== undefined) return;
-        await show(view.taskId, renderTask(view, deps.rendering));
+        const opensPages = undeclared(PAGES, capabilities) === undefined;
+        await show(view.taskId, renderTask(view, deps.rendering, { opensPages }));
       },
     }),
     ...relayed.map((task) =>

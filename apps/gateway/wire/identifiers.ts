@@ -56,6 +56,9 @@ export const UNMET_REQUIREMENTS_META = 'dev.countersign/unmet-requirements';
 /** In a call to an upstream: it is a preview of another call, for the approvers of that one. */
 export const PREVIEW_META = 'dev.countersign/preview';
 
+/** The key of the question to open the page of a held call: the only question of its answer, and asked once in a task. */
+export const PAGE_QUESTION = 'approval_page';
+
 /** `_meta` keys that only the gateway writes. */
 export const OWN_META_PREFIX = 'dev.countersign/';
 /** `_meta` keys that only the gateway or the protocol may write. Otherwise an upstream could forge a denial or a disposition. */

@@ -1,12 +1,11 @@
 import type { CallToolResult, Result } from '@modelcontextprotocol/server';
-import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import { isTerminal } from '../../../workflows/domain/gated-call/gated-call.ts';
 import type { GatedCallView, RecentRequest } from '../../../workflows/domain/ports.ts';
-import type { InputRequest } from '../../../workflows/domain/upstream-ports.ts';
 import type { PageRound } from '../calls/tool-call.ts';
 import { withJson } from './earlier-result.ts';
 import { authorizationMeta, textResult, toolError, type Rendering } from './rendering.ts';
-import { INPUT_METHODS, NEXT_STEP_META, OWN_TOOLS, REQUEST_MEMBER } from './identifiers.ts';
+import { NEXT_STEP_META, OWN_TOOLS, REQUEST_MEMBER } from './identifiers.ts';
+import { pageQuestion } from './page-question.ts';
 import { LATER, REQUEST_POLL_MS } from './own-tools.ts';
 import { renderEnded, statementOf, statusMessageOf, statusOf } from './render-task.ts';
 
@@ -40,15 +39,6 @@ function situationOf({ state, approvalPage }: Pick<GatedCallView, 'state' | 'app
 /** What the card of a held call says of it. The card shows the page beside it. */
 export const statementForCard = ({ state, ...view }: GatedCallView): string =>
   isTerminal(state) ? statementOf({ state, ...view }) : situationOf({ state });
-
-const OPEN_THE_PAGE =
-  'A person has to approve this call before the tool runs. Open the page to see the request. Your answer here decides nothing.';
-
-/** The page of a held call, as a question of the gateway. It names no person. @see MCP elicitation, URL mode */
-export const pageQuestion = (page: string): InputRequest & { readonly params: JsonObject } => ({
-  method: INPUT_METHODS.elicitation,
-  params: { mode: 'url', message: OPEN_THE_PAGE, url: page },
-});
 
 /**
  * The answer to a call that is held, for a client that opens addresses. When the client comes back with the state, it waits for the end.

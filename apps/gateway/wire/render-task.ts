@@ -8,7 +8,10 @@ import {
   INTERNAL_ERROR,
   OUTCOME_REF_META,
   INPUT_METHODS,
+  PAGE_QUESTION,
 } from './identifiers.ts';
+import { HELD_CALL_PATH } from '../../shared/config/config.ts';
+import { pageQuestion } from './page-question.ts';
 import { storedResult } from './schemas.ts';
 import { withoutForged, withoutReserved } from './upstream-result.ts';
 import { requestedSchema, type RequestForm } from '../../../workflows/domain/submission-input/request-form.ts';
@@ -65,13 +68,13 @@ const IMMEDIATE_RESPONSE =
 /** The answer to a call that became a task. @see SEP-2848, Denied but requestable */
 export function renderCreatedTask(view: GatedCallView, rendering: Rendering): Result {
   const isOpen = STATUS[view.state][0] === 'working' || STATUS[view.state][0] === 'input_required';
+  const page = pageOf(view, rendering);
+  const immediate = page === undefined ? IMMEDIATE_RESPONSE : `${IMMEDIATE_RESPONSE} ${TELL_YOUR_USER} ${page}`;
   return {
     resultType: 'task',
-    ...commonOf(view),
-    pollIntervalMs: rendering.pollIntervalMs,
-    ...(isOpen && {
-      _meta: { ...authorizationMeta('held', rendering), [IMMEDIATE_RESPONSE_META]: IMMEDIATE_RESPONSE },
-    }),
+    ...commonOf(view, rendering),
+    pollIntervalMs: pollIntervalOf(view, rendering),
+    ...(isOpen && { _meta: { ...authorizationMeta('held', rendering), [IMMEDIATE_RESPONSE_META]: immediate } }),
   };
 }
 
@@ -98,15 +101,29 @@ export function statementOf({ state, reason }: Pick<GatedCallView, 'state' | 're
   return state === 'outcome_unknown' ? MAY_HAVE_RUN : statusMessageOf(state);
 }
 
-/** The answer to `tasks/get`. @see SEP-2848, Lifecycle */
-export function renderTask(view: GatedCallView, rendering: Rendering): Result {
-  const { pollIntervalMs } = rendering;
-  const common = { resultType: 'complete', ...commonOf(view) };
+/** The client of a request for a task. */
+interface TaskReader {
+  /** It opens addresses for the person who uses it. */
+  readonly opensPages: boolean;
+}
+
+const NO_PAGES: TaskReader = { opensPages: false };
+
+/** The answer to `tasks/get`. Default: its reader opens no pages. @see SEP-2848, Lifecycle */
+export function renderTask(view: GatedCallView, rendering: Rendering, reader = NO_PAGES): Result {
+  const pollIntervalMs = pollIntervalOf(view, rendering);
+  const common = { resultType: 'complete', ...commonOf(view, rendering) };
+  const page = asksForPage(view, rendering, reader) ? pageOf(view, rendering) : undefined;
   const outcome = view.outcomeRef === undefined ? {} : { _meta: { [OUTCOME_REF_META]: view.outcomeRef } };
   const held = { _meta: authorizationMeta('held', rendering) };
   switch (common.status) {
     case 'working':
-      return { ...common, pollIntervalMs, ...held };
+      if (page === undefined) return { ...common, pollIntervalMs, ...held };
+      return {
+        ...{ ...common, status: 'input_required', pollIntervalMs },
+        inputRequests: { [PAGE_QUESTION]: pageQuestion(page) },
+        ...held,
+      };
     case 'input_required':
       return { ...common, pollIntervalMs, inputRequests: inputRequestsOf(view), ...held };
     case 'completed':
@@ -126,12 +143,45 @@ export function renderTask(view: GatedCallView, rendering: Rendering): Result {
 const inputRequestsOf = ({ questions = [] }: GatedCallView) =>
   Object.fromEntries(questions.map(({ key, form }) => [key, renderForm(WITHIN_A_TASK, form)]));
 
-function commonOf(view: GatedCallView) {
-  const [status, statusMessage] = STATUS[view.state];
+/** Whether the task asks its client to open the page of the call. It is asked once: the client's answer ends the question, and decides nothing. */
+export const asksForPage = (
+  view: Pick<GatedCallView, 'state' | 'approvalPage' | 'isPageAnswered'>,
+  { heldCallPage }: Pick<Rendering, 'heldCallPage'>,
+  { opensPages }: TaskReader,
+): boolean =>
+  heldCallPage === 'ask' &&
+  opensPages &&
+  view.state === 'pending' &&
+  view.approvalPage !== undefined &&
+  view.isPageAnswered !== true;
+
+/** The gateway's own page of a call that people can decide now. A task shows no address of the access request service (APPR-215). */
+const pageOf = (
+  { state, approvalPage, requestRef }: GatedCallView,
+  { heldCallPage, gatewayUrl }: Rendering,
+): string | undefined =>
+  heldCallPage === 'off' || state !== 'pending' || approvalPage === undefined
+    ? undefined
+    : `${gatewayUrl}${HELD_CALL_PATH}/${requestRef}`;
+
+const TELL_YOUR_USER = 'Tell your user that a person has to approve this call, on the page';
+
+/** People take minutes to days: a client that follows the pause to the letter would ask a hundred thousand times. */
+const LONGEST_PAUSE_MS = 30_000;
+/** The pause is this part of the time that the call has been in its state. */
+const PAUSE_PART = 10;
+
+/** In whole seconds beyond the first, so that it does not change with every look at the task. */
+const pollIntervalOf = ({ inStateMs }: Pick<GatedCallView, 'inStateMs'>, { pollIntervalMs: first }: Rendering) =>
+  Math.max(first, Math.min(LONGEST_PAUSE_MS, Math.floor(inStateMs / PAUSE_PART / 1_000) * 1_000));
+
+function commonOf(view: GatedCallView, rendering: Rendering) {
+  const [status, message] = STATUS[view.state];
+  const page = pageOf(view, rendering);
   return {
     taskId: view.taskId,
     status,
-    statusMessage,
+    statusMessage: page === undefined ? message : `${message} A person decides on the page ${page}`,
     createdAt: view.createdAt,
     lastUpdatedAt: view.lastUpdatedAt,
     // From the creation (TASK-014) until the end of its retention: an open task can wait for its whole time and then be read.

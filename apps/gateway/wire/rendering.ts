@@ -16,9 +16,11 @@ import type { Config } from '../../shared/config/config.ts';
 /** The operator's settings for the form of answers. */
 export interface Rendering extends Pick<
   Config['gateway'],
-  'pollIntervalMs' | 'structuredDenials' | 'approvalAlias' | 'requestTools'
+  'pollIntervalMs' | 'structuredDenials' | 'approvalAlias' | 'requestTools' | 'heldCallPage'
 > {
   readonly coaz: Pick<Config['gateway']['coaz'], 'denials'>;
+  /** The public address of the gateway. */
+  readonly gatewayUrl: string;
 }
 
 /**

@@ -22,6 +22,8 @@ import { upstreamSettings, withAbsoluteSecrets } from './upstream-settings.ts';
 export const CALLBACK_PATH = '/callbacks/access-requests';
 /** Path of the gateway for questions of the access request service for the preview of a call. */
 export const PREVIEWS_PATH = '/callbacks/previews';
+/** Path of the gateway's pages of held calls, each below its request reference. */
+export const HELD_CALL_PATH = '/calls';
 
 /** Every setting of `countersign.yaml`. Names contain units, and defaults are safe and local. */
 export const configSchema = z

@@ -72,9 +72,18 @@ export const gatewaySettings = section({
     .number()
     .int()
     .min(100)
-    .default(1_000)
+    .default(2_000)
     .describe(
-      'How long a client waits between two `tasks/get`, in milliseconds. The gateway tells clients this number.',
+      'How long a client waits between two `tasks/get` at first, in milliseconds. The longer a task waits, the longer the pause: up to ' +
+        '30 seconds, or this number if it is greater. The gateway tells clients the pause.',
+    ),
+  heldCallPage: z
+    .enum(['ask', 'name', 'off'])
+    .default('ask')
+    .describe(
+      'How a client with tasks learns where a person approves its call. `name`: the status message of the task names a page of the ' +
+        'gateway, `/calls/`, which leads on to the request. `ask`: the task also asks a client that opens addresses (`elicitation.url`) ' +
+        'once to open that page. `off`: there is no such page.',
     ),
   requestTtlSeconds: seconds
     .default(7 * 86_400)

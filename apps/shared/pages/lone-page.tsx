@@ -9,10 +9,14 @@ export interface LonePage {
 }
 
 /**
- * A page of a server that may be gone once the answer has arrived: its style is in it, and it has no link, script or picture. `title` and
- * `nextStep` are our own words, and never those of a request.
+ * A page that needs nothing else of its server, which may be gone once the answer has arrived: its style is in it, and it has no script or
+ * picture. `title` and `nextStep` are our own words, and never those of a request. `link` leads to a site that the operator trusts.
  */
-export function lonePage(title: string, nextStep: string): LonePage {
+export function lonePage(
+  title: string,
+  nextStep: string,
+  link?: { readonly href: string; readonly label: string },
+): LonePage {
   const style = styleSheet();
   const page = (
     <html lang="en">
@@ -29,6 +33,13 @@ export function lonePage(title: string, nextStep: string): LonePage {
             <p>Countersign</p>
             <h1>{title}</h1>
             <p>{nextStep}</p>
+            {link && (
+              <p>
+                <a class="button" href={link.href} rel="noreferrer">
+                  {link.label}
+                </a>
+              </p>
+            )}
           </div>
         </main>
       </body>

@@ -56,6 +56,8 @@ CREATE TABLE gateway.gated_call (
   -- that call.
   read_at             timestamptz,
   read_by             uuid,
+  -- When the client of a task answered the question to open the page of the call. The question has one key, so it is asked once.
+  page_answered_at    timestamptz,
   retain_until        timestamptz NOT NULL,
   created_at          timestamptz NOT NULL DEFAULT clock_timestamp(),
   last_updated_at     timestamptz NOT NULL DEFAULT clock_timestamp(),
@@ -314,12 +316,15 @@ CREATE TABLE gateway.callback_inbox (
 
 -- A gated call as its owner may see it.
 CREATE VIEW gateway.task AS
-  SELECT g.id, g.task_id, g.owner_key, g.state, g.reason, b.tool, g.created_at, g.last_updated_at, g.retain_until, g.ended_at,
+  SELECT g.id, g.task_id, g.owner_key, g.state, g.reason, b.tool, g.created_at,
+    greatest(g.last_updated_at, g.page_answered_at) AS last_updated_at, g.retain_until, g.ended_at,
     CASE WHEN g.state IN ('pending','input_required') THEN g.due_at END AS decide_by, g.generation,
     CASE WHEN g.state = 'pending' THEN s.sealed_handle END AS sealed_handle,
     CASE WHEN g.ended_at IS NOT NULL THEN s.sealed_statement END AS sealed_statement,
     r.sealed_result, k.call_key, k.record_key, o.outcome_ref, coalesce(g.due_at <= clock_timestamp(), false) AS due,
     g.claim_id IS NOT NULL AND g.ended_at IS NOT NULL AND g.read_at IS NULL AS unread,
+    g.page_answered_at IS NOT NULL AS page_answered,
+    (extract(epoch FROM clock_timestamp() - g.last_updated_at) * 1000)::float8 AS in_state_ms,
     CASE WHEN g.state = 'input_required' THEN
       (SELECT jsonb_agg(jsonb_build_object('key', q.key, 'sealedForm', q.sealed_form) ORDER BY q.key)
         FROM gateway.question q WHERE q.gated_call_id = g.id AND q.answered_at IS NULL) END AS questions

@@ -2,7 +2,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { Client as EarlierClient } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport as EarlierTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import { connectAgent } from '../../../apps/cli/demo/agent.ts';
+import { createTaskSessionFromClient } from '@modelcontextprotocol/ext-tasks/client';
+import { connectAgent, rawDispatchOver } from '../../../apps/cli/demo/agent.ts';
 import { GatewayUnderTest } from '../../support/gateway.ts';
 import { aView, requestable } from '../../support/gateway-world.ts';
 import { transfer } from '../../support/gateway-wire.ts';
@@ -55,6 +56,52 @@ describe('the official tasks client', () => {
       await agent.close();
     }
   });
+});
+
+describe('the official tasks client whose host opens addresses', () => {
+  it.each(['accept', 'decline', 'cancel'] as const)(
+    'is asked once to open the page of its call, answers "%s", and follows the call to its result',
+    async (action) => {
+      world.decision = requestable();
+      world.view = aView({ approvalPage: 'https://approvals.test/requests/1' });
+      const clientInfo = { name: 'opens', version: '0' };
+      const clientCapabilities = { extensions: { 'io.modelcontextprotocol/tasks': {} }, elicitation: { url: {} } };
+      const client = new Client(clientInfo, {
+        capabilities: clientCapabilities,
+        versionNegotiation: { mode: { pin: '2026-07-28' } },
+      });
+      await client.connect(new StreamableHTTPClientTransport(new URL(gateway.mcpUrl), { requestInit }));
+      const asked: unknown[] = [];
+      const session = createTaskSessionFromClient(client, {
+        endpointId: gateway.mcpUrl,
+        rawDispatch: rawDispatchOver(client),
+        onInputRequest: async (request) => {
+          asked.push(request);
+          return { action } as never;
+        },
+        v2RequestFraming: { protocolVersion: '2026-07-28', clientInfo, clientCapabilities },
+      });
+      const statuses: string[] = [];
+      try {
+        const execution = await session.callTool(transfer().name, transfer().arguments);
+        const { outcome } = await execution.settle({
+          onEvent: (event) => {
+            if (event.type !== 'task') return;
+            statuses.push(event.task.status);
+            if (world.pagesAnswered.length > 0 && event.task.status === 'working')
+              world.view = aView({ state: 'executed', result: JSON.stringify({ content: [] }), outcomeRef: 'out_1' });
+          },
+        });
+        expect(outcome.status).toBe('completed');
+        expect(JSON.stringify(asked)).toContain(`${gateway.url}/calls/`);
+        expect([asked.length, world.pagesAnswered.length, world.cancelled]).toEqual([1, 1, []]);
+        expect(statuses).toEqual(expect.arrayContaining(['input_required', 'working']));
+      } finally {
+        await session.close();
+        await client.close();
+      }
+    },
+  );
 });
 
 describe('the present SDK client', () => {

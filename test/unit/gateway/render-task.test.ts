@@ -22,6 +22,7 @@ const aView = (changes: Partial<GatedCallView>): GatedCallView => ({
   createdAt: '2026-11-21T09:00:00.000Z',
   lastUpdatedAt: '2026-11-21T09:00:01.000Z',
   retainUntil: '2026-11-22T09:00:00.500Z',
+  inStateMs: 0,
   outcomeRef: 'out_1',
   ...changes,
 });
