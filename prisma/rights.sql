@@ -58,7 +58,7 @@ GRANT SELECT ON ALL TABLES IN SCHEMA gateway TO countersign_enforcement;
 GRANT INSERT ON gateway.decision TO countersign_enforcement;
 GRANT UPDATE, DELETE ON gateway.outbox TO countersign_enforcement;
 GRANT EXECUTE ON FUNCTION
-  gateway.open_gated_call, gateway.take_unread, gateway.note_read, gateway.redeem_state, gateway.take_submission, gateway.release_submission, gateway.attach_handle,
+  gateway.open_gated_call, gateway.take_unread, gateway.note_read, gateway.answer_page, gateway.redeem_state, gateway.take_submission, gateway.release_submission, gateway.attach_handle,
   gateway.end_unclaimed, gateway.expire_gated_call, gateway.grant_approval, gateway.keep_statement, gateway.request_again, gateway.accept_callback,
   gateway.waiting_call, gateway.add_preview,
   gateway.ask_input, gateway.answer_input, gateway.add_obligation, gateway.drop_obligation,

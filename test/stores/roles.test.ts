@@ -3,8 +3,9 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Pool } from 'pg';
 import { createFence } from '../../activities/stores/fence.ts';
 import { checkDatabase } from '../../apps/cli/commands/doctor/services.ts';
+import { ownerKey } from '../../workflows/domain/principal.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
-import { gatedCallFixture } from '../support/gated-calls.ts';
+import { CALLER, gatedCallFixture } from '../support/gated-calls.ts';
 import { IN_DEVELOPMENT } from '../support/time.ts';
 
 /** Logs in as a user with one role and no other rights, as a deployable in production does. */
@@ -48,6 +49,18 @@ describe('the enforcement role', () => {
     expect(await fixture.lifecycle.beginInvocation({ ...call, invocationId, upstreamKey: randomUUID() })).toBe(true);
     const of = { gatedCallId: call.gatedCallId, invocationId, cause: 'result' } as const;
     expect(await fixture.lifecycle.settleResult(of, { isError: false, text: '{}' })).toBe('executed');
+  });
+
+  it('can do for a client of a task what the gateway does', async () => {
+    const { calls, pending } = gatedCallFixture(pool);
+    const { gatedCallId, taskId } = await pending();
+    const owner = ownerKey(CALLER);
+    const { requestRef = '' } = (await calls.readTask(taskId, owner)) ?? {};
+    expect(await calls.atPage(requestRef)).toMatchObject({ state: 'pending' });
+    await calls.answerPage(gatedCallId);
+    expect(await calls.readTask(taskId, owner)).toMatchObject({ isPageAnswered: true });
+    expect(await calls.cancel(gatedCallId)).toBe('cancelled');
+    expect(await calls.recent(owner, 1)).toMatchObject([{ state: 'cancelled' }]);
   });
 
   it('can notice a restore and stop all executions, and `doctor` says so', async () => {
