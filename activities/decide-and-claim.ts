@@ -1,5 +1,5 @@
 import { randomText, sha256 } from '../apps/shared/crypto.ts';
-import type { ActivityPorts, Ended, InputRequired, Retry } from '../workflows/activity-ports.ts';
+import type { ActivityPorts, Claimed, Ended, InputRequired, Retry } from '../workflows/activity-ports.ts';
 import {
   type AccessRequestOffer,
   type Approval,
@@ -9,12 +9,13 @@ import {
   refused,
 } from '../workflows/domain/authzen/evaluation.ts';
 import { CountersignError } from '../workflows/domain/errors.ts';
-import { claimIdOf, isIntact } from '../workflows/domain/gated-call/call-binding.ts';
+import { isIntact } from '../workflows/domain/gated-call/call-binding.ts';
 import type { EndReason } from '../workflows/domain/gated-call/gated-call.ts';
 import { newSubmission } from '../workflows/domain/gated-call/submission.ts';
 import { type Additions, additionsOf } from '../workflows/domain/submission-input/answers.ts';
 import { formDigest, questionsOf } from '../workflows/domain/submission-input/request-form.ts';
 import { mappingDigest } from '../workflows/domain/tools/tool-facts.ts';
+import type { Places } from './places.ts';
 import { type ActivityDeps, createCallStep, LATER_MS, untilDeadline, untilRetry } from './step.ts';
 import { type CallProgress, databaseNow, type StoredCall } from './stores/stored-call.ts';
 
@@ -24,6 +25,9 @@ type ApprovedCall = StoredCall & { readonly approval: Approval };
 
 const ENDED = { kind: 'ended' } as const;
 const retry = (waitMs: number): Retry => ({ kind: 'retry', waitMs });
+const claimed = ({ executionTimeoutMs }: ActivityDeps['settings'], claimId: string): Claimed => ({
+  ...{ kind: 'claimed', claimId, executionTimeoutMs },
+});
 const putOff = (call: StoredCall, askedMs?: number): Retry => retry(untilRetry(call, askedMs));
 
 async function deny({ store }: ActivityDeps, { gatedCallId }: StoredCall, reason: EndReason): Promise<Ended> {
@@ -32,20 +36,22 @@ async function deny({ store }: ActivityDeps, { gatedCallId }: StoredCall, reason
 }
 
 /**
- * Takes the one irrevocable right to execute an approved call, for a decision that was asked for just now. Cancel and expiry
+ * Takes the one right to execute an approved call, for a decision that was asked for just now. Cancel and expiry
  * compete for the same row and exactly one wins.
  */
-export function createDecideAndClaim(deps: ActivityDeps): ActivityPorts['decideAndClaim'] {
-  return createCallStep<Decided>(deps, {
+export function createDecideAndClaim(deps: ActivityDeps, places: Places): ActivityPorts['decideAndClaim'] {
+  const decide = createCallStep<Decided>(deps, {
     known: (call) => withoutContent(deps, call),
     take: (call) => take(deps, call),
     later: (_call, waitMs) => retry(waitMs),
   });
+  // A worker claims only what it can send now. A call that finds no place is not claimed, so it can still be cancelled.
+  return (call) => places.within(call.gatedCallId, () => decide(call), retry);
 }
 
 /** The answer that follows from the row alone. Undefined: the step needs the content of the call. */
-async function withoutContent({ store }: ActivityDeps, call: CallProgress): Promise<Decided | undefined> {
-  if (call.state === 'claimed') return { kind: 'claimed', executionTimeoutMs: Math.max(call.remainingMs, 1_000) };
+async function withoutContent({ store, settings }: ActivityDeps, call: CallProgress): Promise<Decided | undefined> {
+  if (call.state === 'claimed' && call.claimId !== undefined) return claimed(settings, call.claimId);
   // The step was taken before, and its answer was lost.
   if (call.state === 'pending') return { kind: 'next_generation' };
   if (call.state !== 'granted' && call.state !== 'input_required') return ENDED;
@@ -67,10 +73,11 @@ async function take(deps: ActivityDeps, call: StoredCall): Promise<Decided> {
   const answer = await reEvaluate(deps, { ...call, approval });
   if (answer.kind !== 'allowed') return answer;
   const { executionTimeoutMs } = settings;
-  const claimId = claimIdOf(gatedCallId, generation, sha256);
   const { decisionId } = answer;
+  // A decision is claimed at most once. So no process that still holds an earlier claim of the call can be taken for this one.
+  const claimId = decisionId;
   const outcome = await store.claim({ gatedCallId, generation, decisionId, claimId, epoch, executionTimeoutMs });
-  if (outcome === 'won' || outcome === 'mine') return { kind: 'claimed', executionTimeoutMs };
+  if (outcome === 'won' || outcome === 'mine') return claimed(settings, claimId);
   if (outcome === 'stale' || outcome === 'frozen') return putOff(call);
   // A claim that lost to a deadline means that the deadline has to be carried out.
   await store.expire(gatedCallId);

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { heartbeat } from '@temporalio/activity';
-import { randomText, sha256 } from '../apps/shared/crypto.ts';
-import type { ActivityPorts } from '../workflows/activity-ports.ts';
+import { randomText } from '../apps/shared/crypto.ts';
+import type { ActivityPorts, GatedCallRef } from '../workflows/activity-ports.ts';
 import { canonicalJson, type JsonObject } from '../workflows/domain/canonical-json.ts';
-import { claimIdOf } from '../workflows/domain/gated-call/call-binding.ts';
 import type { InvocationResult } from '../workflows/domain/upstream-ports.ts';
+import type { Places } from './places.ts';
 import type { ActivityDeps } from './step.ts';
 import type { LifecycleStore } from './stores/lifecycle.store.ts';
 import { persist } from './stores/query.ts';
@@ -19,33 +19,36 @@ const HEARTBEAT_MS = 3_000;
  * repeated step sends nothing. A lost answer leaves the permit without a result: the call then ends as `outcome_unknown` at its
  * execution deadline. While the database is away, this process keeps permit and result until that deadline: no other has them.
  */
-export function createInvokeTool(deps: ActivityDeps): ActivityPorts['invokeTool'] {
-  const { store, clock } = deps;
+export function createInvokeTool(deps: ActivityDeps, places: Places): ActivityPorts['invokeTool'] {
+  const { store, clock, settings } = deps;
 
-  return async ({ gatedCallId }) => {
+  async function invoke({ gatedCallId }: GatedCallRef): Promise<void> {
     const asked = clock.monotonicMs();
     const call = await store.load(gatedCallId);
-    if (call.state !== 'claimed' || call.remainingMs <= 0) return;
-    // Counted from before the read, since its answer may have been long on its way: never later than the deadline itself.
-    const endsAt = asked + call.remainingMs;
+    const { state, claimId, remainingMs } = call;
+    if (state !== 'claimed' || claimId === undefined || remainingMs <= 0) return;
+    const { executionTimeoutMs } = settings;
     const permit = {
-      gatedCallId,
-      claimId: claimIdOf(gatedCallId, call.generation, sha256),
-      invocationId: randomUUID(),
-      upstreamKey: randomText(16),
+      ...{ gatedCallId, claimId, executionTimeoutMs },
+      ...{ invocationId: randomUUID(), upstreamKey: randomText(16) },
     };
     const stopBeating = clock.every(HEARTBEAT_MS, heartbeat);
     try {
       // Reading the list of tools, where it is too old here, may take longer than the permit is good for.
       await deps.upstreams.find(call.binding.tool).catch(() => undefined);
-      if (!(await obtain(deps, permit, endsAt))) return;
+      // Counted from before each question, since its answer may be long on its way: never later than the deadline itself.
+      const permitUntil = asked + remainingMs;
+      const endsAt = clock.monotonicMs() + executionTimeoutMs;
+      if (!(await obtain(deps, permit, permitUntil))) return;
+      places.leave(gatedCallId);
       const result = await send(deps, call, { ...permit, permittedAt: clock.monotonicMs(), endsAt });
       const of = { ...permit, cause: 'result', keys: call.keys } as const;
       await persist(() => storeResult(deps, of, result), endsAt - clock.monotonicMs(), clock);
     } finally {
       stopBeating();
     }
-  };
+  }
+  return (call) => places.sending(call.gatedCallId, () => invoke(call));
 }
 
 type Permit = Parameters<LifecycleStore['beginInvocation']>[0];
@@ -54,7 +57,7 @@ type Permit = Parameters<LifecycleStore['beginInvocation']>[0];
  * Whether this process has the permit. When the answer was lost it asks again as the same invocation: the permit may
  * have been given to it then, and only this process knows that nothing was sent on it.
  */
-async function obtain({ store, clock }: ActivityDeps, permit: Permit, endsAt: number): Promise<boolean> {
+async function obtain({ store, clock }: ActivityDeps, permit: Permit, until: number): Promise<boolean> {
   let wasLost = false;
   const attempt = async () => {
     const before = wasLost;
@@ -64,7 +67,7 @@ async function obtain({ store, clock }: ActivityDeps, permit: Permit, endsAt: nu
     const { invocation, state, remainingMs } = await store.progress(permit.gatedCallId);
     return invocation?.invocationId === permit.invocationId && state === 'claimed' && remainingMs > 0;
   };
-  return persist(attempt, endsAt - clock.monotonicMs(), clock);
+  return persist(attempt, until - clock.monotonicMs(), clock);
 }
 
 async function send(
@@ -98,7 +101,8 @@ export async function storeResult(
   if (result.kind === 'no_answer') {
     log.error({ gatedCall: gatedCallId, cause: result.cause }, 'an invocation got no answer; its outcome is unknown');
   } else if (result.kind === 'not_sent') {
-    log.warn({ gatedCall: gatedCallId, cause: result.cause }, 'a claimed call was not sent');
+    const what = 'an approved call ends without being sent, and its approval is used up';
+    log.error({ gatedCall: gatedCallId, alarm: 'call_not_sent', cause: result.cause }, what);
     await store.settleNotSent(gatedCallId, invocationId);
   } else {
     await store.settleResult(of, storedResult(result));

@@ -1,6 +1,7 @@
 import * as z from 'zod';
-import type { ActivityPorts } from '../workflows/activity-ports.ts';
+import type { ActivityPorts, Released } from '../workflows/activity-ports.ts';
 import type { JsonObject } from '../workflows/domain/canonical-json.ts';
+import { pauseMs } from '../workflows/domain/gated-call/deadlines.ts';
 import { isTerminal } from '../workflows/domain/gated-call/gated-call.ts';
 import type { InvocationResult } from '../workflows/domain/upstream-ports.ts';
 import { storeResult } from './invoke-tool.ts';
@@ -11,6 +12,17 @@ import type { CallProgress } from './stores/stored-call.ts';
 const LATER = { kind: 'retry', waitMs: LATER_MS } as const;
 const PROBE_PAUSE_MS = 2_000;
 
+/** Before a call whose claim was given up is decided anew: longer with each claim, since what kept it may last. */
+const RELEASED_MIN_MS = 1_000;
+const RELEASED_MAX_MS = 60_000;
+const released = (releases: number): Released => ({
+  kind: 'released',
+  waitMs: pauseMs({
+    ...{ attempt: releases, minMs: RELEASED_MIN_MS, maxMs: RELEASED_MAX_MS },
+    ...{ remainingMs: Infinity, random: Math.random() },
+  }),
+});
+
 /**
  * Records the outcome of an execution whose attempt is over. It asks the database, then the upstream's probe where there is one.
  * How the attempt ended in this process does not matter.
@@ -19,17 +31,24 @@ export function createSettle(deps: ActivityDeps): ActivityPorts['settle'] {
   const { store, settings, restores, log } = deps;
   const probe = createOutcomeProbe(deps);
 
-  return async ({ gatedCallId }) => {
+  return async ({ gatedCallId, claimId }) => {
     const call = await store.progress(gatedCallId);
     if (isTerminal(call.state)) return { kind: 'ended' };
+    if (call.claimId !== claimId) {
+      const releases = await store.releasesOf({ gatedCallId, claimId });
+      if (releases > 0) return released(releases);
+    }
     if (call.state !== 'claimed') {
       // This step is taken after a claim only: the row has forgotten it.
       await restores.report(gatedCallId);
       return LATER;
     }
-    // No permit yet: the step may be taken again, because the permit decides between it and any other.
     if (call.invocation === undefined && call.isFrozen) return LATER;
-    if (call.invocation === undefined && !call.isPermitInDoubt && call.remainingMs > 0) return { kind: 'invoke' };
+    if (call.invocation === undefined && !call.isPermitInDoubt) {
+      // The attempt is over, and it got no permit. From now on this claim gets none, so nothing was sent and nothing will be.
+      const releases = await store.releaseClaim({ gatedCallId, claimId: call.claimId ?? claimId });
+      return releases > 0 ? released(releases) : LATER;
+    }
     if (call.isPermitInDoubt) {
       log.error(
         { gatedCall: gatedCallId },

@@ -44,6 +44,8 @@ export interface ActivityDeps extends Timing {
   readonly settings: SubmissionSettings & {
     readonly executionTimeoutMs: number;
     readonly maxGenerations: number;
+    /** How many approved calls may be on their way from the decision to the permit at once, in this process. */
+    readonly claimsAtOnce: number;
     /** For a tool, by its public name: the tool of the same upstream that tells the outcome of an execution. */
     readonly outcomeProbes: Readonly<Record<string, string>>;
   };

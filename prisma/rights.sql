@@ -63,7 +63,7 @@ GRANT EXECUTE ON FUNCTION
   gateway.waiting_call, gateway.add_preview,
   gateway.ask_input, gateway.answer_input, gateway.add_obligation, gateway.drop_obligation,
   gateway.take_polls, gateway.defer_poll, gateway.enqueue_signal,
-  gateway.claim_execution, gateway.begin_invocation, gateway.settle_execution, gateway.forget_ended,
+  gateway.claim_execution, gateway.begin_invocation, gateway.release_claim, gateway.settle_execution, gateway.forget_ended,
   gateway.rewrap_data_keys, gateway.add_descriptions,
   gateway.fence_state, gateway.hold_against, gateway.suspend, gateway.is_of_earlier_timeline
   TO countersign_enforcement;
@@ -99,7 +99,8 @@ GRANT SELECT (gated_call_id, record_key) ON gateway.data_key TO countersign_audi
 GRANT SELECT (id, task_id, state, trace_id, created_at, ended_at) ON gateway.gated_call TO countersign_auditor;
 GRANT SELECT (gated_call_id, tool, call_digest) ON gateway.call_binding TO countersign_auditor;
 GRANT SELECT (id, gated_call_id, evaluation_id) ON gateway.decision TO countersign_auditor;
-GRANT SELECT (gated_call_id) ON gateway.execution_claim, gateway.invocation TO countersign_auditor;
+GRANT SELECT (gated_call_id) ON gateway.invocation TO countersign_auditor;
+GRANT SELECT (gated_call_id, released_at) ON gateway.execution_claim TO countersign_auditor;
 GRANT SELECT (gated_call_id, is_error, result_digest, recorded_at) ON gateway.late_evidence TO countersign_auditor;
 GRANT SELECT, INSERT, UPDATE, DELETE ON audit.session TO countersign_auditor;
 

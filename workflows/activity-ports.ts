@@ -29,10 +29,16 @@ export interface Retry {
   readonly kind: 'retry';
   readonly waitMs: number;
 }
-/** Execution is claimed; the tool may take this long. */
+/** Execution is claimed; the tool may take this long from its permit on. */
 export interface Claimed {
   readonly kind: 'claimed';
+  readonly claimId: string;
   readonly executionTimeoutMs: number;
+}
+/** The claim was given up, because its permit to send was not given. After this long, the call is decided and claimed anew. */
+export interface Released {
+  readonly kind: 'released';
+  readonly waitMs: number;
 }
 /** The policy wants one more approval, and the requester has to answer questions first. A signal comes with the last answer. */
 export interface InputRequired {
@@ -61,6 +67,9 @@ export interface ActivityPorts {
   decideAndClaim(call: GatedCallRef): Promise<Claimed | Retry | NextGeneration | InputRequired | Ended>;
   /** Sends the bound call to its upstream, once, if no permit to send was given before; stores what came back. */
   invokeTool(call: GatedCallRef): Promise<void>;
-  /** Records the outcome of the execution; ends it at its deadline. `invoke`: provably no permit was given yet. */
-  settle(call: GatedCallRef): Promise<Ended | Retry | { readonly kind: 'invoke' }>;
+  /** Records the outcome of the execution under this claim; ends it at its deadline. Gives the claim up if no permit was given for it. */
+  settle(call: GatedCallRef & Pick<Claimed, 'claimId'>): Promise<Ended | Retry | Released>;
 }
+
+/** How many tools one worker calls at once. It claims no call that it could not send within this number. */
+export const INVOCATIONS_AT_ONCE = 100;

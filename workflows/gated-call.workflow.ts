@@ -25,15 +25,14 @@ export async function gatedCallWorkflow({ gatedCallId, pending }: GatedCallStart
     if (pending !== undefined)
       await waitForResolution(signals, { ...pending, waitMs: pending.deadlineMs - Date.now() });
 
-    let decided: Claimed | NextGeneration | Ended;
-    do {
+    for (;;) {
       if ((await readResolution(call, signals)) === 'ended') return;
-      decided = await decideAndClaim(call, signals);
-    } while (decided.kind === 'next_generation');
-    if (decided.kind === 'ended') return;
-
-    do await invokeTool(call, decided);
-    while ((await settle(call)) === 'invoke');
+      const decided = await decideAndClaim(call, signals);
+      if (decided.kind === 'ended') return;
+      if (decided.kind === 'next_generation') continue;
+      await invokeTool(call, decided);
+      if ((await settle({ ...call, claimId: decided.claimId })) === 'ended') return;
+    }
   });
 }
 
@@ -72,15 +71,15 @@ async function invokeTool(call: GatedCallRef, { executionTimeoutMs }: Claimed): 
   await unlessFailed(once(executionTimeoutMs).invokeTool(call));
 }
 
-/** Waits until the outcome is recorded. `invoke`: provably no permit to send was given. */
-async function settle(call: GatedCallRef): Promise<'ended' | 'invoke'> {
+/** Waits until the outcome is recorded. `released`: provably nothing was sent, and the call is decided anew. */
+async function settle(call: Parameters<ActivityPorts['settle']>[0]): Promise<'ended' | 'released'> {
   for (;;) {
     setCurrentDetails('waiting for the outcome of the tool call');
     const found = (await unlessFailed(idempotent.settle(call))) ?? { kind: 'retry', waitMs: AFTER_FAILURE_MS };
     if (found.kind === 'ended') return 'ended';
-    await sleep(found.kind === 'retry' ? found.waitMs : '1 second');
-    await handOverWhenLong(call);
-    if (found.kind === 'invoke') return 'invoke';
+    await sleep(found.waitMs);
+    await handOverWhenLong({ gatedCallId: call.gatedCallId });
+    if (found.kind === 'released') return 'released';
   }
 }
 
@@ -107,10 +106,11 @@ const idempotent = proxyLocalActivities<Omit<ActivityPorts, 'invokeTool'>>({
  */
 function once(executionTimeoutMs: number) {
   return proxyActivities<Pick<ActivityPorts, 'invokeTool'>>({
-    startToCloseTimeout: executionTimeoutMs + 15_000,
+    // The wait for the permit has a limit of its own, and the tool has its whole time from the permit on.
+    startToCloseTimeout: 2 * executionTimeoutMs + 15_000,
     // An attempt that never begins must not hold the workflow up for ever. One that an operator paused does, until it is
     // resumed: the engine counts no limit for it. Its call ends at its deadline all the same.
-    scheduleToCloseTimeout: executionTimeoutMs + 60_000,
+    scheduleToCloseTimeout: 2 * executionTimeoutMs + 60_000,
     heartbeatTimeout: '10 seconds',
     retry: { maximumAttempts: 1 },
   });

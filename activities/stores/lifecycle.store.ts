@@ -38,6 +38,7 @@ export function createLifecycleStore(pool: Pool, options: Omit<StepContext, 'poo
     ...inputSteps(context),
     ...decisionSteps(context),
     ...executionSteps(context),
+    ...releaseSteps(context),
     ...settlementSteps(context),
   };
 }
@@ -222,12 +223,41 @@ function executionSteps({ pool, retentionMs }: StepContext) {
         retention_ms: retentionMs,
       }),
 
-    /** The permit to send; false when it was given before or may no longer be given. */
-    beginInvocation: (call: { gatedCallId: string; claimId: string; invocationId: string; upstreamKey: string }) =>
+    /**
+     * The permit to send; false when it was given before, or may no longer be given for this claim. From the permit on the tool has
+     * `executionTimeoutMs` milliseconds.
+     */
+    beginInvocation: (call: {
+      gatedCallId: string;
+      claimId: string;
+      invocationId: string;
+      upstreamKey: string;
+      executionTimeoutMs: number;
+    }) =>
       callFunction<boolean>(pool, 'begin-invocation', {
         ...{ call: call.gatedCallId, claim: call.claimId },
         ...{ invocation: call.invocationId, upstream_key: call.upstreamKey },
+        ...{ execution_ms: call.executionTimeoutMs, retention_ms: retentionMs },
       }),
+  };
+}
+
+/** What becomes of a claim without a permit. */
+function releaseSteps({ pool }: StepContext) {
+  return {
+    /**
+     * Gives up a claim whose permit was not given, so that the call can be decided and claimed anew. Answers how many claims of the
+     * call were given up by now; 0 when this one was not.
+     */
+    releaseClaim: ({ gatedCallId, claimId }: { gatedCallId: string; claimId: string }) =>
+      callFunction<number>(pool, 'release-claim', { call: gatedCallId, claim: claimId }),
+
+    /** How many claims of the call were given up, if this one is among them; else 0. */
+    async releasesOf({ gatedCallId, claimId }: { gatedCallId: string; claimId: string }): Promise<number> {
+      const text = `SELECT (bool_or(claim_id = $2) IS TRUE)::int * count(*)::int AS count FROM gateway.execution_claim
+        WHERE gated_call_id = $1 AND released_at IS NOT NULL`;
+      return (await queryOne<{ count: number }>(pool, 'releases-of', text, [gatedCallId, claimId])).count;
+    },
   };
 }
 

@@ -21,6 +21,8 @@ export interface CallProgress {
   readonly isFrozen: boolean;
   /** It was opened before the database server was started, so its row may have come back from a copy of the server's files. */
   readonly mayBeCopied: boolean;
+  /** The claim, while the call has one. */
+  readonly claimId: string | undefined;
   /** The permit to send, once it was given. */
   readonly invocation: { readonly invocationId: string; readonly upstreamKey: string } | undefined;
   /** No permit is on record, and none is given any more: it may be among what a failover lost. */
@@ -55,7 +57,8 @@ export interface StoredCall extends CallProgress {
   readonly keys: WrappedKeys;
 }
 
-type ProgressRow = Omit<CallProgress, 'invocation' | 'readAt'> & {
+type ProgressRow = Omit<CallProgress, 'claimId' | 'invocation' | 'readAt'> & {
+  readonly claimId: string | null;
   readonly databaseMs: number;
   readonly invocationId: string | null;
   readonly upstreamKey: string | null;
@@ -73,7 +76,7 @@ interface SealedRow extends Pick<CallProgress, 'tool' | 'upstream' | 'upstreamTo
 }
 
 const PROGRESS = `
-  SELECT g.id AS "gatedCallId", g.task_id AS "taskId", g.trace_id AS trace, g.state, g.generation,
+  SELECT g.id AS "gatedCallId", g.task_id AS "taskId", g.trace_id AS trace, g.state, g.generation, g.claim_id AS "claimId",
     b.tool, b.upstream, b.upstream_tool AS "upstreamTool", i.invocation_id AS "invocationId", i.upstream_key AS "upstreamKey",
     (SELECT number FROM gateway.epoch) AS epoch, gateway.fence_state() <> 'whole' AS "isFrozen",
     g.created_at <= pg_postmaster_start_time() AS "mayBeCopied",
@@ -114,9 +117,13 @@ export async function loadCall({ pool, clock, seals }: StepContext, gatedCallId:
   };
 }
 
-function progressOf({ databaseMs, invocationId, upstreamKey, ...row }: ProgressRow, clock: Clock): CallProgress {
+function progressOf(
+  { databaseMs, claimId, invocationId, upstreamKey, ...row }: ProgressRow,
+  clock: Clock,
+): CallProgress {
   return {
     ...row,
+    claimId: claimId ?? undefined,
     invocation: invocationId === null || upstreamKey === null ? undefined : { invocationId, upstreamKey },
     readAt: { databaseMs, localMs: clock.monotonicMs() },
   };

@@ -109,6 +109,8 @@ const DEFAULTS = {
   previewAnswerMs: 8_000,
   /** An outcome probe. Without an answer, the outcome stays unknown. */
   outcomeProbeMs: 5_000,
+  /** From the claim until the step that sends has begun in the process that claimed. Afterwards the process makes room for another claim. */
+  claimHandOverMs: 10_000,
   /**
    * From the permit to send until the call is sent. It keeps a process that stood still from sending late. A slow machine needs longer
    * for the same steps, so it is multiplied. The execution deadline and the single permit hold regardless.

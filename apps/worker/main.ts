@@ -139,6 +139,7 @@ export async function startWorkerOn(config: Config, connections: WorkerConnectio
         executionTimeoutMs: executionTimeoutMs(config),
         callbackUrl: `${config.urls.gateway}${CALLBACK_PATH}`,
         maxGenerations: config.worker.maxGenerations,
+        claimsAtOnce: config.worker.claimsAtOnce,
         outcomeProbes: config.outcomeProbes,
       },
     });

@@ -8,9 +8,7 @@ import { createEnsureSubmitted } from '../../activities/submit-access-request.ts
 import { summaryOf, viewOf } from '../../apps/audit/record-view.ts';
 import { createOutcomeRecords } from '../../apps/audit/stores/outcome-record.store.ts';
 import { isSealingKeyMissing } from '../../workflows/domain/errors.ts';
-import { claimIdOf } from '../../workflows/domain/gated-call/call-binding.ts';
 import { ownerKey } from '../../workflows/domain/principal.ts';
-import { sha256 } from '../../apps/shared/crypto.ts';
 import { anApproval, CALLER, gatedCallFixture, SEALING_SECRETS } from '../support/gated-calls.ts';
 import { ownCalls } from '../support/own-calls.ts';
 import { sealingKey, sealingSecrets } from '../support/sealing-secrets.ts';
@@ -236,7 +234,7 @@ describe('a process without the key of a call', () => {
   it('keeps the result of a call that it began before the key changed', async () => {
     const process = without();
     const call = await process.fixture.granted();
-    await process.fixture.claim(call.gatedCallId, claimIdOf(call.gatedCallId, 1, sha256));
+    await process.fixture.claim(call.gatedCallId, randomUUID());
     const changed: typeof process.fixture.lifecycle.beginInvocation = async (permit) => {
       const given = await process.fixture.lifecycle.beginInvocation(permit);
       expect(await having().rewrap()).toBeGreaterThan(0);

@@ -148,15 +148,15 @@ it('a call with a broken next submission is denied, since it cannot be submitted
   expect(await rowOf(call)).toEqual({ state: 'denied', reason: 'binding_integrity' });
 });
 
-it('a call whose binding breaks after the claim is not sent, and its deadline says so', async () => {
+it('a call whose binding breaks after the claim is not sent, and is denied once its claim was given up', async () => {
   const call = await fixture.claimed();
   await poison(call, 'call_binding', altered('sealed_content'));
   const steps = stepsIn({}, fixture.lifecycle);
   await expect(invoke(steps, call)).rejects.toMatchObject({ code: 'ERR_SEAL_BROKEN' });
   expect(await steps.toTheClaim(call)).toMatchObject({ kind: 'retry' });
-  await fixture.endExecution(call);
-  expect(await steps.settle(call)).toEqual({ kind: 'ended' });
-  expect(await rowOf(call)).toEqual({ state: 'execution_error', reason: 'not_sent' });
+  expect(await steps.settle(call)).toMatchObject({ kind: 'released' });
+  expect(await stepWithNeighbours(call)).toEqual({ kind: 'ended' });
+  expect(await rowOf(call)).toEqual({ state: 'denied', reason: 'binding_integrity' });
   expect(steps.sent).toEqual([]);
 });
 

@@ -23,7 +23,7 @@ describe('the steps of a gated call', () => {
     it('grants on an authenticated approval, and then claims the call', async () => {
       const call = await own.fixture.pending();
       const found = await steps({ status: { kind: 'granted', approval: anApproval() } }).toTheClaim(call);
-      expect(found).toEqual({ kind: 'claimed', executionTimeoutMs: 600_000 });
+      expect(found).toEqual({ kind: 'claimed', claimId: expect.any(String), executionTimeoutMs: 600_000 });
       expect(await stateOf(call.gatedCallId)).toBe('claimed');
     });
 
@@ -98,7 +98,11 @@ describe('the steps of a gated call', () => {
   describe('re-evaluating and claiming', () => {
     it('claims by the decision that it records [DENIAL-025]', async () => {
       const call = await own.fixture.granted();
-      expect(await steps({}).toTheClaim(call)).toEqual({ kind: 'claimed', executionTimeoutMs: 600_000 });
+      expect(await steps({}).toTheClaim(call)).toEqual({
+        kind: 'claimed',
+        claimId: expect.any(String),
+        executionTimeoutMs: 600_000,
+      });
       const { rows } = await own.db.pool.query(
         'SELECT d.kind FROM gateway.execution_claim c JOIN gateway.decision d ON d.id = c.decision_id WHERE c.gated_call_id = $1',
         [call.gatedCallId],

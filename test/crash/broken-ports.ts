@@ -56,6 +56,7 @@ export function breakableWorker(
     store: {
       ...store,
       claim: (claim) => store.claim({ ...claim, ...executionTimeoutIn(folder) }),
+      beginInvocation: (permit) => store.beginInvocation({ ...permit, ...executionTimeoutIn(folder) }),
     },
     pdp: { ...real.pdp, evaluate: (...args) => through('E2', () => pdp.evaluate(...args), fails.pdp) },
     accessRequests: {

@@ -31,6 +31,8 @@ interface OutboxRow {
   readonly subject_id: string;
 }
 
+const NO_CLAIM = '00000000-0000-0000-0000-000000000000';
+
 /** Activities fail all the time here. */
 const SILENT = new DefaultLogger('ERROR', () => undefined);
 
@@ -41,6 +43,8 @@ export function createActors(cast: Cast) {
   const seen = new Set<string>();
   const ended = new Map<string, string>();
   const driven = new Set<string>();
+  /** The claim that was made last, as the workflow knows it. */
+  const claims = new Map<string, string>();
   const findings: string[] = [];
   const results = new Map<string, unknown>();
   let begun = 0;
@@ -98,11 +102,17 @@ export function createActors(cast: Cast) {
     (id = anyId()) =>
       id === undefined ? undefined : begin(name, (instance) => run(instance, id));
 
-  const claim = onCall('claim', ({ activities }, gatedCallId) => toTheClaim(activities, { gatedCallId }));
+  const claim = onCall('claim', async ({ activities }, gatedCallId) => {
+    const found = await toTheClaim(activities, { gatedCallId });
+    if (found.kind === 'claimed') claims.set(gatedCallId, found.claimId);
+    return found;
+  });
   const invoke = onCall('invoke', ({ activities }, gatedCallId) =>
     new MockActivityEnvironment({}, { logger: SILENT }).run(activities.invokeTool, { gatedCallId }),
   );
-  const settle = onCall('settle', ({ activities }, gatedCallId) => activities.settle({ gatedCallId }));
+  const settle = onCall('settle', ({ activities }, gatedCallId) =>
+    activities.settle({ gatedCallId, claimId: claims.get(gatedCallId) ?? NO_CLAIM }),
+  );
   const cancel = onCall('cancel', ({ calls }, gatedCallId) => calls.cancel(gatedCallId));
   /** Clients ask for the tasks that they were given. */
   function read(): void {

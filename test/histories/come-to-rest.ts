@@ -72,6 +72,7 @@ async function finishOpening(healing: Healing, id: string): Promise<void> {
 async function execute(healing: Healing, id: string): Promise<void> {
   const { actors } = healing;
   await complete(healing, actors.invoke(id));
+  // A claim that was given up is made anew in the next round.
   if (kindOf(await complete(healing, actors.settle(id))) !== 'retry') return;
   await actors.wait('the execution deadline passes', id);
   await complete(healing, actors.settle(id));

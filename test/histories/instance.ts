@@ -29,6 +29,7 @@ const SETTINGS: ActivityDeps['settings'] = {
 
   callbackUrl: 'http://127.0.0.1:1/callbacks',
   maxGenerations: 2,
+  claimsAtOnce: 1_000,
   outcomeProbes: {},
 };
 

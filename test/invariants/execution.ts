@@ -23,12 +23,12 @@ export const EXECUTION: readonly Invariant[] = [
     name: 'a call is claimed before its approval ends',
     sql: `SELECT g.id, e.claimed_at, g.approval_expires_at
       FROM gateway.execution_claim e JOIN gateway.gated_call g ON g.id = e.gated_call_id
-      WHERE (e.claimed_at < g.approval_expires_at) IS NOT TRUE`,
+      WHERE e.released_at IS NULL AND (e.claimed_at < g.approval_expires_at) IS NOT TRUE`,
   },
   {
     name: 'an approval is used for one claim',
     sql: `SELECT a.approval_key FROM gateway.approval a JOIN gateway.execution_claim e USING (gated_call_id, generation)
-      GROUP BY a.approval_key HAVING count(*) > 1`,
+      WHERE e.released_at IS NULL GROUP BY a.approval_key HAVING count(*) > 1`,
   },
   {
     name: 'a decision is used for one claim',
@@ -37,20 +37,24 @@ export const EXECUTION: readonly Invariant[] = [
   {
     name: 'a call has a claim exactly in the states that need one, and names that claim',
     sql: `SELECT g.id, g.state, g.claim_id, e.claim_id FROM gateway.gated_call g
-      LEFT JOIN gateway.execution_claim e ON e.gated_call_id = g.id
+      LEFT JOIN gateway.execution_claim e ON e.gated_call_id = g.id AND e.released_at IS NULL
       WHERE (g.state IN ('claimed','executed','execution_error','outcome_unknown')) <> (e.claim_id IS NOT NULL)
         OR g.claim_id IS DISTINCT FROM e.claim_id`,
   },
   {
     name: 'a call is claimed and permitted once',
-    sql: `SELECT gated_call_id FROM gateway.execution_claim GROUP BY gated_call_id HAVING count(*) > 1
+    sql: `SELECT gated_call_id FROM gateway.execution_claim WHERE released_at IS NULL GROUP BY gated_call_id HAVING count(*) > 1
       UNION ALL SELECT gated_call_id FROM gateway.invocation GROUP BY gated_call_id HAVING count(*) > 1`,
   },
   {
     name: 'a permit is given after the claim and before the execution deadline',
-    sql: `SELECT i.gated_call_id FROM gateway.invocation i LEFT JOIN gateway.execution_claim e USING (gated_call_id)
+    sql: `SELECT i.gated_call_id FROM gateway.invocation i LEFT JOIN gateway.execution_claim e USING (gated_call_id, claim_id)
       LEFT JOIN gateway.gated_call g ON g.id = i.gated_call_id
       WHERE (i.began_at >= e.claimed_at AND i.began_at < g.execution_deadline) IS NOT TRUE`,
+  },
+  {
+    name: 'a claim that was given up has no permit',
+    sql: `SELECT e.claim_id FROM gateway.execution_claim e JOIN gateway.invocation i USING (claim_id) WHERE e.released_at IS NOT NULL`,
   },
   {
     name: 'a result exists only with a used permit',

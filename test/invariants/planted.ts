@@ -102,12 +102,15 @@ function execution(c: HonestCalls): Record<string, Planted> {
         twinOf(
           'invocation',
           c.executed,
-          `jsonb_build_object('invocation_id', gen_random_uuid(), 'upstream_key', 'another')`,
+          `jsonb_build_object('invocation_id', gen_random_uuid(), 'claim_id', gen_random_uuid(), 'upstream_key', 'another')`,
         ),
       ],
     },
     'a permit is given after the claim and before the execution deadline': {
       sql: [call(c.unknown, 'execution_deadline = created_at')],
+    },
+    'a claim that was given up has no permit': {
+      sql: [rowsOf('execution_claim', c.executed, 'released_at = clock_timestamp()')],
     },
     'a result exists only with a used permit': { sql: [less('invocation', c.executed)] },
     'an executed call has a result that is not an error': { sql: [less('call_result', c.executed)] },

@@ -125,14 +125,15 @@ function keyOf({ row, gateways, workers, requests, ...rest }: World): string {
   const callers = gateways.map(({ at, generation }) =>
     at === 'idle' && !isOpening ? 'gone1' : at + String(generation),
   );
-  const [first, second] = workers.map(({ at, generation }) => at + String(generation));
+  const [first, second] = workers.map(({ at, generation, claim }) => at + String(generation) + String(claim));
   const swaps = String(first) > String(second) || (first === second && row.permit === 2);
   const permit = swaps && row.permit !== 0 ? 3 - row.permit : row.permit;
   const isOver = hasEnded(row);
   const decisions = row.decisions.map((age, index) =>
     workers.some(({ at, generation }) => at === 'decided' && generation === index + 1) ? age : '',
   );
-  const clocks = isOver || row.claim !== 0 ? [isOver || row.executionOver] : [row.requestOver, row.approval];
+  const isSent = isOver || row.permit !== 0;
+  const clocks = isSent ? [isOver || row.executionOver] : [row.requestOver, row.approval, row.executionOver];
   const isSubmitted = row.handles[row.generation - 1] === true;
   const rows = [
     row.state,
@@ -141,6 +142,7 @@ function keyOf({ row, gateways, workers, requests, ...rest }: World): string {
     row.handles,
     decisions,
     row.claim,
+    isOver ? 0 : row.claims,
     permit,
   ];
   const people = [...callers.sort(), ...(swaps ? [second, first] : [first, second])];

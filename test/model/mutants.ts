@@ -8,6 +8,7 @@ export const MODEL_MUTANTS = {
   'a claim does not look at the clock': { claimIgnoresClock: true },
   'a permit is given more than once': { permitIsNotSingle: true },
   'a permit is given after the execution deadline': { permitIgnoresDeadline: true },
+  'a claim with a permit is given up': { releaseIgnoresPermit: true },
   'the permit is written after the call was sent': { permitFollowsTheSend: true },
   'a result is stored over an end': { settleIgnoresState: true },
   'a claimed call can be cancelled': { cancelIgnoresClaim: true },

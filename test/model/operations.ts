@@ -4,7 +4,6 @@ const ALWAYS: readonly Operation[] = [
   ...(['takeSubmission', 'releaseSubmission'] as const).map((kind) => ({ kind })),
   ...(['cancel', 'deny', 'fail', 'expire'] as const).map((kind) => ({ kind })),
   ...([1, 2] as const).flatMap((attempt) => [
-    { kind: 'permit', attempt } as const,
     { kind: 'notSent', attempt } as const,
     { kind: 'settle', attempt, isError: false } as const,
     { kind: 'settle', attempt, isError: true } as const,
@@ -19,8 +18,14 @@ const ALWAYS: readonly Operation[] = [
 export function operationsOn(row: Row): Operation[] {
   if (row.state === 'none') return [{ kind: 'open' }];
   const known = ([1, 2] as const).filter((generation) => generation <= row.generation);
+  const claims = ([1, 2] as const).filter((claim) => claim <= Math.max(row.claims, 1));
   return [
     ...ALWAYS,
+    ...claims.flatMap((claim): Operation[] => [
+      { kind: 'permit', attempt: 1, claim },
+      { kind: 'permit', attempt: 2, claim },
+      { kind: 'release', claim },
+    ]),
     // An identical call after the end is another call.
     ...(hasEnded(row) ? [] : [{ kind: 'open' as const }]),
     ...known.flatMap((generation): Operation[] => [
@@ -28,7 +33,10 @@ export function operationsOn(row: Row): Operation[] {
       { kind: 'grant', generation },
       { kind: 'grantOver', generation },
       { kind: 'allow', generation },
-      ...known.map((decidedIn) => ({ kind: 'claim' as const, generation, decidedIn })),
+      // The model has no third claim.
+      ...(row.claims === 2 && row.claim === 0
+        ? []
+        : known.map((decidedIn) => ({ kind: 'claim' as const, generation, decidedIn }))),
       { kind: 'requestAgain', generation },
     ]),
   ];

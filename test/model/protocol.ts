@@ -90,7 +90,7 @@ function gatewayMoves(world: World, index: number, rules: Mutation): Move[] {
 function workerMoves(world: World, attempt: Attempt, rules: Mutation): Move[] {
   const { at, generation } = world.workers[attempt - 1] ?? world.workers[0];
   const to = (next: typeof at, after: World = world, seen = generation) =>
-    withWorker(after, attempt, { at: next, generation: seen });
+    withWorker(after, attempt, { at: next, generation: seen, claim: next === 'claimed' ? after.row.claims : 0 });
   const named = (label: string, next: World): Move => ({ label: `${label} (worker ${attempt})`, world: next });
   const crash = named('crashes', to('idle', world, 1));
   switch (at) {
@@ -104,6 +104,8 @@ function workerMoves(world: World, attempt: Attempt, rules: Mutation): Move[] {
     case 'submitted':
       return [named('attaches', to('idle', attach(world, generation, rules), 1)), crash];
     case 'decided': {
+      // The model has no third claim.
+      if (world.row.claims === 2 && world.row.claim === 0) return [crash];
       const claim = operate(world, { kind: 'claim', generation, decidedIn: generation }, rules);
       const isHis = claim.answer === 'won' || claim.answer === 'mine';
       const next = isHis ? claim.world : endedBy(claim.world, { kind: 'expire' }, rules);
@@ -129,7 +131,8 @@ function looks(world: World, to: To): World[] {
 /** From the resolution to the decision. */
 function decisionMoves(world: World, attempt: Attempt, rules: Mutation): Move[] {
   const { at, generation } = world.workers[attempt - 1] ?? world.workers[0];
-  const to: To = (next, after = world, seen = generation) => withWorker(after, attempt, { at: next, generation: seen });
+  const to: To = (next, after = world, seen = generation) =>
+    withWorker(after, attempt, { at: next, generation: seen, claim: 0 });
   const named = (label: string, next: World): Move => ({ label: `${label} (worker ${attempt})`, world: next });
   const ended = (operation: Operation) => to('idle', endedBy(world, operation, rules), 1);
   if (at === 'loaded') {
@@ -170,21 +173,28 @@ function asksAgain(world: World, generation: Generation, { to, rules }: { to: To
 
 /** From the claim to the end. A worker does not repeat a step that it has no answer for. */
 function executionMoves(world: World, attempt: Attempt, rules: Mutation): Move[] {
-  const { at } = world.workers[attempt - 1] ?? world.workers[0];
-  const to: To = (next, after = world) => withWorker(after, attempt, { at: next, generation: 1 });
+  const { at, claim } = world.workers[attempt - 1] ?? world.workers[0];
+  const to: To = (next, after = world) =>
+    withWorker(after, attempt, { at: next, generation: 1, claim: next === 'idle' ? 0 : claim });
   const named = (label: string, next: World): Move => ({ label: `${label} (worker ${attempt})`, world: next });
   const arrived: World = { ...world, effects: world.effects === 0 ? 1 : 2 };
   const answers = () => [named('is answered', to('answered', arrived)), named('hears no answer', to('idle', arrived))];
   if (at === 'claimed') {
     if (rules.permitFollowsTheSend === true && world.row.permit === 0) return answers();
-    const permit = operate(world, { kind: 'permit', attempt }, rules);
-    return [named('asks for the permit', to(permit.answer === 'true' ? 'permitted' : 'idle', permit.world))];
+    const permit = operate(world, { kind: 'permit', attempt, claim: claim === 2 ? 2 : 1 }, rules);
+    const released = operate(world, { kind: 'release', claim: claim === 2 ? 2 : 1 }, rules);
+    return [
+      named('asks for the permit', to(permit.answer === 'true' ? 'permitted' : 'idle', permit.world)),
+      named('gives the claim up', to('idle', released.world)),
+    ];
   }
   if (at === 'permitted') {
     return [...answers(), named('was held up', to('idle', operate(world, { kind: 'notSent', attempt }, rules).world))];
   }
   const permitted =
-    rules.permitFollowsTheSend === true ? operate(world, { kind: 'permit', attempt }, rules).world : world;
+    rules.permitFollowsTheSend === true
+      ? operate(world, { kind: 'permit', attempt, claim: claim === 2 ? 2 : 1 }, rules).world
+      : world;
   return [false, true].map((isError) =>
     named(
       isError ? 'settles with an error' : 'settles',

@@ -2,6 +2,8 @@ import { type GatedCallState, isTerminal } from '../../workflows/domain/gated-ca
 
 export type Generation = 1 | 2;
 export type Attempt = 1 | 2;
+/** A claim of a call by its number. The model has no third one. */
+export type Claim = 1 | 2;
 /** The state of each of the two generations that the model has. */
 export type PerGeneration<T> = readonly [T, T];
 
@@ -18,8 +20,10 @@ export interface Row {
   readonly decisions: PerGeneration<'none' | 'fresh' | 'old'>;
   readonly requestOver: boolean;
   readonly executionOver: boolean;
-  /** Generation of the claim. */
+  /** Generation of the claim that the call has. */
   readonly claim: 0 | Generation;
+  /** How many claims were made. All but the present one were given up. */
+  readonly claims: 0 | Claim;
   /** The attempt that holds the permit to send. */
   readonly permit: 0 | Attempt;
   readonly result: 'none' | 'ok' | 'error' | 'not_sent';
@@ -35,6 +39,7 @@ export const NO_ROW: Row = {
   requestOver: false,
   executionOver: false,
   claim: 0,
+  claims: 0,
   permit: 0,
   result: 'none',
 };
@@ -45,7 +50,9 @@ export type Operation =
   | { readonly kind: 'attach' | 'grant' | 'grantOver' | 'allow'; readonly generation: Generation }
   | { readonly kind: 'claim'; readonly generation: Generation; readonly decidedIn: Generation }
   | { readonly kind: 'requestAgain'; readonly generation: Generation }
-  | { readonly kind: 'permit' | 'notSent'; readonly attempt: Attempt }
+  | { readonly kind: 'permit'; readonly attempt: Attempt; readonly claim: Claim }
+  | { readonly kind: 'release'; readonly claim: Claim }
+  | { readonly kind: 'notSent'; readonly attempt: Attempt }
   | { readonly kind: 'settle'; readonly attempt: Attempt; readonly isError: boolean }
   | { readonly kind: 'cancel' | 'deny' | 'fail' | 'expire' }
   | { readonly kind: 'requestDeadlinePasses' | 'approvalRunsOut' | 'executionDeadlinePasses' | 'decisionsGetOld' };
@@ -70,6 +77,7 @@ export interface RowRules {
   readonly claimIgnoresClock: boolean;
   readonly permitIsNotSingle: boolean;
   readonly permitIgnoresDeadline: boolean;
+  readonly releaseIgnoresPermit: boolean;
   readonly settleIgnoresState: boolean;
   readonly cancelIgnoresClaim: boolean;
   readonly deadlineDenies: boolean;
@@ -108,7 +116,9 @@ export function apply(row: Row, operation: Operation, rules: Partial<RowRules> =
     case 'requestAgain':
       return requestAgain(row, operation.generation, rules);
     case 'permit':
-      return permit(row, operation.attempt, rules);
+      return permit(row, operation, rules);
+    case 'release':
+      return release(row, operation.claim, rules);
     case 'settle':
       return settle(row, operation.attempt, { result: operation.isError ? 'error' : 'ok' }, rules);
     case 'notSent':
@@ -181,7 +191,7 @@ function claim(
   const isDecided =
     row.decisions[at(decidedIn)] === 'fresh' && (decidedIn === generation || rules.claimTakesAnyGeneration === true);
   if (!isDecided && rules.claimIgnoresDecision !== true) return kept(row, 'stale');
-  return { row: { ...row, state: 'claimed', claim: generation }, answer: 'won' };
+  return { row: { ...row, state: 'claimed', claim: generation, claims: row.claims === 0 ? 1 : 2 }, answer: 'won' };
 }
 
 function requestAgain(row: Row, generation: Generation, rules: Partial<RowRules>): Step {
@@ -191,10 +201,20 @@ function requestAgain(row: Row, generation: Generation, rules: Partial<RowRules>
   return moved(row, { state: 'pending', generation: 2, leased: false, approval: 'none', requestOver: false });
 }
 
-function permit(row: Row, attempt: Attempt, rules: Partial<RowRules>): Step {
-  const isOpen = row.state === 'claimed' && (!row.executionOver || rules.permitIgnoresDeadline === true);
+function permit(row: Row, { attempt, claim: of }: { attempt: Attempt; claim: Claim }, rules: Partial<RowRules>): Step {
+  const isOpen =
+    row.state === 'claimed' && row.claims === of && (!row.executionOver || rules.permitIgnoresDeadline === true);
   if (!isOpen || (row.permit !== 0 && rules.permitIsNotSingle !== true)) return kept(row, 'false');
   return { row: { ...row, permit: attempt }, answer: 'true' };
+}
+
+/** Answers how many claims of the call were given up. */
+function release(row: Row, of: Claim, rules: Partial<RowRules>): Step {
+  const isUnsent = row.permit === 0 || rules.releaseIgnoresPermit === true;
+  if (row.state !== 'claimed' || row.claims !== of || !isUnsent) return kept(row, '0');
+  // It used its decision.
+  const decisions = passTime(row, 'decisionsGetOld').decisions;
+  return { row: { ...row, state: 'granted', claim: 0, executionOver: false, decisions }, answer: String(of) };
 }
 
 function settle(row: Row, attempt: Attempt, { result }: Pick<Row, 'result'>, rules: Partial<RowRules>): Step {
@@ -209,7 +229,7 @@ function expire(row: Row, rules: Partial<RowRules>): Step {
   if (isUnclaimed(row)) return isOver ? moved(row, { state: 'denied' }) : kept(row);
   if (row.state !== 'claimed' || !row.executionOver || rules.deadlineNeverFalls === true) return kept(row);
   if (rules.deadlineDenies === true) return moved(row, { state: 'denied' });
-  return row.permit === 0
-    ? moved(row, { state: 'execution_error', result: 'not_sent' })
-    : moved(row, { state: 'outcome_unknown' });
+  if (row.permit !== 0) return moved(row, { state: 'outcome_unknown' });
+  const { row: released } = release(row, row.claims === 2 ? 2 : 1, rules);
+  return moved(released, released.approval === 'over' ? { state: 'denied' } : {});
 }

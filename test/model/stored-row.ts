@@ -1,10 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { Pool, PoolClient, QueryResult } from 'pg';
-import { sha256 } from '../../apps/shared/crypto.ts';
 import { databaseNow } from '../../activities/stores/stored-call.ts';
-import { claimIdOf } from '../../workflows/domain/gated-call/call-binding.ts';
 import { anApproval, anOpening, gatedCallFixture } from '../support/gated-calls.ts';
-import type { Attempt, Generation, Operation, Row } from './row.ts';
+import type { Attempt, Claim, Generation, Operation, Row } from './row.ts';
 import { systemTime } from '../support/time.ts';
 
 const HOUR_MS = 3_600_000;
@@ -27,12 +25,13 @@ const ROW = `
       ORDER BY d.evaluated_at DESC LIMIT 1), 'none') FROM generate_series(1, 2) AS n) AS decisions,
     g.request_deadline <= clock_timestamp() AS request_over,
     coalesce(g.execution_deadline <= clock_timestamp(), false) AS execution_over,
-    coalesce(c.generation, 0) AS claim, i.invocation_id,
+    coalesce(c.generation, 0) AS claim,
+    (SELECT count(*)::int FROM gateway.execution_claim e WHERE e.gated_call_id = g.id) AS claims, i.invocation_id,
     CASE WHEN r.is_error THEN 'error' WHEN NOT r.is_error THEN 'ok' WHEN g.state = 'execution_error' THEN 'not_sent'
       ELSE 'none' END AS result
   FROM gateway.gated_call g
   JOIN gateway.submission s ON s.gated_call_id = g.id AND s.generation = g.generation
-  LEFT JOIN gateway.execution_claim c ON c.gated_call_id = g.id
+  LEFT JOIN gateway.execution_claim c ON c.gated_call_id = g.id AND c.released_at IS NULL
   LEFT JOIN gateway.invocation i ON i.gated_call_id = g.id
   LEFT JOIN gateway.call_result r ON r.gated_call_id = g.id
   WHERE g.id = $1::uuid`;
@@ -75,9 +74,23 @@ export function createStoredRow(client: PoolClient) {
     return rows[0]?.id ?? randomUUID();
   }
 
+  /** A worker that repeats its claim finds it: the id follows from the generation and the claims that were given up before. */
+  const claimIdFor = (generation: Generation, after: number) => `${id.slice(0, -2)}${generation}${after}`;
+  async function claimIdOf(claim: Claim): Promise<string> {
+    const text =
+      'SELECT claim_id FROM gateway.execution_claim WHERE gated_call_id = $1 ORDER BY number OFFSET $2 LIMIT 1';
+    return (await client.query<{ claim_id: string }>(text, [id, claim - 1])).rows[0]?.claim_id ?? randomUUID();
+  }
+
+  async function released(): Promise<number> {
+    const text =
+      'SELECT count(*)::int AS n FROM gateway.execution_claim WHERE gated_call_id = $1 AND released_at IS NOT NULL';
+    return (await client.query<{ n: number }>(text, [id])).rows[0]?.n ?? 0;
+  }
+
   /** A machine may stand still for longer than a decision is fresh. Then the claim is taken back, and made again. */
   async function claim(generation: Generation, decidedIn: Generation): Promise<string> {
-    const [decisionId, claimId] = [await newestAllow(decidedIn), claimIdOf(id, generation, sha256)];
+    const [decisionId, claimId] = [await newestAllow(decidedIn), claimIdFor(generation, await released())];
     const claim = { gatedCallId: id, generation, epoch: 1, decisionId, claimId };
     for (;;) {
       const began = performance.now();
@@ -103,6 +116,13 @@ export function createStoredRow(client: PoolClient) {
       databaseNow(call, systemTime.clock),
     );
     await client.query(unfenced(`${DATED} ${AHEAD} WHERE id = '${decisionId}'`));
+  }
+
+  /** A claim that is given up used its decision. In the model no other one is fresh by then. */
+  async function aged<T>(release: () => Promise<T>): Promise<T> {
+    const [before, answer, after] = [await released(), await release(), await released()];
+    if (before !== after) await change('decision', `evaluated_at = clock_timestamp() - interval '6 s'`);
+    return answer;
   }
 
   function requestAgain(generation: Generation): Promise<string> {
@@ -149,10 +169,15 @@ export function createStoredRow(client: PoolClient) {
         return claim(operation.generation, operation.decidedIn);
       case 'permit': {
         const [invocationId, upstreamKey] = [invocationIds[operation.attempt], upstreamKeys[operation.attempt]];
-        const { generation } = await lifecycle.load(id);
-        const claimId = claimIdOf(id, generation, sha256);
+        const claimId = await claimIdOf(operation.claim);
         return String(await lifecycle.beginInvocation({ gatedCallId: id, claimId, invocationId, upstreamKey }));
       }
+      case 'release':
+        return String(
+          await aged(async () =>
+            lifecycle.releaseClaim({ gatedCallId: id, claimId: await claimIdOf(operation.claim) }),
+          ),
+        );
       case 'notSent':
         return lifecycle.settleNotSent(id, invocationIds[operation.attempt]);
       case 'settle':
@@ -164,7 +189,7 @@ export function createStoredRow(client: PoolClient) {
       case 'fail':
         return lifecycle.end(id, 'failed', 'resolution_failed', 'resolution');
       case 'expire':
-        return lifecycle.expire(id);
+        return aged(() => lifecycle.expire(id));
       case 'requestDeadlinePasses':
         return change('gated_call', 'request_deadline = clock_timestamp()');
       case 'approvalRunsOut':
@@ -206,6 +231,7 @@ interface StoredColumns {
   readonly request_over: boolean;
   readonly execution_over: boolean;
   readonly claim: Row['claim'];
+  readonly claims: Row['claims'];
   readonly invocation_id: string | null;
   readonly result: Row['result'];
 }
@@ -213,7 +239,7 @@ interface StoredColumns {
 function rowOf(columns: StoredColumns | undefined, invocationIds: Record<1 | 2, string>): Row {
   if (columns === undefined) throw new Error('there is no call');
   const { handles, request_over: requestOver, execution_over: executionOver, invocation_id, ...same } = columns;
-  const { claim, result, ...earlier } = same;
+  const { claim, claims, result, ...earlier } = same;
   return {
     state: earlier.state,
     generation: earlier.generation,
@@ -224,6 +250,7 @@ function rowOf(columns: StoredColumns | undefined, invocationIds: Record<1 | 2, 
     requestOver,
     executionOver,
     claim,
+    claims,
     permit: invocation_id === null ? 0 : invocation_id === invocationIds[1] ? 1 : 2,
     result,
   };

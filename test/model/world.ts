@@ -1,4 +1,4 @@
-import { NO_ROW, type Attempt, type Generation, type PerGeneration, type Row } from './row.ts';
+import { NO_ROW, type Attempt, type Claim, type Generation, type PerGeneration, type Row } from './row.ts';
 
 /** One run of the activities. It forgets everything when it crashes, and may always start again. */
 export interface Worker {
@@ -14,6 +14,8 @@ export interface Worker {
     | 'answered';
   /** The generation that it saw when it looked at the row. */
   readonly generation: Generation;
+  /** The claim that it goes on with. */
+  readonly claim: 0 | Claim;
 }
 
 /** One `tools/call` of the same caller with the same arguments. */
@@ -39,7 +41,7 @@ export interface World {
   readonly effects: 0 | 1 | 2;
 }
 
-const IDLE_WORKER: Worker = { at: 'idle', generation: 1 };
+const IDLE_WORKER: Worker = { at: 'idle', generation: 1, claim: 0 };
 const IDLE_GATEWAY: Gateway = { at: 'idle', generation: 1 };
 
 export const BEGINNING: World = {

@@ -19,12 +19,21 @@ export const DATABASE_MUTANTS: readonly Mutant[] = [
   {
     name: 'every request for a permit gets one',
     checks: ['histories', 'races'],
-    inDatabase: change('begin_invocation', ['RETURN FOUND;', 'RETURN true;']),
+    inDatabase: change('begin_invocation', ['IF NOT FOUND THEN RETURN false; END IF;', '']),
   },
   {
     name: 'a permit is given after the execution deadline',
     checks: ['model', 'histories'],
-    inDatabase: change('begin_invocation', [' OR c.execution_deadline <= clock_timestamp()', '']),
+    inDatabase: change('begin_invocation', [' OR c.execution_deadline <= v_now', '']),
+  },
+  {
+    name: 'a claim with a permit is given up',
+    checks: ['model', 'histories'],
+    inDatabase: async (pool) => {
+      const permit = 'IF EXISTS (SELECT 1 FROM gateway.invocation WHERE gated_call_id = p_call) THEN RETURN 0; END IF;';
+      await change('release_claim', [permit, ''])(pool);
+      await pool.query('DROP TRIGGER execution_claim_guard ON gateway.execution_claim');
+    },
   },
   {
     name: 'a cancelled call can be claimed',

@@ -3,8 +3,6 @@ import { randomUUID } from 'node:crypto';
 import type { Pool, PoolClient } from 'pg';
 import { createPool } from '../../apps/shared/database/pool.ts';
 import { ownerKey } from '../../workflows/domain/principal.ts';
-import { sha256 } from '../../apps/shared/crypto.ts';
-import { claimIdOf } from '../../workflows/domain/gated-call/call-binding.ts';
 import { expectInvariants } from '../invariants/check-invariants.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { anApproval, anOpening, CALLER, gatedCallFixture } from '../support/gated-calls.ts';
@@ -51,14 +49,10 @@ const waitingForLocks = async (count: number) => {
   const { rows } = await db.pool.query<{ n: number }>(text);
   return (rows[0]?.n ?? 0) >= count;
 };
-const claimOf = async (gatedCallId: string) => ({
-  gatedCallId,
-  generation: 1,
-  epoch: 1,
-  decisionId: await fixture.allow(gatedCallId),
-  claimId: claimIdOf(gatedCallId, 1, sha256),
-  executionTimeoutMs: 60_000,
-});
+const claimOf = async (gatedCallId: string) => {
+  const decisionId = await fixture.allow(gatedCallId);
+  return { gatedCallId, generation: 1, epoch: 1, decisionId, claimId: decisionId, executionTimeoutMs: 60_000 };
+};
 
 describe('a stray session that holds the row of a call while its approval ends', () => {
   const CHANGES = {

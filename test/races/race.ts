@@ -1,9 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Pool } from 'pg';
-import { sha256 } from '../../apps/shared/crypto.ts';
 import { errorCode } from '../../apps/shared/lifecycle.ts';
-import { claimIdOf } from '../../workflows/domain/gated-call/call-binding.ts';
 import type { Arrival } from '../invariants/invariant.ts';
 import { anApproval, gatedCallFixture } from '../support/gated-calls.ts';
 
@@ -47,13 +45,13 @@ export function createRace(pool: Pool): Race {
   }
 
   function claim(gatedCallId: string, decisionId: string) {
-    const claimId = claimIdOf(gatedCallId, 1, sha256);
-    return lifecycle.claim({ gatedCallId, generation: 1, epoch: 1, decisionId, claimId, executionTimeoutMs: HOUR_MS });
+    const claim = { gatedCallId, generation: 1, epoch: 1, decisionId, claimId: decisionId };
+    return lifecycle.claim({ ...claim, executionTimeoutMs: HOUR_MS });
   }
 
   /** Both workers go on to the permit; one gets it, and sends. */
   async function execute(gatedCallId: string, isClaimed: boolean): Promise<{ permits: number; arrival?: Arrival }> {
-    const claimId = claimIdOf(gatedCallId, 1, sha256);
+    const { claimId = randomUUID() } = await lifecycle.progress(gatedCallId);
     const permits = await Promise.all(
       [1, 2].map(async () => {
         const permit = { invocationId: randomUUID(), upstreamKey: randomUUID() };

@@ -19,7 +19,7 @@ describe('an approval for years', () => {
       retentionMs: 60_000,
       approvalUseMs: 5_000,
     });
-    const remaining = async (store: typeof lifecycle, ends: string) => {
+    const remaining = async (store: Pick<typeof lifecycle, 'grant' | 'load'>, ends: string) => {
       const { gatedCallId } = await pending();
       expect(await store.grant(gatedCallId, 1, anApproval({ approvedUntil: ends }))).toBe('granted');
       return (await store.load(gatedCallId)).remainingMs;

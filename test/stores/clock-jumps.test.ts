@@ -80,7 +80,7 @@ it('a database clock that jumps an hour ahead and back ends calls early, and run
   expect(ended).toMatchObject({
     waits: { state: 'denied', reason: 'request_expired' },
     granted: { state: 'denied', reason: 'approval_expired' },
-    claimed: { state: 'execution_error', reason: 'not_sent' },
+    claimed: { state: 'denied', reason: 'approval_expired' },
     sent: { state: 'outcome_unknown' },
     begun: { state: 'denied', reason: 'request_expired' },
   });

@@ -242,6 +242,7 @@ function createDeps(world: {
       executionTimeoutMs: of.executionTimeoutMs ?? 240_000,
       callbackUrl: 'http://127.0.0.1:1/callbacks',
       maxGenerations: 1,
+      claimsAtOnce: 1_000,
       outcomeProbes: {},
     },
   };

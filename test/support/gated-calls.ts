@@ -95,7 +95,13 @@ export function gatedCallFixture(
     ...(limits.unreadMs !== undefined && { unreadMs: limits.unreadMs }),
     ...(limits.taskOwner !== undefined && { taskOwner: limits.taskOwner }),
   });
-  const lifecycle = createLifecycleStore(pool, { ...systemTime, seals, retentionMs: HOUR_MS });
+  const store = createLifecycleStore(pool, { ...systemTime, seals, retentionMs: HOUR_MS });
+  type Permit = Parameters<typeof store.beginInvocation>[0];
+  const lifecycle = {
+    ...store,
+    beginInvocation: (permit: Omit<Permit, 'executionTimeoutMs'> & Partial<Permit>) =>
+      store.beginInvocation({ executionTimeoutMs: 600_000, ...permit }),
+  };
 
   async function opened(opening: Opening = anOpening()) {
     const call = await calls.open(opening);

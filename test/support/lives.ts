@@ -121,6 +121,7 @@ export function lives(pool: Pool, options: LifeOptions = {}) {
       executionTimeoutMs: options.executionTimeoutMs ?? 600_000,
       callbackUrl: 'http://127.0.0.1:1/callbacks',
       maxGenerations: options.approvals ?? 1,
+      claimsAtOnce: 1_000,
       outcomeProbes: {},
     },
   });
@@ -141,18 +142,17 @@ export function lives(pool: Pool, options: LifeOptions = {}) {
     for (;;) {
       const found = await repeated(() => toTheClaim(activities, { gatedCallId }));
       if (found.kind === 'ended') return;
-      if (found.kind === 'claimed') break;
       // No callback is sent here: the resolution is read again soon.
       if ('waitMs' in found) await pause(Math.min(found.waitMs, 50));
-    }
-    for (;;) {
+      if (found.kind !== 'claimed') continue;
+      const { claimId } = found;
       await new MockActivityEnvironment(undefined, { logger: SILENT })
         .run(activities.invokeTool, { gatedCallId })
         .catch(() => undefined);
-      let settled = await repeated(() => activities.settle({ gatedCallId }));
+      let settled = await repeated(() => activities.settle({ gatedCallId, claimId }));
       while (settled.kind === 'retry') {
         await pause(Math.min(settled.waitMs, 50));
-        settled = await repeated(() => activities.settle({ gatedCallId }));
+        settled = await repeated(() => activities.settle({ gatedCallId, claimId }));
       }
       if (settled.kind === 'ended') return;
     }

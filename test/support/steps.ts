@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import pino from 'pino';
 import type { GatedCallRef } from '../../workflows/activity-ports.ts';
 import type { ActivityDeps } from '../../activities/step.ts';
@@ -29,6 +30,13 @@ export const TOOL: UpstreamTool = {
 };
 
 const PROBE = 'was_written';
+
+/** The id of the call's claim, or one that no claim has. */
+async function claimIdOf(store: Pick<ActivityDeps['store'], 'progress'>, gatedCallId: string): Promise<string> {
+  const found = await store.progress(gatedCallId).catch(() => undefined);
+  return found?.claimId ?? randomUUID();
+}
+
 /** How often a decision may be too old before that is the result. */
 
 /** The answers of the world around the steps. Default: a pending request, an allow, an unchanged tool that succeeds. */
@@ -56,6 +64,10 @@ export interface World {
   /** Absent: the tool requires nothing. */
   requirements?: ActivityDeps['requirements'];
   invocation?: InvocationResult;
+  /** Absent: more than a test has calls. */
+  claimsAtOnce?: number;
+  /** The tool's time from its permit on, in milliseconds. */
+  executionTimeoutMs?: number;
   /** Absent: there are none. */
   requestForms?: ActivityDeps['requestForms'];
   /** Whether they agree. Absent: they do. */
@@ -144,15 +156,19 @@ export function stepsIn(world: World, store: ActivityDeps['store']) {
     restores: world.restores ?? NEVER_RESTORED,
     log: pino({}, { write: (line: string) => void world.lines?.push(JSON.parse(line) as Record<string, unknown>) }),
     settings: {
-      executionTimeoutMs: 600_000,
+      executionTimeoutMs: world.executionTimeoutMs ?? 600_000,
       callbackUrl: 'http://127.0.0.1:1/callbacks',
       maxGenerations: 2,
+      claimsAtOnce: world.claimsAtOnce ?? 1_000,
       outcomeProbes: world.probe === undefined ? {} : { [TOOL.name]: PROBE },
     },
   };
   const activities = createActivities(deps);
   return {
     ...activities,
+    /** As the workflow does, settles the claim that the call has. */
+    settle: async ({ gatedCallId, claimId }: GatedCallRef & { readonly claimId?: string }) =>
+      activities.settle({ gatedCallId, claimId: claimId ?? (await claimIdOf(store, gatedCallId)) }),
     /** As the workflow does, decides again when the decision is older than five seconds at the claim. */
     toTheClaim: (call: GatedCallRef) =>
       repeatWhile(

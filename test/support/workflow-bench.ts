@@ -11,6 +11,8 @@ import { gatedCallWorkflowId } from '../../workflows/messages.ts';
 import { testTemporal } from './temporal.ts';
 import { systemTime } from './time.ts';
 
+export const CLAIMED = { kind: 'claimed', claimId: randomUUID(), executionTimeoutMs: 5_000 } as const;
+
 export const stillOpen = (waitMs: number, generation = 1) => ({ kind: 'open', generation, waitMs }) as const;
 
 /** Activities that answer from scripts, with the last answer repeated for ever, and note every step. */
@@ -27,7 +29,7 @@ export function scripted(script: { [Step in keyof ActivityPorts]?: Awaited<Retur
   };
   const activities: ActivityPorts = {
     readResolution: step('readResolution', script.readResolution ?? [{ kind: 'granted' }]),
-    decideAndClaim: step('decideAndClaim', script.decideAndClaim ?? [{ kind: 'claimed', executionTimeoutMs: 5_000 }]),
+    decideAndClaim: step('decideAndClaim', script.decideAndClaim ?? [CLAIMED]),
     invokeTool: step('invokeTool', script.invokeTool ?? [undefined]),
     settle: step('settle', script.settle ?? [{ kind: 'ended' }]),
   };

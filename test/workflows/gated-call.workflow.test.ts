@@ -1,12 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { ActivityPorts } from '../../workflows/activity-ports.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { scripted, startWorkflowBench, stillOpen, type Run } from '../support/workflow-bench.ts';
+import { CLAIMED, scripted, startWorkflowBench, stillOpen, type Run } from '../support/workflow-bench.ts';
 
 const HOUR = 3_600_000;
 const ENDED = { kind: 'ended' } as const;
 const GRANTED = { kind: 'granted' } as const;
-const CLAIMED = { kind: 'claimed', executionTimeoutMs: 5_000 } as const;
 const inAnHour = (generation = 1) => ({ generation, deadlineMs: Date.now() + HOUR });
 
 let bench: Awaited<ReturnType<typeof startWorkflowBench>>;
@@ -88,14 +87,14 @@ describe('the workflow of a gated call', () => {
     expect(steps.at(-1)).toBe(steps.at(-2));
   });
 
-  it('leaves a failed invocation to settling, and tries again only when it has no permit', async () => {
+  it('leaves a failed invocation to settling, and decides the call anew only when its claim was given up', async () => {
     const { activities, steps } = scripted({
       invokeTool: [new Error('the process died') as never, undefined],
-      settle: [{ kind: 'invoke' }, { kind: 'retry', waitMs: 5 }, { kind: 'ended' }],
+      settle: [{ kind: 'released', waitMs: 5 }, { kind: 'retry', waitMs: 5 }, { kind: 'ended' }],
     });
     await beside(activities, toTheEnd);
-    expect(steps.filter((step) => step === 'invokeTool')).toHaveLength(2);
-    expect(steps.slice(-2)).toEqual(['settle', 'settle']);
+    const again = ['readResolution', 'decideAndClaim', 'invokeTool', 'settle'];
+    expect(steps).toEqual([...again, ...again, 'settle']);
   });
 
   it('is started and signalled any number of times without running twice', async () => {

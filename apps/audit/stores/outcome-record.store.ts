@@ -53,7 +53,7 @@ const EVIDENCE = `SELECT ${RECORD},
   (SELECT json_build_object('tool', b.tool, 'callDigest', b.call_digest)
      FROM gateway.call_binding b WHERE b.gated_call_id = r.gated_call_id) AS binding,
   (SELECT g.trace_id FROM gateway.gated_call g WHERE g.id = r.gated_call_id) AS trace,
-  (SELECT count(*)::int FROM gateway.execution_claim x WHERE x.gated_call_id = r.gated_call_id) AS "claimCount",
+  (SELECT count(*)::int FROM gateway.execution_claim x WHERE x.gated_call_id = r.gated_call_id AND x.released_at IS NULL) AS "claimCount",
   (SELECT count(*)::int FROM gateway.invocation x WHERE x.gated_call_id = r.gated_call_id) AS "invocationCount",
   (SELECT json_build_object('isError', l.is_error, 'digest', l.result_digest, 'at', ${inUtc('l.recorded_at')})
      FROM gateway.late_evidence l WHERE l.gated_call_id = r.gated_call_id) AS "lateResult",

@@ -20,6 +20,16 @@ export const workerSettings = section({
     .describe(
       'Highest number of access requests for one gated call, one after another, when policy wants a further approval.',
     ),
+  claimsAtOnce: z
+    .number()
+    .int()
+    .min(1)
+    .max(100)
+    .default(8)
+    .describe(
+      'How many approved calls one worker takes from the decision to the tool at the same time. Further calls wait unclaimed, while ' +
+        'their approvals hold.',
+    ),
   approvalUseSeconds: seconds
     .default(86_400)
     .describe(

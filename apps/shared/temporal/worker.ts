@@ -9,6 +9,7 @@ import {
   Worker,
 } from '@temporalio/worker';
 import type { Logger } from 'pino';
+import { INVOCATIONS_AT_ONCE } from '../../../workflows/activity-ports.ts';
 import type { Clock } from '../clock.ts';
 import type { Config } from '../config/config.ts';
 import type { Running } from '../lifecycle.ts';
@@ -118,6 +119,7 @@ async function createWorker(options: WorkerOptions): Promise<Worker> {
     taskQueue,
     workflowBundle: existsSync(bundlePath) ? { codePath: bundlePath } : await bundleWorkflows(),
     activities,
+    maxConcurrentActivityTaskExecutions: INVOCATIONS_AT_ONCE,
     shutdownGraceTime: graceMs,
     // About a quarter of a megabyte each; a call that waits for days does not need it.
     maxCachedWorkflows: 500,

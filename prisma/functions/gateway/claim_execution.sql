@@ -1,4 +1,4 @@
--- Takes the one irrevocable right to execute. `won` and `mine` may go on. `lost`, `stale` (ask the policy again) and `frozen` may
+-- Takes the right to execute, which nothing but `release_claim` takes back. `won` and `mine` may go on. `lost`, `stale` (ask the policy again) and `frozen` may
 -- not; `frozen` means that committed rows may have been lost, so nothing runs until an operator has reconciled them. The lock
 -- comes first: a statement that checked the deadline before waiting for the row could claim after expiry.
 CREATE OR REPLACE FUNCTION gateway.claim_execution(p_call uuid, p_generation int, p_decision uuid, p_claim uuid, p_epoch int,
@@ -18,7 +18,9 @@ BEGIN
         -- If the clock was set back, earlier decisions lie ahead of it, and would stay fresh until the clock catches up.
         AND d.evaluated_at <= v_now
         -- The decision may end the approval earlier than its grant did.
-        AND (d.approved_until IS NULL OR d.approved_until > v_now)) THEN
+        AND (d.approved_until IS NULL OR d.approved_until > v_now)
+        -- A claim that was given up used its decision.
+        AND NOT EXISTS (SELECT 1 FROM gateway.execution_claim e WHERE e.decision_id = d.id)) THEN
     RETURN 'stale';
   END IF;
   UPDATE gateway.gated_call SET claim_id = p_claim,

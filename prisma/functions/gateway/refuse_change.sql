@@ -22,12 +22,18 @@ CREATE OR REPLACE TRIGGER question_answered_once BEFORE UPDATE ON gateway.questi
     OR (NEW.key, NEW.gated_call_id, NEW.generation, NEW.form_digest, NEW.sealed_form, NEW.asked_at)
       IS DISTINCT FROM (OLD.key, OLD.gated_call_id, OLD.generation, OLD.form_digest, OLD.sealed_form, OLD.asked_at))
   EXECUTE FUNCTION gateway.refuse_change();
-CREATE OR REPLACE TRIGGER execution_claim_immutable BEFORE UPDATE OR DELETE ON gateway.execution_claim
+-- A claim is given up once, and nothing else about it changes.
+CREATE OR REPLACE TRIGGER execution_claim_immutable BEFORE UPDATE ON gateway.execution_claim FOR EACH ROW
+  WHEN (OLD.released_at IS NOT NULL OR NEW.released_at IS NULL OR (NEW.claim_id, NEW.gated_call_id, NEW.generation, NEW.decision_id, NEW.claimed_at, NEW.number,
+    NEW.timeline) IS DISTINCT FROM (OLD.claim_id, OLD.gated_call_id, OLD.generation, OLD.decision_id, OLD.claimed_at, OLD.number,
+    OLD.timeline))
+  EXECUTE FUNCTION gateway.refuse_change();
+CREATE OR REPLACE TRIGGER execution_claim_kept BEFORE DELETE ON gateway.execution_claim
   FOR EACH ROW EXECUTE FUNCTION gateway.refuse_change();
 -- A permit is given once. Only the note that it was not used can be added.
 CREATE OR REPLACE TRIGGER invocation_immutable BEFORE UPDATE ON gateway.invocation FOR EACH ROW
-  WHEN (OLD.not_sent_at IS NOT NULL OR (NEW.gated_call_id, NEW.invocation_id, NEW.upstream_key, NEW.began_at)
-    IS DISTINCT FROM (OLD.gated_call_id, OLD.invocation_id, OLD.upstream_key, OLD.began_at))
+  WHEN (OLD.not_sent_at IS NOT NULL OR (NEW.gated_call_id, NEW.claim_id, NEW.invocation_id, NEW.upstream_key, NEW.began_at)
+    IS DISTINCT FROM (OLD.gated_call_id, OLD.claim_id, OLD.invocation_id, OLD.upstream_key, OLD.began_at))
   EXECUTE FUNCTION gateway.refuse_change();
 CREATE OR REPLACE TRIGGER invocation_kept BEFORE DELETE ON gateway.invocation
   FOR EACH ROW EXECUTE FUNCTION gateway.refuse_change();

@@ -25,7 +25,7 @@ BEGIN
     'previews', (SELECT jsonb_agg(jsonb_build_object('number', p.number, 'sealedPreview', p.sealed_preview) ORDER BY p.number)
         FROM gateway.preview p WHERE p.gated_call_id = p_call),
     'claim', (SELECT jsonb_build_object('claimedAt', e.claimed_at, 'decisionId', e.decision_id, 'generation', e.generation)
-        FROM gateway.execution_claim e WHERE e.gated_call_id = p_call),
+        FROM gateway.execution_claim e WHERE e.gated_call_id = p_call AND e.released_at IS NULL),
     'invocation', (SELECT jsonb_build_object('beganAt', i.began_at, 'notSentAt', i.not_sent_at)
         FROM gateway.invocation i WHERE i.gated_call_id = p_call),
     'result', (SELECT jsonb_build_object('isError', r.is_error, 'digest', r.result_digest)

@@ -26,6 +26,8 @@ INSERT INTO gateway.transition (from_state, to_state, is_end) VALUES
   ('input_required', 'denied', true), ('input_required', 'cancelled', true), ('input_required', 'failed', true),
   ('granted', 'pending', false), ('granted', 'input_required', false), ('granted', 'claimed', false),
   ('granted', 'denied', true), ('granted', 'cancelled', true), ('granted', 'failed', true),
+  -- Only before the permit to send: `release_claim`.
+  ('claimed', 'granted', false),
   ('claimed', 'executed', true), ('claimed', 'execution_error', true), ('claimed', 'outcome_unknown', true);
 
 CREATE TABLE gateway.gated_call (
@@ -197,20 +199,25 @@ CREATE TABLE gateway.question (
 CREATE INDEX question_by_gated_call ON gateway.question (gated_call_id);
 
 CREATE TABLE gateway.execution_claim (
-  gated_call_id uuid PRIMARY KEY REFERENCES gateway.gated_call,
-  claim_id      uuid NOT NULL UNIQUE,
+  claim_id      uuid PRIMARY KEY,
+  gated_call_id uuid NOT NULL REFERENCES gateway.gated_call,
   generation    integer NOT NULL,
   decision_id   uuid NOT NULL UNIQUE REFERENCES gateway.decision,
   claimed_at    timestamptz NOT NULL DEFAULT clock_timestamp(),
   -- Claims are numbered in order. Of two copies of the database, the one with the lower number is older.
   number        bigint GENERATED ALWAYS AS IDENTITY UNIQUE,
   -- The server's timeline when the claim was made, or NULL if the server does not tell it.
-  timeline      integer
+  timeline      integer,
+  -- When the claim was given up. Its permit to send was not given by then, and cannot be given any more.
+  released_at   timestamptz
 );
+CREATE UNIQUE INDEX execution_claim_live ON gateway.execution_claim (gated_call_id) WHERE released_at IS NULL;
+CREATE INDEX execution_claim_by_call ON gateway.execution_claim (gated_call_id);
 
 -- The permit to send. Its primary key makes a second execution impossible, whichever steps the engine repeats.
 CREATE TABLE gateway.invocation (
-  gated_call_id uuid PRIMARY KEY REFERENCES gateway.execution_claim,
+  gated_call_id uuid PRIMARY KEY REFERENCES gateway.gated_call,
+  claim_id      uuid NOT NULL UNIQUE REFERENCES gateway.execution_claim,
   invocation_id uuid NOT NULL UNIQUE,
   upstream_key  text NOT NULL UNIQUE,
   began_at      timestamptz NOT NULL DEFAULT clock_timestamp(),

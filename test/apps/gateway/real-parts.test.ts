@@ -123,13 +123,15 @@ describe('a gateway without any worker', () => {
     expect(await fixture.lifecycle.beginInvocation({ ...sent, ...permit })).toBe(true);
     const over =
       'request_deadline = clock_timestamp(), approval_expires_at = least(approval_expires_at, clock_timestamp())';
-    await pool.query(`UPDATE gateway.gated_call SET ${over} WHERE id = ANY ($1)`, [[preparing, pending, granted]]);
+    await pool.query(`UPDATE gateway.gated_call SET ${over} WHERE id = ANY ($1)`, [
+      [preparing, pending, granted, unsent],
+    ]);
     for (const gatedCallId of [unsent, sent.gatedCallId]) await fixture.endExecution({ gatedCallId });
     const ends = {
       [preparing]: 'denied',
       [pending]: 'denied',
       [granted]: 'denied',
-      [unsent]: 'execution_error',
+      [unsent]: 'denied',
       [sent.gatedCallId]: 'outcome_unknown',
     };
     const text = 'SELECT id, state FROM gateway.gated_call WHERE id = ANY ($1) AND ended_at IS NOT NULL';

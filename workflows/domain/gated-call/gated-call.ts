@@ -1,14 +1,14 @@
 /**
  * The states of a gated call in the order of its life, the last six of which are ends, and the transitions from each. The database holds the
- * same table and refuses everything else. `failed`, `denied` and `cancelled` cannot be reached once execution is claimed (SEP-2848,
- * Lifecycle and Cancellation).
+ * same table and refuses everything else. `failed`, `denied` and `cancelled` cannot be reached while execution is claimed (SEP-2848,
+ * Lifecycle and Cancellation). A claim is given up only while its permit to send was not given, so that nothing can have been sent.
  */
 export const TRANSITIONS = {
   preparing: ['pending', 'denied', 'cancelled', 'failed'],
   pending: ['granted', 'denied', 'cancelled', 'failed'],
   input_required: ['granted', 'denied', 'cancelled', 'failed'],
   granted: ['pending', 'input_required', 'claimed', 'denied', 'cancelled', 'failed'],
-  claimed: ['executed', 'execution_error', 'outcome_unknown'],
+  claimed: ['granted', 'executed', 'execution_error', 'outcome_unknown'],
   executed: [],
   execution_error: [],
   outcome_unknown: [],

@@ -71,6 +71,10 @@ function headline(record: OutcomeRecord, ran: 'yes' | 'no' | 'unknown'): string 
   return record.state === 'executed' ? 'The tool ran once.' : 'The tool ran once, and its result is an error.';
 }
 
+const UNCLAIMED = 'It ended before execution was claimed, and an ended call cannot be claimed.';
+const GIVEN_UP =
+  'Each claim was given up before its permit to send was given, so nothing was sent. An ended call cannot be claimed.';
+
 function whetherItRan(record: OutcomeRecord): Answers['didRun'] {
   switch (record.state) {
     case 'executed':
@@ -84,7 +88,7 @@ function whetherItRan(record: OutcomeRecord): Answers['didRun'] {
     case 'denied':
     case 'cancelled':
     case 'failed':
-      return { answer: 'no', why: 'It ended before execution was claimed, and an ended call cannot be claimed.' };
+      return { answer: 'no', why: record.transitions.some(({ to }) => to === 'claimed') ? GIVEN_UP : UNCLAIMED };
   }
 }
 
@@ -112,7 +116,8 @@ function verdictOf({ state, reason }: OutcomeRecord): Verdict {
 /** Approval, then a new policy decision that the claim names, then the claim, then the sending. */
 function isApprovedFirst({ transitions, decisions, accessRequests, claim, invocation }: OutcomeRecord): boolean {
   if (!claim) return false;
-  const claimed = transitions.findIndex(({ to }) => to === 'claimed');
+  // A claim before it may have been given up.
+  const claimed = transitions.map(({ to }) => to).lastIndexOf('claimed');
   const granted = transitions[claimed - 1]?.to === 'granted';
   const approved = accessRequests.some((one) => one.generation === claim.generation && one.approvalId !== undefined);
   const allowed = decisions.some(

@@ -1,22 +1,20 @@
+import { randomUUID } from 'node:crypto';
 import type { Client as Engine } from '@temporalio/client';
 import type { Client } from 'pg';
 import type { Logger } from 'pino';
-import { claimIdOf } from '../../../../workflows/domain/gated-call/call-binding.ts';
 import { withClient } from '../../../shared/database/client.ts';
 import { logTransitions } from '../../../shared/database/transitions.ts';
 import type { Timing } from '../../../shared/limits.ts';
-import { sha256 } from '../../../shared/crypto.ts';
 import { askWitness, createEngineMemory, type Witness } from '../../../shared/temporal/fence-mark.ts';
 import { CliError } from '../../context.ts';
 
 interface OpenCall {
   readonly id: string;
-  readonly generation: number;
   readonly has_permit: boolean;
 }
 
 const OPEN = `
-  SELECT g.id, g.generation, i.gated_call_id IS NOT NULL AS has_permit
+  SELECT g.id, i.gated_call_id IS NOT NULL AS has_permit
   FROM gateway.gated_call g LEFT JOIN gateway.invocation i ON i.gated_call_id = g.id
   WHERE g.ended_at IS NULL ORDER BY g.created_at, g.id`;
 
@@ -54,8 +52,7 @@ export async function reconcileAfterRestore(options: ReconcileOptions) {
       const witness = engine === undefined ? 'unknown' : await askWitness(engine, call.id);
       const verdict = verdictOn(call, witness);
       if (verdict === 'settle') {
-        const claimId = claimIdOf(call.id, call.generation, sha256);
-        await end('SELECT gateway.settle_restored($1, $2, $3)', [call.id, claimId, retentionMs]);
+        await end('SELECT gateway.settle_restored($1, $2, $3)', [call.id, randomUUID(), retentionMs]);
         counts.settled += 1;
         if (witness === 'unknown') counts.withoutWitness += 1;
       } else if (verdict === 'end') {
