@@ -121,7 +121,7 @@ it('a list with empty pages ends after a thousand of them', async () => {
     systemTime.clock,
   );
   let pages = 0;
-  const ask = async () => ((pages += 1), { tools: [], nextCursor: 'again' });
+  const ask = async () => ((pages += 1), { tools: [], nextCursor: `page ${pages}` });
   await expect(list.read(ask, { maxMessageBytes: 1_000_000, maxListItems: 10, maxListAgeSeconds: 30 })).rejects.toThrow(
     '1000 pages',
   );

@@ -55,7 +55,6 @@ describe('a structured result', () => {
     ['does not fit in an error', WEATHER, { structuredContent: { degrees: 'canary' }, isError: true }],
     ['is null', WEATHER, { structuredContent: null }],
     ['is missing', WEATHER, {}],
-    ['cannot be checked', { $ref: 'https://example.com/schema.json' }, { structuredContent: { degrees: 1 } }],
     [
       'cannot be checked in time',
       { type: 'object', properties: { a: { type: 'string', pattern: '^(a+)+$' } } },

@@ -32,13 +32,16 @@ class TransportOf extends EarlierTransport {
   }
 }
 
-const requestInitOf = async (stack: Stack) => ({
+/** A gateway that clients reach as the agent. */
+type Reached = Pick<Stack, 'token'> & { readonly config: { readonly urls: { readonly mcp: string } } };
+
+const requestInitOf = async (stack: Reached) => ({
   headers: { authorization: `Bearer ${await stack.token('agent')}` },
 });
 
 /** The official client of earlier revisions, which has offered this one, as the agent. */
 export async function connectEarlier(
-  stack: Stack,
+  stack: Reached,
   revision: (typeof EARLIER_REVISIONS)[number],
   capabilities: NonNullable<ClientOptions['capabilities']> = {},
 ) {
@@ -52,7 +55,7 @@ export async function connectEarlier(
 
 /** The official client of the present revision, with these capabilities, as the agent. */
 export async function connectPresent(
-  stack: Stack,
+  stack: Reached,
   capabilities: NonNullable<ClientOptions['capabilities']> = {},
   info = clientInfo,
 ) {

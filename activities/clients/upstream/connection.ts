@@ -1,12 +1,13 @@
 import type { Client, PriorDiscovery, ServerCapabilities } from '@modelcontextprotocol/client';
 import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
+import { examineSchemas } from '../../../apps/shared/schemas/schema-check.ts';
 import { ProgramStart } from './program.ts';
 import { scheduleAttempts } from './reconnection.ts';
 import { connectClient, createClient } from './sdk-client.ts';
 import { createCredentials, NO_CREDENTIALS, type Credentials } from './credentials.ts';
 import { createProgressNotices, Exchange, sendOnce, type SendingLimits } from './request.ts';
-import { createList, type UpstreamList } from './list.ts';
+import { createList, type UnusableEntry, type UpstreamList } from './list.ts';
 import { gatherChanges, hearChanges, type Changed, type Hearing } from './notices.ts';
 import { ResourceSubscriptions } from './subscriptions.ts';
 import { createTransport, type UpstreamServer } from './transport.ts';
@@ -58,7 +59,7 @@ export class UpstreamConnection {
     this.subscriptions = deps.subscriptions ?? new ResourceSubscriptions({ ...deps, onUpdated: () => undefined });
     this.#deps = deps;
     this.credentials = 'url' in server ? createCredentials(server, limits) : NO_CREDENTIALS;
-    this.#tools = createList(TOOLS, clock);
+    this.#tools = createList(TOOLS, clock, (definition) => examineSchemas({ definition }, limits));
     const stillAway = (err: unknown) => log.debug({ err }, 'the upstream is still unreachable');
     this.#attempts = scheduleAttempts(() => this.connect().catch(stillAway), clock);
     const handOn = (what: Changed) => gatherChanges(async () => onChanged(what), clock);
@@ -78,6 +79,11 @@ export class UpstreamConnection {
   /** The last list of tools of the upstream, every member kept. `undefined` until there was one. */
   get tools(): readonly JsonObject[] | undefined {
     return this.#tools.items();
+  }
+
+  /** What the upstream lists as a tool, and no client could use. */
+  get unusableTools(): readonly UnusableEntry[] {
+    return this.#tools.unusable();
   }
 
   /** The upstream's capabilities when it was last connected. `undefined` until it was. */
@@ -228,12 +234,14 @@ export class UpstreamConnection {
   }
 
   /** Reads one of its lists whole, within its limits. A list that it does not announce is empty, and is not asked for. */
-  read(client: Client, list: UpstreamList): ReturnType<UpstreamList['read']> {
+  async read(client: Client, list: UpstreamList): ReturnType<UpstreamList['read']> {
     const until = this.#deps.clock.monotonicMs() + this.#deps.limits.upstreamListMs;
     const ask = (method: string, params: JsonObject) =>
       this.#send(client, method, params, { timeoutMs: Math.max(1, until - this.#deps.clock.monotonicMs()) });
     const isAnnounced = client.getServerCapabilities()?.[list.listed.capability] !== undefined;
-    return list.read(isAnnounced ? ask : undefined, this.#server.limits);
+    const found = await list.read(isAnnounced ? ask : undefined, this.#server.limits);
+    if (found.fault !== undefined) this.#deps.log.warn(found.fault);
+    return found;
   }
 
   async #list(client: Client): Promise<readonly JsonObject[]> {

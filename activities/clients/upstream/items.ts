@@ -38,8 +38,11 @@ function createListing(connection: UpstreamConnection, kind: ItemKind, { log, cl
   const hasJustFailed = () => failedAt !== undefined && clock.monotonicMs() - failedAt < RETRY_MS;
   const read = async (): Promise<void> => {
     try {
-      await connection.read(await connection.connect(), list);
+      const { isNews } = await connection.read(await connection.connect(), list);
       failedAt = undefined;
+      for (const { name, reason } of isNews ? list.unusable() : []) {
+        log.error({ kind, name, reason }, 'an item cannot be used, and is not offered');
+      }
     } catch (err) {
       if (failedAt === undefined) log.warn({ err }, `the upstream does not list its ${capability}`);
       failedAt = clock.monotonicMs();

@@ -1,4 +1,3 @@
-import type { Logger } from 'pino';
 import { canonicalJson, type JsonObject, ownProperty } from '../../../workflows/domain/canonical-json.ts';
 import type { UpstreamTool } from '../../../workflows/domain/upstream-ports.ts';
 import { refusalOf, toolFacts, type ToolSettings } from '../../../workflows/domain/tools/tool-facts.ts';
@@ -8,6 +7,7 @@ import type { UpstreamConnection } from './connection.ts';
 
 const RESERVED = "the name is one of the gateway's own tools; give the upstream a prefix";
 const OWN_NAMES: readonly string[] = Object.values(OWN_TOOLS);
+const NO_DIGEST = 'it has no canonical description (a number out of range or a broken character)';
 const CLAIMED_TWICE = 'two upstream tools have this name; give an upstream another prefix to tell them apart';
 
 /** A tool that an upstream lists, and that is not offered. */
@@ -20,29 +20,31 @@ export interface RefusedTool {
 export type SettingsByTool = Readonly<Record<string, ToolSettings>>;
 
 /**
- * Sorts the tools that the upstreams listed last: those that are offered, and the others. A name that two tools claim belongs to neither: it would be
- * unknown which one was approved.
+ * Sorts the tools that the upstreams listed last: those that are offered, and the others. A name that two upstreams claim belongs to
+ * neither: it would be unknown which one was approved.
  */
-export function sortOut(upstreams: ReadonlyMap<string, PrefixedUpstream>, settings: SettingsByTool, log: Logger) {
+export function sortOut(upstreams: ReadonlyMap<string, PrefixedUpstream>, settings: SettingsByTool) {
   const known = new Map<string, UpstreamTool>();
   const refused = new Map<string, RefusedTool>();
+  const refuse = (upstream: string, name: string, reason: string) => {
+    known.delete(name);
+    refused.set(name, { upstream, name, reason });
+  };
   for (const [upstream, { connection, namePrefix }] of upstreams) {
     for (const definition of connection.tools ?? []) {
+      const name = `${namePrefix}${definition['name'] as string}`;
       const tool = describe({ upstream, namePrefix, connection: connection.id }, definition, settings);
-      if (tool === undefined) {
-        log.error({ upstream }, 'a tool has no canonical description and is left out');
-        continue;
-      }
-      const { name } = tool;
-      const isClaimedTwice = known.delete(name) || refused.has(name);
-      const reason = OWN_NAMES.includes(name) ? RESERVED : isClaimedTwice ? CLAIMED_TWICE : refusalOf(tool.facts);
-      if (reason === undefined) known.set(name, tool);
-      else refused.set(name, { upstream, name, reason });
+      const isClaimedTwice = known.has(name) || refused.has(name);
+      const reason = OWN_NAMES.includes(name) ? RESERVED : isClaimedTwice ? CLAIMED_TWICE : reasonAgainst(tool);
+      if (tool !== undefined && reason === undefined) known.set(name, tool);
+      else refuse(upstream, name, reason ?? NO_DIGEST);
     }
+    for (const { name, reason } of connection.unusableTools) refuse(upstream, `${namePrefix}${name}`, reason);
   }
-  for (const { name, reason } of refused.values()) log.error({ tool: name, reason }, 'a tool is not offered');
   return { known, refused: [...refused.values()] };
 }
+
+const reasonAgainst = (tool: UpstreamTool | undefined) => (tool === undefined ? NO_DIGEST : refusalOf(tool.facts));
 
 /** Digests by definition: a new list of one upstream costs nothing for the tools of the others. */
 const digests = new WeakMap<JsonObject, string>();

@@ -15,6 +15,7 @@ import {
   type RefusedTool,
   type SettingsByTool,
 } from './offered-tools.ts';
+import { createReports } from './reports.ts';
 import { createAudience } from './audience.ts';
 import { atMost } from './reconnection.ts';
 import { createCalls } from './calls.ts';
@@ -59,7 +60,11 @@ export function createUpstreams(
   const updates = createAudience<[upstream: string, uri: string]>();
   let settings = atStart;
   let offered: ReturnType<typeof sortOut> = { known: new Map(), refused: [] };
-  const sort = () => void (offered = sortOut(upstreams, settings, log));
+  const report = createReports(log);
+  const sort = () => {
+    offered = sortOut(upstreams, settings);
+    report(offered);
+  };
   const onChanged = (upstream: string, what: Changed) => {
     if (what === 'tools') sort();
     else items.changed(upstream, what);

@@ -102,16 +102,17 @@ export interface ToolListDeps {
 
 /**
  * `tools/list`: every tool that can be reached and matches its accepted description, and the gateway's own tools. No list has more than
- * the signature (SIG-004), and a list depends on nothing that a request declares (SESSION-002).
+ * the signature (SIG-004), and a list depends on nothing that a request declares but its revision (SESSION-002).
  */
 export function registerToolList(server: Server, deps: ToolListDeps, contextOf: ContextOf): void {
   const { upstreams, accepted, redaction, rendering } = deps;
-  server.setRequestHandler('tools/list', (_request, ctx) =>
-    contextOf(ctx).guarded('tools/list', async () => {
+  server.setRequestHandler('tools/list', (_request, ctx) => {
+    const { guarded, isModern } = contextOf(ctx);
+    return guarded('tools/list', async () => {
       const tools = await accepted.among(await upstreams.tools());
-      return { tools: publishedTools(tools, redaction, rendering) as never };
-    }),
-  );
+      return { tools: publishedTools(tools, redaction, { ...rendering, isModern }) as never };
+    });
+  });
 }
 
 export interface ItemMethodDeps {

@@ -47,10 +47,11 @@ export function createResultCheck(limits: Limits): ResultCheck {
   };
 }
 
-/** Why a tool cannot be used, as the end of a sentence about it. `isFinal`: the same schema is never usable. */
+/** Why a tool cannot be used, as the end of a sentence about it. */
 export interface SchemaFault {
   readonly reason: string;
-  readonly isFinal: boolean;
+  /** The same schema may turn out to be usable. */
+  readonly mayPass?: true;
 }
 
 /** The fault of the schemas of a tool; `undefined` if there is none. Never rejects. */
@@ -125,9 +126,9 @@ async function ask({ schema, of, value }: Asked, limits: Limits): Promise<Verdic
   const { schemaCheckMs: checkMs, schemaCompileMs: compileMs } = limits;
   const { verdict, tookMs } = await (known.isSlow ? lanes.slow : lanes.quick).ask(question, { checkMs, compileMs });
   known.isSlow ||= tookMs > checkMs * SLOW;
-  if (typeof verdict === 'object')
-    known.unusable = 'unusable' in verdict ? `cannot be used: ${verdict.unusable}` : null;
-  return verdict;
+  if (typeof verdict !== 'object') return verdict;
+  known.unusable = 'unusable' in verdict ? `cannot be used: ${verdict.unusable}` : null;
+  return known.unusable === null ? verdict : { unusable: known.unusable };
 }
 
 const isSchema = (schema: Json | undefined): schema is JsonObject => schema !== undefined && isObject(schema);
@@ -135,6 +136,6 @@ const isSchema = (schema: Json | undefined): schema is JsonObject => schema !== 
 async function faultOf(asked: Omit<Asked, 'value'>, limits: Limits): Promise<SchemaFault | undefined> {
   const verdict = await ask(asked, limits);
   const named = asked.of === 'inputSchema' ? 'its input schema' : 'its output schema';
-  if (typeof verdict !== 'object') return { reason: `${named} takes too long to compile`, isFinal: false };
-  return 'unusable' in verdict ? { reason: `${named} ${verdict.unusable}`, isFinal: true } : undefined;
+  if (typeof verdict !== 'object') return { reason: `${named} takes too long to compile`, mayPass: true };
+  return 'unusable' in verdict ? { reason: `${named} ${verdict.unusable}` } : undefined;
 }

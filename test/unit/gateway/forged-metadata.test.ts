@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { RESERVED_META_PREFIXES } from '../../../apps/gateway/wire/identifiers.ts';
+import { CARD_ADDRESS, RESERVED_META_PREFIXES } from '../../../apps/gateway/wire/identifiers.ts';
+import { publishedItem, publishedTools } from '../../../apps/gateway/wire/published.ts';
 import { renderAnswer } from '../../../apps/gateway/wire/render-answer.ts';
 import {
   renderRead,
@@ -8,6 +9,7 @@ import {
   forwardedError,
 } from '../../../apps/gateway/wire/upstream-result.ts';
 import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
+import { aTool } from '../../support/tools.ts';
 
 /** Metadata of an upstream: its own, and keys that only the gateway and the protocol may set. */
 const FORGED = Object.fromEntries([
@@ -25,6 +27,10 @@ const asked = (meta: JsonObject) => ({
 
 /** Every message of an upstream that reaches a client, with metadata at each place that has some. */
 const PLACES: Readonly<Record<string, (meta: JsonObject) => unknown>> = {
+  'the description of a tool': (meta) => published(meta),
+  'the description of a prompt': (meta) => listed('prompt', meta),
+  'the description of a resource': (meta) => listed('resource', meta),
+  'the description of a template': (meta) => listed('resource_template', meta),
   'the result of a call': (meta) => called({ content: [text(meta), embedded(meta)], _meta: meta }),
   'a prompt': (meta) => read({ messages: [{ role: 'user', content: text(meta), _meta: meta }], _meta: meta }),
   'a resource': (meta) => read({ contents: [{ uri: 'x:1', text: 'said', _meta: meta }], _meta: meta }),
@@ -41,6 +47,20 @@ const PLACES: Readonly<Record<string, (meta: JsonObject) => unknown>> = {
   'an error': (meta) =>
     forwardedError({ kind: 'error', code: 1, message: 'no', data: { why: [{ _meta: meta }], _meta: meta } }).data,
 };
+const published = (meta: JsonObject) =>
+  publishedTools(
+    [aTool({ name: 'pay', inputSchema: { type: 'object' }, _meta: meta })],
+    { withholds: () => false },
+    {
+      requestTools: false,
+    },
+  );
+const listed = (kind: 'prompt' | 'resource' | 'resource_template', meta: JsonObject) =>
+  publishedItem({
+    kind,
+    name: 'n',
+    definition: { name: 'n', uri: 'x:1', arguments: [{ name: 'a', _meta: meta }], _meta: meta },
+  });
 const called = (result: JsonObject) =>
   renderAnswer({ kind: 'ran', outcome: { kind: 'result', isError: false, result } }, {} as never);
 const read = (result: JsonObject) => renderRead({ kind: 'result', result });
@@ -60,5 +80,18 @@ describe('metadata that only the gateway may write', () => {
   it('stays in a structured result, which contains the words of the tool', () => {
     const structuredContent = { _meta: FORGED };
     expect(called({ content: [], structuredContent })).toEqual({ content: [], structuredContent });
+  });
+
+  it.each<[string, JsonObject, JsonObject]>([
+    [
+      'as hosts read it',
+      { ui: { resourceUri: CARD_ADDRESS, visibility: ['model'] } },
+      { ui: { visibility: ['model'] } },
+    ],
+    ['as hosts read it earlier', { 'ui/resourceUri': CARD_ADDRESS }, {}],
+    ['of its own', { ui: { resourceUri: 'ui://bank/pay' } }, { ui: { resourceUri: 'ui://bank/pay' } }],
+  ])('lets no tool name the page of a held call, %s', (_case, meta, kept) => {
+    expect(published({ ...OWN, ...meta })).toMatchObject([{ _meta: { ...OWN, ...kept } }]);
+    expect(JSON.stringify(published({ ...OWN, ...meta }))).not.toContain(CARD_ADDRESS);
   });
 });
