@@ -15,6 +15,10 @@ const PROGRAMS: Readonly<Record<string, { readonly server: object; readonly caus
     cause: /exit code 3.*BANK_KEY is not set \| See the manual/,
   },
   'exits at once without a message': { server: node('process.exit(0)'), cause: /exit code 0.*wrote no error/ },
+  'says something to people where messages belong, and exits': {
+    server: node('console.log("\\nWelcome to the bank!\\nThe key is missing."); process.exit(1)'),
+    cause: /exit code 1.*wrote no error.*a line that is no message: "Welcome to the bank!"/,
+  },
   'is killed': { server: node('process.kill(process.pid, "SIGKILL")'), cause: /was ended by SIGKILL/ },
   'writes control characters': {
     server: node('console.error("\\u001b[2J\\u001b]0;owned\\u0007all is well\\u202e"); process.exit(1)'),

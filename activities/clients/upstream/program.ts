@@ -76,7 +76,7 @@ function paced(parameters: StdioServerParameters, watched: Watched): StdioClient
   };
   return Object.assign(transport, {
     constructor: another,
-    _readBuffer: new MessageLines(reading),
+    _readBuffer: new MessageLines(reading, (line) => watched.start.wroteOther(line)),
     async start() {
       if (parameters.cwd !== undefined && !isFolder(parameters.cwd))
         throw new Error(`its folder ${parameters.cwd} (cwd) does not exist; make it, or correct cwd`);
@@ -158,6 +158,7 @@ async function startApart(inner: Inner): Promise<void> {
 
 /** The last words of a program explain its end best. In UTF-16 code units. */
 const MAX_KEPT = 1_000;
+const MAX_QUOTED = 200;
 const ENVIRONMENT = `It gets no environment variables but ${DEFAULT_INHERITED_ENV_VARS.join(', ')} and those of its setting "env".`;
 
 /**
@@ -168,16 +169,23 @@ export class ProgramStart {
   #isStarted = false;
   #said = '';
   #end: string | undefined;
+  #other: string | undefined;
 
   /** A process of the program was started. The one before it only told its revision, and we ended it. */
   started(): void {
     this.#isStarted = true;
     this.#said = '';
     this.#end = undefined;
+    this.#other = undefined;
   }
 
   wrote(chunk: Buffer): void {
     this.#said = (this.#said + chunk.toString('utf8')).slice(-MAX_KEPT);
+  }
+
+  /** A line of its output that is no message. */
+  wroteOther(line: string): void {
+    if (line.trim() !== '') this.#other ??= line.slice(0, MAX_QUOTED);
   }
 
   ended(code: number | null, signal: NodeJS.Signals | null): void {
@@ -195,7 +203,11 @@ export class ProgramStart {
     // In one line, since logs and terminals show a line break as an escape.
     const said = this.#said.trim().replaceAll(/\s*\n\s*/g, ' | ');
     // With the words of all causes: `doctor` shows the first cause alone, which knows nothing of the program.
-    return new Error(`${end}. ${said === '' ? 'It wrote no error' : `Its last words were: ${said}`}. ${ENVIRONMENT}`);
+    const words = said === '' ? 'It wrote no error' : `Its last words were: ${said}`;
+    // Often the cause: a program that says something to people where only messages may be.
+    const other =
+      this.#other === undefined ? '' : ` Its output has a line that is no message: ${JSON.stringify(this.#other)}.`;
+    return new Error(`${end}. ${words}.${other} ${ENVIRONMENT}`);
   }
 }
 
@@ -209,14 +221,17 @@ const wordsOf = ({ message, cause }: Error): string =>
  */
 class MessageLines implements Pick<ReadBuffer, 'append' | 'readMessage' | 'clear'> {
   readonly #reading: Reading;
+  readonly #onOther: (line: string) => void;
   readonly #ready: (string | JSONRPCMessage)[] = [];
   #shape: MessageShape;
   #pieces: Buffer[] = [];
   #fault: UnreadableMessage | undefined;
   #isAnswered = false;
 
-  constructor(reading: Reading) {
+  /** `onOther` gets each line that is no message. */
+  constructor(reading: Reading, onOther: (line: string) => void) {
     this.#reading = reading;
+    this.#onOther = onOther;
     this.#shape = new MessageShape(reading);
   }
 
@@ -236,6 +251,7 @@ class MessageLines implements Pick<ReadBuffer, 'append' | 'readMessage' | 'clear
       try {
         return deserializeMessage(next);
       } catch (error) {
+        this.#onOther(next);
         // Programs write other lines than messages, too.
         if (!(error instanceof SyntaxError)) throw error;
       }
@@ -269,7 +285,12 @@ class MessageLines implements Pick<ReadBuffer, 'append' | 'readMessage' | 'clear
   }
 
   #end(): void {
-    if (this.#fault === undefined) this.#ready.push(Buffer.concat(this.#pieces).toString('utf8').replace(/\r$/, ''));
+    // Programs of Windows begin their output with a byte order mark.
+    const text = () =>
+      Buffer.concat(this.#pieces)
+        .toString('utf8')
+        .replaceAll(/^\uFEFF|\r$/g, '');
+    if (this.#fault === undefined) this.#ready.push(text());
     this.#begin();
   }
 
