@@ -106,7 +106,7 @@ interface SelectLinksProps {
 /** Without a script, a selection is an address. It takes at most what is decided at once. */
 function SelectLinks({ parameters, differences: { outliers }, all, can }: SelectLinksProps) {
   const to = (which: string | undefined) => addressOf('/requests', { ...parameters, select: which });
-  if (can === 0) return <p class="hint">None of these can be decided together with others. Open each.</p>;
+  if (can === 0) return <p class="hint">You cannot decide any of these together with others. Open each.</p>;
   const some = can < all ? `all ${can} that can be decided together` : 'all';
   return (
     <p>

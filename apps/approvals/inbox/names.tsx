@@ -10,7 +10,7 @@ import { Visible } from '../../shared/pages/visible.tsx';
 export interface Names {
   /** As the directory says. */
   person(subject: string): string | undefined;
-  /** As the program calls itself. Nobody has checked it. */
+  /** As the program calls itself. It is the program's claim. */
   agent(clientId: string): string | undefined;
 }
 

@@ -80,7 +80,7 @@ describe('requests that are decided together', () => {
     );
     const none = await tableOf('table__two', 'all');
     expect(boxesIn(none)).toEqual([]);
-    expect(wordsOf(none)).toContain('None of these can be decided together');
+    expect(wordsOf(none)).toContain('You cannot decide any of these together');
   });
 
   it('are shown with all of their arguments', async () => {

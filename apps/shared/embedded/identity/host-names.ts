@@ -3,7 +3,7 @@ import { readPrivately } from '../../private-file.ts';
 import { contentSchema } from './host-file.ts';
 
 /**
- * Names that hosts of the embedded issuer give themselves, by client id. Nobody has checked them. Empty if the file cannot be read, because
+ * Names that hosts of the embedded issuer give themselves, by client id. They are claims of these programs. Empty if the file cannot be read, because
  * nothing depends on a name.
  */
 export function hostNames(file: string): ReadonlyMap<string, string> {

@@ -60,7 +60,9 @@ const objectOf = (members: readonly (readonly [string, string])[]): string =>
 
 /** The value that an element draws, as canonical text. `label` is the page's word beside it. */
 function valueIn(holder: Element, label: string | undefined): string {
-  const bodies = holder.childNodes.filter((node) => isElement(node) && !is(node, 'label') && !is(node, 'again'));
+  const bodies = holder.childNodes.filter(
+    (node) => isElement(node) && !['label', 'again', 'end'].some((name) => is(node, name)),
+  );
   const [body, ...more] = bodies as Element[];
   if (body === undefined && label === 'no members') return '{}';
   if (body === undefined && label === 'empty list') return '[]';
