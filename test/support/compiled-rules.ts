@@ -40,8 +40,8 @@ export async function compiledRules(written: readonly object[]) {
     entities: '[]',
   });
   return {
-    /** What becomes of a call with these arguments. */
-    outcome: (args: JsonObject) => answerByPolicy(evaluator, writing(args)).kind,
+    /** What becomes of a call with these arguments, at an instant in milliseconds since 1970. Default: now. */
+    outcome: (args: JsonObject, at?: number) => answerByPolicy(evaluator, writing(args), undefined, at).kind,
     release: () => evaluator.release(),
   };
 }

@@ -64,8 +64,9 @@ export interface PolicyVersion {
    *
    * @param request Without `context.approval`: what a caller sends there has no meaning for policies (PRJ-27).
    * @param approval One more input, and no permission by itself.
+   * @param at When the request is decided, in milliseconds since 1970. Default: now.
    */
-  answer(request: EvaluationRequest, approval?: VerifiedApproval): PolicyAnswer | Promise<PolicyAnswer>;
+  answer(request: EvaluationRequest, approval?: VerifiedApproval, at?: number): PolicyAnswer | Promise<PolicyAnswer>;
   /** Context members that may play a part in an answer about this action. */
   contextOf(action: string): Pick<ReadonlySet<string>, 'has'>;
   /** Path below the PDP's address of what access requests of this template need beside the call. Undefined if they need nothing. */

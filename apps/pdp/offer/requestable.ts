@@ -12,13 +12,15 @@ import { demandedBy } from '../obligations.ts';
  *
  * @param request Without `context.approval`: what a caller sends there has no meaning for policies (PRJ-27).
  * @param approval Facts about an approval that came with the request and has been verified.
+ * @param at When the request is decided, in milliseconds since 1970. Default: now.
  */
 export function answerByPolicy(
   evaluator: Evaluator,
   request: EvaluationRequest,
   approval?: ApprovalFacts,
+  at?: number,
 ): PolicyAnswer {
-  const prepared = evaluator.prepare(request);
+  const prepared = evaluator.prepare(request, at);
   if (prepared.kind === 'unknown_action') return { kind: 'deny', reason: 'not_permitted', policies: [] };
   if (prepared.kind === 'failed') return { kind: 'failed', reason: 'input_not_evaluable', cause: prepared.cause };
   const answer = evaluator.evaluate(prepared, approval);

@@ -2,7 +2,9 @@ import { withoutCase } from '../../../workflows/domain/spellings/letters.ts';
 import { below, partPatterns } from '../../shared/rules/conditions.ts';
 import {
   type AddressCondition,
+  type CombinedCondition,
   type Condition,
+  isCombined,
   isOfAddress,
   isOfValue,
   type Lettered,
@@ -24,8 +26,21 @@ export function argumentMeets(key: string, condition: Condition, isCautious: boo
   const has = (...names: string[]) =>
     and([isThere, ...names.map((name, at) => `${[value, ...names.slice(0, at)].join('.')} has ${name}`)]);
   const compiled = { isThere, value, has, isCautious };
+  if (isCombined(condition)) return combined(key, condition, isCautious);
   if (isOfValue(condition)) return valueMeets(condition, compiled);
   return isOfAddress(condition) ? addressMeets(condition, compiled) : textMeets(condition, compiled);
+}
+
+/** What is not certainly met is possibly not met, and the other way round. */
+function combined(key: string, condition: CombinedCondition, isCautious: boolean): string {
+  const all = (conditions: readonly Condition[], cautious: boolean) =>
+    and(conditions.map((one) => argumentMeets(key, one, cautious)));
+  switch (condition.kind) {
+    case 'not':
+      return not(all(condition.of, !isCautious));
+    case 'anyOf':
+      return or(condition.of.map((one) => all(one, isCautious)));
+  }
 }
 
 interface Compiled {

@@ -1,5 +1,13 @@
 import { namePrefixOf } from '../../../workflows/domain/tools/wire-names.ts';
-import { type CallerMatch, type Match, type Rule, templateOf } from '../../shared/rules/rules.ts';
+import {
+  type CallerMatch,
+  type Day,
+  DAYS,
+  type Hours,
+  type Match,
+  type Rule,
+  templateOf,
+} from '../../shared/rules/rules.ts';
 import { grantableText } from '../../shared/rules/grantable.ts';
 import { and, anyLike, isOneOf, not, or, quoted, tested } from './cedar-text.ts';
 import { argumentMeets } from './compile-conditions.ts';
@@ -60,7 +68,7 @@ interface Compiling {
 
 /** What has to hold for the rule to match. */
 function matched(match: Match, compiling: Compiling): string[] {
-  const { server, tool, prompt, resource, effect, caller, where = [] } = match;
+  const { server, tool, prompt, resource, effect, caller, where = [], when, not: excluded = [] } = match;
   const { isCautious } = compiling;
   return [
     ...(server === undefined ? [] : [or(server.map((one) => isOfServer(one, tool, compiling)))]),
@@ -74,8 +82,24 @@ function matched(match: Match, compiling: Compiling): string[] {
     ...where.flatMap(({ path, conditions }) =>
       conditions.map((condition) => argumentMeets(path.join('.'), condition, isCautious)),
     ),
+    ...(when === undefined ? [] : [isIn(when)]),
+    // What is not certainly excluded is possibly meant, and the other way round.
+    ...excluded.map((one) => not(and(matched(one, { ...compiling, isCautious: !isCautious })))),
   ];
 }
+
+/** The time is always known. */
+function isIn({ days, from, until, timeZone }: Hours): string {
+  const time = `context.time[${quoted(timeZone)}]`;
+  const isOn = (some: readonly Day[]) => (some.length === DAYS.length ? [] : [isOneOf(`${time}.day`, some)]);
+  const isAfter = from === 0 ? [] : [`${time}.minute >= ${from}`];
+  const isBefore = until === MINUTES_OF_DAY ? [] : [`${time}.minute < ${until}`];
+  if (from < until) return and([...isOn(days), ...isAfter, ...isBefore]);
+  const dayAfter = (day: Day) => DAYS[(DAYS.indexOf(day) + 1) % DAYS.length] ?? day;
+  return or([and([...isOn(days), ...isAfter]), and([...isOn(days.map(dayAfter)), ...isBefore])]);
+}
+
+const MINUTES_OF_DAY = 1_440;
 
 /** The gateway says of which server a tool is. Of another enforcement point's tool, only the prefix tells. */
 function isOfServer(server: string, tool: readonly string[] | undefined, { prefixes, isCautious }: Compiling): string {

@@ -1,5 +1,5 @@
 import { schemaToJson, schemaToText, type SchemaJson } from '@cedar-policy/cedar-wasm/nodejs';
-import type { Condition, Rule } from '../../shared/rules/rules.ts';
+import { type Condition, conditionsIn, matchesIn, type Rule } from '../../shared/rules/rules.ts';
 import { cedarProblems, InvalidPolicies } from '../engine/cedar/problems.ts';
 import { HOST_MEMBERS } from '../engine/cedar/facts.ts';
 import { SCHEMA_FILE } from '../engine/cedar/schema.ts';
@@ -51,6 +51,8 @@ const NEEDED = {
   'url.host': ['url'],
   'url.port': ['url'],
   'url.under': ['url'],
+  not: [],
+  anyOf: [],
 } as const satisfies Record<Condition['kind'], readonly (keyof typeof MEMBERS)[]>;
 
 const membersFor = (condition: Condition): readonly (keyof typeof MEMBERS)[] =>
@@ -59,12 +61,24 @@ const membersFor = (condition: Condition): readonly (keyof typeof MEMBERS)[] =>
 /** The types of the arguments that the rules look at. */
 function valuesFor(rules: readonly Rule[]): object {
   const all = new Map<string, object>();
-  for (const { path, conditions } of rules.flatMap(({ match }) => match.where ?? [])) {
+  const matches = rules.flatMap(({ match }) => matchesIn(match));
+  for (const { path, conditions } of matches.flatMap(({ where = [] }) => where)) {
     const key = path.join('.');
-    const members = conditions.flatMap(membersFor).map((name) => [name, MEMBERS[name]] as const);
+    const members = conditionsIn(conditions)
+      .flatMap(membersFor)
+      .map((name) => [name, MEMBERS[name]] as const);
     all.set(key, { ...VALUE, ...all.get(key), ...Object.fromEntries(members) });
   }
   return Object.fromEntries([...all].map(([key, members]) => [key, optional('Record', record(members))]));
+}
+
+const LOCAL_TIME = { day: required('String'), minute: required('Long'), date: required('String') };
+
+/** The time in each time zone that the rules look at. Nothing if they look at none, so that answers do not depend on the time. */
+function timeFor(rules: readonly Rule[]): object {
+  const zones = rules.flatMap(({ match }) => matchesIn(match)).flatMap(({ when }) => when?.timeZone ?? []);
+  const members = Object.fromEntries(zones.map((zone) => [zone, required('Record', record(LOCAL_TIME))]));
+  return zones.length === 0 ? {} : { [HOST_MEMBERS.time]: required('Record', record(members)) };
 }
 
 /**
@@ -88,6 +102,7 @@ export function schemaForRules(text: string, rules: readonly Rule[], isAlone: bo
     [HOST_MEMBERS.call]: required('Record', record(call)),
     [HOST_MEMBERS.values]: required('Record', record(valuesFor(rules))),
     [HOST_MEMBERS.approved]: required('Set', TEXTS),
+    ...timeFor(rules),
   };
   const actions = Object.fromEntries(
     Object.entries(root.actions).map(([name, action]) => [
@@ -110,6 +125,23 @@ function withMembers(name: string, action: Action, { added, isAlone }: { added: 
     throw new InvalidPolicies([{ file: SCHEMA_FILE, message }]);
   }
   const { arguments: typed, ...others } = (context.attributes ?? {}) as Record<string, unknown>;
-  const attributes = { ...others, ...(typed !== undefined && !isAlone && { arguments: typed }), ...added };
+  const time = withOwnZones(name, others[HOST_MEMBERS.time], (added as Record<string, unknown>)[HOST_MEMBERS.time]);
+  const attributes = {
+    ...others,
+    ...(typed !== undefined && !isAlone && { arguments: typed }),
+    ...added,
+    ...(time !== undefined && { [HOST_MEMBERS.time]: time }),
+  };
   return { ...action, appliesTo: { ...action.appliesTo, context: { type: 'Record', attributes } } } as Action;
+}
+
+/** The time zones that hand-written policies look at, and those of the rules. */
+function withOwnZones(name: string, own: unknown, added: unknown): unknown {
+  if (own === undefined || added === undefined) return own ?? added;
+  const [mine, theirs] = [own, added] as { type?: unknown; attributes?: object }[];
+  if (mine?.type !== 'Record') {
+    const message = `the context of "${name}" declares time as another type than a record, which rules with when need. Rename it.`;
+    throw new InvalidPolicies([{ file: SCHEMA_FILE, message }]);
+  }
+  return { ...mine, attributes: { ...theirs?.attributes, ...mine.attributes } };
 }

@@ -32,11 +32,17 @@ export interface Outcome {
 /**
  * @param request Its `context.approval` is ignored.
  * @param approvedFor Template of an approval that is assumed to be verified.
+ * @param at When the request is decided, in milliseconds since 1970. Default: now.
  */
-export function outcomeOf({ evaluator }: CedarVersion, request: EvaluationRequest, approvedFor?: string): Outcome {
+export function outcomeOf(
+  { evaluator }: CedarVersion,
+  request: EvaluationRequest,
+  approvedFor?: string,
+  at?: number,
+): Outcome {
   const { approval: _presented, ...context } = request.context;
   const facts = approvedFor === undefined ? undefined : ({ verified: true, template: approvedFor } as const);
-  const answer = answerByPolicy(evaluator, { ...request, context }, facts);
+  const answer = answerByPolicy(evaluator, { ...request, context }, facts, at);
   const ids = answer.kind === 'failed' ? [] : answer.policies;
   return {
     outcome: answer.kind,

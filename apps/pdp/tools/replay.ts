@@ -57,8 +57,8 @@ export async function replayCalls({ file, present, candidate, onChange, onProgre
 }
 
 function compare(call: RecordedCall, present: CedarVersion, candidate: CedarVersion) {
-  const { name, request, approvedFor } = call;
-  const [before, after] = [present, candidate].map((version) => outcomeOf(version, request, approvedFor));
+  const { name, request, approvedFor, at } = call;
+  const [before, after] = [present, candidate].map((version) => outcomeOf(version, request, approvedFor, at));
   if (!before || !after || isSame(before, after)) return undefined;
   const named = ({ type, id }: { type: string; id: string }) => `${type} ${id}`;
   return {
@@ -84,6 +84,8 @@ interface RecordedCall {
   readonly request: EvaluationRequest;
   /** Template of the verified approval that came with it. */
   readonly approvedFor?: string | undefined;
+  /** When it was decided, in milliseconds since 1970. Undefined: now counts. */
+  readonly at?: number;
 }
 
 /** A place without a readable request. */
@@ -125,7 +127,8 @@ async function* linesOf(file: string): AsyncGenerator<{ readonly number: number;
 function fromLine(line: string): Omit<RecordedCall, 'name'> {
   const decision = decisionLine.safeParse(jsonIn(line));
   if (!decision.success) throw new BadRequest('it is not a line of a decision log');
-  return { request: requestFrom(decision.data.request), approvedFor: decision.data.approval?.template };
+  const { request, approval, time } = decision.data;
+  return { request: requestFrom(request), approvedFor: approval?.template, at: Date.parse(time) };
 }
 
 async function* casesOf(file: string): AsyncGenerator<RecordedCall | Unreadable> {

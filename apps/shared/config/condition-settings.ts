@@ -106,8 +106,19 @@ const testSettings = named({
   over: comparable.optional().describe('The number must be above this.'),
   under: comparable.optional().describe('The number must be below this.'),
   present: z.boolean().optional().describe('Whether the argument must be there. `null` counts as missing.'),
+  not: z
+    .lazy((): z.ZodType<readonly Condition[]> => condition)
+    .optional()
+    .describe(
+      'A condition that the argument must not meet. What cannot be tested by the condition cannot be tested by this one.',
+    ),
+  anyOf: z
+    .array(z.lazy((): z.ZodType<readonly Condition[]> => condition))
+    .min(1)
+    .optional()
+    .describe('Conditions, one of which is enough: `[{ present: false }, staging]`.'),
 })
-  .refine(isSomething, 'is empty: use equal, oneOf, like, path, url, over, under or present')
+  .refine(isSomething, 'is empty: use equal, oneOf, like, path, url, over, under, present, not or anyOf')
   .refine((given) => given.ignoreCase === undefined || given.like !== undefined, {
     path: ['ignoreCase'],
     error: 'is for like: leave it out, or write it inside path',
@@ -115,7 +126,8 @@ const testSettings = named({
 
 type Tests = z.output<typeof testSettings>;
 
-function conditionsOf({ equal, oneOf, like, ignoreCase: lettered, path, url, over, under, present }: Tests) {
+function conditionsOf({ equal, oneOf, like, ignoreCase: lettered, path, url, ...others }: Tests) {
+  const { over, under, present, not, anyOf } = others;
   const conditions: (Condition | undefined)[] = [
     equal === undefined ? undefined : { kind: 'oneOf', values: [equal] },
     oneOf && { kind: 'oneOf', values: oneOf },
@@ -130,11 +142,13 @@ function conditionsOf({ equal, oneOf, like, ignoreCase: lettered, path, url, ove
     over === undefined ? undefined : { kind: 'over', bound: over },
     under === undefined ? undefined : { kind: 'under', bound: under },
     present === undefined ? undefined : { kind: 'present', is: present },
+    not && { kind: 'not', of: not },
+    anyOf && { kind: 'anyOf', of: anyOf },
   ];
   return conditions.filter((one) => one !== undefined);
 }
 
-const condition = z
+const condition: z.ZodType<readonly Condition[]> = z
   .union(
     [
       scalar.transform((equal) => ({ equal })),
@@ -144,7 +158,10 @@ const condition = z
         .transform((oneOf) => ({ oneOf })),
       testSettings,
     ],
-    { error: 'expected a value, a list of values, or an object with like, path, url, over, under or present' },
+    {
+      error:
+        'expected a value, a list of values, or an object with like, path, url, over, under, present, not or anyOf',
+    },
   )
   .transform((given): readonly Condition[] => conditionsOf(given as Tests));
 
@@ -156,6 +173,6 @@ export const argumentConditions = z
   )
   .describe(
     'Conditions on arguments, by name: a value, a list of values, or `{ path: … }`, `{ url: … }`, `{ like: … }`, `{ over: … }`, ' +
-      '`{ under: … }`, `{ present: … }`. `target.path` is the member `path` of the argument `target`. If an argument is missing, has ' +
+      '`{ under: … }`, `{ present: … }`, `{ not: … }`, `{ anyOf: … }`. `target.path` is the member `path` of the argument `target`. If an argument is missing, has ' +
       'another type, or could be read in different ways, `allow` does not match, and `approve` and `deny` match.',
   );

@@ -1,5 +1,5 @@
 import { isObject, objectOf } from '../../../workflows/domain/canonical-json.ts';
-import type { Rule } from '../rules/rules.ts';
+import type { Match, Rule } from '../rules/rules.ts';
 import type { SettingProblem } from './problems.ts';
 import { ruleSettings } from './rule-settings.ts';
 
@@ -32,17 +32,30 @@ export function ruleProblems(file: Surroundings): SettingProblem[] {
 
 const quote = (name: string) => JSON.stringify(name);
 
-function matchProblems({ verb, match: { server = [], caller } }: Rule, { mcpServers, directory }: Surroundings) {
+function matchProblems({ verb, match }: Rule, surroundings: Surroundings): SettingProblem[] {
+  const { not = [] } = match;
+  return [
+    ...callProblems(match, [verb], surroundings),
+    // One exclusion may stand without a list.
+    ...not.flatMap((one, index) => callProblems(one, [verb, 'not', ...(not.length > 1 ? [index] : [])], surroundings)),
+  ];
+}
+
+function callProblems(
+  { server = [], caller }: Match,
+  at: readonly (string | number)[],
+  { mcpServers, directory }: Surroundings,
+): SettingProblem[] {
   const servers = Object.keys(mcpServers).join(', ');
   const known = servers === '' ? 'which is empty' : `which has ${servers}`;
   const unknown = server.filter((one) => !Object.hasOwn(mcpServers, one));
   const problems: SettingProblem[] = unknown.map((one) => ({
-    path: [verb, 'server'],
+    path: [...at, 'server'],
     message: `there is no ${quote(one)} in mcpServers, ${known}`,
   }));
   if (caller?.group !== undefined && directory.file === undefined) {
     const message = 'groups are known from a directory: set directory.file';
-    problems.push({ path: [verb, 'caller', 'group'], message });
+    problems.push({ path: [...at, 'caller', 'group'], message });
   }
   return problems;
 }

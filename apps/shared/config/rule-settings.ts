@@ -1,11 +1,11 @@
 import * as z from 'zod';
 import { EFFECTS } from '../../../workflows/domain/tools/tool-facts.ts';
-import { type Match, type Rule, TEMPLATE_JOINT, VERBS } from '../rules/rules.ts';
+import { DAYS, type Hours, type Match, type Rule, TEMPLATE_JOINT, VERBS } from '../rules/rules.ts';
 import { MAX_GRANT_MINUTES, MAX_GRANT_USES } from '../rules/grantable.ts';
 import { ruleName } from '../rules/names.ts';
 import { approverRuleSettings } from './approver-settings.ts';
 import { argumentConditions, oneOrMore } from './condition-settings.ts';
-import { named, text } from './units.ts';
+import { isTimeZone, named, text } from './units.ts';
 
 const patterns = (what: string) =>
   oneOrMore(text.max(1_000)).optional().describe(`${what} One or a list. \`*\` stands for any characters.`);
@@ -22,29 +22,71 @@ const caller = named({
   )
   .describe('Who calls. Every member must match.');
 
-const matchSettings = named({
+const timeOfDay = text.regex(/^(([01]\d|2[0-3]):[0-5]\d|24:00)$/, 'use a time of day such as 09:00');
+const minutesOf = (time: string) => Number(time.slice(0, 2)) * 60 + Number(time.slice(3));
+
+const hours = named({
+  days: oneOrMore(z.enum(DAYS))
+    .optional()
+    .describe('Days on which the time begins, such as `mon`. Without them, every day.'),
+  from: timeOfDay.optional().describe('Time of day at which it begins. Without it, the start of the day.'),
+  until: timeOfDay
+    .optional()
+    .describe(
+      'Time of day at which it ends. If that is before `from`, it is on the next day. Without it, the end of the day.',
+    ),
+  timeZone: z
+    .string({ error: 'say in which time zone, such as Europe/Zurich' })
+    .refine(isTimeZone, 'use an IANA time zone, such as Europe/Zurich')
+    .describe('IANA name of the time zone, such as `Europe/Zurich`.'),
+})
+  .refine(({ days, from, until }) => (days ?? from ?? until) !== undefined, 'is always: use days, from or until')
+  .transform(({ days = DAYS, from = '00:00', until = '24:00', timeZone }): Hours => {
+    return { days, from: minutesOf(from), until: minutesOf(until), timeZone };
+  })
+  .refine(({ from, until }) => from !== until, 'is empty: use two different times')
+  .describe('When the rule matches, as clocks of the time zone show it at each decision.');
+
+/** What tells calls of tools from others. */
+const CALLS = {
   server: oneOrMore(text).optional().describe('Names of `mcpServers`. One or a list.'),
   tool: patterns('Names of tools: as the server has them if `server` is set, otherwise as agents call them.'),
-  prompt: patterns('Names of prompts.'),
-  resource: patterns('Addresses of resources.'),
   effect: oneOrMore(z.enum(EFFECTS))
     .optional()
     .describe('Effects of tools: what `tools` says, otherwise what the accepted description says. One or a list.'),
   caller: caller.optional(),
   where: argumentConditions.optional(),
+  when: hours.optional(),
+};
+
+const excluded = named(CALLS).refine(
+  (given) => Object.values(given).some((one) => one !== undefined),
+  'is empty: use server, tool, effect, caller, where or when',
+);
+
+const matchSettings = named({
+  ...CALLS,
+  prompt: patterns('Names of prompts.'),
+  resource: patterns('Addresses of resources.'),
+  not: oneOrMore(z.union([text.max(1_000).transform((tool): Match => ({ tool: [tool] })), excluded]))
+    .optional()
+    .describe(
+      'What the rule is not about, although everything else matches: a pattern of tool names, or an object like the whole. One or a list.',
+    ),
 }).superRefine((match, context) => {
   const fault = problemOf(match);
   if (fault !== undefined) context.addIssue({ code: 'custom', message: fault });
 });
 
-function problemOf({ server, tool, prompt, resource, effect, where: conditions }: Match): string | undefined {
+function problemOf({ server, tool, prompt, resource, effect, where, not }: Match): string | undefined {
   const isAboutTools = [server, tool, effect].some((one) => one !== undefined);
   if (!isAboutTools && prompt === undefined && resource === undefined)
     return "names no tool: use server, tool or effect, or tool: '*' for every tool";
   if (prompt !== undefined && resource !== undefined) return 'names prompts and resources: write a rule for each';
   if (prompt === undefined && resource === undefined) return undefined;
   if (isAboutTools) return 'names tools beside prompts or resources: write a rule for each';
-  return conditions === undefined ? undefined : 'has where, which is for tools: leave it out';
+  if (not !== undefined) return 'has not, which is for tools: leave it out';
+  return where === undefined ? undefined : 'has where, which is for tools: leave it out';
 }
 
 const match = z.union([oneOrMore(text.max(1_000)).transform((tool): Match => ({ tool })), matchSettings], {

@@ -6,7 +6,9 @@ import { isPlain } from '../../../workflows/domain/spellings/plain.ts';
 import {
   type AddressCondition,
   type ArgumentConditions,
+  type CombinedCondition,
   type Condition,
+  isCombined,
   isOfAddress,
   isOfValue,
   type Lettered,
@@ -23,16 +25,27 @@ import { readUrl } from './url-reader.ts';
 export const meetsConditions = (given: Json, where: readonly ArgumentConditions[]): boolean =>
   where.every(({ path, conditions }) => {
     const value = memberAt(given, path);
-    return conditions.every((condition) => truthOf(value, condition) === true);
+    return allTrue(conditions.map((condition) => truthOf(value, condition))) === true;
   });
 
 /** Undefined if the condition cannot be tested. */
 type Truth = boolean | undefined;
 
 function truthOf(value: Json, condition: Condition): Truth {
+  if (isCombined(condition)) return truthOfAll(value, condition);
   if (isOfValue(condition)) return truthOfValue(value, condition);
   if (typeof value !== 'string' || !isWhole(value)) return undefined;
   return isOfAddress(condition) ? truthOfAddress(value, condition) : truthOfText(value, condition);
+}
+
+function truthOfAll(value: Json, condition: CombinedCondition): Truth {
+  const all = (conditions: readonly Condition[]) => allTrue(conditions.map((one) => truthOf(value, one)));
+  switch (condition.kind) {
+    case 'not':
+      return negated(all(condition.of));
+    case 'anyOf':
+      return anyTrue(condition.of.map(all));
+  }
 }
 
 function truthOfValue(value: Json, condition: ValueCondition): Truth {
@@ -90,6 +103,11 @@ function isUnder(text: string, folder: { kind: string; text: string }, lettered:
 /** Patterns of the forms of all paths that have one of these parts, which stands at the beginning or behind a slash. */
 export const partPatterns = (names: readonly string[]): string[] =>
   names.flatMap((name) => [`${name}/*`, `*/${name}/*`]);
+
+const negated = (truth: Truth): Truth => (truth === undefined ? undefined : !truth);
+
+/** Whether several things are all true. False if one is false, even if others cannot be tested. */
+const allTrue = (all: readonly Truth[]): Truth => negated(anyTrue(all.map(negated)));
 
 /** What of several things is true: one that is true, unless what cannot be tested could be. */
 const anyTrue = (all: readonly Truth[]): Truth => all.includes(true) || (all.includes(undefined) ? undefined : false);

@@ -6,7 +6,10 @@ const CALLER_MEMBERS = ['subject', 'role', 'group', 'client'] as const;
  * A name for a rule without one, made of what the rule matches: `approve files: write_*`, `allow read by role developer`. Conditions
  * appear without their values, which can be long.
  */
-export function ruleName(verb: Verb, { server, tool, prompt, resource, effect, caller, where }: Match): string {
+export function ruleName(
+  verb: Verb,
+  { server, tool, prompt, resource, effect, caller, where, when, not }: Match,
+): string {
   const [named] = [tool, prompt, resource].filter((one) => one !== undefined);
   const what = [
     ...(effect === undefined ? [] : [effect.join(' or ')]),
@@ -19,5 +22,8 @@ export function ruleName(verb: Verb, { server, tool, prompt, resource, effect, c
   });
   const by = members.length === 0 ? [] : [`by ${members.join(' and ')}`];
   const on = where === undefined ? [] : [`with ${where.map(({ path }) => path.join('.')).join(' and ')}`];
-  return [verb, ...what, ...by, ...on].join(' ').replaceAll(' + ', ' and ').slice(0, 80).toWellFormed();
+  const within = when === undefined ? [] : ['at its hours'];
+  const except = not === undefined ? [] : ['but not all'];
+  const name = [verb, ...what, ...by, ...on, ...within, ...except].join(' ');
+  return name.replaceAll(' + ', ' and ').slice(0, 80).toWellFormed();
 }

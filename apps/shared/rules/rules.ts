@@ -49,10 +49,19 @@ export type AddressCondition =
  * A condition on one argument. It cannot be tested on an argument that is missing or has another type, or on a text that servers could read
  * in different ways. Of a list, one entry is enough.
  */
-export type Condition = ValueCondition | TextCondition | AddressCondition;
+export type Condition = ValueCondition | TextCondition | AddressCondition | CombinedCondition;
+
+/** Conditions on the same argument, joined. What cannot be tested stays so: it is neither met nor not met. */
+export type CombinedCondition =
+  /** Not all of these are met. */
+  | { readonly kind: 'not'; readonly of: readonly Condition[] }
+  /** All of one of these lists are met. */
+  | { readonly kind: 'anyOf'; readonly of: readonly (readonly Condition[])[] };
 
 const VALUE_KINDS: readonly string[] = ['oneOf', 'over', 'under', 'present'] satisfies ValueCondition['kind'][];
 export const isOfValue = (condition: Condition): condition is ValueCondition => VALUE_KINDS.includes(condition.kind);
+export const isCombined = (condition: Condition): condition is CombinedCondition =>
+  condition.kind === 'not' || condition.kind === 'anyOf';
 export const isOfAddress = (condition: Condition): condition is AddressCondition => condition.kind.startsWith('url.');
 
 /** The conditions on the argument at `path`, from the outermost member to the innermost. */
@@ -82,7 +91,35 @@ export interface Match {
   readonly effect?: readonly Effect[] | undefined;
   readonly caller?: CallerMatch | undefined;
   readonly where?: readonly ArgumentConditions[] | undefined;
+  readonly when?: Hours | undefined;
+  /** Requests that the rule is not about, although everything else matches. */
+  readonly not?: readonly Match[] | undefined;
 }
+
+/** Names of days as rules and policies have them, in the order of `Date.getUTCDay`. */
+export const DAYS = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat'] as const;
+export type Day = (typeof DAYS)[number];
+
+/**
+ * A time of the week, as clocks of a time zone show it. If it ends before it begins, it goes on until the next day, and the days are those
+ * on which it begins.
+ */
+export interface Hours {
+  readonly days: readonly Day[];
+  /** Minutes since midnight, from 0. */
+  readonly from: number;
+  /** Minutes since midnight, to 1440. The minute itself is not in it. */
+  readonly until: number;
+  /** An IANA name. */
+  readonly timeZone: string;
+}
+
+/** A match and all that it excludes. */
+export const matchesIn = (match: Match): readonly Match[] => [match, ...(match.not ?? []).flatMap(matchesIn)];
+
+/** Conditions, and those that they are made of. */
+export const conditionsIn = (conditions: readonly Condition[]): readonly Condition[] =>
+  conditions.flatMap((one) => (isCombined(one) ? conditionsIn(one.of.flat()) : [one]));
 
 /** One entry of `rules`. */
 export interface Rule {

@@ -164,6 +164,36 @@ describe('countersign policy replay, with changed rules', () => {
   });
 });
 
+describe('countersign policy replay, with hours', () => {
+  it('decides each call of a decision log by the time of its decision', async () => {
+    const desk = new Desk({ rules: [{ allow: '*' }] });
+    const when = { from: '09:00', until: '10:00', timeZone: 'UTC' };
+    writeFileSync(join(desk.folder, 'changed.yaml'), JSON.stringify({ rules: [{ allow: { tool: '*', when } }] }));
+    const line = (time: string) =>
+      JSON.stringify({
+        ...{
+          time,
+          policy_version: 'sha-256:00',
+          requester: 'mcp-gateway',
+          decision: true,
+          outcome: 'permit',
+          policies: [],
+        },
+        request: {
+          subject: { type: 'identity', id: 'alice' },
+          action: { name: 'tools/call' },
+          resource: { type: 'tool', id: 'x' },
+          context: {},
+        },
+      });
+    const times = ['2026-11-27T09:30:00.000Z', '2026-11-27T10:00:00.000Z'];
+    writeFileSync(join(desk.folder, 'decisions.jsonl'), times.map(line).join('\n'));
+    const { out } = await desk.run(['policy', 'replay', 'decisions.jsonl', '--policies', 'changed.yaml']);
+    expect(out).toMatch(/^line 2: /);
+    expect(out).toMatch(/calls {10}2\nchanged {8}1\n/);
+  });
+});
+
 describe('lint, about rules', () => {
   const lint = async (rules: object[], ...names: string[]) => {
     const raw = { mcpServers: { bank: { command: 'x' } }, rules };

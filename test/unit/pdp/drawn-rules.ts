@@ -44,8 +44,7 @@ const url = fc
   )
   .filter(atLeastOne);
 
-/** A condition on one argument, as an author writes it. */
-export const condition = fc.oneof(
+const plainCondition = fc.oneof(
   scalar,
   fc.array(scalar, { minLength: 1, maxLength: 3 }),
   fc
@@ -65,6 +64,17 @@ export const condition = fc.oneof(
     .filter((tests) => Object.keys(tests).length > 0),
 );
 
+/** A condition on one argument, as an author writes it. */
+export const condition: fc.Arbitrary<Json> = fc.oneof(
+  { weight: 4, arbitrary: plainCondition as fc.Arbitrary<Json> },
+  { weight: 1, arbitrary: plainCondition.map((not) => ({ not }) as Json) },
+  { weight: 1, arbitrary: plainCondition.map((one) => ({ anyOf: [{ present: false }, { not: one }] }) as Json) },
+  {
+    weight: 1,
+    arbitrary: fc.array(plainCondition, { minLength: 1, maxLength: 3 }).map((anyOf) => ({ anyOf }) as Json),
+  },
+);
+
 const caller = fc
   .record(
     {
@@ -77,20 +87,30 @@ const caller = fc
   )
   .filter((members) => Object.keys(members).length > 0);
 
+const whole = fc
+  .record(
+    {
+      server: oneOrMore(fc.constantFrom(...SERVERS)),
+      tool: oneOrMore(pattern),
+      effect: oneOrMore(fc.constantFrom(...EFFECTS)),
+      caller,
+      where: fc.dictionary(fc.constantFrom(...PATHS), condition, { minKeys: 1, maxKeys: 2 }),
+    },
+    { requiredKeys: [] },
+  )
+  .filter(({ server, tool, effect }) => [server, tool, effect].some((one) => one !== undefined));
+
+const excluded = fc.oneof(
+  pattern,
+  fc.record({ effect: oneOrMore(fc.constantFrom(...EFFECTS)) }),
+  fc.record({ where: fc.dictionary(fc.constantFrom(...PATHS), condition, { minKeys: 1, maxKeys: 2 }) }),
+  fc.record({ caller, server: oneOrMore(fc.constantFrom(...SERVERS)) }),
+);
+
 const match = fc.oneof(
   oneOrMore(pattern),
-  fc
-    .record(
-      {
-        server: oneOrMore(fc.constantFrom(...SERVERS)),
-        tool: oneOrMore(pattern),
-        effect: oneOrMore(fc.constantFrom(...EFFECTS)),
-        caller,
-        where: fc.dictionary(fc.constantFrom(...PATHS), condition, { minKeys: 1, maxKeys: 2 }),
-      },
-      { requiredKeys: [] },
-    )
-    .filter(({ server, tool, effect }) => [server, tool, effect].some((one) => one !== undefined)),
+  whole,
+  fc.tuple(whole, oneOrMore(excluded)).map(([all, not]) => ({ ...all, not })),
 );
 
 /** Other rules than `approve` rules may bear these names, and then they mean nothing. */

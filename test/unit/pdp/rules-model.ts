@@ -66,6 +66,10 @@ function* truths(match: JsonObject, request: EvaluationRequest, world: World): G
     const agent = request.context['agent'];
     yield typeof agent === 'string' ? anyLike(agent, client) : 'unknown';
   }
+  for (const one of listOf(match['not'])) {
+    const excluded = typeof one === 'string' ? { tool: one } : (one as JsonObject);
+    yield negated(both([...truths(excluded, request, world)]));
+  }
   for (const [path, condition] of Object.entries((match['where'] ?? {}) as JsonObject)) {
     let value: Json | undefined = request.context['arguments'];
     for (const name of path.split('.'))
@@ -100,10 +104,16 @@ function* meets(value: Json | undefined, condition: Json): Generator<Truth> {
         operand as JsonObject,
       );
     else if (name === 'ignoreCase') yield true;
+    else if (name === 'not') yield negated(both([...meets(value, operand ?? null)]));
+    else if (name === 'anyOf') yield either(listOf(operand).map((one) => both([...meets(value, one as Json)])));
     else if (typeof value !== 'number') yield 'unknown';
     else yield name === 'over' ? value > Number(operand) : value < Number(operand);
   }
 }
+
+const negated = (truth: Truth): Truth => (truth === 'unknown' ? truth : !truth);
+const both = (all: readonly Truth[]): Truth => !all.includes(false) && (all.includes('unknown') ? 'unknown' : true);
+const either = (all: readonly Truth[]): Truth => all.includes(true) || (all.includes('unknown') ? 'unknown' : false);
 
 /** Whether a text fits, where case may matter, not matter, or no one says. */
 function alike(text: string, patterns: readonly string[], ignoreCase: unknown): Truth {
@@ -120,7 +130,7 @@ function* meetsPath(known: Known, { under, name: names, part, ignoreCase }: Json
       const { kind, text } = FOLDERS[String(folder)] ?? { kind: '', text: '' };
       return path?.kind === kind ? alike(path.text, [`${text}*`], ignoreCase) : 'unknown';
     });
-    yield each.includes(true) || (each.includes('unknown') ? 'unknown' : false);
+    yield either(each);
   }
   if (names !== undefined) yield name === undefined ? 'unknown' : alike(name, listOf(names).map(String), ignoreCase);
   if (part !== undefined)

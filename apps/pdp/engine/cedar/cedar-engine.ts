@@ -7,7 +7,7 @@ import { CountersignError } from '../../../../workflows/domain/errors.ts';
 import { shortVersion, type PolicyEngine, type PolicyVersion } from '../policy-engine.ts';
 import { fingerprint, readPolicyTexts, type PolicyPlaces, type PolicyTexts } from './policy-folder.ts';
 import { describeProblem } from './problems.ts';
-import { loadVersion, problemsOf, type CedarVersion } from './version.ts';
+import { loadCurrent, loadVersion, problemsOf, type CedarVersion } from './version.ts';
 
 /** Clocks of file systems are coarse, so a look may miss a change. After so many looks the files are read anyway. */
 const READ_EVERY_LOOKS = 60;
@@ -32,7 +32,7 @@ export async function openCedarEngine(
   { log, clock, checkEveryMs }: { log: Logger; clock: Clock; checkEveryMs?: number },
 ): Promise<CedarEngine> {
   const seen = await fingerprint(places);
-  const first = await loadVersion(await readPolicyTexts(places), places);
+  const first = await loadVersion(await readPolicyTexts(places), places, clock);
   return new CedarEngine({ places, clock, log, checkEveryMs }, { first, seen });
 }
 
@@ -112,7 +112,7 @@ export class CedarEngine implements PolicyEngine {
    */
   async prepare(places: PolicyPlaces): Promise<Prepared> {
     if (isDeepStrictEqual(places, this.#places)) return { commit: () => undefined };
-    const version = await this.#files.between(() => loadAt(places));
+    const version = await this.#files.between(() => loadAt(places, this.#of.clock));
     return {
       commit: () => {
         this.#places = places;
@@ -142,7 +142,7 @@ export class CedarEngine implements PolicyEngine {
     if (texts.id === this.#rejected?.id) return;
     try {
       if ('error' in texts) throw texts.error;
-      const version = await loadVersion(texts, places);
+      const version = await loadVersion(texts, places, this.#of.clock);
       // Other places came into force meanwhile, and the next look reads their files.
       if (places === this.#places) this.#swap(version);
       else version.evaluator.release();
@@ -212,9 +212,9 @@ function firstOf([first, ...more]: readonly string[] = []): string {
   return `. ${first}${more.length > 0 ? ` (and ${more.length} more)` : ''}`;
 }
 
-async function loadAt(places: PolicyPlaces): Promise<CedarVersion> {
+async function loadAt(places: PolicyPlaces, clock: Clock): Promise<CedarVersion> {
   try {
-    return await loadVersion(await readPolicyTexts(places), places);
+    return await loadCurrent(places, clock);
   } catch (error) {
     const described = problemsOf(error, places)?.map(describeProblem);
     if (described === undefined) throw error;

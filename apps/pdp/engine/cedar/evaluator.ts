@@ -7,11 +7,12 @@ import {
 } from '@cedar-policy/cedar-wasm/nodejs';
 import { LRUCache } from 'lru-cache';
 import type { EvaluationRequest } from '../../../../workflows/domain/authzen/evaluation.ts';
+import { systemClock, type Clock } from '../../../shared/clock.ts';
 import type { Directory } from '../../../shared/directory/directory.ts';
 import { readObligations } from '../../obligations.ts';
 import type { ApprovalFacts } from '../policy-engine.ts';
 import { candidatesOf, entityId, readEntities, type OwnEntities } from './entities.ts';
-import { approvedBy, callOf, HOST_MEMBERS, valuesOf } from './facts.ts';
+import { approvedBy, callOf, HOST_MEMBERS, timeOf, valuesOf } from './facts.ts';
 import { readPolicies, type Policy } from './policies.ts';
 import type { PolicyFiles } from './policy-folder.ts';
 import {
@@ -61,7 +62,7 @@ export type EvaluatorFiles = Omit<PolicyFiles, 'requestSchemas' | 'obligations'>
  * Parses, validates and indexes everything, in steps of a few milliseconds between which the process can answer requests. Throws
  * `InvalidPolicies` with the places of the mistakes.
  */
-export async function createEvaluator(files: EvaluatorFiles) {
+export async function createEvaluator(files: EvaluatorFiles, clock: Pick<Clock, 'now'> = systemClock) {
   // Keeps V8 from inlining calls into WebAssembly, for the whole process. Node 20 aborts with "unreachable code" when it discards an
   // optimized function while an inlined WebAssembly call runs in it and returns an object, as Cedar's calls do. The flag has to be
   // set before such functions get hot. Nothing else can catch this.
@@ -82,7 +83,9 @@ export async function createEvaluator(files: EvaluatorFiles) {
       candidates: candidatesOf(entities.uids, actions.keys()),
       /** What authors should know, but does not keep the policies from being used. */
       warnings: [...warnings, ...cedarWarnings],
-      prepare: (request: EvaluationRequest): Prepared => prepare(request, { shape, entities, slices }),
+      /** @param at When the request is decided, in milliseconds since 1970. Default: now. */
+      prepare: (request: EvaluationRequest, at = clock.now()): Prepared =>
+        prepare(request, { shape, entities, slices, at }),
       evaluate: evaluatorWithCache(),
       /** Context members that policies may look at for this action. Empty for an unknown action. */
       contextOf: (action: string): ReadonlySet<string> => actions.get(action)?.context ?? new Set(),
@@ -98,12 +101,13 @@ export async function createEvaluator(files: EvaluatorFiles) {
 }
 
 interface Loaded {
+  readonly at: number;
   readonly shape: SchemaShape;
   readonly entities: OwnEntities;
   readonly slices: ReadonlyMap<string, Slice>;
 }
 
-function prepare(request: EvaluationRequest, { shape, entities, slices }: Loaded): Prepared {
+function prepare(request: EvaluationRequest, { shape, entities, slices, at }: Loaded): Prepared {
   const action = shape.actions.get(request.action.name);
   const slice = slices.get(request.action.name);
   if (!action || !slice) return { kind: 'unknown_action' };
@@ -118,7 +122,7 @@ function prepare(request: EvaluationRequest, { shape, entities, slices }: Loaded
       principal,
       action: { type: 'Action', id: action.name },
       resource,
-      context: contextOf(request, action),
+      context: contextOf(request, action, at),
       entities: unique([...asked, ...entities.from([principal, resource]), ...slice.named]),
       preparsedSchemaName: slice.schemaName,
     };
@@ -131,7 +135,7 @@ function prepare(request: EvaluationRequest, { shape, entities, slices }: Loaded
 }
 
 /** What the request says, and the facts that the host makes of it. Throws `ConversionError`. */
-function contextOf(request: EvaluationRequest, action: ActionShape): StatefulAuthorizationCall['context'] {
+function contextOf(request: EvaluationRequest, action: ActionShape, at: number): StatefulAuthorizationCall['context'] {
   const has = (member: string) => action.context.has(member);
   const said = {
     ...request.context,
@@ -141,6 +145,7 @@ function contextOf(request: EvaluationRequest, action: ActionShape): StatefulAut
   return {
     ...(action.projectContext(said, 'context') as StatefulAuthorizationCall['context']),
     ...(action.values && { [HOST_MEMBERS.values]: valuesOf(request, action.values) }),
+    ...(action.zones && { [HOST_MEMBERS.time]: timeOf(at, action.zones) }),
   };
 }
 
@@ -175,7 +180,7 @@ const MAX_KEY_CHARS = 16 * 1024;
 
 /**
  * Caches Cedar's answers by the whole request. An answer depends on the request and the policies alone: Cedar has no clock,
- * no randomness and no memory. Does not cache failures: a repeat may succeed.
+ * no randomness and no memory. The time is part of the request, where the schema declares it. Does not cache failures: a repeat may succeed.
  */
 export function createDecisionCache() {
   const cached = new LRUCache<string, CedarAnswer>({

@@ -7,6 +7,7 @@ import { pathForm } from '../../../../workflows/domain/spellings/path.ts';
 import { isPlain } from '../../../../workflows/domain/spellings/plain.ts';
 import { TEMPLATE_JOINT } from '../../../shared/rules/rules.ts';
 import { decimalOf, hasLoneSurrogate, memberAt } from '../../../shared/rules/values.ts';
+import { localTime } from '../../../shared/rules/local-time.ts';
 import { readUrl } from '../../../shared/rules/url-reader.ts';
 
 /**
@@ -21,6 +22,8 @@ export const HOST_MEMBERS = {
   values: 'values',
   /** Names of the templates that the presented approval covers. */
   approved: 'approved',
+  /** Day, minute and date in each declared time zone, if it is declared as a record. */
+  time: 'time',
 } as const;
 
 /**
@@ -103,6 +106,19 @@ function factsOf(value: Exclude<Json, null>): Facts {
 
 /** A text, and the same without the case of its letters. */
 const lettered = (text: string) => ({ text, folded: withoutCase(text) });
+
+/**
+ * The time in each declared time zone. It changes once a minute, so that answers to the same request can be kept for so long.
+ *
+ * @param at In milliseconds since 1970.
+ */
+export const timeOf = (at: number, zones: DeclaredValues): Record<string, CedarValueJson> =>
+  Object.fromEntries(
+    [...zones].map(([zone, members]) => [
+      zone,
+      Object.fromEntries(Object.entries(localTime(at, zone)).filter(([name]) => members.has(name))) as CedarValueJson,
+    ]),
+  );
 
 /** The templates that an approval covers. */
 export const approvedBy = (template: string | undefined): string[] =>

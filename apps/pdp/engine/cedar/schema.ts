@@ -1,5 +1,6 @@
 import { schemaToJsonWithResolvedTypes, type CedarValueJson, type SchemaJson } from '@cedar-policy/cedar-wasm/nodejs';
 import { isObject, ownProperty } from '../../../../workflows/domain/canonical-json.ts';
+import { isTimeZone } from '../../../shared/config/units.ts';
 import { HOST_MEMBERS, type DeclaredValues } from './facts.ts';
 import { cedarProblems, InvalidPolicies } from './problems.ts';
 
@@ -12,6 +13,8 @@ export interface ActionShape {
   readonly context: ReadonlySet<string>;
   /** The arguments that policies may look at by their type. Undefined if the schema declares no `values`. */
   readonly values: DeclaredValues | undefined;
+  /** The time zones that policies may look at. Undefined if the schema declares no `time` as a record. */
+  readonly zones: DeclaredValues | undefined;
   readonly projectContext: Projection;
 }
 
@@ -110,14 +113,27 @@ function entityShape(root: ResolvedNamespace, name: 'Subject' | 'Resource', comm
 function actionShape(root: ResolvedNamespace, name: string, common: CommonTypes): ActionShape {
   const attributes = attributesOf(root.actions[name]?.appliesTo?.context, common);
   const { [APPROVAL_MEMBER]: _approval, [HOST_MEMBERS.approved]: _approved, ...others } = attributes;
-  const { [HOST_MEMBERS.values]: values, ...fromCallers } = others;
+  const { [HOST_MEMBERS.values]: values, ...said } = others;
+  const zones = zonesOf(said[HOST_MEMBERS.time], common);
+  const { [HOST_MEMBERS.time]: _time, ...withoutTime } = said;
+  const fromCallers = zones === undefined ? said : withoutTime;
   return {
     name,
     groups: groupsOf(root, name),
     context: new Set(Object.keys(attributes)),
     values: values && declaredValues(values, common),
+    zones,
     projectContext: compileProjection({ type: 'Record', attributes: fromCallers }, common),
   };
+}
+
+function zonesOf(type: SchemaType | undefined, common: CommonTypes): DeclaredValues | undefined {
+  if (type === undefined || (type.type !== 'Record' && common.get(type.type)?.type !== 'Record')) return undefined;
+  const zones = declaredValues(type, common);
+  const unknown = [...zones.keys()].find((zone) => !isTimeZone(zone));
+  if (unknown === undefined) return zones;
+  const message = `context.time has "${unknown}", which is no time zone. Use IANA names, such as Europe/Zurich.`;
+  throw new InvalidPolicies([{ file: SCHEMA_FILE, message }]);
 }
 
 const declaredValues = (type: SchemaType, common: CommonTypes): DeclaredValues =>

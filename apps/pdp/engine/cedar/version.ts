@@ -1,4 +1,5 @@
 import { CountersignError } from '../../../../workflows/domain/errors.ts';
+import type { Clock } from '../../../shared/clock.ts';
 import { type Directory, type DirectorySettings, readDirectory } from '../../../shared/directory/directory.ts';
 import { checkRequestCatalogs, readRequestSchemas, type RequestSchemas } from '../../offer/request-documents.ts';
 import { answerByPolicy, isPermitted } from '../../offer/requestable.ts';
@@ -14,9 +15,10 @@ export type CedarVersion = Awaited<ReturnType<typeof loadVersion>>;
 export async function loadVersion(
   { id, files, directory: people }: PolicyTexts,
   { directory: { subjectAttribute }, catalogs = {}, templates = [] }: PolicyPlaces,
+  clock?: Pick<Clock, 'now'>,
 ) {
   const directory = people && parseDirectory(people, subjectAttribute);
-  const evaluator = await createEvaluator({ ...files, directory });
+  const evaluator = await createEvaluator({ ...files, directory }, clock);
   try {
     const requestSchemas = readRequestSchemas(files.requestSchemas, evaluator.policies);
     checkRequestCatalogs(catalogs, requestSchemas);
@@ -36,8 +38,8 @@ export async function loadVersion(
 }
 
 /** Reads and loads what is written at these places now. Throws `ERR_CONFIG_INVALID`. */
-export async function loadCurrent(places: PolicyPlaces): Promise<CedarVersion> {
-  return await loadVersion(await readPolicyTexts(places), places);
+export async function loadCurrent(places: PolicyPlaces, clock?: Pick<Clock, 'now'>): Promise<CedarVersion> {
+  return await loadVersion(await readPolicyTexts(places), places, clock);
 }
 
 /** What the host sees of a version. */
@@ -48,7 +50,7 @@ export function policyVersion(
 ): Required<Omit<PolicyVersion, 'isListed'>> {
   return {
     id,
-    answer: (request, approval) => answerByPolicy(evaluator, request, approval?.facts),
+    answer: (request, approval, at) => answerByPolicy(evaluator, request, approval?.facts, at),
     contextOf: (action) => evaluator.contextOf(action),
     requestSchemaPath: (template) => requestSchemas.pathFor(template),
     searchable: { candidates: evaluator.candidates, permits: (request) => isPermitted(evaluator, request) },

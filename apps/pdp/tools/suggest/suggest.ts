@@ -117,7 +117,7 @@ const refusedReason = (refused: number) =>
 async function observe({ history, statedEffect, onProgress }: Suggesting, present: CedarVersion): Promise<Observed> {
   const observed = new Observed(statedEffect);
   for await (const decided of history()) {
-    const answer = await present.answer(decided.request);
+    const answer = await present.answer(decided.request, undefined, decided.endedAt);
     observed.add(decided, answer.kind === 'requestable' ? answer.policies : undefined);
     if (observed.requests % PROGRESS_EVERY === 0) onProgress('reading', observed.requests);
   }
@@ -187,8 +187,10 @@ async function tryOnce(
       requests += 1;
       if (requests % PROGRESS_EVERY === 0) onProgress('replaying', requests);
       const isRefused = decided.verdict === 'refused';
-      const after = await candidate.answer(decided.request);
-      const passes = after.kind === 'permit' && (await present.answer(decided.request)).kind !== 'permit';
+      const after = await candidate.answer(decided.request, undefined, decided.endedAt);
+      const passes =
+        after.kind === 'permit' &&
+        (await present.answer(decided.request, undefined, decided.endedAt)).kind !== 'permit';
       for (const one of tried) {
         // The rules together let it pass. Each that Cedar names has a part in that. If it names no proposed rule, all have.
         const has = passes && hasPart(one.proposal, after.policies, proposals);

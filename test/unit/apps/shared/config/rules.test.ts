@@ -62,7 +62,7 @@ describe('a file of rules with twenty mistakes', () => {
   it('gets a message for each, with its line and what to write instead', () => {
     expect(problemsOf(TWENTY_MISTAKES)).toEqual([
       'countersign.yaml:4: rules[0].permit: there is no such setting; use allow, approve, deny, insteadOf, by, grantable, name, description',
-      'countersign.yaml:5: rules[1].allow.tools: there is no such setting; use server, tool, prompt, resource, effect, caller, where',
+      'countersign.yaml:5: rules[1].allow.tools: there is no such setting; use server, tool, effect, caller, where, when, prompt, resource, not',
       "countersign.yaml:6: rules[2].allow: names no tool: use server, tool or effect, or tool: '*' for every tool",
       'countersign.yaml:7: rules[3].allow.server: there is no "file" in mcpServers, which has files',
       'countersign.yaml:8: rules[4].allow.effect: expected one of "read"|"write"|"delete"|"external"',
@@ -72,10 +72,10 @@ describe('a file of rules with twenty mistakes', () => {
       'countersign.yaml:15: rules[8].by: approvals.templates has no "alice": add it, or name people, groups or roles, as in { people: alice }',
       'countersign.yaml:17: rules[9].by.person: there is no such setting; use people, groups, roles, resourceOwner, requesterManager, requester, passkey, quorum, freshSeconds, withinSeconds, remindAfterSeconds, approvalTtlSeconds, requestTtlSeconds, presetReasons, maxExtensionSeconds, grantsEndAtSignOut, notify, chatDecisions',
       'countersign.yaml:19: rules[10].by: no person could decide: name people, groups or roles',
-      'countersign.yaml:20: rules[11].deny.where.path.lik: there is no such setting; use equal, oneOf, like, ignoreCase, path, url, over, under, present',
+      'countersign.yaml:20: rules[11].deny.where.path.lik: there is no such setting; use equal, oneOf, like, ignoreCase, path, url, over, under, present, not, anyOf',
       'countersign.yaml:21: rules[12].deny.where.path.over: expected number, received string',
       'countersign.yaml:22: rules[13].deny.where.amount: use at most four decimal places, and at most 900000000000000; a Cedar policy can compare other numbers',
-      'countersign.yaml:23: rules[14].deny.where.path: expected a value, a list of values, or an object with like, path, url, over, under or present',
+      'countersign.yaml:23: rules[14].deny.where.path: expected a value, a list of values, or an object with like, path, url, over, under, present, not or anyOf',
       'countersign.yaml:24: rules[15].deny.where.a..b: is not a valid name: use the names of members, with a dot between them',
       'countersign.yaml:25: rules[16].deny.caller.group: groups are known from a directory: set directory.file',
       'countersign.yaml:26: rules[17].deny.caller.user: there is no such setting; use subject, role, group, client',
@@ -133,6 +133,37 @@ describe('a condition on a path or an address', () => {
     const paths = { under: ['/srv/a/', 'C:\\a', 'docs'], name: ['.env*', '*.pem'], part: '.git', ignoreCase: false };
     const url = { scheme: ['https'], host: ['MÜLLER.test', '*.example.com', '[::1]', '127.0.0.1'], port: [443, 8443] };
     expect(faults({ path: paths, url: { ...url, path: { under: '/a b' } } })).toEqual([]);
+  });
+});
+
+describe('hours and exclusions', () => {
+  const faults = (match: object) =>
+    problemsOf(
+      `mcpServers: { files: { command: x } }\nrules:\n  - allow: ${JSON.stringify({ tool: '*', ...match })}\n`,
+    ).map((line) => line.replace('countersign.yaml:3: rules[0].allow', ''));
+
+  it.each<[object, string]>([
+    [{ when: { days: 'mon' } }, '.when.timeZone: say in which time zone, such as Europe/Zurich'],
+    [
+      { when: { days: 'mon', timeZone: 'Europe/Nowhere' } },
+      '.when.timeZone: use an IANA time zone, such as Europe/Zurich',
+    ],
+    [{ when: { timeZone: 'UTC' } }, '.when: is always: use days, from or until'],
+    [{ when: { from: '9:00', timeZone: 'UTC' } }, '.when.from: use a time of day such as 09:00'],
+    [{ when: { from: '09:00', until: '09:00', timeZone: 'UTC' } }, '.when: is empty: use two different times'],
+    [{ when: { from: '24:00', timeZone: 'UTC' } }, '.when: is empty: use two different times'],
+    [{ when: { hours: 9, timeZone: 'UTC' } }, '.when.hours: there is no such setting; use days, from, until, timeZone'],
+    [{ not: { server: 'file' } }, '.not.server: there is no "file" in mcpServers, which has files'],
+    [{ not: ['a', { server: 'file' }] }, '.not[1].server: there is no "file" in mcpServers, which has files'],
+    [{ not: {} }, '.not: is empty: use server, tool, effect, caller, where or when'],
+    [
+      { where: { a: { not: {} } } },
+      '.where.a.not: is empty: use equal, oneOf, like, path, url, over, under, present, not or anyOf',
+    ],
+    [{ where: { a: { anyOf: [] } } }, '.where.a.anyOf: too small: expected array to have >=1 items'],
+    [{ tool: undefined, prompt: 'p', not: { tool: 'x' } }, ': has not, which is for tools: leave it out'],
+  ])('are refused at their line where they mean nothing: %j', (match, fault) => {
+    expect(faults(match)).toEqual([fault]);
   });
 });
 
