@@ -13,6 +13,8 @@ export interface Channel {
   readonly isRoom: boolean;
   /** Whether people hear nothing when a message changes because it is over. Such a change does not wait for the end of quiet hours. */
   readonly endsSilently: boolean;
+  /** Whether a message can change although it is not over, and people hear nothing. */
+  readonly changesSilently: boolean;
   /** Those of these people whom it can reach now. Not for a room. */
   reachable(people: readonly string[]): Promise<readonly string[]>;
   /**

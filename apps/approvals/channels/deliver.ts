@@ -11,6 +11,7 @@ import type { AccessRequestStore } from '../stores/access-request.store.ts';
 import type { HeldMessage } from '../stores/messages.ts';
 import { configuredSummaries } from '../inbox/summary.tsx';
 import { type Channel, Undeliverable } from './channel.ts';
+import { bringDigest } from './digest.ts';
 import { type Message, messageAbout } from './message.ts';
 import type { Recipients } from './recipients.ts';
 import { notifyOf, whenAllowed } from './schedule.ts';
@@ -19,7 +20,18 @@ export interface DeliveryOptions extends Timing {
   readonly config: Pick<Config, 'approvals' | 'tools' | 'urls'>;
   readonly store: Pick<
     AccessRequestStore,
-    'find' | 'remindersIn' | 'holdMessage' | 'beginMessage' | 'noteMessage' | 'releaseMessage' | 'postponeMessage'
+    | 'find'
+    | 'remindersIn'
+    | 'holdMessage'
+    | 'beginMessage'
+    | 'noteMessage'
+    | 'releaseMessage'
+    | 'postponeMessage'
+    | 'admitMessage'
+    | 'admitDigest'
+    | 'leaveDigest'
+    | 'scheduleDigest'
+    | 'gatheredFor'
   >;
   readonly people: DirectorySource;
   readonly recipients: Recipients;
@@ -31,7 +43,8 @@ const GIVE_UP_MS = 24 * 3_600_000;
 
 /**
  * Brings a message to what it has to say now. What that is follows from the request alone, so it does not matter which event caused it,
- * how often, and in which order. A message that was not sent before its request ended is never sent.
+ * how often, and in which order. A message that was not sent before its request ended is never sent. A person hears a bounded number of
+ * messages. A question for which there is no room counts in their digest, and that a request is over is not told then.
  */
 export function createDelivery(name: ChannelName, channel: Channel, options: DeliveryOptions): OutboxHandler {
   const { store, limits } = options;
@@ -50,27 +63,32 @@ export function createDelivery(name: ChannelName, channel: Channel, options: Del
   };
 }
 
-type Bringing = DeliveryOptions & { readonly name: ChannelName; readonly channel: Channel };
+export type Bringing = DeliveryOptions & { readonly name: ChannelName; readonly channel: Channel };
 
 /** Sends what the message has to say now, if it does not say so already. Returns the message as it is then; undefined if nothing was sent. */
 async function bring(id: string, before: HeldMessage, options: Bringing): Promise<HeldMessage | undefined> {
   const { store, clock, name, channel } = options;
-  const { hasBegun, told, externalId, person } = before;
-  const request = await store.find(before.requestId);
+  const { hasBegun, told, externalId, person, isGathered, requestId } = before;
+  if (requestId === undefined) return bringDigest(id, before, options);
+  const request = await store.find(requestId);
   if (request === undefined) return undefined;
   const message = await messageNow(request, person, options);
+  if (message.kind === 'over' && isGathered) await store.leaveDigest(id);
   if (message.key === told || (message.kind === 'over' && !hasBegun)) return undefined;
   const allowedAt = message.kind === 'over' && channel.endsSilently ? 0 : whenNext(request, person, options);
   if (allowedAt > clock.now()) {
     await store.postponeMessage(id, name, new Date(allowedAt));
     return undefined;
   }
+  const isHeard = message.kind !== 'over' || !channel.endsSilently;
+  if (isHeard && !(await store.admitMessage(id, message.key, message.kind !== 'over'))) return undefined;
   await store.beginMessage(id);
   const sent = await tell(message, before, { ...options, request });
   await store.noteMessage(id, message.key, sent);
   return {
     ...before,
     hasBegun: true,
+    isGathered: false,
     told: message.key,
     ...((sent ?? externalId) && { externalId: sent ?? externalId }),
   };

@@ -9,7 +9,7 @@ import type { DirectorySource } from '../../shared/directory/directory.ts';
 import type { Limits } from '../../shared/limits.ts';
 import { visibleTitle } from '../../shared/pages/visible-text.ts';
 import { type Channel, type Recipient, Undeliverable } from './channel.ts';
-import type { Message } from './message.ts';
+import { linksOf, type Message } from './message.ts';
 
 /** Messages that this process sends at the same time. */
 export const MAILS_AT_ONCE = 4;
@@ -18,10 +18,11 @@ const OPENING = {
   ask: 'Your decision is needed',
   remind: 'Reminder: your decision is needed',
   question: 'An approver asks you about your request',
+  digest: 'Requests wait for you',
   over: 'Nothing to do any more',
 };
 const noteOf = ({ kind }: Message) =>
-  `The link only opens the page. You ${kind === 'question' ? 'answer' : 'decide'} there.`;
+  `A link only opens a page. You ${kind === 'question' ? 'answer' : 'decide'} there.`;
 
 export interface Mail {
   readonly subject: string;
@@ -31,18 +32,19 @@ export interface Mail {
 
 /** A message as an email. Follow-ups keep the subject, so that mail programs show one thread. */
 export function mailOf(message: Message): Mail {
-  const { kind, sentence, facts, leftOut, outcome, link } = message;
+  const { kind, sentence, facts, leftOut, outcome } = message;
+  const links = linksOf(message).map(([label, address]) => `${label}: ${address}`);
   const lines = [...facts.map(([name, value]) => `${name}: ${value}`), ...(leftOut === undefined ? [] : [leftOut])];
   const first = outcome ?? `${OPENING[kind]}.`;
   return {
-    subject: `${kind === 'ask' ? '' : 'Re: '}Approval: ${sentence}`,
-    text: [`${first}\n`, sentence, ...lines, `\nOpen the request: ${link}`, noteOf(message), ''].join('\n'),
+    subject: `${kind === 'ask' || kind === 'digest' ? '' : 'Re: '}Approval: ${sentence}`,
+    text: [`${first}\n`, sentence, ...lines, '', ...links, noteOf(message), ''].join('\n'),
     html: `<!doctype html>${renderToString(<MailPage message={message} first={first} />)}`,
   };
 }
 
 function MailPage({ first, message }: { readonly first: string; readonly message: Message }) {
-  const { sentence, facts, leftOut, link } = message;
+  const { sentence, facts, leftOut } = message;
   return (
     <html lang="en">
       <head>
@@ -63,9 +65,11 @@ function MailPage({ first, message }: { readonly first: string; readonly message
           ))}
         </table>
         {leftOut !== undefined && <p>{leftOut}</p>}
-        <p>
-          <a href={link}>Open the request</a>
-        </p>
+        {linksOf(message).map(([label, address]) => (
+          <p key={address}>
+            <a href={address}>{label}</a>
+          </p>
+        ))}
         <p>{noteOf(message)}</p>
       </body>
     </html>
@@ -142,6 +146,7 @@ export async function emailChannel(settings: EmailSettings, options: EmailOption
   return {
     isRoom: false,
     endsSilently: false,
+    changesSilently: false,
     reachable: async (subjects) => subjects.filter((one) => people().find(one)?.email !== undefined),
     send: (message, to) => post(message, to, true),
     update: (message, to) => post(message, to, false),

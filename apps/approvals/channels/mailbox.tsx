@@ -6,7 +6,7 @@ import { wantsPage } from '../../shared/pages/refusal-page.tsx';
 import { visiblePieces } from '../../shared/pages/visible-text.ts';
 import { Pieces, Visible } from '../../shared/pages/visible.tsx';
 import type { Channel, Recipient } from './channel.ts';
-import type { Message } from './message.ts';
+import { linksOf, type Message } from './message.ts';
 
 /** A message as a channel would send it. */
 export type ContentOf = (message: Message, to: Recipient) => Promise<Content>;
@@ -32,6 +32,7 @@ interface Kept extends Content {
   readonly channel: ChannelName;
   readonly person: string;
   readonly link: string;
+  readonly links: readonly (readonly [string, string])[];
   readonly outcome?: string | undefined;
   readonly facts: Message['facts'];
   readonly leftOut: Message['leftOut'];
@@ -67,11 +68,12 @@ export function createMailbox(clock: Clock) {
         facts: message.facts,
         leftOut: message.leftOut,
         ...(await contentOf(message, to)),
-        ...{ channel: name, person: to.person, link: message.link, outcome: message.outcome },
+        ...{ channel: name, person: to.person, link: message.link, links: linksOf(message), outcome: message.outcome },
       });
       return {
         isRoom,
         endsSilently: inPlace,
+        changesSilently: inPlace,
         reachable: async (people) => people,
         send: async (message, to) => keep({ ...(await entryOf(message, to)), changes: 0 }),
         async update(message, to, externalId) {
@@ -148,7 +150,7 @@ const HOW = { email: 'Email', slack: 'Slack', teams: 'Teams', push: 'Web push' }
 >;
 
 function KeptMessage({ message }: { message: Kept }) {
-  const { id, channel, person, at, changes, title, outcome, facts, leftOut, buttons = [], exact, link } = message;
+  const { id, channel, person, at, changes, title, outcome, facts, leftOut, buttons = [], exact, links } = message;
   return (
     <article class="card" aria-labelledby={`message-${id}`}>
       <h2 id={`message-${id}`}>
@@ -172,9 +174,13 @@ function KeptMessage({ message }: { message: Kept }) {
         </p>
       )}
       {buttons.length > 0 && <p>In Slack, it has the buttons for: {buttons.join(', ')}.</p>}
-      <p>
-        <a href={link}>Open the request</a>
-      </p>
+      {links.map(([label, address]) => (
+        <p key={address}>
+          <a href={address}>
+            <Visible text={label} />
+          </a>
+        </p>
+      ))}
       <details>
         <summary>What would be sent</summary>
         <pre>

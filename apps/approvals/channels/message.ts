@@ -14,12 +14,13 @@ import { writtenJson, writtenName, writtenText } from './written.ts';
  * What a message says. Its texts hold values of agents, which are safe to read but not escaped: each channel escapes them for its format.
  */
 export interface Message {
+  /** What later messages refer to: the request, or `digest`. */
   readonly requestId: string;
   /**
-   * `ask`: the person may decide. `remind`: they have not yet. `question`: approvers ask them about a request of theirs. `over`: they need not
-   * do anything any more.
+   * `ask`: the person may decide. `remind`: they have not yet. `question`: approvers ask them about a request of theirs. `digest`: several
+   * requests wait for them. `over`: they need not do anything any more.
    */
-  readonly kind: 'ask' | 'remind' | 'question' | 'over';
+  readonly kind: 'ask' | 'remind' | 'question' | 'digest' | 'over';
   /** Names what the message says: two messages with one key say the same. */
   readonly key: string;
   /** What was asked for. */
@@ -32,6 +33,10 @@ export interface Message {
   readonly leftOut?: string;
   /** Address of the page of the request. To open it decides nothing. */
   readonly link: string;
+  /** Labels and addresses of the links of a digest. Without them, `link` opens the request. */
+  readonly links?: readonly (readonly [string, string])[];
+  /** Whether it changes an earlier message without a sound, where the channel can. */
+  readonly isSilent?: true;
   /** What the recipient may decide in a chat, if the stage allows it and they have a vote of their own. */
   readonly ballot?: ChatBallot;
 }
@@ -47,6 +52,10 @@ export interface ChatBallot {
   /** Whether the message shows all of the call, so that an approval may rest on it. Without that, it can be denied only. */
   readonly mayApprove: boolean;
 }
+
+/** The links of a message, with their labels. */
+export const linksOf = ({ link, links }: Pick<Message, 'link' | 'links'>) =>
+  links ?? [['Open the request', link] as const];
 
 /** Characters of a sentence, and of a name. */
 const LONGEST = 300;
@@ -153,7 +162,7 @@ function factsOf(request: AccessRequest, { timeZone }: MessageOptions): (readonl
     ...(stages.length > 1 ? [['Stage', legible(openStage(request).name)] as const] : []),
     [
       'Decide before',
-      `${deadline(decideBefore(request), timeZone)}${isExtended(request) ? ' (an approver gave more time)' : ''}`,
+      `${moment(decideBefore(request), timeZone)}${isExtended(request) ? ' (an approver gave more time)' : ''}`,
     ],
     ...(questions.length === 0
       ? []
@@ -167,7 +176,8 @@ function shownOfCall(request: AccessRequest, options: MessageOptions): Pick<Mess
   return { facts: [...factsOf(request, options), ...facts], ...(leftOut !== undefined && { leftOut }) };
 }
 
-const deadline = (at: string, timeZone: string) =>
+/** An instant (RFC 3339) in words, as a zone has it. */
+export const moment = (at: string, timeZone: string) =>
   new Intl.DateTimeFormat('en-GB', {
     dateStyle: 'medium',
     timeStyle: 'short',

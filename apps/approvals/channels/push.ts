@@ -19,7 +19,13 @@ const DAY_SECONDS = 86_400;
  * How long a push service keeps a notice for a browser that is off, in seconds. 28 days are the longest that all of them allow. That a
  * request is over is no news after a day.
  */
-const KEPT_SECONDS = { ask: 28 * DAY_SECONDS, remind: 28 * DAY_SECONDS, question: 28 * DAY_SECONDS, over: DAY_SECONDS };
+const KEPT_SECONDS = {
+  ask: 28 * DAY_SECONDS,
+  remind: 28 * DAY_SECONDS,
+  question: 28 * DAY_SECONDS,
+  digest: 28 * DAY_SECONDS,
+  over: DAY_SECONDS,
+};
 /** How long this process leaves a push service alone that did not answer, so that browsers of other services need not wait for it. */
 const REST_MS = 10_000;
 /** Push services that are remembered for that. */
@@ -36,13 +42,20 @@ const OPENING = {
   ask: 'Your decision is needed',
   remind: 'Reminder: your decision is needed',
   question: 'An approver asks you about your request',
+  digest: 'Requests wait for you',
   over: '',
 };
 const line = (text: string) => (text.length <= LONGEST_LINE ? text : `${text.slice(0, LONGEST_LINE)}…`);
 
+function pathOf(address: string): string {
+  const { pathname, search } = new URL(address);
+  return `${pathname}${search}`;
+}
+
 /** What the service worker of a browser gets. Notices stand on locked screens, so they hold no fact of a call beyond its sentence. */
-export const noticeOf = ({ requestId, kind, sentence, outcome }: Message) => ({
+export const noticeOf = ({ requestId, kind, sentence, outcome, link }: Message) => ({
   request: requestId,
+  page: pathOf(link),
   title: line(outcome ?? OPENING[kind]),
   body: line(sentence),
   isOver: kind === 'over',
@@ -197,6 +210,7 @@ function pushChannel({ subscriptions, publicKey, post, close }: ChannelParts): C
   return {
     isRoom: false,
     endsSilently: true,
+    changesSilently: false,
     reachable: async (people) => [...new Set((await subscriptions.of(people, publicKey)).map(({ person }) => person))],
     send: ask,
     update: (message, to, externalId) =>

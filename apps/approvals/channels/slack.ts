@@ -6,7 +6,7 @@ import { secretText } from '../../shared/config/secrets.ts';
 import type { DirectoryPerson, DirectorySource } from '../../shared/directory/directory.ts';
 import type { Limits } from '../../shared/limits.ts';
 import { type Channel, Undeliverable } from './channel.ts';
-import type { ChatBallot, Message } from './message.ts';
+import { type ChatBallot, linksOf, type Message } from './message.ts';
 import { cutText } from './shown-call.ts';
 
 /** Characters that Slack accepts in one text of a block. */
@@ -39,6 +39,7 @@ const IN_DIALOG = {
   deny: 'The call does not run.',
 } as const;
 const LONGEST_IN_DIALOG = 240;
+const LONGEST_LABEL = 70;
 const NOT_WHOLE = 'To approve it, open the request.';
 
 const plain = (text: string) => ({ type: 'plain_text', text: text.slice(0, LONGEST_TEXT), emoji: false }) as const;
@@ -47,13 +48,17 @@ const OPENING = {
   ask: 'Your decision is needed',
   remind: 'Reminder: your decision is needed',
   question: 'An approver asks you about your request',
+  digest: 'Requests wait for you',
   over: '',
 };
 
 /** A message as blocks. All texts are plain, so no value is read as markup, a mention or a link. */
 export async function blocksOf(message: Message, person: string, seal: SealBallot): Promise<KnownBlock[]> {
-  const { kind, sentence, facts, leftOut, outcome, link, ballot } = message;
-  const open: Button = { type: 'button', action_id: ACTIONS.open, text: plain('Open the request'), url: link };
+  const { kind, sentence, facts, leftOut, outcome, ballot } = message;
+  const open = linksOf(message).map(([label, url], at): Button => ({
+    ...{ type: 'button', text: plain(cutText(label, LONGEST_LABEL)), url },
+    action_id: at === 0 ? ACTIONS.open : `${ACTIONS.open}_${at}`,
+  }));
   const decide =
     ballot === undefined ? [] : await buttonsFor(sentence, ballot, (verdict) => seal(ballot, person, verdict));
   return [
@@ -62,7 +67,7 @@ export async function blocksOf(message: Message, person: string, seal: SealBallo
     ...facts.map(([name, value]) => section(`${name}: ${value}`)),
     ...(leftOut === undefined ? [] : [section(leftOut)]),
     ...(ballot?.mayApprove === false ? [section(NOT_WHOLE)] : []),
-    { type: 'actions', elements: [...decide, open] },
+    { type: 'actions', elements: [...decide, ...open] },
   ];
 }
 
@@ -146,6 +151,7 @@ export function slackChannel(client: WebClient, { people, seal }: SlackOptions):
   return {
     isRoom: false,
     endsSilently: true,
+    changesSilently: true,
     reachable: async (subjects) =>
       subjects.filter((one) => {
         const { slackId, email } = people().find(one) ?? {};
@@ -154,12 +160,12 @@ export function slackChannel(client: WebClient, { people, seal }: SlackOptions):
     send: (message, to) => post(message, to.person),
     async update(message, to, externalId) {
       // It is not known whether, and where, the first one arrived.
-      if (externalId === undefined) return message.kind === 'over' ? undefined : post(message, to.person);
+      const isHeard = message.kind !== 'over' && message.isSilent !== true;
+      if (externalId === undefined) return isHeard ? post(message, to.person) : undefined;
       const [channel = '', ts = ''] = externalId.split('/');
       await answered(async () => client.chat.update({ channel, ts, ...(await textsOf(message, to.person)) }));
       // A change makes no sound, so people are asked again below it.
-      if (message.kind !== 'over')
-        await answered(() => client.chat.postMessage({ channel, thread_ts: ts, ...reminderOf(message) }));
+      if (isHeard) await answered(() => client.chat.postMessage({ channel, thread_ts: ts, ...reminderOf(message) }));
       return externalId;
     },
     examine: async () => void (await answered(() => client.auth.test())),

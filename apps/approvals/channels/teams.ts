@@ -6,13 +6,14 @@ import { createGuardedAgent } from '../../shared/http/guarded-agent.ts';
 import type { Timing } from '../../shared/limits.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import { type Channel, Undeliverable } from './channel.ts';
-import type { Message } from './message.ts';
+import { linksOf, type Message } from './message.ts';
 
 const OPENING = {
   ask: 'A decision is needed',
   remind: 'Reminder: a decision is needed',
   // A room has no requester.
   question: '',
+  digest: 'Requests wait for decisions',
   over: '',
 };
 const SETTING = 'approvals.channels.teams.webhook';
@@ -24,7 +25,7 @@ const line = (text: string, more: { readonly weight?: 'Bolder'; readonly size?: 
 });
 
 /** A message as an Adaptive Card of version 1.4, which Teams shows on all devices. */
-export const cardOf = ({ kind, sentence, facts, leftOut, outcome, link }: Message) => ({
+export const cardOf = ({ kind, sentence, facts, leftOut, outcome, ...links }: Message) => ({
   $schema: 'http://adaptivecards.io/schemas/adaptive-card.json',
   type: 'AdaptiveCard',
   version: '1.4',
@@ -34,7 +35,7 @@ export const cardOf = ({ kind, sentence, facts, leftOut, outcome, link }: Messag
     ...facts.map(([name, value]) => line(`${name}: ${value}`)),
     ...(leftOut === undefined ? [] : [line(leftOut)]),
   ],
-  actions: [{ type: 'Action.OpenUrl', title: 'Open the request', url: link }],
+  actions: linksOf(links).map(([title, url]) => ({ type: 'Action.OpenUrl', title, url })),
 });
 
 /** The body that the trigger of a workflow expects ("When a Teams webhook request is received"). */
@@ -73,6 +74,7 @@ export async function teamsChannel({ webhook, networks }: TeamsSettings, { clock
   return {
     isRoom: true,
     endsSilently: false,
+    changesSilently: false,
     reachable: async () => [],
     send: post,
     update: post,

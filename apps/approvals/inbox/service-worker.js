@@ -2,20 +2,20 @@
 addEventListener('install', () => skipWaiting());
 
 addEventListener('push', (event) => {
-  const { request, title, body, isOver } = event.data.json();
+  const { request, page, title, body, isOver } = event.data.json();
   // Takes the place of the notice before. The end of a request makes no sound.
   const manner = { tag: request, renotify: !isOver, silent: isOver, icon: '/assets/icon.svg' };
-  event.waitUntil(registration.showNotification(title, { body, ...manner, data: { request } }));
+  event.waitUntil(registration.showNotification(title, { body, ...manner, data: { page } }));
 });
 
 addEventListener('notificationclick', (event) => {
-  const { request } = event.notification.data;
+  const { page } = event.notification.data;
   event.notification.close();
-  event.waitUntil(showPage(`/requests/${encodeURIComponent(request)}`));
+  event.waitUntil(showPage(page));
 });
 
 async function showPage(path) {
   const windows = await clients.matchAll({ type: 'window', includeUncontrolled: true });
-  const open = windows.find(({ url }) => new URL(url).pathname === path);
+  const open = windows.find(({ url }) => url === new URL(path, location.origin).href);
   return open ? open.focus() : clients.openWindow(path);
 }

@@ -33,8 +33,11 @@ export interface Addressed {
 
 /** A message that this process works on. */
 export interface HeldMessage {
-  readonly requestId: string;
+  /** Absent: it is the digest of its person. */
+  readonly requestId?: string;
   readonly person: string;
+  /** Whether it counts in the digest of its person, because there was no room for it. */
+  readonly isGathered: boolean;
   /** Whether it may have been sent. */
   readonly hasBegun: boolean;
   /** What it said last. */
@@ -43,8 +46,21 @@ export interface HeldMessage {
   readonly externalId?: string;
 }
 
+/** The requests of one agent that a digest counts. */
+export interface Gathered {
+  /** The client, or a requester without one. */
+  readonly agent: string;
+  readonly isClient: boolean;
+  readonly count: number;
+  /** When the first of them ends, or its stage. */
+  readonly firstEnd: string;
+  /** The number of the one that was gathered last. */
+  readonly latest: number;
+  readonly templates: readonly string[];
+}
+
 /** Notices, and the messages that people get about them. */
-export const messages = (query: Query) => ({ ...notices(query), ...heldMessages(query) });
+export const messages = (query: Query) => ({ ...notices(query), ...heldMessages(query), ...rooms(query) });
 
 function notices(query: Query) {
   return {
@@ -94,7 +110,8 @@ function heldMessages(query: Query) {
         'hold-message',
         `UPDATE approvals.message SET held_until = clock_timestamp() + $2 * interval '1 ms'
          WHERE id = $1 AND (held_until > clock_timestamp()) IS NOT TRUE
-         RETURNING access_request_id AS request_id, person, begun_at IS NOT NULL AS has_begun, told, external_id`,
+         RETURNING access_request_id AS request_id, person, gathered IS NOT NULL AS is_gathered, begun_at IS NOT NULL AS has_begun,
+           told, external_id`,
         [id, holdMs],
       );
       if (row !== undefined) return camelCased(row) as HeldMessage;
@@ -121,6 +138,40 @@ function heldMessages(query: Query) {
     async postponeMessage(id: string, channel: string, until: Date): Promise<void> {
       const text = 'INSERT INTO approvals.message_outbox (kind, subject_id, available_at) VALUES ($1, $2, $3)';
       await query('postpone-message', text, [channel, id, until]);
+    },
+  };
+}
+
+/** How much a person hears. @see admit_message.sql, admit_digest.sql */
+function rooms(query: Query) {
+  return {
+    /** Whether a message that its person hears has room now. Otherwise, it counts in their digest if it asks something. */
+    admitMessage: (id: string, key: string, asks: boolean) =>
+      callFunction<boolean>(query, 'admit_message', { message: id, key, gathers: asks }),
+
+    /** When a digest that its person hears has room. Undefined: now. `after`: up to which number the digest before has told. */
+    async admitDigest(id: string, after: number): Promise<Date | undefined> {
+      return (await callFunction<Date | null>(query, 'admit_digest', { message: id, after })) ?? undefined;
+    },
+
+    leaveDigest: (id: string) => callFunction<void>(query, 'leave_digest', { message: id }),
+
+    scheduleDigest: (person: string, channel: string, at: Date) =>
+      callFunction<void>(query, 'schedule_digest', { person, channel, at }),
+
+    /** What the digest of a person in a channel counts, the agent with the most requests first. */
+    async gatheredFor(person: string, channel: string): Promise<Gathered[]> {
+      const rows = await query(
+        'gathered-for',
+        `SELECT coalesce(r.requester_client, r.requester_subject) AS agent, r.requester_client IS NOT NULL AS is_client, count(*)::int AS count,
+           min(least(r.expires_at, r.stage_ends_at)) AS first_end, max(m.gathered)::float8 AS latest,
+           coalesce(array_agg(DISTINCT r.template) FILTER (WHERE r.template IS NOT NULL), '{}') AS templates
+         FROM approvals.message m JOIN approvals.access_request r ON r.id = m.access_request_id
+         WHERE m.person = $1 AND m.channel = $2 AND m.gathered IS NOT NULL AND r.status = 'pending'
+         GROUP BY 1, 2 ORDER BY count(*) DESC, 1, 2`,
+        [person, channel],
+      );
+      return rows.map((row) => camelCased(row) as Gathered);
     },
   };
 }

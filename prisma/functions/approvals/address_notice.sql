@@ -1,6 +1,6 @@
 -- Keeps whom a notice concerns, once, and queues what they are told: the signed message, if `p_signed`, and one message for each
 -- person and channel. `p_messages` are objects with `person`, `channel` and `due_at`. Messages about this request that have been
--- sent to others follow it at once, because they may have become wrong. A repetition changes nothing, so the answer to a lost
+-- sent to others, or count in a digest, follow it at once, because they may have become wrong. A repetition changes nothing, so the answer to a lost
 -- commit is the same call.
 CREATE OR REPLACE FUNCTION approvals.address_notice(p_notice bigint, p_recipients text[], p_signed boolean, p_messages jsonb)
 RETURNS void LANGUAGE plpgsql AS $$
@@ -16,6 +16,6 @@ BEGIN
   INSERT INTO approvals.message_outbox (kind, subject_id, available_at)
     SELECT m.channel, m.id::text, coalesce(n.due_at, clock_timestamp()) FROM approvals.message m
       LEFT JOIN jsonb_to_recordset(p_messages) AS n (person text, channel text, due_at timestamptz) USING (person, channel)
-      WHERE m.access_request_id = v_request AND (n.person IS NOT NULL OR m.begun_at IS NOT NULL AND v_event <> 'reminder');
+      WHERE m.access_request_id = v_request AND (n.person IS NOT NULL OR (m.begun_at IS NOT NULL OR m.gathered IS NOT NULL) AND v_event <> 'reminder');
   PERFORM pg_notify('approvals_outbox', '');
 END $$;

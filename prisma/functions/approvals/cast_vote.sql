@@ -82,7 +82,7 @@ BEGIN
   INSERT INTO approvals.message_outbox (kind, subject_id) SELECT m.channel, m.id::text
     FROM approvals.message m JOIN approvals.access_request a ON a.id = m.access_request_id
     WHERE a.id = p_request_id AND a.status = 'pending' AND a.stage = r.stage
-      AND m.person = ANY (v_voices) AND m.begun_at IS NOT NULL;
+      AND m.person = ANY (v_voices) AND (m.begun_at IS NOT NULL OR m.gathered IS NOT NULL);
   IF FOUND THEN PERFORM pg_notify('approvals_outbox', ''); END IF;
   RETURN 'counted';
 END $$;

@@ -37,7 +37,7 @@ BEGIN
   UPDATE approvals.access_request SET stage_ends_at = v_until WHERE id = r.id;
   -- Messages that were sent name the earlier end.
   INSERT INTO approvals.message_outbox (kind, subject_id)
-    SELECT channel, id::text FROM approvals.message WHERE access_request_id = r.id AND begun_at IS NOT NULL;
+    SELECT channel, id::text FROM approvals.message WHERE access_request_id = r.id AND (begun_at IS NOT NULL OR gathered IS NOT NULL);
   IF FOUND THEN PERFORM pg_notify('approvals_outbox', ''); END IF;
   RETURN 'extended';
 END $$;

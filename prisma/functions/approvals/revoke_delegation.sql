@@ -7,7 +7,7 @@ BEGIN
   IF FOUND THEN
     INSERT INTO approvals.message_outbox (kind, subject_id) SELECT m.channel, m.id::text
       FROM approvals.message m JOIN approvals.delegation d ON d.access_request_id = m.access_request_id AND d.delegate_subject = m.person
-      WHERE d.id = p_id AND m.begun_at IS NOT NULL;
+      WHERE d.id = p_id AND (m.begun_at IS NOT NULL OR m.gathered IS NOT NULL);
     IF FOUND THEN PERFORM pg_notify('approvals_outbox', ''); END IF;
   END IF;
   RETURN 'revoked';

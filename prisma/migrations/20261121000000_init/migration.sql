@@ -730,18 +730,40 @@ CREATE TABLE approvals.addressed_notice (
 -- What a channel tells one person about a request: one message, which follows the request. `person` is empty if the channel is a
 -- room. `begun_at` is set before the first attempt to send, so that a message that may have arrived is followed up. `told` names
 -- what the message said last, and `external_id` is its id at the channel. One process at a time works on it, until `held_until`.
+-- The message without a request is the digest of the person: it counts the requests whose messages are `gathered`, because there was
+-- no room for a message of their own (see admit_message). A later one has a greater number.
 CREATE TABLE approvals.message (
-  id                bigint GENERATED ALWAYS AS IDENTITY UNIQUE,
-  access_request_id text NOT NULL REFERENCES approvals.access_request ON DELETE CASCADE,
+  id                bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  access_request_id text REFERENCES approvals.access_request ON DELETE CASCADE,
   person            text NOT NULL,
   channel           text NOT NULL,
   begun_at          timestamptz,
   told              text,
   external_id       text,
   held_until        timestamptz,
-  PRIMARY KEY (access_request_id, person, channel),
-  CONSTRAINT message_told CHECK (begun_at IS NOT NULL OR told IS NULL)
+  gathered          bigint,
+  UNIQUE NULLS NOT DISTINCT (access_request_id, person, channel),
+  CONSTRAINT message_told CHECK (begun_at IS NOT NULL OR told IS NULL),
+  CONSTRAINT message_gathered CHECK (access_request_id IS NOT NULL OR gathered IS NULL)
 );
+CREATE INDEX message_gathered_for ON approvals.message (person, channel) WHERE gathered IS NOT NULL;
+CREATE SEQUENCE approvals.gathering;
+
+-- Everyone who gets messages, and each room by its empty name. The lock on the row makes the messages to one person wait for each
+-- other, so that their bound holds.
+CREATE TABLE approvals.recipient (
+  person text PRIMARY KEY
+);
+
+-- Messages that a person hears, of the last hour. `told` is what the message said, so that a repeated attempt counts once.
+CREATE TABLE approvals.alert (
+  message_id bigint NOT NULL REFERENCES approvals.message (id) ON DELETE CASCADE,
+  told       text NOT NULL,
+  person     text NOT NULL REFERENCES approvals.recipient,
+  at         timestamptz NOT NULL DEFAULT clock_timestamp(),
+  PRIMARY KEY (message_id, told)
+);
+CREATE INDEX alert_by_person ON approvals.alert (person, at);
 
 -- Browsers in which a person has switched notices on (RFC 8030). Everyone who knows the address of one can send to it, but only the
 -- holder of the keys can write a notice that the browser shows. `server_key` is the public key for which it was made: the push service

@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { ApprovalsUnderTest } from '../../support/approvals.ts';
+import { makeRoom } from '../../support/passing-time.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 interface Kept {
@@ -13,6 +14,7 @@ interface Kept {
 describe('the mailbox of development', () => {
   const service = new ApprovalsUnderTest();
   beforeAll(() => service.start({ approvals: { channels: {} } }));
+  beforeEach(() => makeRoom(service.database.pool));
   afterAll(() => service.stop());
 
   const kept = async (id: string): Promise<Kept[]> => {

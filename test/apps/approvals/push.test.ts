@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import webPush from 'web-push';
 import { openPush } from '../../../apps/approvals/channels/push.ts';
 import type { Message } from '../../../apps/approvals/channels/message.ts';
@@ -9,6 +9,7 @@ import { ApprovalsUnderTest } from '../../support/approvals.ts';
 import { postAsPage, type PushBrowser, PushService } from '../../support/push-service.ts';
 import { serve } from '../../support/serve.ts';
 import { systemTime } from '../../support/time.ts';
+import { makeRoom } from '../../support/passing-time.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 const { publicKey, privateKey } = webPush.generateVAPIDKeys();
@@ -61,6 +62,7 @@ describe('notices of browsers', () => {
     await service.start({ approvals: { templates, notifications, channels: { mailbox: false, push } } });
     for (const name of ['alice', 'bob']) sites[name] = { browser: await service.signIn(name), url: service.url };
   });
+  beforeEach(() => makeRoom(service.database.pool));
   afterAll(async () => {
     await vendor.stop();
     await service.stop();
@@ -75,7 +77,8 @@ describe('notices of browsers', () => {
       const [asked] = await arrived(browser, request);
       expect(asked).toMatchObject({ subject: SUBJECT, urgency: 'high', ttl: 28 * 86_400 });
       const title = 'Your decision is needed';
-      expect(asked?.content).toEqual({ request: request.id, title, body: expect.any(String), isOver: false });
+      const page = `/requests/${request.id}`;
+      expect(asked?.content).toEqual({ request: request.id, page, title, body: expect.any(String), isOver: false });
       expect(JSON.stringify(asked)).not.toMatch(/secret/);
     }
     await service.vote('bob', request, 'deny');

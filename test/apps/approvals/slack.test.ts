@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import * as z from 'zod';
 import { ballotSealer } from '../../../apps/approvals/channels/slack-decisions.ts';
 import { createAccessRequestStore } from '../../../apps/approvals/stores/access-request.store.ts';
@@ -10,6 +10,7 @@ import { newVote } from '../../support/access-requests.ts';
 import { ApprovalsUnderTest } from '../../support/approvals.ts';
 import { aUser, directoryText } from '../../support/directory.ts';
 import { buttonsOf, pressed, SlackServer } from '../../support/slack-server.ts';
+import { makeRoom } from '../../support/passing-time.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 const INTERACTIONS = '/channels/slack/interactions';
@@ -63,6 +64,7 @@ describe('messages in Slack', () => {
       approvals: { templates, channels: { mailbox: false, slack: await slack.start() } },
     });
   });
+  beforeEach(() => makeRoom(service.database.pool));
   afterAll(async () => {
     await service.stop();
     await slack.stop();

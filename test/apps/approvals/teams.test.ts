@@ -1,10 +1,11 @@
 import { createRequire } from 'node:module';
 import { text } from 'node:stream/consumers';
 import type * as AdaptiveCards from 'adaptivecards';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { HttpServer } from '../../../apps/shared/http/listen.ts';
 import { ApprovalsUnderTest } from '../../support/approvals.ts';
 import { serve } from '../../support/serve.ts';
+import { makeRoom } from '../../support/passing-time.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 // Node cannot load the library by its name, because its files import each other without their endings.
@@ -70,6 +71,7 @@ describe('cards in Teams', () => {
     };
     await service.start({ approvals: { templates, resolvers, channels: { mailbox: false, teams } } });
   });
+  beforeEach(() => makeRoom(service.database.pool));
   afterAll(async () => {
     await service.stop();
     await workflow.stop();
