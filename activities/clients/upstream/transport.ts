@@ -21,7 +21,11 @@ import { Exchange } from './request.ts';
 import { createProgramTransport, type ProgramStart, type UpstreamProgram } from './program.ts';
 
 /** An upstream MCP server as the configuration names it: a program to start, or an address. */
-export type UpstreamServer = AskSettings & { readonly limits: UpstreamLimits } & (UpstreamProgram | HttpUpstream);
+export type UpstreamServer = AskSettings & {
+  readonly limits: UpstreamLimits;
+  /** Why it cannot be used, if its settings are not complete. */
+  readonly fault?: string | undefined;
+} & (UpstreamProgram | HttpUpstream);
 
 interface TransportDeps {
   readonly log: Logger;
@@ -31,12 +35,13 @@ interface TransportDeps {
   readonly onListening?: (() => void) | undefined;
 }
 
-/** A fresh, unconnected transport. A program inherits only harmless variables, never our own environment. */
+/** A fresh, unconnected transport. A program inherits only harmless variables. Throws for a server that cannot be used. */
 export function createTransport(
   server: UpstreamServer,
   credentials: Credentials,
   { log, program, clock, onListening }: TransportDeps,
 ): Transport {
+  if (server.fault !== undefined) throw new Error(server.fault);
   const { maxMessageBytes, maxMessageMembers, maxMessagesPerSecond } = server.limits;
   const onTooFast = () =>
     log.warn(

@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import * as z from 'zod';
+import { ownProperty } from '../../../workflows/domain/canonical-json.ts';
 import { PINNINGS } from '../../../workflows/domain/tools/accepted-descriptions.ts';
 import { SUBJECT_ATTRIBUTES } from '../directory/directory.ts';
 import { approvalSettings, withAbsoluteCatalogs } from './approval-settings.ts';
@@ -160,8 +161,15 @@ function rulePlacesOf({ pdp, rules: all, mcpServers }: z.infer<typeof configSche
   return { all, prefixes: Object.fromEntries(prefixes), isAlone: pdp.policies === undefined };
 }
 
+interface Surroundings {
+  readonly baseDir: string;
+  readonly stateDir: string;
+  /** Servers that cannot be used, with the reason. */
+  readonly faults?: Readonly<Record<string, string>>;
+}
+
 /** Fills defaults and resolves addresses. Throws a `ZodError` for an invalid file. */
-export function parseConfig(raw: unknown, at: { baseDir: string; stateDir: string }) {
+export function parseConfig(raw: unknown, at: Surroundings) {
   const file = configSchema.parse(raw ?? {});
   const urls = urlsOf(file);
   return Object.freeze({
@@ -175,7 +183,7 @@ export function parseConfig(raw: unknown, at: { baseDir: string; stateDir: strin
     requirements: withAbsoluteFiles(file.requirements, at.baseDir),
     obligations: withAbsoluteFiles(file.obligations, at.baseDir),
     directory: { ...file.directory, ...(file.directory.file && { file: resolve(at.baseDir, file.directory.file) }) },
-    mcpServers: withAbsoluteSecrets(file.mcpServers, at.baseDir),
+    mcpServers: withFaults(withAbsoluteSecrets(file.mcpServers, at.baseDir), at.faults),
     signature: { pinning: file.signature.pinning ?? (file.mode === 'production' ? 'accepted' : 'first-seen') },
     pdp: {
       ...file.pdp,
@@ -202,6 +210,18 @@ export function parseConfig(raw: unknown, at: { baseDir: string; stateDir: strin
     urls,
   });
 }
+
+/** A server with a fault is never connected. */
+const withFaults = <Server extends object>(
+  servers: Readonly<Record<string, Server>>,
+  faults: Surroundings['faults'] = {},
+) =>
+  Object.fromEntries(
+    Object.entries(servers).map(([name, server]): [string, Server & { readonly fault?: string | undefined }] => {
+      const fault = ownProperty(faults, name);
+      return [name, { ...server, ...(fault !== undefined && { fault }) }];
+    }),
+  );
 
 function urlsOf(file: z.infer<typeof configSchema>) {
   const local = (section: { port: number; url?: string | undefined }) =>

@@ -11,6 +11,7 @@ import { packagePath } from './files.ts';
 import { fromHost } from './host-servers.ts';
 import { formatProblem, problemsOf, type SettingProblem } from './problems.ts';
 import { ruleProblemsOf } from './rule-problems.ts';
+import { incomplete } from './upstream-settings.ts';
 import { type LineOf, yamlContent, type YamlContent } from './yaml-content.ts';
 import { readTextSync } from '../text-file.ts';
 
@@ -68,13 +69,16 @@ export function loadConfig({ environment, configFile, cwd, text }: ConfigSource)
     ...environment.variables,
     COUNTERSIGN_STATE: stateDir,
   });
-  if (expanded.problems.length > 0) throw invalid(expanded.problems);
-  const raw = withTemporalAddress(expanded.value, environment.temporalAddress);
+  const unset = ofServers(expanded.problems);
+  if (unset.others.length > 0) throw invalid(unset.others);
+  const whole = withoutIncomplete(expanded.value, unset.faults);
+  const raw = withTemporalAddress(whole, environment.temporalAddress);
+  const notes = [...written.notes, ...unset.notes];
   try {
-    const config = parseConfig(raw, { baseDir: dirname(file), stateDir });
+    const config = parseConfig(raw, { baseDir: dirname(file), stateDir, faults: unset.faults });
     const missing = config.mode === 'production' ? missingInProduction(config, environment) : [];
     if (missing.length > 0) throw invalid(missing);
-    return { config, file, ...(ownFile !== undefined && { ownFile }), lineOf, notes: written.notes, raw, id };
+    return { config, file, ...(ownFile !== undefined && { ownFile }), lineOf, notes, raw, id };
   } catch (error) {
     throw error instanceof ZodError ? invalid(withRuleProblems(problemsOf(error), raw)) : error;
   }
@@ -103,6 +107,29 @@ function readYaml(file: string, text = readTextSync(file)): YamlContent & { read
   if (read.faults.length === 0) return { ...read, id: sha256(text) };
   const faults = read.faults.map(({ line, column, message }) => `${basename(file)}:${line}:${column}: ${message}`);
   throw new CountersignError('ERR_CONFIG_INVALID', faults.join('\n'));
+}
+
+/**
+ * A server with a variable that is not set cannot be used. It stops no other server, and no command that does not need it. Every other
+ * setting has to be complete.
+ */
+function ofServers(problems: readonly SettingProblem[]) {
+  const isOfServer = ({ path }: SettingProblem) => path[0] === 'mcpServers' && path.length > 2;
+  const own = problems.filter(isOfServer);
+  return {
+    others: problems.filter((one) => !isOfServer(one)),
+    faults: Object.fromEntries(own.map(({ path, message }) => [String(path[1]), message])),
+    notes: own.map(({ path, message }) => ({ path, message: `${message}; until then, the server cannot be used` })),
+  };
+}
+
+function withoutIncomplete(raw: unknown, faults: Readonly<Record<string, string>>): unknown {
+  if (!isObject(raw)) return raw;
+  const servers = Object.entries(objectOf(raw['mcpServers'])).map(([name, server]) => [
+    name,
+    Object.hasOwn(faults, name) ? incomplete(objectOf(server)) : server,
+  ]);
+  return servers.length === 0 ? raw : { ...raw, mcpServers: Object.fromEntries(servers) as unknown };
 }
 
 /** The environment wins over the file, so that one file serves several installations. */

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import { ASK_KINDS } from '../../../workflows/domain/upstream-ports.ts';
 import { withAbsoluteFiles } from './files.ts';
 import { count, listOf, off, recordOf, scope, secret, section, text, trustworthyUrl } from './units.ts';
@@ -132,6 +133,12 @@ const tool = z
 
 const upstream = z.union([stdioUpstream, httpUpstream]);
 type Upstream = z.infer<typeof upstream>;
+
+/** What takes the place of a server whose settings are not complete. Its address leads nowhere. @see RFC 6761, section 6.4 */
+export const incomplete = ({ prefix }: JsonObject) => ({
+  url: 'http://incomplete.invalid/',
+  ...(prefix !== undefined && { prefix }),
+});
 
 /** Relative names of secret files start at `baseDir`. Arguments and variables of a program stay unchanged. */
 export const withAbsoluteSecrets = (servers: Readonly<Record<string, Upstream>>, baseDir: string) =>

@@ -3,6 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { basename, join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
+import { parse } from 'yaml';
 import { readEnvironment } from '../../../apps/shared/config/env.ts';
 import { packagePath } from '../../../apps/shared/config/files.ts';
 import { loadConfig } from '../../../apps/shared/config/load.ts';
@@ -100,5 +101,64 @@ describe('settings of hosts', () => {
     server.close();
     expect(told).toMatch(new RegExp(said));
     expect(told).not.toContain('<html');
+  });
+});
+
+describe('a file with several servers', () => {
+  const SERVERS = {
+    good: { command, args },
+    better: { command, args, env: { API_TOKEN: 'a-secret-1' } },
+    known: { command: 'x' },
+    missing: { command: 'no-such-program', env: { OTHER_TOKEN: 'a-secret-2' } },
+    hidden: { command, args, disabledTools: ['x'] },
+    unset: { command, args, env: { KEY: '${NO_SUCH}' } },
+    'bad name!': { command, args, cwd: 5 },
+  };
+  const KNOWN = 'mcpServers:\n  known: { command: y, disabled: true }\n';
+
+  it('gives those that can be used, and says of each other why it is left out', async () => {
+    const desk = new Desk(KNOWN);
+    writeFileSync(join(desk.folder, 'h.json'), JSON.stringify({ mcpServers: SERVERS }));
+    const { code, err, out } = await desk.run(['add', '--from', 'h.json', '--yes']);
+    expect(code).toBe(0);
+    for (const said of [
+      'left out known: known is in countersign.yaml:2 already',
+      'left out missing: missing cannot be used: .*ENOENT',
+      'left out h.json: mcpServers.hidden.disabledTools: ',
+      'left out unset: unset: the variable NO_SUCH is not set',
+      'left out bad-name: .*put it in quotes',
+    ])
+      expect(err).toMatch(new RegExp(`^note: ${said}`, 'm'));
+    const { mcpServers, rules } = parse(readFileSync(join(desk.folder, 'countersign.yaml'), 'utf8'));
+    expect(Object.keys(mcpServers)).toEqual(['known', 'good', 'better']);
+    expect(JSON.stringify(rules)).not.toMatch(/missing|hidden|unset|bad/);
+    expect(out).toMatch(/export API_TOKEN=…(?!.*OTHER_TOKEN)/s);
+  });
+
+  it('changes nothing if none can be used, or if the one that is named cannot', async () => {
+    const desk = new Desk(KNOWN);
+    const { good: _good, better: _better, ...others } = SERVERS;
+    writeFileSync(join(desk.folder, 'h.json'), JSON.stringify({ mcpServers: others }));
+    for (const one of [[], ['missing'], ['hidden'], ['unset'], ['known']]) {
+      const { code, err } = await desk.run(['add', ...one, '--from', 'h.json', '--yes']);
+      expect([one, code, err === '']).toEqual([one, 1, false]);
+      expect(readFileSync(join(desk.folder, 'countersign.yaml'), 'utf8')).toBe(KNOWN);
+    }
+  });
+});
+
+describe('a server whose variable is not set', () => {
+  it('stops no command for the others', async () => {
+    const desk = new Desk({
+      mcpServers: { away: { url: '${NO_SUCH}/mcp' }, every: { command, args } },
+      rules: [{ allow: { server: 'away', tool: 'x' } }],
+    });
+    const lint = await desk.run(['lint']);
+    expect(lint.out).toMatch(/^every__/m);
+    expect(lint.out).toMatch(/mcpServers.away.url: the variable NO_SUCH is not set/);
+    expect((await desk.run(['add', 'more', '--yes', '--', ...SMALL])).code).toBe(0);
+    expect((await desk.run(['policy', 'explain', '--tool', 'away__x', '--client', 'c'])).out).toMatch(/permitted/);
+    const doctor = await desk.run(['doctor']);
+    expect(doctor.out).toMatch(/away.*the variable NO_SUCH is not set/);
   });
 });

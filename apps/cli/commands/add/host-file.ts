@@ -47,15 +47,17 @@ export function serversOfHost(
   ];
   const prepared = Object.fromEntries(others.map(([name, server]) => [name, withoutInputs(server)]));
   const { value, problems, notes } = fromHost({ mcpServers: prepared });
-  if (problems.length > 0)
-    throw new CliError(problems.map((problem) => `${basename(file)}: ${formatProblem(problem)}`).join('\n'));
-  const read = isObject(value) && isObject(value['mcpServers']) ? value['mcpServers'] : {};
+  const refused = new Set(problems.map(({ path }) => path[1]));
+  const read = Object.entries(objectOf(objectOf(value)['mcpServers'])).filter(([name]) => !refused.has(name));
+  const said = problems.map((problem) => `${basename(file)}: ${formatProblem(problem)}`);
+  if (problems.length > 0 && (wanted !== undefined || read.length === 0)) throw new CliError(said.join('\n'));
   return {
-    servers: Object.entries(read).map(([name, server]) => ({
-      name: plainName(name),
-      server: isObject(server) ? server : {},
-    })),
-    notes: [...own.map(([name]) => `${name}: it is Countersign itself, and was left out`), ...notes.map(formatProblem)],
+    servers: read.map(([name, server]) => ({ name: plainName(name), server: objectOf(server) })),
+    notes: [
+      ...own.map(([name]) => `${name}: it is Countersign itself, and was left out`),
+      ...said.map((problem) => `left out ${problem}`),
+      ...notes.map(formatProblem),
+    ],
   };
 }
 

@@ -15,23 +15,24 @@ export interface Listing {
   readonly others: Readonly<Record<string, number>>;
   /** Tools that cannot be offered, with the reason. */
   readonly refused: readonly { readonly name: string; readonly reason: string }[];
+  /** Servers that cannot be used, with the reason and the next step. */
+  readonly failed: readonly { readonly name: string; readonly problem: CliError }[];
   readonly upstreams: UpstreamPool;
 }
 
-/** Connects to these servers of the configuration and lists what they have. Throws a `CliError` that names each one that fails. */
+/** Connects to these servers of the configuration and lists what they have. */
 export async function listServers(config: Config, names: readonly string[], log: Logger): Promise<Listing> {
   // Loaded on demand, because it brings the clients of all services.
   const gateway = await import('../../../gateway/main.ts');
   const mcpServers = Object.fromEntries(Object.entries(config.mcpServers).filter(([name]) => names.includes(name)));
   const upstreams = gateway.connectUpstreams({ ...config, mcpServers }, { clock: systemClock, log });
   try {
-    const failed = await Promise.all(Object.entries(mcpServers).map((entry) => problemOf(upstreams, entry)));
-    const problems = failed.filter((one) => one !== undefined);
-    if (problems.length > 0) throw new CliError([...problems, 'Nothing was changed.'].join('\n'));
+    const tried = await Promise.all(Object.entries(mcpServers).map((entry) => problemOf(upstreams, entry)));
+    const failed = tried.filter((one) => one !== undefined);
     const tools = await upstreams.tools();
     const items = (await Promise.all(ITEM_KINDS.map((kind) => upstreams.items.list(kind)))).flat();
     const others = names.map((name) => [name, items.filter(({ upstream }) => upstream === name).length] as const);
-    return { tools, others: Object.fromEntries(others), refused: upstreams.refused(), upstreams };
+    return { tools, others: Object.fromEntries(others), refused: upstreams.refused(), failed, upstreams };
   } catch (error) {
     await upstreams.close();
     throw error;
@@ -41,7 +42,7 @@ export async function listServers(config: Config, names: readonly string[], log:
 async function problemOf(
   upstreams: UpstreamPool,
   [name, server]: [string, Config['mcpServers'][string]],
-): Promise<string | undefined> {
+): Promise<Listing['failed'][number] | undefined> {
   try {
     // Any name with its prefix makes the pool connect and list.
     const { prefix = name } = server;
@@ -52,6 +53,7 @@ async function problemOf(
       'url' in server
         ? 'check the address and the credential (--token-env, --token-file, --header)'
         : 'start the program by hand once, as a first start may have to download it, and check its arguments and --env';
-    return `${visible(name)} cannot be used: ${visible(reason(error).replace(/[.]$/, ''))}; ${next}`;
+    const why = visible(reason(error).replace(/[.]$/, ''));
+    return { name, problem: new CliError(`${visible(name)} cannot be used: ${why}; ${next}`) };
   }
 }

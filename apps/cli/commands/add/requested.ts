@@ -20,6 +20,8 @@ export interface Requested {
   /** Values that were taken out of the servers, by the variables that name them now. Never print them. */
   readonly variables: Readonly<Record<string, string>>;
   readonly notes: readonly string[];
+  /** Whether all servers of a file are wanted, so that one of them can be left out. */
+  readonly isSeveral: boolean;
 }
 
 interface Asked {
@@ -80,11 +82,12 @@ function serversAsked(asked: Asked): Requested {
   return cleaned(found.servers, found.notes, asked);
 }
 
-function cleaned(found: Requested['servers'], notes: readonly string[], { variables, mentioned }: Asked): Requested {
+function cleaned(found: Requested['servers'], notes: readonly string[], asked: Asked): Requested {
+  const { name: wanted, options, variables, mentioned } = asked;
   const needed = [...mentionedIn(found, /\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)\}/g)];
   const secrets = new SecretVariables({ environment: variables, mentioned: new Set([...mentioned, ...needed]) });
   const servers = found.map(({ name, server }) => ({ name, server: secrets.without(name, server) }));
-  return { servers, variables: secrets.values, notes };
+  return { servers, variables: secrets.values, notes, isSeveral: options.from !== undefined && wanted === undefined };
 }
 
 const MENTION = /\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)[}:]/g;

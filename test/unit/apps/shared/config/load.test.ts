@@ -141,10 +141,33 @@ mcpServers:
   );
 
   it('names the setting whose variable is not set', () => {
-    write("mcpServers: { files: { command: npx, env: { KEY: '${NO_SUCH}' } } }");
+    write("audit:\n  clientId: '${NO_SUCH}'\n");
     expect(problems()).toEqual([
-      'countersign.yaml:1: mcpServers.files.env.KEY: the variable NO_SUCH is not set (${NO_SUCH:-default} gives it a default)',
+      'countersign.yaml:2: audit.clientId: the variable NO_SUCH is not set (${NO_SUCH:-default} gives it a default)',
     ]);
+  });
+
+  it.each([
+    ["command: npx, env: { KEY: '${NO_SUCH}' }", 'env.KEY'],
+    ["command: '${NO_SUCH}'", 'command'],
+    ["url: '${NO_SUCH}/mcp', headers: { A: b }", 'url'],
+    ["url: 'https://x.example', auth: { issuer: '${NO_SUCH}', clientId: c, clientSecret: d }", 'auth.issuer'],
+  ])('puts aside only the server whose variable is not set, and keeps its name and prefix: %s', (server, place) => {
+    write(
+      `mcpServers: { files: { prefix: f, ${server} }, other: { command: x } }\nrules: [{ allow: { server: files, tool: a } }]\n`,
+    );
+    const { config, notes } = load();
+    const fault = 'the variable NO_SUCH is not set (${NO_SUCH:-default} gives it a default)';
+    expect(notes).toEqual([
+      {
+        path: ['mcpServers', 'files', ...place.split('.')],
+        message: `${fault}; until then, the server cannot be used`,
+      },
+    ]);
+    expect(config.mcpServers['files']).toMatchObject({ prefix: 'f', fault });
+    expect(config.mcpServers['files']).not.toHaveProperty('command');
+    expect(config.mcpServers['other']).toMatchObject({ command: 'x' });
+    expect(config.mcpServers['other']).not.toHaveProperty('fault');
   });
 
   it('does not expand the content of a variable', () => {
