@@ -136,5 +136,8 @@ function binaryOf(binary: Element): string {
 export function bytesOf(html: string, view: View): string {
   const region = only(within(parseFragment(html) as unknown as Element, 'json'));
   if (!is(region, view)) throw new Error(`this is not the view ${view}`);
+  // The end of the drawing, which shows nothing.
+  const end = region.childNodes.pop();
+  if (end === undefined || !is(end, 'end') || allText(end) !== '') throw new Error('the drawing has no end');
   return view === 'readable' ? valueIn(region, labelIn(region)) : canonicalJson(jsonOf(region));
 }
