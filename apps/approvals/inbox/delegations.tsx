@@ -12,6 +12,7 @@ import type { Delegation, DelegationList } from '../stores/delegation.store.ts';
 import type { Page } from '../../shared/database/pages.ts';
 import { type Visitor, visitorOf } from './authenticate.ts';
 import type { InboxHttp } from './seat.ts';
+import { PeopleChoice } from './people-choice.tsx';
 import { cursorsOf, given, InboxTabs, PageLinks } from './paging.tsx';
 
 interface DelegationsProps {
@@ -24,6 +25,7 @@ interface DelegationsProps {
   readonly parameters: Parameters;
   readonly visitor: Visitor;
   readonly person: SignedIn;
+  readonly people: Directory;
 }
 
 type Parameters = Readonly<Record<string, string | undefined>>;
@@ -35,7 +37,7 @@ const CURSORS = {
   over: 'overCursor',
 } as const satisfies Record<DelegationList, string>;
 
-function DelegationsPage({ made, received, over, parameters, visitor, person }: DelegationsProps) {
+function DelegationsPage({ made, received, over, parameters, visitor, person, people }: DelegationsProps) {
   return (
     <Frame title="Out of office" section="Approvals" person={person}>
       <div class="title-row">
@@ -55,7 +57,7 @@ function DelegationsPage({ made, received, over, parameters, visitor, person }: 
             </ul>
           )}
           <Pages page={made} list="made" of="your stand-ins" parameters={parameters} />
-          <NewDelegation csrfToken={person.csrfToken} />
+          <NewDelegation csrfToken={person.csrfToken} {...{ people, visitor }} />
         </section>
         {received.rows.length > 0 && (
           <section class="card" aria-labelledby="received">
@@ -115,13 +117,26 @@ const ForWhat = ({ request: id }: { request: string | undefined }) =>
     </>
   );
 
-function NewDelegation({ csrfToken }: { csrfToken: string }) {
+interface NewDelegationProps extends Pick<DelegationsProps, 'people' | 'visitor'> {
+  readonly csrfToken: string;
+}
+
+function NewDelegation({ csrfToken, people, visitor }: NewDelegationProps) {
   return (
     <form class="decision" method="post" action="/delegations">
       <input type="hidden" name="csrfToken" value={csrfToken} />
       <div>
         <label for="delegate">Stand-in</label>
-        <input type="text" id="delegate" name="delegate" required maxLength={255} aria-describedby="delegate-hint" />
+        <input
+          type="text"
+          id="delegate"
+          name="delegate"
+          required
+          maxLength={255}
+          list="people"
+          aria-describedby="delegate-hint"
+        />
+        <PeopleChoice id="people" people={people} except={visitor.subject} />
         <p class="hint" id="delegate-hint">
           The identifier they sign in with. Their decisions for you count as yours. They cannot delegate further.
         </p>
@@ -184,7 +199,7 @@ const listQuery = z.object({
   overCursor: cursorParameter.optional(),
 });
 
-function show({ delegations }: DelegationsHttp) {
+function show({ delegations, people }: DelegationsHttp) {
   return async (request: Request, response: Response) => {
     const visitor = visitorOf(response);
     const query = listQuery.safeParse(request.query);
@@ -206,7 +221,9 @@ function show({ delegations }: DelegationsHttp) {
     // The delegations on this page have ended meanwhile.
     if (emptied !== undefined) return response.redirect(303, '/delegations');
     const person = { name: visitor.name, csrfToken: csrfTokenOf(request) };
-    response.send(renderPage(<DelegationsPage {...{ made, received, over, parameters, visitor, person }} />));
+    response.send(
+      renderPage(<DelegationsPage {...{ made, received, over, parameters, visitor, person, people: people() }} />),
+    );
   };
 }
 

@@ -1,10 +1,13 @@
+import { canonicalJson } from '../../../workflows/domain/canonical-json.ts';
 import type { AccessRequest } from '../../../workflows/domain/access-request/access-request.ts';
-import { Code, Visible } from '../../shared/pages/visible.tsx';
+import { Code } from '../../shared/pages/visible.tsx';
 import { DECIDING_FORMS } from './deciding-forms.ts';
 import { WhatIsDecided } from './decision.tsx';
 import { argumentsIn, openValues, type OpenValue, sortOf } from '../grants/scope.ts';
 import { LONGEST_TEXT, textFor, type Refused } from './refused.tsx';
 import { canGiveGrant, type Seat } from './seat.ts';
+import { Agent, Person } from './names.tsx';
+import { LeafValue } from './summary.tsx';
 import { useRequestAddress } from './near.tsx';
 
 interface GrantFormProps {
@@ -16,8 +19,6 @@ interface GrantFormProps {
 
 /** What the form proposes, if policy allows that much. */
 const USUAL = { minutes: 30, uses: 10 } as const;
-/** Enough to recognize a value. The whole call is above the form. */
-const SHOWN_CHARACTERS = 200;
 const LONGEST_BEGINNING = 500;
 
 /** The form with which the visitor approves the call and gives a grant on further calls like it. Folded, since most need only one. */
@@ -72,8 +73,8 @@ export function GrantForm({ request, seat, csrfToken, refused }: GrantFormProps)
 const Explanation = ({ of: { tool, requester, stages } }: { of: AccessRequest }) => (
   <p>
     A grant approves this call now, and further calls of <Code text={tool} /> by{' '}
-    <Visible text={requester.clientId ?? ''} /> for <Visible text={requester.subject} />, in your name. Policy is asked
-    about each, and each has its own record. Calls that wait already are not covered.
+    <Agent clientId={requester.clientId ?? ''} /> for <Person subject={requester.subject} />, in your name. Policy is
+    asked about each, and each has its own record. Calls that wait already are not covered.
     {stages[0]?.grantsEndAtSignOut === true && ' The grant ends when you sign out, or sign in again.'}
   </p>
 );
@@ -125,15 +126,13 @@ const BEGINNINGS = {
 
 function ValueChoice({ index, of: { path, value } }: { index: number; of: OpenValue }) {
   const [how, begins] = [`how-${index}`, `begins-${index}`];
-  const text = typeof value === 'string' ? value : String(value);
   return (
     <div>
       <label for={how}>
         <Code text={path} />
       </label>
       <p class="soft">
-        <Visible text={text.slice(0, SHOWN_CHARACTERS)} />
-        {text.length > SHOWN_CHARACTERS && ' …'}
+        <LeafValue leaf={{ path, json: canonicalJson(value) }} />
       </p>
       <select id={how} name={how}>
         <option value="exact">Exactly this value</option>

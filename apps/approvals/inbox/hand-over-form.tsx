@@ -1,6 +1,7 @@
 import type { AccessRequest } from '../../../workflows/domain/access-request/access-request.ts';
 import { textFor, type Refused } from './refused.tsx';
 import { handOverBy, type Seat } from './seat.ts';
+import { PeopleChoice } from './people-choice.tsx';
 import { useRequestAddress } from './near.tsx';
 
 interface HandOverFormProps {
@@ -35,9 +36,11 @@ export function HandOverForm({ request, seat, csrfToken, refused }: HandOverForm
               name="to"
               required
               maxLength={255}
+              list="hand-over-people"
               aria-describedby="hand-over-hint"
               value={textFor('hand-over', refused)}
             />
+            <PeopleChoice id="hand-over-people" people={seat.people} except={seat.visitor.subject} />
             <p class="hint" id="hand-over-hint">
               The identifier they sign in with. They are told if a channel reaches them. You can take it back on the
               page “Out of office”.

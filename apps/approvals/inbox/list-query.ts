@@ -3,7 +3,7 @@ import { EFFECTS } from '../../../workflows/domain/tools/tool-facts.ts';
 import { addressOf, cursorParameter } from '../../shared/http/list-cursor.ts';
 import { LIST_CHOICES, type ListChoice, REQUEST_ORDERS, type RequestFilter, type RequestOrder } from '../listing.ts';
 
-const DEFAULT_LIMIT = 50;
+export const DEFAULT_LIMIT = 50;
 export const MAX_LIMIT = 200;
 const MAX_WORDS = 8;
 /** Characters of a list's address that a request keeps. */
@@ -21,7 +21,7 @@ export const listQuery = z.object({
   status: z.enum(LIST_CHOICES).default('pending'),
   /** Default: `oldest` for open requests, `newest` for ended ones. Ended requests have no deadline to sort by. */
   order: z.enum(REQUEST_ORDERS).optional(),
-  limit: z.coerce.number().int().min(1).max(MAX_LIMIT).default(DEFAULT_LIMIT),
+  limit: z.coerce.number().int().min(1).max(MAX_LIMIT).optional(),
   cursor: cursorParameter.optional(),
   unreviewedCursor: cursorParameter.optional(),
   questionsCursor: cursorParameter.optional(),

@@ -11,7 +11,9 @@ import { voterOf } from './authenticate.ts';
 import { whyLeftOut } from './batch.tsx';
 import { renderNamed } from './names.tsx';
 import { RequestList } from './list-page.tsx';
-import { listed, type ListQuery, listQuery, MAX_LIMIT } from './list-query.ts';
+import { DEFAULT_LIMIT, listed, type ListQuery, listQuery, MAX_LIMIT } from './list-query.ts';
+import { filling, isGathered } from './rows.tsx';
+import type { RequestPage } from '../stores/lists.ts';
 import { personOf } from './person.ts';
 import { cursorsOf, given } from './paging.tsx';
 import { type InboxHttp, readerRowOf, seatOf } from './seat.ts';
@@ -28,14 +30,14 @@ const NO_QUESTIONS: AskedRequests = { rows: [], count: 0 };
 export function list(http: InboxHttp) {
   return async (request: Request, response: Response) => {
     const query = readQuery(request);
-    const { cursor, unreviewedCursor, questionsCursor, limit } = query;
+    const { cursor, unreviewedCursor, questionsCursor } = query;
     const { choice: status, order, filter } = listed(query);
     const isOpen = status === 'pending' || status === 'yours';
     const visitor = voterOf(response);
     const seat = await seatOf(http, visitor);
     const reader = readerRowOf(seat);
     const [page, unreviewed, kinds, questions] = await Promise.all([
-      http.store.list({ choice: status, order, filter, reader }, { cursor, limit }),
+      pageOf(http, { choice: status, order, filter, reader }, { query, isFilled: wantsPage(request) && isOpen }),
       http.brokenGlass.unreviewed(reader, { cursor: unreviewedCursor, limit: UNREVIEWED_LIMIT }),
       isOpen && wantsPage(request) ? http.store.kinds(status, reader) : [],
       visitor.via === 'agent'
@@ -70,6 +72,25 @@ export function list(http: InboxHttp) {
     const list = <RequestList {...shown} summaries={http.summaries} canTogether={canTogether} />;
     response.send(renderNamed(http, list));
   };
+}
+
+type Listing = Parameters<InboxHttp['store']['list']>[0];
+
+/**
+ * A page of the list. A page for people has so many requests that it is filled with rows, although many of one kind have one: agents that
+ * ask for much would leave it almost empty.
+ */
+async function pageOf(
+  { store }: Pick<InboxHttp, 'store'>,
+  listing: Listing,
+  { query: { cursor, limit }, isFilled }: { readonly query: ListQuery; readonly isFilled: boolean },
+): Promise<RequestPage> {
+  if (!isFilled || limit !== undefined || cursor?.towards === 'previous' || !isGathered(listing.filter)) {
+    return store.list(listing, { cursor, limit: limit ?? DEFAULT_LIMIT });
+  }
+  const most = await store.list(listing, { cursor, limit: MAX_LIMIT });
+  const filled = filling(most.rows, DEFAULT_LIMIT);
+  return filled === most.rows.length ? most : store.list(listing, { cursor, limit: filled });
 }
 
 function readQuery(request: Request): ListQuery {

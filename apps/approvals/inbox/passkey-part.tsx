@@ -65,7 +65,10 @@ export function PasskeyPart({ demand }: { demand: PasskeyDemand }) {
       <p class="notice warn" data-without-script>
         An approval needs your passkey, and a passkey needs JavaScript. You can deny without it.
       </p>
-      <p class="hint">When you press “Approve”, your browser asks for your passkey. A denial needs none.</p>
+      <p class="hint">
+        When you press “Approve”, your browser asks for your passkey. A denial needs none.{' '}
+        <a href="/passkeys">Your passkeys</a>
+      </p>
       <p class="notice warn" role="alert" data-passkey-problem hidden />
       <OnThePhone {...place} />
       <script src="/assets/passkeys.js" defer />

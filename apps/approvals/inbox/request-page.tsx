@@ -194,9 +194,9 @@ function WhoAndWhy({ request }: { request: AccessRequest }) {
             'Its server says, unverified',
             <ServerSays properties={resource.properties} />,
           ],
-          ['Call digest', <code class="digest">{request.callDigest}</code>],
         ]}
       />
+      <ForTheRecord request={request} />
     </section>
   );
 }
@@ -220,41 +220,35 @@ const InBundle = ({ of: { position, size, id } }: { of: NonNullable<AccessReques
   </>
 );
 
-/** Whether the policy decision point gave reasons. */
-const isExplained = ({ title, description, reason, policies, template }: AccessRequest): boolean =>
-  policies.length > 0 || (title ?? description ?? reason ?? template) !== undefined;
+/** Whether the policy decision point gave reasons in words. */
+const isExplained = ({ title, description }: AccessRequest): boolean => (title ?? description) !== undefined;
 
-function Why({ request: { title, description, reason, policies, template } }: { request: AccessRequest }) {
-  return (
-    <>
-      {title !== undefined && (
-        <strong>
-          <Visible text={title} />
-        </strong>
-      )}
-      {description !== undefined && (
-        <p>
-          <Visible text={description} />
-        </p>
-      )}
-      <div class="soft">
-        {policies.length > 0 && (
-          <div>
-            {policies.length === 1 ? 'Policy ' : 'Policies '}
-            <Code text={policies.join(', ')} />
-          </div>
-        )}
-        {template !== undefined && (
-          <div>
-            Template <Code text={template} />
-          </div>
-        )}
-        {reason !== undefined && (
-          <div>
-            Reason <Code text={reason} />
-          </div>
-        )}
-      </div>
-    </>
-  );
-}
+const Why = ({ request: { title, description } }: { request: AccessRequest }) => (
+  <>
+    {title !== undefined && (
+      <strong>
+        <Visible text={title} />
+      </strong>
+    )}
+    {description !== undefined && (
+      <p>
+        <Visible text={description} />
+      </p>
+    )}
+  </>
+);
+
+/** What names the call and the rule to programs and auditors. */
+const ForTheRecord = ({ request: { policies, template, reason, callDigest } }: { request: AccessRequest }) => (
+  <details class="for-the-record">
+    <summary>For the record</summary>
+    <Facts
+      rows={[
+        policies.length > 0 && [policies.length === 1 ? 'Policy' : 'Policies', <Code text={policies.join(', ')} />],
+        template !== undefined && ['Template', <Code text={template} />],
+        reason !== undefined && ['Reason', <Code text={reason} />],
+        ['Call digest', <code class="digest">{callDigest}</code>],
+      ]}
+    />
+  </details>
+);

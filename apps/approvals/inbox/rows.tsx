@@ -56,15 +56,34 @@ interface Gathered {
   readonly isFirst: boolean;
 }
 
-/** One entry for each row. A search finds requests one by one, and so does the list of one kind. */
-function gathered(rows: readonly ListedRequest[], filter: RequestFilter): Gathered[] {
+/** Whether a list has one row for many requests of one kind. A search finds requests one by one. */
+export const isGathered = ({ words, alike }: RequestFilter): boolean => words === undefined && alike === undefined;
+
+/** How many of these requests fill this many rows. */
+export function filling(rows: readonly ListedRequest[], most: number): number {
+  const byKind = kindsOf(rows);
+  let filled = 0;
+  const end = rows.findIndex((request) => {
+    const kind = byKind.get(request.alike) ?? [];
+    if (kind.length < ONE_ROW_FROM || kind[0] === request) filled += 1;
+    return filled > most;
+  });
+  return end === -1 ? rows.length : end;
+}
+
+function kindsOf(rows: readonly ListedRequest[]): ReadonlyMap<string, readonly ListedRequest[]> {
   const byKind = new Map<string, ListedRequest[]>();
   for (const request of rows) byKind.set(request.alike, [...(byKind.get(request.alike) ?? []), request]);
-  const isOneByOne = filter.words !== undefined;
+  return byKind;
+}
+
+/** One entry for each row. A search finds requests one by one, and so does the list of one kind. */
+function gathered(rows: readonly ListedRequest[], filter: RequestFilter): Gathered[] {
+  const byKind = kindsOf(rows);
   return rows.flatMap((request): Gathered[] => {
     const kind = byKind.get(request.alike) ?? [];
     const isFirst = kind[0] === request;
-    if (isOneByOne || kind.length < ONE_ROW_FROM) return [{ request, others: 0, odd: [], isFirst }];
+    if (!isGathered(filter) || kind.length < ONE_ROW_FROM) return [{ request, others: 0, odd: [], isFirst }];
     if (!isFirst) return [];
     const { outliers } = differencesIn(kind);
     const usual = kind.find(({ id }) => !outliers.has(id)) ?? request;

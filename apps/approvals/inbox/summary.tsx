@@ -40,7 +40,7 @@ export function summaryOf(
   if (written.length > 0) return written;
   const telling = leaves
     .filter(({ path }) => path !== '')
-    .toSorted((a, b) => rankOf(a) - rankOf(b))
+    .toSorted((a, b) => rankOf(a) - rankOf(b) || depthOf(a) - depthOf(b))
     .slice(0, TELLING);
   return [{ tool }, ...telling.map((leaf) => ({ leaf, name: leaf.path }))];
 }
@@ -60,6 +60,9 @@ function rankOf({ json, cut }: Leaf): number {
   if (json.startsWith('"')) return cut === undefined && json.length <= TELLING_LENGTH ? 0 : 3;
   return /^[-\d]/.test(json) ? 1 : 2;
 }
+
+/** What is deeper in the arguments rather is content than a name. */
+const depthOf = ({ path }: Leaf): number => path.match(/[.[]/g)?.length ?? 0;
 
 /** Longer values are shown up to this length, and an ellipsis says so. */
 const SHOWN = 80;

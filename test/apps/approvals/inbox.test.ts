@@ -47,6 +47,14 @@ describe('inbox', () => {
       expect(page).toContain('Writes outside the scratch folder');
     });
 
+    it('keeps digests and codes for the record out of the first sight', async () => {
+      const { id } = await service.open();
+      const page = await text(alice, `/requests/${id}`);
+      const [before = '', record = ''] = page.split('<summary>For the record</summary>');
+      expect(before).not.toMatch(/approval_required|sha-256:[0-9a-f]{64}<|operator_approval/);
+      expect(record).toMatch(/writes-need-approval.*operator_approval.*approval_required.*sha-256:/s);
+    });
+
     it('says in words what the server of the tool states, and shows the rest as it is', async () => {
       const stating = async (annotations: object) => {
         const resource = { type: 'tool', id: 'bank__pay', properties: { annotations: { ...annotations } } };

@@ -179,9 +179,24 @@ describe('lists of requests', () => {
     expect(await found('agent=fee-host')).toHaveLength(6);
   });
 
+  it('have as many requests on a page as fill it with rows, so that a flood of one kind hides no other', async () => {
+    for (let n = 0; n < 70; n += 1) await service.open(call('flood__one', 'read', { n }, { agent: 'flood-host' }));
+    const after = await service.open(call('flood__other', 'read', {}, { agent: 'flood-host' }));
+    const flooded = await page('agent=flood-host');
+    expect([...flooded.matchAll(/data-request="([^"]+)"/g)]).toHaveLength(2);
+    expect(flooded).toContain(`data-request="${after.id}"`);
+    expect(wordsOf(flooded)).toContain('69 more like this');
+    for (let n = 0; n < 60; n += 1) await service.open(call(`wide__${n}`, 'read', {}, { agent: 'wide-host' }));
+    const wide = await page('agent=wide-host');
+    expect([...wide.matchAll(/data-request="([^"]+)"/g)]).toHaveLength(50);
+    const next = /rel="next" href="([^"]+)"/.exec(wide)?.[1]?.replaceAll('&amp;', '&') ?? '';
+    expect([...(await (await alice.go(next)).text()).matchAll(/data-request="([^"]+)"/g)]).toHaveLength(10);
+  });
+
   it('say how a request ended: by whom, by which way, and what became of the approval', async () => {
     const open = (n: number) => service.open(call(`how__${n}`, 'read', {}, { agent: 'how-host' }));
-    const [hooked, sent, cancelled] = [await open(1), await open(2), await open(3)];
+    const [hooked, sent] = [await open(1), await open(2)];
+    const cancelled = await service.open(call('how__3', 'read', {}, { agent: 'how-host', subject: 'alice' }));
     await service.voteByWebhook('alice', hooked, 'approve');
     await service.vote('alice', sent, 'deny');
     await service.asPerson('alice', `/requests/${cancelled.id}/cancel`, { method: 'POST', body: '{}' });

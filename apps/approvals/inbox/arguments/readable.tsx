@@ -3,7 +3,7 @@ import { canonicalJson, isObject, type Json, type JsonObject } from '../../../..
 import { Pieces } from '../../../shared/pages/visible.tsx';
 import type { Language } from './colours.ts';
 import { exactLines } from './exact.tsx';
-import { columnsOf, compare, editIn, formOfText, stringsIn } from './forms.ts';
+import { columnsOf, compare, editIn, formOfText, isContainer, stringsIn } from './forms.ts';
 import { languageOf, languageOfMembers } from './languages.ts';
 import type { Pen } from './pen.ts';
 import { counted, drawEdit, drawText, quoted, type Drawn } from './text.tsx';
@@ -60,13 +60,17 @@ function drawMembers(object: JsonObject, pen: Pen, { around, depth, ordinal: fir
   const edit = editIn(object);
   const changes = edit && compare(edit, pen);
   const editNames = edit?.map(([name]) => name) ?? [];
+  // A path is read before the content that is written to it.
+  const isFirst = (name: string) =>
+    isShort(object[name] ?? null) && !(changes !== undefined && editNames.includes(name));
+  const inOrder = [...names.filter(isFirst), ...names.filter((name) => !isFirst(name))];
   let ordinal = first;
   const ordinals = new Map<string, number>();
   for (const name of names) {
     ordinals.set(name, ordinal);
     ordinal += stringsIn(object[name] ?? null);
   }
-  const members = names.map((name) => {
+  const members = inOrder.map((name) => {
     if (changes !== undefined && editNames.includes(name)) {
       // Both are drawn at the place of the first one.
       if (name !== editNames.toSorted()[0]) return null;
@@ -84,6 +88,12 @@ function drawMembers(object: JsonObject, pen: Pen, { around, depth, ordinal: fir
   });
   return { kind: 'block', label: counted(names.length, 'member'), body: <dl class="members">{members}</dl> };
 }
+
+/** Whether a value is drawn beside its name. */
+const isShort = (value: Json): boolean =>
+  typeof value === 'string'
+    ? formOfText(value) === 'quoted'
+    : !isContainer(value) || Object.keys(value ?? {}).length === 0;
 
 const keyOf = (name: string, pen: Pen, place?: string) => (
   <>

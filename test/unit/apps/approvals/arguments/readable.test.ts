@@ -44,6 +44,11 @@ describe('the readable view', () => {
     expect(text).toContain('empty name“"”');
   });
 
+  it('shows what is beside its name before what needs a block, such as a path before the content', () => {
+    expect(words({ content: 'a\nb', mode: 6, path: '/srv/a', zone: { a: 'b' } })).toMatch(/mode.*path.*content.*zone/s);
+    expect(words({ newText: 'b', oldText: 'a', path: 'x' })).toMatch(/path.*oldText becomes newText/s);
+  });
+
   it('shows an edit as lines that stay, go and come', () => {
     const value = { edits: [{ oldText: 'a\nb\nc', newText: 'a\nB\nc\n' }] };
     expect(words(value)).toMatch(/oldText becomes newText 1 line removed, 2 added a\n-b\n\+B\n c\n\+\n/);
