@@ -1,5 +1,5 @@
 import { isObject, objectOf } from '../../../workflows/domain/canonical-json.ts';
-import type { Match, Rule } from '../rules/rules.ts';
+import { type Match, type Rule, USUAL_TEMPLATE } from '../rules/rules.ts';
 import type { SettingProblem } from './problems.ts';
 import { ruleSettings } from './rule-settings.ts';
 
@@ -72,6 +72,10 @@ function approverProblems({ name, by }: Rule, { approvals: { templates } }: Surr
   const has = (template: string) => Object.hasOwn(templates, template);
   if (typeof by === 'string' && !has(by)) {
     const message = `approvals.templates has no ${quote(by)}: add it, or name people, groups or roles, as in { people: ${by} }`;
+    return [{ path: ['by'], message }];
+  }
+  if (typeof by === 'object' && name === USUAL_TEMPLATE) {
+    const message = `the approvers of this rule would become those of every rule without by: give the rule another name than ${quote(name)}`;
     return [{ path: ['by'], message }];
   }
   if (typeof by === 'object' && has(name)) {

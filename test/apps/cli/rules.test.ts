@@ -5,6 +5,7 @@ import { configuredPlaces, lintPolicies } from '../../../apps/cli/commands/lint/
 import { packagePath } from '../../../apps/shared/config/files.ts';
 import { parseConfig } from '../../../apps/shared/config/config.ts';
 import { aTool } from '../../support/tools.ts';
+import { policyDesk } from './policy-desk.ts';
 import { Desk } from './run.ts';
 
 const CONFIG = `mcpServers:
@@ -161,6 +162,23 @@ describe('countersign policy replay, with changed rules', () => {
     expect(out).toContain('files__read: tools/call on tool files__read by identity alice');
     expect(out).toContain('before  permit  allow read files (countersign.yaml:7)');
     expect(out).toMatch(/calls {10}2\nchanged {8}1\n/);
+  });
+});
+
+describe('the approvers of a rule', () => {
+  it('decide about nothing that a policy asks for', async () => {
+    const policy =
+      '@id("p")\n@requestable("payments")\nforbid (principal, action, resource) unless { context has approval && context.approval.template == "payments" };';
+    const desk = policyDesk({ 'b.cedar': policy });
+    const rules = [{ approve: 'bank__*', name: 'payments', by: { requester: true } }];
+    writeFileSync(join(desk.folder, 'countersign.yaml'), JSON.stringify({ pdp: { policies: './policies' }, rules }));
+    const { code, out } = await desk.run(['policy', 'check']);
+    expect([code, out]).toEqual([
+      1,
+      expect.stringMatching(
+        /^error {4}policies\/b\.cedar:1:1: "p" asks for an approval of "payments", which is the name of a rule/,
+      ),
+    ]);
   });
 });
 

@@ -1,10 +1,12 @@
 import { CountersignError } from '../../../../workflows/domain/errors.ts';
 import type { Clock } from '../../../shared/clock.ts';
 import { type Directory, type DirectorySettings, readDirectory } from '../../../shared/directory/directory.ts';
+import { type Rule, ruleIndex, templatesOf } from '../../../shared/rules/rules.ts';
 import { checkRequestCatalogs, readRequestSchemas, type RequestSchemas } from '../../offer/request-documents.ts';
 import { answerByPolicy, isPermitted } from '../../offer/requestable.ts';
 import type { PolicyVersion } from '../policy-engine.ts';
 import { createEvaluator, type Evaluator } from './evaluator.ts';
+import type { Policies } from './policies.ts';
 import { readPolicyTexts, type PolicyPlaces, type PolicyTexts } from './policy-folder.ts';
 import { InvalidPolicies, type PolicyProblem } from './problems.ts';
 
@@ -14,12 +16,13 @@ export type CedarVersion = Awaited<ReturnType<typeof loadVersion>>;
 /** Checks and loads these texts, in steps between which the process can answer requests. Throws `InvalidPolicies`. */
 export async function loadVersion(
   { id, files, directory: people }: PolicyTexts,
-  { directory: { subjectAttribute }, catalogs = {}, templates = [] }: PolicyPlaces,
+  { directory: { subjectAttribute }, catalogs = {}, templates = [], rules }: PolicyPlaces,
   clock?: Pick<Clock, 'now'>,
 ) {
   const directory = people && parseDirectory(people, subjectAttribute);
   const evaluator = await createEvaluator({ ...files, directory }, clock);
   try {
+    refuseSharedTemplates(evaluator.policies, rules?.all ?? []);
     const requestSchemas = readRequestSchemas(files.requestSchemas, evaluator.policies);
     checkRequestCatalogs(catalogs, requestSchemas);
     return {
@@ -61,6 +64,17 @@ export function policyVersion(
 export function problemsOf(error: unknown, { folder }: PolicyPlaces): readonly PolicyProblem[] | undefined {
   if (error instanceof InvalidPolicies) return error.problems;
   return error instanceof CountersignError ? [{ file: folder, message: error.message }] : undefined;
+}
+
+/** The approvers of a rule decide about what it asks for, and about nothing else. Throws `InvalidPolicies`. */
+function refuseSharedTemplates(policies: Policies, rules: readonly Rule[]): void {
+  const own = templatesOf(rules);
+  const problems = [...policies.values()].flatMap(({ id, file, line, column, template }) => {
+    if (template === undefined || ruleIndex(file) !== undefined || !Object.hasOwn(own, template)) return [];
+    const message = `"${id}" asks for an approval of "${template}", which is the name of a rule with approvers of its own. Rename one of them.`;
+    return [{ file, line, column, message }];
+  });
+  if (problems.length > 0) throw new InvalidPolicies(problems);
 }
 
 function parseDirectory(
