@@ -3,7 +3,9 @@ import type { Client } from 'pg';
 import { packagePath } from '../config/files.ts';
 import { errorCode } from '../lifecycle.ts';
 import type { Limits } from '../limits.ts';
+import { CountersignError } from '../../../workflows/domain/errors.ts';
 import { withClient } from './client.ts';
+import { isPooledByTransaction, POOLED } from './pooler.ts';
 import {
   applyFunctions,
   differingFunctions,
@@ -51,6 +53,9 @@ interface MigrationRecord {
  */
 export async function migrate(databaseUrl: string, limits: Limits, folder = packagePath('prisma')) {
   const migrations = readMigrations(folder);
+  // The lock would stay behind with the session that the pooler keeps.
+  if (await isPooledByTransaction({ connectionString: databaseUrl }))
+    throw new CountersignError('ERR_DATABASE_UNAVAILABLE', `the address of the database ${POOLED}`);
   return onSession(databaseUrl, async (client) => {
     await lock(client, limits);
     await client.query(RECORDS);

@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import type { Limits } from '../limits.ts';
 import { withClient } from './client.ts';
+import { isPooledByTransaction, POOLED } from './pooler.ts';
 import { databaseProblem, isPassing, notThePrimary, problemBehind, type Use } from './readiness.ts';
 import { reportTransitions } from './transitions.ts';
 
@@ -96,7 +97,7 @@ const unfit = (problem: string) =>
   new CountersignError('ERR_DATABASE_UNAVAILABLE', `the database cannot be used: ${problem}`);
 
 /**
- * Throws `ERR_DATABASE_UNAVAILABLE` when the server answers and is unfit: it is a standby, may lose confirmed commits or, where a role
+ * Throws `ERR_DATABASE_UNAVAILABLE` when the server answers and is unfit: it is behind a pooler by transaction, is a standby, may lose confirmed commits or, where a role
  * is named, has another version or does not let the login take the role. A server that does not answer yet is checked by the pool later.
  */
 export async function refuseUnfitDatabase(
@@ -104,11 +105,17 @@ export async function refuseUnfitDatabase(
   options: { durable: boolean; role?: Role; limits: Limits },
 ): Promise<void> {
   const { role, limits } = options;
-  const problemAt = (url: string, check: (client: Client) => Promise<string | undefined>) => {
-    const named = { connectionString: url, application_name: 'countersign start' };
-    return withClient({ ...named, ...connectionLimits(limits) }, check).catch(problemBehind);
-  };
+  const at = (url: string) => ({
+    ...{ connectionString: url, application_name: 'countersign start' },
+    ...connectionLimits(limits),
+  });
+  const problemAt = (url: string, check: (client: Client) => Promise<string | undefined>) =>
+    withClient(at(url), check).catch(problemBehind);
   const problem =
+    (await isPooledByTransaction(at(databaseUrl)).then(
+      (isPooled) => (isPooled ? `its address ${POOLED}` : undefined),
+      problemBehind,
+    )) ??
     (await problemAt(databaseUrl, (client) => unfitness(client, options))) ??
     (role && (await problemAt(withOption(databaseUrl, `role=${role}`), databaseProblem)));
   if (problem !== undefined && !isPassing(problem)) throw unfit(problem);

@@ -2,6 +2,7 @@ import { isDatabaseAway } from '../../../workflows/domain/errors.ts';
 import { packagePath } from '../config/files.ts';
 import { errorCode } from '../lifecycle.ts';
 import type { Need } from '../needs.ts';
+import { POOLED } from './pooler.ts';
 import {
   differingFunctions,
   inBrief,
@@ -24,6 +25,8 @@ const PROBLEMS: Readonly<Record<string, string>> = {
   '28000': 'the database refuses the login of DATABASE_URL',
   '42501':
     'the login of DATABASE_URL may not take on the role of this process: run `countersign migrate` as the owner, then grant the login the role',
+  // Of poolers, for a setting at the start of a connection that they cannot pass on.
+  '08P01': `the address of the database ${POOLED}`,
   '22023': 'the role of this process is missing in the database; run `countersign migrate` as the owner',
 };
 

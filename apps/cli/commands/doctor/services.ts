@@ -14,6 +14,7 @@ import type { Config } from '../../../shared/config/config.ts';
 import { withClient } from '../../../shared/database/client.ts';
 import { unfitness } from '../../../shared/database/pool.ts';
 import { inBrief } from '../../../shared/database/functions.ts';
+import { isPooledByTransaction, POOLED } from '../../../shared/database/pooler.ts';
 import { migrationStatus } from '../../../shared/database/migrate.ts';
 import { limitsOf } from '../../../shared/limits.ts';
 import { boundedBy, createTemporalClient, missingNamespace } from '../../../shared/temporal/connection.ts';
@@ -27,8 +28,12 @@ export function checkDatabase(url: string, config: Pick<Config, 'mode' | 'timeLi
   const session = { connectionString: url, connectionTimeoutMillis: limitsOf(config).examinationMs };
   const onClient = (check: (client: Client) => Promise<Finding>) => withClient(session, check);
   const fixFirst = 'fix the database first';
-  const server = attempt('database', 'start PostgreSQL, or correct DATABASE_URL', () =>
-    onClient(async (client) => {
+  const server = attempt('database', 'start PostgreSQL, or correct DATABASE_URL', async () => {
+    if (await isPooledByTransaction(session)) {
+      const [what = '', remedy = ''] = POOLED.split('; ');
+      return fail('database', `DATABASE_URL ${what}`, remedy);
+    }
+    return onClient(async (client) => {
       const { rows } = await client.query<{ server_version: string }>('SHOW server_version');
       const version = rows[0]?.server_version ?? 'unknown';
       if (Number.parseInt(version, 10) < OLDEST_POSTGRES) {
@@ -38,8 +43,8 @@ export function checkDatabase(url: string, config: Pick<Config, 'mode' | 'timeLi
       if (problem === undefined) return ok('database', `PostgreSQL ${version}`);
       const isOnlyLossy = config.mode === 'development' && (await unfitness(client, { durable: false })) === undefined;
       return (isOnlyLossy ? warn : fail)('database', problem, remedy ?? '');
-    }),
-  );
+    });
+  });
   const clock = attempt('database clock', fixFirst, () => onClient((client) => checkClock(client)));
   const migrations = attempt('migrations', fixFirst, async () => {
     const { missing, edited, failed, unknown, applied, functions, lacksRights } = await migrationStatus(url);

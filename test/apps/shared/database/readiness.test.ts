@@ -12,6 +12,7 @@ import { SEALING_SECRETS } from '../../../support/gated-calls.ts';
 import { asUnavailable } from '../../../../workflows/domain/errors.ts';
 import { OwnPostgres } from '../../../support/own-postgres.ts';
 import { patiently } from '../../../support/wait-for.ts';
+import { startFakePooler } from '../../../support/fake-pooler.ts';
 import { IN_DEVELOPMENT, ORDINARY_LIMITS, PATIENT_FACTOR, PATIENT_LIMITS, systemTime } from '../../../support/time.ts';
 
 const DEPLOYABLES = Object.keys(ROLES) as (keyof typeof ROLES)[];
@@ -95,6 +96,31 @@ async function readOnlyOf(database: string): Promise<string | undefined> {
     await client.end();
   }
 }
+
+describe('a pooler that lends sessions by transaction', () => {
+  it.each([
+    ['lends one session to all', false],
+    ['refuses the settings of a process', true],
+  ])(
+    'keeps every deployable from starting, and is named by migration and doctor: one that %s',
+    async (_how, refuses) => {
+      const pooler = await startFakePooler({ refuses });
+      const words = /leads to a connection pooler .*; connect to PostgreSQL itself/;
+      try {
+        expect(await problems(pooler.url)).toEqual(everywhere(words));
+        if (refuses) return;
+        await expect(migrate(pooler.url, ORDINARY_LIMITS)).rejects.toThrow(words);
+        const [found] = await checkDatabase(pooler.url, IN_DEVELOPMENT);
+        expect(found).toMatchObject({
+          status: 'fail',
+          advice: expect.stringContaining('connect to PostgreSQL itself'),
+        });
+      } finally {
+        await pooler.stop();
+      }
+    },
+  );
+});
 
 describe('a database that is not ready', () => {
   beforeAll(() => run('postgres', 'CREATE DATABASE fit', 'CREATE DATABASE empty'));
