@@ -10,12 +10,26 @@ const LISTS: Readonly<Record<string, string>> = {
 
 type Pages = readonly { readonly entries: readonly unknown[]; readonly nextCursor?: unknown }[];
 
+/** The sessions that the server knows, and the status with which it refuses others. */
+interface Sessions {
+  readonly known: Set<string>;
+  status: number;
+  /** Refuses calls with the same status, in sessions that it knows. */
+  refusesCalls?: boolean;
+}
+
 /**
  * An upstream of an earlier revision that lists exactly these entries, right or wrong. `pages` says how its lists of tools go on. It answers
  * each call with a text, and counts its lists and calls.
  */
 export async function startListingUpstream(lists: Readonly<Record<string, readonly unknown[]>>, pages?: () => Pages) {
-  const upstream = { lists, pages, asked: [] as unknown[], called: [] as string[] };
+  const upstream = {
+    lists,
+    pages,
+    asked: [] as unknown[],
+    called: [] as string[],
+    sessions: undefined as Sessions | undefined,
+  };
   const listOf = (member: string, cursor: unknown) => {
     if (member !== 'tools' || upstream.pages === undefined) return { [member]: upstream.lists[member] ?? [] };
     upstream.asked.push(cursor);
@@ -31,6 +45,18 @@ export async function startListingUpstream(lists: Readonly<Record<string, readon
       method,
       params = {},
     } = request.body as { id?: unknown; method: string; params?: Record<string, never> };
+    const { sessions } = upstream;
+    const isNew = method === 'initialize';
+    const isKnown = isNew || sessions?.known.has(request.get('mcp-session-id') ?? '') !== false;
+    if (isNew && sessions !== undefined) {
+      const session = `session-${Math.random()}`;
+      sessions.known.add(session);
+      response.set('mcp-session-id', session);
+    }
+    if (!isKnown || (sessions?.refusesCalls === true && method === 'tools/call')) {
+      const error = { code: -32_000, message: 'Bad Request: no such session' };
+      return void response.status(sessions?.status ?? 500).json({ jsonrpc: '2.0', id: null, error });
+    }
     if (id === undefined) return void response.status(202).end();
     const answer = (result: object) => void response.json({ jsonrpc: '2.0', id, result });
     const member = LISTS[method];

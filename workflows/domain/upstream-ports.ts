@@ -132,8 +132,8 @@ export interface Upstreams {
    */
   find(name: string, options?: { live?: boolean }): Promise<UpstreamTool | undefined>;
   /**
-   * Connects first (so that a broken connection is `not_sent`), then sends once; never repeats. `timeoutMs` limits the wait for
-   * the answer. After `sendBy`, an instant of the monotonic clock, nothing is sent any more. Over HTTP, the idempotency key and the
+   * Connects first (so that a broken connection is `not_sent`), then sends once; repeats only what an upstream refused because it
+   * lost its session. `timeoutMs` limits the wait for the answer. After `sendBy`, an instant of the monotonic clock, nothing is sent any more. Over HTTP, the idempotency key and the
    * mirrored arguments of the tool go along in headers. A tool whose description no longer has `toolDigest` gets nothing. An
    * upstream that wants a credential of the caller gets one; a call without a caller is our own. `onProgress` asks for progress, and
    * is called until the call has ended. `onLog` asks for log messages, and gets those that provably belong to this call: HTTP

@@ -124,6 +124,10 @@ export class AskingConnection {
     }
   }
 
+  get pingMs(): number {
+    return this.#deps.limits.upstreamPingMs;
+  }
+
   /** Gives up a connection that showed itself broken; the next use opens another. */
   discard(client: Client): void {
     if (this.#live?.client !== client) return;

@@ -174,6 +174,10 @@ export class UpstreamConnection {
     if (this.#live?.client === client) this.#live.usedAt = Number.NEGATIVE_INFINITY;
   }
 
+  get pingMs(): number {
+    return this.#deps.limits.upstreamPingMs;
+  }
+
   /** Keeps the connection for this work until it has ended. */
   use<T>(work: () => Promise<T>): Promise<T> {
     return this.#users.during(work);

@@ -1,4 +1,4 @@
-import { CLIENT_CAPABILITIES_META_KEY, type Client } from '@modelcontextprotocol/client';
+import { CLIENT_CAPABILITIES_META_KEY, SdkHttpError, type Client } from '@modelcontextprotocol/client';
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Readable } from 'node:stream';
 import { type Clock, orAborted } from '../../../apps/shared/clock.ts';
@@ -23,6 +23,8 @@ export interface Connection {
   discard(client: Client): void;
   doubt(client: Client): void;
   use<T>(work: () => Promise<T>): Promise<T>;
+  /** How long a check of a session may take, in milliseconds. */
+  readonly pingMs: number;
 }
 
 export interface AskOptions extends Omit<SendingLimits, 'headers'> {
@@ -43,8 +45,8 @@ export interface UpstreamRequest {
 }
 
 /**
- * Connects, sends once, and reads the answer. Never repeats, and never throws: a failure says what it proves. A connection that is
- * replaced meanwhile stays open until then.
+ * Connects, sends once, and reads the answer. Repeats only where the upstream proved that it lost the session, so that nothing ran; and never
+ * throws: a failure says what it proves. A connection that is replaced meanwhile stays open until then.
  */
 export async function askOnce<T>(
   connection: Connection,
@@ -52,7 +54,34 @@ export async function askOnce<T>(
   options: AskOptions,
   read: (raw: unknown) => T,
 ): Promise<T | Unanswered> {
-  return connection.use(() => askOver(connection, request, options, read));
+  return connection.use(async () => {
+    const first = await askOver(connection, request, options, read);
+    if (!(first instanceof LostSession)) return first;
+    const second = await askOver(connection, request, options, read);
+    return second instanceof LostSession ? second.refusal : second;
+  });
+}
+
+/** The upstream refused a request because it does not know the session any more: nothing ran. */
+class LostSession {
+  readonly refusal: Unanswered;
+
+  constructor(refusal: Unanswered) {
+    this.refusal = refusal;
+  }
+}
+
+/** With these, servers refuse a request of a session that they do not know. @see MCP, Streamable HTTP, session management */
+const REFUSING = [400, 404, 410];
+
+/** Whether the request failed by its session alone: a harmless request of the same session is refused in the same way. */
+async function hasLostSession(client: Client, error: unknown, pingMs: number): Promise<boolean> {
+  if (!(error instanceof SdkHttpError) || !REFUSING.includes(error.status)) return false;
+  if (client.getProtocolEra() !== 'legacy' || client.transport?.sessionId === undefined) return false;
+  return client.ping({ timeout: pingMs }).then(
+    () => false,
+    (refusal: unknown) => refusal instanceof SdkHttpError && refusal.status === error.status,
+  );
 }
 
 async function askOver<T>(
@@ -60,7 +89,7 @@ async function askOver<T>(
   request: UpstreamRequest,
   { caller, clock, sendBy = Infinity, headers, ...limits }: AskOptions,
   read: (raw: unknown) => T,
-): Promise<T | Unanswered> {
+): Promise<T | Unanswered | LostSession> {
   const prepare = async () => {
     const client = await connection.connect();
     limits.signal.throwIfAborted();
@@ -82,6 +111,10 @@ async function askOver<T>(
     return read(await connection.request(client, request.method, params, { ...limits, headers: all }));
   } catch (error) {
     const outcome = readFailure(error);
+    if (await hasLostSession(client, error, connection.pingMs)) {
+      connection.discard(client);
+      return new LostSession(outcome);
+    }
     if (outcome.kind === 'not_sent') connection.discard(client);
     else connection.doubt(client);
     return outcome;
