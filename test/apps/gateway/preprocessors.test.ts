@@ -108,6 +108,8 @@ describe('a tool declared as a preprocessor', () => {
 
   it('is offered when it only reads [PRE-010]', () => {
     expect(refusal({ _meta: READS })).toBeUndefined();
+    expect(refusal({ annotations: { readOnlyHint: true } })).toBeUndefined();
+    expect(refusal({}, { effect: 'read' })).toBeUndefined();
     expect(refusal({ _meta: READS, annotations: { readOnlyHint: true } })).toBeUndefined();
     expect(refusal({ annotations: { readOnlyHint: false } }, { effect: 'read' })).toBeUndefined();
     expect(refusal({ preprocessor: false, _meta: { 'mcp.dev/effect': 'delete' } })).toBeUndefined();
@@ -115,13 +117,13 @@ describe('a tool declared as a preprocessor', () => {
 
   it.each([
     [{}, {}],
-    [{ annotations: { readOnlyHint: true } }, {}],
+    [{ annotations: { readOnlyHint: true, destructiveHint: true } }, {}],
     [{ _meta: READS, annotations: { readOnlyHint: false } }, {}],
     [{ _meta: READS, annotations: { readOnlyHint: 'true' } }, {}],
     [{ _meta: { 'mcp.dev/effect': 'write' }, annotations: { readOnlyHint: true } }, {}],
     [{ _meta: READS }, { effect: 'external' as const }],
     [{ preprocessor: false }, { preprocessor: true }],
   ])('is not offered as %j with %j [PRE-010]', (definition, settings) => {
-    expect(refusal(definition as JsonObject, settings)).toMatch(/effect has to be "read", and readOnlyHint true/);
+    expect(refusal(definition as JsonObject, settings)).toMatch(/does not only read.*set `effect: read`/);
   });
 });

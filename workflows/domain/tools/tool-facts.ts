@@ -149,8 +149,12 @@ export const mappingDigest = (mapping: ToolMapping | undefined, sha256: Sha256):
  */
 export function refusalOf({ preprocessor, hints, annotations, headers }: ToolFacts): string | undefined {
   if (headers.fault !== undefined) return headers.fault;
-  if (!preprocessor || (hints.effect === 'read' && annotations['readOnlyHint'] === true)) return undefined;
-  return 'it is a preprocessor that does not only read: its effect has to be "read", and readOnlyHint true';
+  const onlyReads = annotations['readOnlyHint'] === true && annotations['destructiveHint'] !== true;
+  if (!preprocessor || (onlyReads && statedEffect({ hints, annotations }) === 'read')) return undefined;
+  return (
+    'it is a preprocessor that does not only read, as far as its server says (readOnlyHint); if it does, set `effect: read` ' +
+    'for it in `tools`'
+  );
 }
 
 const LEVELS = { read: 'debug', write: 'info', external: 'info', delete: 'warn' } as const satisfies Record<
