@@ -165,7 +165,10 @@ describe('a call over HTTP', () => {
     ['nothing', 'no_answer', null],
   ])('that is answered with %s ends as %s', async (_case, kind, result) => {
     onCall = ({ id }, response) => reply(response, { jsonrpc: '2.0', id, result });
-    expect(await (kind === 'no_answer' ? actBriefly() : act())).toMatchObject({ kind });
+    const answer = await (kind === 'no_answer' ? actBriefly() : act());
+    expect(answer).toMatchObject({ kind });
+    if (kind === 'error')
+      expect(answer).toMatchObject({ message: expect.stringMatching(/may have run.*check before/) });
     expect(calls).toBe(1);
   });
 

@@ -31,13 +31,18 @@ const READ_RESULTS = {
   'completion/complete': readResult.extend({ completion: z.looseObject({ values: z.array(z.string()) }) }),
 } as const satisfies Record<ReadMethod, z.ZodType>;
 
+/** An answer arrived, so the tool most likely ran. */
+const MAY_HAVE_RUN = 'The tool may have run, and may have changed something: check before you try again.';
+
 /** The result for an answer that the protocol does not know, or that was not asked for. */
 export const NOT_A_RESULT = {
   kind: 'error',
   code: INTERNAL_ERROR,
-  message: 'The upstream server answered with something that is not a result.',
+  message: `The upstream server answered with something that is not a result, and that cannot be handed on. ${MAY_HAVE_RUN}`,
   isOurs: true,
 } as const;
+/** The same for a request that calls no tool. */
+const NOT_AN_ANSWER = { ...NOT_A_RESULT, message: 'The upstream server answered with something that is not a result.' };
 
 /** A tool result with every member kept, except the upstream's name for itself. Any other answer is an upstream's error. */
 export function readToolResult(raw: unknown): InvocationResult {
@@ -49,7 +54,7 @@ export function readToolResult(raw: unknown): InvocationResult {
 
 export function readAnswer(method: ReadMethod, raw: unknown): Exclude<UpstreamAnswer, { kind: 'input_required' }> {
   const parsed = READ_RESULTS[method].safeParse(raw);
-  return parsed.success ? { kind: 'result', result: withoutServerInfo(parsed.data) } : NOT_A_RESULT;
+  return parsed.success ? { kind: 'result', result: withoutServerInfo(parsed.data) } : NOT_AN_ANSWER;
 }
 
 function withoutServerInfo({ _meta, ...rest }: Record<string, unknown>): JsonObject {
@@ -98,13 +103,12 @@ function isConnectFailure(error: unknown): boolean {
   return false;
 }
 
-/** An answer arrived, so the tool most likely ran. */
 const unreadable = ({ message: why }: UnreadableMessage): Unanswered => ({
   kind: 'error',
   code: INTERNAL_ERROR,
   message:
-    `The upstream server answered, but its answer ${why}, and cannot be handed on. The tool may have run, and may have changed ` +
-    'something: check before you try again. The operator of this server can raise the limit; a request for less data may work as well.',
+    `The upstream server answered, but its answer ${why}, and cannot be handed on. ${MAY_HAVE_RUN} The operator of this server can ` +
+    'raise the limit; a request for less data may work as well.',
   isOurs: true,
 });
 

@@ -51,7 +51,9 @@ interface RelayedRoundDeps extends ToolLookup {
 const UNEXPECTED: Unanswered = {
   kind: 'error',
   code: INTERNAL_ERROR,
-  message: 'The upstream server sent something that it was not asked for.',
+  message:
+    'The upstream server sent something that it was not asked for. The tool may have run, and may have changed something: check before ' +
+    'you try again.',
 };
 
 /** Relays questions and tasks of upstreams to the clients of allowed calls. Nothing is stored. */

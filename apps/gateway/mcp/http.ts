@@ -10,6 +10,7 @@ import express, {
 import type { Logger } from 'pino';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { isObject, type JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import type { TokenVerifier } from '../../shared/auth/access-token.ts';
 import { CALLBACK_PATH, HELD_CALL_PATH, PREVIEWS_PATH, type Config } from '../../shared/config/config.ts';
 import { apiHeaders } from '../../shared/http/page-headers.ts';
@@ -127,7 +128,7 @@ function serveProtocol(endpoint: McpEndpoint): RequestHandler {
       if (!response.writableFinished) gone.abort();
     });
     const { auth } = request as ExpressRequest & { auth?: AuthInfo };
-    const body: unknown = request.body;
+    const body = withoutNulls(request.body);
     await inLogScope(scopeOf(request, body, auth), async () => {
       const answer = await endpoint.fetch(toWebRequest(request, gone.signal), {
         ...(auth !== undefined && { authInfo: auth }),
@@ -137,6 +138,22 @@ function serveProtocol(endpoint: McpEndpoint): RequestHandler {
     });
   };
 }
+
+/** Members that are objects where they are there. Many languages write `null` for one that is absent. */
+const ABSENT_IF_NULL = ['params', 'arguments', '_meta'];
+
+/** A message, or several, without these members where they are `null`: in the message, and in its parameters. */
+function withoutNulls(body: unknown): unknown {
+  if (Array.isArray(body)) return body.map(withoutNulls);
+  if (!isObject(body)) return body;
+  const { params } = body;
+  return present({ ...body, ...(isObject(params) && { params: present(params) }) });
+}
+
+const present = (object: JsonObject): JsonObject =>
+  Object.fromEntries(
+    Object.entries(object).filter(([name, value]) => value !== null || !ABSENT_IF_NULL.includes(name)),
+  );
 
 /** The caller, and the trace from the message's metadata or a header, otherwise a new trace. @see SEP-414 */
 function scopeOf(request: ExpressRequest, body: unknown, auth: AuthInfo | undefined): LogScope {
