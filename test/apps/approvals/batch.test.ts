@@ -88,6 +88,11 @@ describe('requests that are decided together', () => {
     expect(page).toContain('Each request gets your vote for itself. If you approve, exactly this call runs');
   });
 
+  it('say in whole sentences what a decision does', async () => {
+    const page = wordsOf(await (await alice.go(address([await open('alice')]))).text());
+    expect(page).toContain('Each request gets your vote for itself. If you approve, exactly this call runs');
+  });
+
   it('are shown with all of their arguments', async () => {
     const request = await open('alice', { arguments: { path: '/srv/a', deep: [{ n: 1 }, { n: '1' }], none: {} } });
     const words = wordsOf(await (await alice.go(address([request]))).text());
