@@ -4,7 +4,8 @@ import { Credentials, credentialsIn, type Hint } from './credentials.tsx';
 import { exactLines, rawLine } from './exact.tsx';
 import { Pen } from './pen.ts';
 import { isWorthReading, readable } from './readable.tsx';
-import { Misleading } from './warnings.tsx';
+import { oddIn } from './odd.ts';
+import { Misleading, StandsOut } from './warnings.tsx';
 
 /** Three drawings of one text, each of which shows all of it. */
 export const VIEWS = ['readable', 'exact', 'raw'] as const;
@@ -63,6 +64,7 @@ export function Arguments({ heading, view, address, mayHoldCredentials, ...block
           ))}
         </nav>
       </div>
+      <StandsOut odd={oddIn(value)} />
       <Drawing {...block} view={chosen} hints={hints} />
     </>
   );

@@ -9,6 +9,8 @@ export interface Binary {
   readonly bytes: number;
   /** SHA-256 of the bytes, in lower-case hex. */
   readonly digest: string;
+  /** The bytes as the text that they are, if they are one: a program in base64 is still a program. */
+  readonly text?: string;
 }
 
 /** First bytes of common types, in hex. */
@@ -33,7 +35,7 @@ const SHORTEST = 64;
 const SHORTEST_UNKNOWN = 1_024;
 const DATA_URI = /^data:[\w.+-]+\/[\w.+-]+;base64,/;
 
-/** The bytes of a text in base64, or of a `data:` address; undefined for any other text, and for text within base64. */
+/** The bytes of a text in base64, or of a `data:` address; undefined for any other text. */
 export function binaryIn(text: string): Binary | undefined {
   if (text.length < SHORTEST) return undefined;
   const prefix = DATA_URI.exec(text)?.[0] ?? '';
@@ -43,17 +45,22 @@ export function binaryIn(text: string): Binary | undefined {
   if (bytes.toString('base64') !== encoded) return undefined;
   const start = bytes.toString('hex', 0, 16);
   const type = SIGNATURES.find(([signature]) => start.startsWith(signature))?.[1];
-  if (type === undefined && prefix === '' && text.length < SHORTEST_UNKNOWN) return undefined;
-  if (type === undefined && isText(bytes)) return undefined;
+  const inside = type === undefined ? textIn(bytes) : undefined;
+  if (type === undefined && inside === undefined && prefix === '' && text.length < SHORTEST_UNKNOWN) return undefined;
   const digest = createHash('sha256').update(bytes).digest('hex');
-  return { prefix, type: type ?? 'bytes of an unknown type', bytes: bytes.length, digest };
+  const found = { prefix, bytes: bytes.length, digest };
+  if (inside !== undefined) return { ...found, type: 'text', text: inside };
+  return { ...found, type: type ?? 'bytes of an unknown type' };
 }
 
-function isText(bytes: Buffer): boolean {
+/** Control characters that no text has. Identifiers that happen to be base64 have some of them in their bytes. */
+const NO_TEXT = /[\0-\x08\x0e-\x1f]/; // oxlint-disable-line no-control-regex -- exactly these
+
+function textIn(bytes: Buffer): string | undefined {
   try {
-    new TextDecoder('utf-8', { fatal: true }).decode(bytes);
-    return true;
+    const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+    return NO_TEXT.test(text) ? undefined : text;
   } catch {
-    return false;
+    return undefined;
   }
 }

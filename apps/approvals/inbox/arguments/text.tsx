@@ -4,7 +4,7 @@ import type { Binary } from './base64.ts';
 import { toned, tonesOf, type Language, type Tone } from './colours.ts';
 import { exactLines } from './exact.tsx';
 import { type ChangedLine, formOfText, isBrokenPatch, rolesInPatch, textLines } from './forms.ts';
-import { LANGUAGE_NAMES } from './languages.ts';
+import { LANGUAGE_NAMES, languageOf } from './languages.ts';
 import type { Pen } from './pen.ts';
 
 /** A value as it is drawn: beside its name, or below it as a block. */
@@ -116,16 +116,20 @@ export function drawEdit(lines: readonly ChangedLine[], pen: Pen, language: Lang
   return { kind: 'block', label, body: <pre class="text edit">{drawn}</pre> };
 }
 
-/** Bytes by type, size and digest, and their text folded. */
-function drawBinary(text: string, { prefix, type, bytes, digest }: Binary, pen: Pen, place: string | undefined): Drawn {
+/** Bytes by type, size and digest; what they say, if they are a text; and the base64 folded. */
+function drawBinary(text: string, binary: Binary, pen: Pen, place: string | undefined): Drawn {
+  const { prefix, type, bytes, digest, text: inside } = binary;
   const body = (
     <div class="binary">
       {prefix !== '' && <p>Called {quoted(prefix, pen)}</p>}
       <p>
         SHA-256 of the bytes: <code class="digest">{digest}</code>
       </p>
+      {inside !== undefined && decoded(inside, pen)}
       <details {...anchor(place)}>
-        <summary>The text, {counted(text.length, 'character')}</summary>
+        <summary>
+          {inside === undefined ? 'The text' : 'The base64'}, {counted(text.length, 'character')}
+        </summary>
         <pre class="text">
           <span class="line">
             <Pieces pieces={pen.pieces(text, 'text')} kind="t" isDense />
@@ -136,4 +140,29 @@ function drawBinary(text: string, { prefix, type, bytes, digest }: Binary, pen: 
     </div>
   );
   return { kind: 'block', label: `${type}, ${counted(bytes, 'byte')}, as text in base64`, body };
+}
+
+/** What a text in base64 says, with its own lines. */
+function decoded(text: string, pen: Pen): VNode {
+  const lines = textLines(text);
+  const language = languageOf(text, undefined, undefined);
+  const tones = tonesFor(lines, language, pen);
+  return (
+    <>
+      <p>
+        Decoded:{' '}
+        <span class="label">
+          {language === undefined ? 'text' : LANGUAGE_NAMES[language]}, {counted(lines.length, 'line')}
+        </span>
+      </p>
+      <pre class="text">
+        {lines.map((line, at) => (
+          <span key={at} class="line">
+            {ofLine(line, at, pen, tones[at])}
+            {'\n'}
+          </span>
+        ))}
+      </pre>
+    </>
+  );
 }

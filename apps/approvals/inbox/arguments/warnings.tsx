@@ -1,5 +1,6 @@
 import type { VNode } from 'preact';
 import { Visible } from '../../../shared/pages/visible.tsx';
+import type { Odd } from './odd.ts';
 import type { Finding, Findings } from './pen.ts';
 
 /** How many findings of a kind a warning names, and to how many places of each it leads. The view marks all of them. */
@@ -33,6 +34,36 @@ export function Misleading({ findings: { hidden, alike, blanks } }: { findings: 
             <Named findings={blanks} shown={({ length }) => `${length.toLocaleString('en')} blanks in a row`} />
           </li>
         )}
+      </ul>
+    </div>
+  );
+}
+
+/** A value is shown up to this length. The view has all of it. */
+const SHOWN = 80;
+
+/** Names what a reader of many lines or rows easily passes over, in every view. */
+export function StandsOut({ odd }: { odd: readonly Odd[] }) {
+  if (odd.length === 0) return null;
+  return (
+    <div class="notice warn" role="note">
+      <p>
+        <strong>This stands out.</strong> It is a help for reading. What it does not name can still be wrong.
+      </p>
+      <ul>
+        {odd.map(({ path, json, why }) => (
+          <li key={`${path} ${why}`}>
+            {path === '' ? 'The text' : <Visible text={path} />}
+            {json !== undefined && (
+              <>
+                {' is '}
+                <Visible text={json.slice(0, SHOWN)} notation="json" />
+                {json.length > SHOWN && '…'}
+              </>
+            )}
+            : {why}
+          </li>
+        ))}
       </ul>
     </div>
   );

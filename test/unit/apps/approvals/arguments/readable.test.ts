@@ -82,7 +82,7 @@ describe('the readable view', () => {
     expect(coloured({ query: 'SELECT a FROM b' })).toBe(true);
     expect(coloured({ path: 'a.py', content: 'def f():\n  return 1' })).toBe(true);
     expect(coloured({ path: 'a.ts', edits: [{ oldText: 'const a = 1;\nx', newText: 'const a = 2;\nx' }] })).toBe(true);
-    expect(coloured({ run: '#!/bin/sh\nexit 1' })).toBe(true);
+    expect(coloured({ run: '#!/usr/bin/node\nconst a = 1;' })).toBe(true);
     expect(coloured({ path: 'a.txt', content: 'def f():\n  return 1' })).toBe(false);
     expect(coloured({ note: 'select a good name\nfor it' })).toBe(false);
   });
