@@ -9,6 +9,7 @@ import type { PolicyProblem } from '../engine/cedar/problems.ts';
 import { loadCurrent, loadVersion, problemsOf } from '../engine/cedar/version.ts';
 import type { PolicyVersion } from '../engine/policy-engine.ts';
 import { decideBatch, readBatch, readEvaluation } from '../http/requests.ts';
+import { ruleWarnings } from '../rules/warnings.ts';
 import { createSearch, readSearch } from '../search.ts';
 import { type Ask, type AssumedApproval, readCaseSet, runCases } from './cases.ts';
 
@@ -93,7 +94,7 @@ export async function checkPolicies(places: PolicyPlaces) {
     evaluator.release();
     return {
       errors: [] as readonly PolicyProblem[],
-      warnings: evaluator.warnings,
+      warnings: [...evaluator.warnings, ...ruleWarnings(places.rules?.all ?? [])],
       found: {
         version: id,
         files: texts.files.policies.length,

@@ -66,7 +66,7 @@ describe('countersign policy suggest', () => {
       allow: {
         ...{ tool: 'files__write', effect: 'write' },
         caller: { client: 'coder', subject: 'dana' },
-        where: { path: { like: '/srv/app/*' }, mode: 'a\u202eb\n"c"' },
+        where: { path: { path: { under: '/srv/app' } }, mode: 'a\u202eb\n"c"' },
       },
       ...{ insteadOf: ['asks'], name: 'suggested 1: files__write' },
     };

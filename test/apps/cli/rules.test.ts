@@ -212,6 +212,35 @@ describe('countersign policy replay, with hours', () => {
   });
 });
 
+describe('countersign policy check', () => {
+  it.each<[object, string]>([
+    [{ where: { u: { like: 'https://*' } } }, 'fits addresses of any host'],
+    [{ where: { u: { like: 'https://*.example.com/*' } } }, 'fits addresses of any host'],
+    [{ where: { u: { like: 'https://example.com*' } } }, 'fits addresses of any host'],
+    [{ where: { u: { like: '*://example.com/' } } }, 'fits addresses of any host'],
+    [{ where: { u: { anyOf: [{ present: false }, { like: 'https://*' }] } } }, 'fits addresses of any host'],
+    [{ where: { to: { like: '*@example.com' } } }, 'fits texts with several addresses'],
+    [{ tool: undefined, resource: 'https://*.example.com/*' }, 'fits addresses of any host'],
+  ])('warns of an allow rule that is wider than it seems: %j', async (match, warning) => {
+    const check = async (verb: string) => {
+      const rule = { [verb]: { tool: '*', ...match }, name: 'wide' };
+      return (await new Desk(JSON.stringify({ rules: [rule] })).run(['policy', 'check'])).out;
+    };
+    expect(await check('allow')).toMatch(new RegExp(`^warning  countersign.yaml:1: .*of the rule "wide" ${warning}`));
+    expect(await check('deny')).not.toContain('warning');
+  });
+
+  it.each([
+    { u: { like: 'https://example.com/*' } },
+    { u: { like: 'Report *' } },
+    { u: { url: { host: '*.example.com' } } },
+    { to: 'dana@example.com' },
+  ])('does not warn of %j', async (where) => {
+    const desk = new Desk(JSON.stringify({ rules: [{ allow: { tool: '*', where } }] }));
+    expect((await desk.run(['policy', 'check'])).out).not.toContain('warning');
+  });
+});
+
 describe('lint, about rules', () => {
   const lint = async (rules: object[], ...names: string[]) => {
     const raw = { mcpServers: { bank: { command: 'x' } }, rules };

@@ -14,7 +14,7 @@ describe('suggestions', () => {
   it('name what the approved calls had in common, in place of the rule that asked', async () => {
     const other = times(12, () => ({ agent: 'other', args: { path: '/x', force: true } }));
     const { rules, grants, leftOut, counts } = await suggestFor([...times(24, inFolder), ...other]);
-    const where = { path: { like: '/srv/app/*' }, mode: 'w', force: { present: false } };
+    const where = { path: { path: { under: '/srv/app' } }, mode: 'w', force: { present: false } };
     const allow = { tool: 'files__write', effect: 'write', caller: { client: 'coder', subject: 'dana' }, where };
     expect(rules).toEqual([
       {
@@ -32,6 +32,51 @@ describe('suggestions', () => {
       },
     ]);
     expect([grants, leftOut, counts.requests, counts.approved]).toEqual([[], [], 36, 36]);
+  });
+
+  const placed = (paths: readonly string[]) =>
+    times(21, (index) => ({ args: { path: paths[index % paths.length] ?? '' } }));
+
+  it.each<[string, readonly string[], JsonObject]>([
+    [
+      'a folder, by every spelling of it',
+      ['/srv/app/a', '//srv/app//b', '/srv/./app/c/d'],
+      { path: { under: '/srv/app' } },
+    ],
+    ['a folder on a drive', ['C:\\app\\a', 'c:/app/b', 'C:\\app\\c'], { path: { under: 'C:/app' } }],
+    ['a folder that only the server knows', ['docs/a', 'docs/b', './docs/c'], { path: { under: 'docs' } }],
+    [
+      'a host',
+      ['https://a.test/x', 'https://a.test/y/z', 'https://A.test:443/'],
+      { url: { scheme: 'https', host: 'a.test', port: 443 } },
+    ],
+    [
+      'a folder of a host',
+      ['http://a.test:8080/x/1', 'http://a.test:8080/x/2', 'http://a.test:8080/x/%61'],
+      { url: { scheme: 'http', host: 'a.test', port: 8080, path: { under: '/x' } } },
+    ],
+  ])('name %s as the limit', async (_what, paths, limit) => {
+    const { rules } = await suggestFor(placed(paths));
+    expect(rules).toMatchObject([{ passed: 21, rule: { allow: { where: { path: limit } } } }]);
+  });
+
+  it.each<[string, readonly string[]]>([
+    ['paths have only the root in common', ['/a', '/b', '/c', '/d/e', '/f', '/g']],
+    [
+      'addresses have only the scheme in common',
+      ['1', '2', '3', '4', '5', '6'].map((name) => `https://x${name}.test/`),
+    ],
+    ['hosts only begin alike', ['a', 'b', 'c', 'd', 'e', 'f'].map((name) => `https://docs.test.${name}/x`)],
+    ['one path leads upwards', ['/srv/a', '/srv/b', '/srv/c', '/srv/d', '/srv/e', '/srv/x/../../etc']],
+    ['some are relative', ['/srv/a', '/srv/b', '/srv/c', 'srv/d', 'srv/e', 'srv/f']],
+  ])('propose no rule where %s', async (_what, paths) => {
+    const { rules, grants } = await suggestFor(placed(paths));
+    expect([rules, grants.length]).toEqual([[], 1]);
+    const { leftOut } = await suggestFor(placed(paths), {
+      rules: [{ approve: 'files__*', name: 'asks', grantable: { minutes: 5, uses: 1 } }],
+    });
+    const reason = expect.stringContaining('the values of path have no folder or host in common');
+    expect(leftOut).toMatchObject([{ reason }]);
   });
 
   it('need no exception where a policy permits what an approval makes good', async () => {

@@ -1,7 +1,7 @@
 import { canonicalJson, isObject, type Json, type JsonObject } from '../../../../workflows/domain/canonical-json.ts';
-import { beginsWith } from '../../../shared/rules/conditions.ts';
 import { isWritable } from '../../../shared/rules/literal.ts';
 import { isComparable } from '../../../shared/rules/values.ts';
+import { commonPlace, looksLikePlace, type Place, placeOf, type WrittenPlace } from './places.ts';
 
 type Scalar = string | number | boolean;
 
@@ -9,12 +9,12 @@ type Scalar = string | number | boolean;
 export type WrittenCondition =
   | { readonly equal: Scalar }
   | { readonly oneOf: readonly Scalar[] }
-  | { readonly like: string }
+  | WrittenPlace
   | { readonly present: false };
 
 /** An argument with more values than this is free, or a path. */
 const MOST_VALUES = 5;
-/** So many paths must begin alike before a rule says that all do. */
+/** So many paths or addresses must be in one place before a rule says that all are. */
 const LEAST_PATHS = 3;
 
 /** A value in arguments that has no members. */
@@ -54,8 +54,9 @@ class Argument {
   readonly #isNamed: boolean;
   /** The different values, but never more than one above `MOST_VALUES`. */
   readonly #values = new Map<string, Json>();
-  /** How all of its texts begin. Undefined once a value is no text. */
-  #beginning: string | undefined;
+  /** Where all of its texts are. Undefined once they have no place in common. */
+  #place: Place | undefined;
+  #hasPlaces = false;
 
   constructor(isNamed: boolean) {
     this.#isNamed = isNamed;
@@ -63,31 +64,30 @@ class Argument {
 
   add(value: Json): void {
     if (this.#values.size <= MOST_VALUES) this.#values.set(canonicalJson(value), value);
-    if (typeof value !== 'string') this.#beginning = undefined;
-    else if (this.count === 0) this.#beginning = value;
-    else if (this.#beginning !== undefined) this.#beginning = commonBeginning(this.#beginning, value);
+    const place = typeof value === 'string' ? placeOf(value) : undefined;
+    this.#place = this.count === 0 ? place : commonPlace(this.#place, place);
+    this.#hasPlaces ||= typeof value === 'string' && looksLikePlace(value);
     this.count += 1;
   }
 
-  /** The narrowest condition that all values meet. `free`: they have nothing in common. `unnamed`: no rule can say what they have in common. */
-  condition(): WrittenCondition | 'free' | 'unnamed' {
+  /**
+   * The narrowest condition that all values meet. `free`: they have nothing in common. `unnamed`: no rule can say what they have in common.
+   * `unlimited`: they are paths or addresses without a folder or a host in common.
+   */
+  condition(): WrittenCondition | 'free' | 'unnamed' | 'unlimited' {
     const values = [...this.#values.values()];
-    const folder = this.#beginning?.slice(0, this.#beginning.lastIndexOf('/') + 1) ?? '';
-    if (values.length >= LEAST_PATHS && folder !== '') {
-      const like = this.#isNamed && isWritable(folder) ? beginsWith(folder) : undefined;
-      return like === undefined ? 'unnamed' : { like };
-    }
-    if (values.length > MOST_VALUES) return 'free';
+    const limit = values.length < LEAST_PATHS ? undefined : this.#place?.written(this.#place.parts);
+    if (limit !== undefined) return this.#isNamed && isWritable(JSON.stringify(limit)) ? limit : 'unnamed';
+    if (values.length > MOST_VALUES) return this.free();
     if (!this.#isNamed || !values.every(isScalar)) return 'unnamed';
     const [only, ...more] = values;
     return only !== undefined && more.length === 0 ? { equal: only } : { oneOf: values };
   }
-}
 
-function commonBeginning(one: string, other: string): string {
-  let length = 0;
-  while (length < one.length && one[length] === other[length]) length += 1;
-  return one.slice(0, length);
+  /** A rule may say nothing about the argument, unless its values are paths or addresses: it would allow every place. */
+  free(): 'free' | 'unlimited' {
+    return this.#hasPlaces ? 'unlimited' : 'free';
+  }
 }
 
 /** Conditions that all calls of a set meet. `free` names the arguments that may have any value. */
@@ -111,17 +111,18 @@ export class ArgumentPattern {
   }
 
   /**
-   * The narrowest conditions. Answers the name of an argument instead if no rule can say what its values have in common: without a
-   * condition on it, the rule would be wider than the history.
+   * The narrowest conditions. Answers the name of an argument instead if no rule can say what its values have in common, or if they are
+   * paths or addresses without a limit: without a condition on it, the rule would be wider than the history.
    *
    * @param others Names of arguments that other calls of the tool had. One that no call of this set had must stay away.
    */
-  conditions(others: ReadonlySet<string>): Conditions | { readonly unnamed: string } {
+  conditions(others: ReadonlySet<string>): Conditions | { readonly unnamed: string } | { readonly unlimited: string } {
     const where: [string, WrittenCondition][] = [];
     const free: string[] = [];
     for (const [name, argument] of this.#all) {
-      const condition = argument.count === this.#calls ? argument.condition() : 'free';
+      const condition = argument.count === this.#calls ? argument.condition() : argument.free();
       if (condition === 'unnamed') return { unnamed: name };
+      if (condition === 'unlimited') return { unlimited: name };
       if (condition === 'free') free.push(name);
       else where.push([name, condition]);
     }

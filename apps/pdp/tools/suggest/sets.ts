@@ -77,6 +77,7 @@ export class CallSet {
     if (subjects.length > MOST_SUBJECTS) return without(`more than ${MOST_SUBJECTS} accounts called it`);
     if (![tool, agent, ...subjects].every(isWritable)) return without('a rule cannot name its tool, agent or account');
     const found = this.#pattern.conditions(others);
+    if ('unlimited' in found) return without(`the values of ${found.unlimited} have no folder or host in common`);
     if ('unnamed' in found) return without(`a rule cannot say what the values of ${found.unnamed} have in common`);
     const [one = '', ...more] = subjects.map(exactly);
     const where = Object.fromEntries(Object.entries(found.where).map(([path, test]) => [path, shortest(test)]));
