@@ -1,7 +1,9 @@
 import type { GrantBounds } from '../../../workflows/domain/access-request/access-request.ts';
+import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import type { EvaluationRequest } from '../../../workflows/domain/authzen/evaluation.ts';
 import { TEMPLATE_JOINT } from '../../shared/rules/rules.ts';
 import type { Evaluator, Ready } from '../engine/cedar/evaluator.ts';
+import { HOST_MEMBERS } from '../engine/cedar/facts.ts';
 import type { Policy } from '../engine/cedar/policies.ts';
 import type { ApprovalFacts, PolicyAnswer, Requestable } from '../engine/policy-engine.ts';
 import { demandedBy } from '../obligations.ts';
@@ -69,7 +71,7 @@ function explainDenial(evaluator: Evaluator, prepared: Ready, determining: reado
       const permits = assumed.policies.flatMap((id) => evaluator.policies.get(id) ?? []);
       const by = forbids.length > 0 ? forbids : permits.filter((policy) => policy.template === template);
       const demanding = template === all?.template ? all.demanding : by;
-      return { ...offer(template, by), ...grantableBy(demanding), permit: assumed.policies };
+      return { ...offer(template, by, hasEffect(prepared)), ...grantableBy(demanding), permit: assumed.policies };
     }
   }
   // The reasons of requestable policies ask for an approval. No approval would help, so they are not passed on.
@@ -96,9 +98,16 @@ function grantableBy(demanding: readonly Policy[]): Pick<Requestable, 'grantable
   return { grantable: { seconds: least('seconds'), uses: least('uses') } };
 }
 
-function offer(template: string, asking: readonly Policy[]): Requestable {
+/** Whether something says what the tool does: the operator, or an accepted description. */
+const hasEffect = ({ call }: Ready): boolean =>
+  Object.hasOwn(Object((call.context as JsonObject)[HOST_MEMBERS.call]) as object, 'effect');
+
+function offer(template: string, asking: readonly Policy[], isEffectKnown: boolean): Requestable {
   const title = asking.find((policy) => policy.title)?.title;
-  const description = asking.find((policy) => policy.description)?.description;
+  const [description] = asking.flatMap((policy) => {
+    const own = isEffectKnown ? policy.description : (policy.ifEffectUnknown ?? policy.description);
+    return own ? [own] : [];
+  });
   return {
     kind: 'requestable',
     template,

@@ -5,6 +5,7 @@ import {
   DAYS,
   type Hours,
   type Match,
+  matchesIn,
   type Rule,
   templateOf,
 } from '../../shared/rules/rules.ts';
@@ -41,12 +42,18 @@ export function compileRule(rule: Rule, prefixes: Prefixes, exceptions: readonly
     id,
     annotation('requestable', templateOf(rule)),
     ...(description === undefined ? [] : [annotation('description', description)]),
+    ...(matchesIn(match).some(({ effect }) => effect !== undefined)
+      ? [annotation('effect_unknown', UNKNOWN_EFFECT)]
+      : []),
     ...(grantable === undefined ? [] : [annotation('grantable', grantableText(grantable))]),
     `forbid (${scope})\nwhen { ${and(asks)} }\nunless { ${isApproved} };\n`,
     annotation('id', `${name} (approved)`),
     `permit (${scope})\nwhen { ${and([matches, isApproved])} };\n`,
   ].join('\n');
 }
+
+/** What approvers read in place of a description, which would say what the tool does. */
+const UNKNOWN_EFFECT = 'It is not known what this tool does. The operator can state its effect.';
 
 const annotation = (name: string, value: string) => `@${name}(${quoted(value)})`;
 

@@ -38,6 +38,8 @@ export interface Policy extends Place {
   /** `@title` and `@description`: text for approvers. */
   readonly title: string | undefined;
   readonly description: string | undefined;
+  /** `@effect_unknown`: the description where nothing says what the tool does. */
+  readonly ifEffectUnknown: string | undefined;
 }
 
 /** Policies by id, in the order of their ids, so that answers do not depend on the order of files. */
@@ -50,6 +52,7 @@ export const ANNOTATIONS: ReadonlySet<string> = new Set([
   'reason',
   'title',
   'description',
+  'effect_unknown',
   'obligation',
   'grantable',
 ]);
@@ -169,6 +172,7 @@ function readPolicy(
     grantable: bounds,
     title: annotations['title'],
     description: annotations['description'],
+    ifEffectUnknown: annotations['effect_unknown'],
   };
 }
 
