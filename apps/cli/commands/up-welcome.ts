@@ -21,6 +21,7 @@ export function welcome({ config, file }: LoadedConfig): string {
       ? WITHOUT_SERVERS
       : WITH_SERVERS;
   const inPerson = confirmsOwn ? [SAME_PERSON, ''] : [];
+  const noBoundary = config.identity.issuer === undefined ? [NO_BOUNDARY, ''] : [];
   return [
     '',
     'Countersign is ready.',
@@ -28,6 +29,7 @@ export function welcome({ config, file }: LoadedConfig): string {
     ...lines,
     '',
     ...inPerson,
+    ...noBoundary,
     ...next,
     '',
     'Ctrl-C stops everything; nothing is lost.',
@@ -40,6 +42,10 @@ const isForRequesters = ({ approvals }: LoadedConfig['config']): boolean =>
 
 const SAME_PERSON =
   'Sign in as the same person in your MCP host and in the inbox: there you confirm what your agent wants to do.';
+
+const NO_BOUNDARY =
+  'An agent with a shell on this machine can approve its own calls here: people sign in without passwords, and the keys are in this folder.\n' +
+  'For a boundary, run Countersign as another user or on another machine, and set identity.issuer (docs/deploy.md).';
 
 /** An issuer of one's own knows who may be an agent; the development issuer has people for it. */
 function signInAs(role: 'agent' | 'approver' | 'auditor', { identity }: LoadedConfig['config']): string {

@@ -11,6 +11,7 @@ import { withStartLock } from '../../shared/embedded/process-tools.ts';
 import { reportCrash } from '../../shared/lifecycle.ts';
 import { limitsOf, type Timing } from '../../shared/limits.ts';
 import { createLogger } from '../../shared/logger.ts';
+import { demandOwnState } from '../../shared/state-folder.ts';
 import { CliError, type Io, json, readConfig, visible } from '../context.ts';
 import { findStack, portProblems, removeStack, type Stack, troubledPorts, writeStack } from '../stack.ts';
 import { stopRequest } from '../stop-request.ts';
@@ -42,6 +43,8 @@ export async function runStack(io: Io, loaded: LoadedConfig, use: () => Promise<
   const { config, notes } = loaded;
   for (const note of notes) io.err(`warning  ${visible(formatProblem(note))}`);
   await refuseIfImpossible(config);
+  // Before anything in it is used or written.
+  demandOwnState(config.stateDir);
   // Two starts at the same time would use each other's servers.
   const file = join(config.stateDir, 'up.lock');
   let isAlone = false;

@@ -1,12 +1,13 @@
 import { createHmac, randomBytes } from 'node:crypto';
-import { existsSync, linkSync, mkdirSync, readFileSync, renameSync } from 'node:fs';
+import { existsSync, linkSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { calculateJwkThumbprint, exportJWK, generateKeyPair } from 'jose';
 import * as z from 'zod';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import { privateKeySchema, type Secrets, secretsSchema } from './secrets.ts';
 import { errorCode } from '../lifecycle.ts';
-import { writePrivately } from '../private-file.ts';
+import { NotPrivate, readPrivately, writePrivately } from '../private-file.ts';
+import { demandOwnState } from '../state-folder.ts';
 
 const identitySchema = z.strictObject({
   /** Private ES256 key that signs every token of the embedded identity provider. */
@@ -30,11 +31,12 @@ type SecretsFile = z.infer<typeof fileSchema>;
 
 /**
  * Loads the secrets of this state folder. The first start makes them and keeps them in `secrets.json`, which only its owner can read.
- * Processes that start at the same time get the same secrets. Throws `ERR_CONFIG_INVALID` when the file is damaged.
+ * Processes that start at the same time get the same secrets. Throws `ERR_CONFIG_INVALID` when the file is damaged, or
+ * when others may have written or read it.
  */
 export async function loadDevelopmentSecrets(stateDir: string): Promise<DevelopmentSecrets> {
   const file = join(stateDir, 'secrets.json');
-  mkdirSync(stateDir, { recursive: true });
+  demandOwnState(stateDir);
   if (!existsSync(file)) write(await makeSecrets(), file, linkSync);
   const { identity, ...secrets } = await readSecrets(file);
   return { secrets, identity };
@@ -45,7 +47,7 @@ export const clientSecretOf = (identity: IdentitySecrets, name: string): string 
   createHmac('sha256', identity.clientSecretKey).update(name).digest('base64url');
 
 async function readSecrets(file: string): Promise<SecretsFile> {
-  const kept = objectIn(readFileSync(file, 'utf8'));
+  const kept = objectIn(privateText(file));
   const complete = fileSchema.safeParse(kept);
   if (complete.success) return complete.data;
   // An older version knew fewer secrets: the new ones are added, and the others stay.
@@ -58,6 +60,17 @@ async function readSecrets(file: string): Promise<SecretsFile> {
   }
   write(filled.data, file, renameSync);
   return filled.data;
+}
+
+function privateText(file: string): string {
+  try {
+    return readPrivately(file) ?? '';
+  } catch (error) {
+    if (!(error instanceof NotPrivate)) throw error;
+    const next =
+      'Others may know its keys: delete it and start again, or correct its rights (chmod 600) if you are sure';
+    throw new CountersignError('ERR_CONFIG_INVALID', `${file} ${error.message}. ${next}`);
+  }
 }
 
 /** Returns `undefined` for anything but a JSON object. The error of the parser would quote secrets, so it is dropped. */

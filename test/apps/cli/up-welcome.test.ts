@@ -27,6 +27,12 @@ describe('what `up` says once everything is ready', () => {
     );
   });
 
+  it('says that an agent on this machine can approve its own calls, unless another issuer signs people in', () => {
+    const sentence = 'An agent with a shell on this machine can approve its own calls here';
+    expect(saidOf('{}')).toContain(sentence);
+    expect(saidOf('identity: { issuer: "https://id.example" }')).not.toContain(sentence);
+  });
+
   it('asks for a server where there is none', () => {
     const said = saidOf('{}');
     expect(said).toContain('it offers no tools');
