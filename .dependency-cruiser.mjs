@@ -33,7 +33,7 @@ export default {
         path: '^(apps|workflows)/',
         pathNot: [
           '^workflows/(domain/|activity-ports[.]ts$)',
-          '^apps/shared/(log-scope|clock|limits|crypto|text-file|database/(function-call|query))[.]ts$',
+          '^apps/shared/(log-scope|clock|limits|crypto|text-file|database/(function-call|query)|schemas/schema-check)[.]ts$',
         ],
       },
     },

@@ -1,5 +1,4 @@
 import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
-import type { Listed } from './list.ts';
 import type { UpstreamLimits } from './reading.ts';
 
 /** A list whose pages are empty could go on for ever. */
@@ -17,7 +16,7 @@ export interface Pages {
 
 /** All pages, or none: an item that is missing in a part of a list would pass for removed. */
 export async function readPages(
-  { method, member }: Pick<Listed, 'method' | 'member'>,
+  { method, member }: { readonly method: string; readonly member: string },
   ask: Ask,
   limits: ListLimits,
 ): Promise<Pages> {

@@ -285,12 +285,9 @@ class MessageLines implements Pick<ReadBuffer, 'append' | 'readMessage' | 'clear
   }
 
   #end(): void {
+    const text = Buffer.concat(this.#pieces).toString('utf8');
     // Programs of Windows begin their output with a byte order mark.
-    const text = () =>
-      Buffer.concat(this.#pieces)
-        .toString('utf8')
-        .replaceAll(/^\uFEFF|\r$/g, '');
-    if (this.#fault === undefined) this.#ready.push(text());
+    if (this.#fault === undefined) this.#ready.push(text.replaceAll(/^\uFEFF|\r$/g, ''));
     this.#begin();
   }
 

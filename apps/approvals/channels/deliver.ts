@@ -1,42 +1,16 @@
-import type { Logger } from 'pino';
 import { type AccessRequest, isEnded } from '../../../workflows/domain/access-request/access-request.ts';
 import { hasPeople } from '../../../workflows/domain/access-request/eligibility.ts';
 import { openStage } from '../../../workflows/domain/access-request/stages.ts';
 import type { ChannelName } from '../../shared/config/channel-settings.ts';
-import type { Config } from '../../shared/config/config.ts';
-import type { DirectorySource } from '../../shared/directory/directory.ts';
-import type { Timing } from '../../shared/limits.ts';
 import type { OutboxHandler } from '../../shared/outbox.ts';
-import type { AccessRequestStore } from '../stores/access-request.store.ts';
 import type { HeldMessage } from '../stores/messages.ts';
 import { configuredSummaries } from '../inbox/summary.tsx';
 import { type Channel, Undeliverable } from './channel.ts';
+import type { Bringing, DeliveryOptions } from './delivery-options.ts';
 import { bringDigest } from './digest.ts';
 import { type Message, messageAbout } from './message.ts';
 import type { Recipients } from './recipients.ts';
 import { notifyOf, whenAllowed } from './schedule.ts';
-
-export interface DeliveryOptions extends Timing {
-  readonly config: Pick<Config, 'approvals' | 'tools' | 'urls'>;
-  readonly store: Pick<
-    AccessRequestStore,
-    | 'find'
-    | 'remindersIn'
-    | 'holdMessage'
-    | 'beginMessage'
-    | 'noteMessage'
-    | 'releaseMessage'
-    | 'postponeMessage'
-    | 'admitMessage'
-    | 'admitDigest'
-    | 'leaveDigest'
-    | 'scheduleDigest'
-    | 'gatheredFor'
-  >;
-  readonly people: DirectorySource;
-  readonly recipients: Recipients;
-  readonly log: Logger;
-}
 
 /** After this time, the end of a request is no news. */
 const GIVE_UP_MS = 24 * 3_600_000;
@@ -62,8 +36,6 @@ export function createDelivery(name: ChannelName, channel: Channel, options: Del
     }
   };
 }
-
-export type Bringing = DeliveryOptions & { readonly name: ChannelName; readonly channel: Channel };
 
 /** Sends what the message has to say now, if it does not say so already. Returns the message as it is then; undefined if nothing was sent. */
 async function bring(id: string, before: HeldMessage, options: Bringing): Promise<HeldMessage | undefined> {

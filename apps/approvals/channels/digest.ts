@@ -2,7 +2,7 @@ import { sha256 } from '../../shared/crypto.ts';
 import { addressOf } from '../../shared/http/list-cursor.ts';
 import type { Gathered, HeldMessage } from '../stores/messages.ts';
 import { Undeliverable } from './channel.ts';
-import type { Bringing } from './deliver.ts';
+import type { Bringing } from './delivery-options.ts';
 import { type Message, moment } from './message.ts';
 import { notifyOf, whenAllowed } from './schedule.ts';
 import { cutText } from './shown-call.ts';
