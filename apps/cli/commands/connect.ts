@@ -6,7 +6,7 @@ import { Command } from 'commander';
 import { objectOf, valueAt } from '../../../workflows/domain/canonical-json.ts';
 import { systemClock } from '../../shared/clock.ts';
 import { packagePath } from '../../shared/config/files.ts';
-import { replaceFile, textOf } from '../configuration/configuration-file.ts';
+import { demandInside, replaceFile, textOf } from '../configuration/configuration-file.ts';
 import { CliError, confirm, EXIT, type Io, json, readConfig, table } from '../context.ts';
 import { contentOf, type Placed, snippet, withServer } from './connect/host-text.ts';
 import { type Address, type Host, HOSTS, launched, type Places, SERVER_NAME } from './connect/hosts.ts';
@@ -55,6 +55,7 @@ export function connectCommand(io: Io): Command {
       const host = name === undefined ? anyHost(options) : hostCalled(name);
       const address = addressOf(io, options, command);
       const file = fileOf(host, { options, places, cwd: io.cwd });
+      if (options.project === true && options.print !== true) demandInside(file, io.cwd);
       const before = textOf(file);
       const content = options.print === true && name === undefined ? {} : contentOf(host.format, before ?? '', file);
       const path = [...host.path(content), SERVER_NAME];

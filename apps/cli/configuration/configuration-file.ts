@@ -9,16 +9,23 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs';
-import { dirname, resolve } from 'node:path';
+import { dirname, isAbsolute, relative, resolve, sep } from 'node:path';
 import type { Command } from 'commander';
 import { FILE_NAME, loadConfig, type LoadedConfig } from '../../shared/config/load.ts';
 import { CliError, type GlobalOptions, type Io } from '../context.ts';
 import { encodedLike, readTextSync } from '../../shared/text-file.ts';
 
-/** The configuration that a command writes: `--config`, else `COUNTERSIGN_CONFIG`, else `countersign.yaml` of this folder. */
+/**
+ * The configuration that a command writes: `--config`, else `COUNTERSIGN_CONFIG`, else `countersign.yaml` of this folder. Throws if that one
+ * is a link out of the folder.
+ */
 export function ownFile(io: Io, command: Command): string {
   const { config } = command.optsWithGlobals<GlobalOptions>();
-  return resolve(io.cwd, config ?? io.environment.configFile ?? FILE_NAME);
+  const named = config ?? io.environment.configFile;
+  if (named !== undefined) return resolve(io.cwd, named);
+  const file = resolve(io.cwd, FILE_NAME);
+  demandInside(file, io.cwd);
+  return file;
 }
 
 /** The text of a file; undefined if there is none. */
@@ -34,6 +41,20 @@ export function checkedText(
 ): LoadedConfig {
   const environment = { ...io.environment, variables: { ...io.environment.variables, ...variables } };
   return loadConfig({ environment, cwd: io.cwd, configFile: file, text });
+}
+
+/**
+ * Throws if a file of a project is, or stands behind, a link that leads out of its folder. A cloned repository could have such a link, by
+ * which a command would write a file of the user's own. Files that a user names may be links.
+ */
+export function demandInside(file: string, folder: string): void {
+  const known = [file, dirname(file)].find((path) => existsSync(path));
+  if (known === undefined) return;
+  const way = relative(realpathSync(folder), realpathSync(known));
+  if (way.split(sep)[0] !== '..' && !isAbsolute(way)) return;
+  throw new CliError(
+    `${file} is a link that leads out of ${folder}; nothing was written. Remove the link, or name the file it leads to`,
+  );
 }
 
 /**

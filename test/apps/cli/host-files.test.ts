@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { basename, join } from 'node:path';
@@ -160,5 +160,38 @@ describe('a server whose variable is not set', () => {
     expect((await desk.run(['policy', 'explain', '--tool', 'away__x', '--client', 'c'])).out).toMatch(/permitted/);
     const doctor = await desk.run(['doctor']);
     expect(doctor.out).toMatch(/away.*the variable NO_SUCH is not set/);
+  });
+});
+
+describe('a link in a folder that a stranger made', () => {
+  it.each<[string, string[], (desk: Desk) => [link: string, to: string]]>([
+    ['file', ['connect', 'claude-code', '--project', '--yes'], (desk) => [join(desk.folder, '.mcp.json'), 'mine.json']],
+    ['folder', ['connect', 'vscode', '--project', '--yes'], (desk) => [join(desk.folder, '.vscode'), '.']],
+    [
+      'configuration',
+      ['add', 'every', '--yes', '--', ...SMALL],
+      (desk) => [join(desk.folder, 'countersign.yaml'), 'mine.json'],
+    ],
+  ])('leads no command out of it: a %s', async (_what, line, spoil) => {
+    const [desk, home] = [emptyDesk(), emptyDesk().folder];
+    for (const name of ['mine.json', 'mcp.json']) writeFileSync(join(home, name), '{}');
+    const [link, to] = spoil(desk);
+    symlinkSync(join(home, to), link);
+    const { code, err } = await desk.run(line, { env: { HOME: home } });
+    expect([code, err]).toEqual([1, expect.stringMatching(/is a link that leads out of .*nothing was written/)]);
+    expect(readdirSync(home).map((name) => readFileSync(join(home, name), 'utf8'))).toEqual(['{}', '{}']);
+  });
+
+  it('may stay in it, and a file that its user names may be a link', async () => {
+    const [desk, other] = [emptyDesk(), emptyDesk().folder];
+    writeFileSync(join(desk.folder, 'real.json'), '{}');
+    symlinkSync('real.json', join(desk.folder, '.mcp.json'));
+    expect(
+      (await desk.run(['connect', 'claude-code', '--project', '--yes', '--url', 'http://127.0.0.1:4100/mcp'])).code,
+    ).toBe(0);
+    writeFileSync(join(other, 'c.yaml'), 'mcpServers: {}\n');
+    symlinkSync(join(other, 'c.yaml'), join(desk.folder, 'linked.yaml'));
+    expect((await desk.run(['--config', 'linked.yaml', 'add', 'every', '--yes', '--', ...SMALL])).code).toBe(0);
+    expect(readFileSync(join(other, 'c.yaml'), 'utf8')).toContain('every:');
   });
 });
