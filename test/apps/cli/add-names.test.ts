@@ -114,3 +114,26 @@ describe('names that a server gives its tools', () => {
     await fc.assert(property, { numRuns: times(40, 2_000) });
   });
 });
+
+describe('names that most models refuse', () => {
+  const LONG = 'a'.repeat(60);
+
+  it.each([
+    ['too long with the prefix', LONG, /longer than 64 characters; set `prefix: ev`/],
+    ['too long by itself', 'b'.repeat(80), /only the server can shorten them/],
+    ['with a blank', 'get repos', /other characters than letters/],
+    ['with a slash', 'repos/get', /other characters than letters/],
+    ['with an umlaut', 'gr\u00f6ss', /other characters than letters/],
+    ['with a dot', 'repos.get', /other characters than letters/],
+  ])('are named by add and by lint: %s', async (_what, name, said) => {
+    const upstream = await startDescribedUpstream([aTool(name), aTool('fine')]);
+    const desk = emptyDesk();
+    const { code, err } = await desk.run(['add', 'evil', '--url', upstream.url, '--yes']);
+    const lint = await desk.run(['lint', '--json']);
+    await upstream.close();
+    expect([code, err]).toEqual([0, expect.stringMatching(said)]);
+    expect(err.match(/^warning: many models refuse/gm)).toHaveLength(1);
+    const named = JSON.parse(lint.out).findings.filter((one: { rule: string }) => one.rule === 'name');
+    expect(named).toEqual([expect.objectContaining({ severity: 'warning', about: `evil__${name}` })]);
+  });
+});

@@ -1,6 +1,7 @@
 import { basename } from 'node:path';
 import type { Config } from '../../../shared/config/config.ts';
 import { ownProperty } from '../../../../workflows/domain/canonical-json.ts';
+import { unfitNames } from '../../../../workflows/domain/tools/model-names.ts';
 import { OWN_VARIABLES } from '../../../shared/config/load.ts';
 import { changedLines } from '../../configuration/changed-lines.ts';
 import { type Io, json, table, visible } from '../../context.ts';
@@ -43,6 +44,7 @@ export function shownTools({ proposals, listing, requested }: Result): string[] 
     ...requested.notes.map((note) => `note: ${visible(note)}`),
     table(['TOOL', 'ITS SERVER SAYS', 'EFFECT', 'RULE', 'WHY', 'DESCRIPTION'], rows),
     ...(contradicted === 0 ? [] : [CONTRADICTED]),
+    ...namesRefused(listing),
     ...listing.refused.map(({ name, reason }) => `not offered: ${visible(name)}: ${visible(reason)}`),
     ...others.map(
       ([name, count]) =>
@@ -51,6 +53,12 @@ export function shownTools({ proposals, listing, requested }: Result): string[] 
     ),
   ];
 }
+
+/** One such tool can cost an agent all of its tools, so it is named before anything is written. */
+const namesRefused = ({ tools }: Listing): string[] =>
+  unfitNames(tools).map(
+    ({ names, advice }) => `warning: many models refuse a list with ${visible(names.join(', '))}: ${advice}`,
+  );
 
 const CONTRADICTED =
   '! The hints of this tool contradict its other hints or its words. Look at it before you allow it.';

@@ -1,6 +1,7 @@
 import { pino } from 'pino';
 import { type Json, objectOf, ownProperty } from '../../../../workflows/domain/canonical-json.ts';
 import { contradictionsIn } from '../../../../workflows/domain/tools/tool-facts.ts';
+import { unfitNames } from '../../../../workflows/domain/tools/model-names.ts';
 import { dryRunArguments } from '../../../../workflows/domain/tools/preview.ts';
 import type { UpstreamTool } from '../../../../workflows/domain/upstream-ports.ts';
 import { MappingError } from '../../../shared/coaz/json-of.ts';
@@ -23,6 +24,7 @@ export interface Finding {
     | 'asks'
     | 'contradiction'
     | 'mapping'
+    | 'name'
     | 'no-policy'
     | 'policy'
     | 'preview'
@@ -60,6 +62,7 @@ export function lintTools(
     ...Object.keys(config.tools).flatMap((name) => checkNamed(name, { tools, refused })),
     ...refused.map(({ name, reason }) => finding('error', 'refused', name, reason)),
     ...tools.flatMap(checkHints),
+    ...checkNames(tools),
     ...tools.flatMap((tool) => checkMapping(config, tool)),
     ...tools.flatMap((tool) => checkPreview(config, tool, tools)),
     ...checkRequirements(config, tools),
@@ -85,6 +88,11 @@ function checkNamed(name: string, { tools, refused }: Offered): Finding[] {
   const message = 'the configuration has settings for this tool, and no upstream that answers has it; correct the name';
   return [finding('error', 'no-such-tool', name, message)];
 }
+
+const checkNames = (tools: readonly UpstreamTool[]): Finding[] =>
+  unfitNames(tools).flatMap(({ names, advice }) =>
+    names.map((name) => finding('warning', 'name', name, `many models refuse a list of tools with it: ${advice}`)),
+  );
 
 /** @see advisory policy hints (HINT-010, HINT-013) */
 function checkHints({ name, facts: { hints, annotations } }: UpstreamTool): Finding[] {
