@@ -7,7 +7,7 @@ import { loadConfig, type LoadedConfig } from '../../shared/config/load.ts';
 import { formatProblem } from '../../shared/config/problems.ts';
 import { type WatchedConfig, watchConfig } from '../../shared/config/watch.ts';
 import { loadDevelopmentSecrets } from '../../shared/config/development-secrets.ts';
-import { withStartLock } from '../../shared/embedded/process-tools.ts';
+import { LockHeld, withStartLock } from '../../shared/embedded/process-tools.ts';
 import { reportCrash } from '../../shared/lifecycle.ts';
 import { limitsOf, type Timing } from '../../shared/limits.ts';
 import { createLogger } from '../../shared/logger.ts';
@@ -54,8 +54,9 @@ export async function runStack(io: Io, loaded: LoadedConfig, use: () => Promise<
   };
   await withStartLock(file, run, LOCK_MS).catch((cause: unknown) => {
     if (isAlone) throw cause;
-    const message = `another process starts or stops Countersign on ${config.stateDir}; wait until it is done`;
-    throw new CliError(`${message} (if there is no such process, delete ${file})`, { cause });
+    const other = cause instanceof LockHeld && cause.holder > 0 ? `process ${cause.holder}` : 'another process';
+    const message = `${other} starts or stops Countersign on ${config.stateDir}; wait until it is done, and start again`;
+    throw new CliError(message, { cause });
   });
 }
 

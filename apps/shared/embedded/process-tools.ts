@@ -151,18 +151,54 @@ export function spawnServer({ command, args, logFile, ...options }: ServerProces
 
 export const lastLines = (text: string): string => text.trim().split('\n').slice(-3).join(' | ');
 
+/** How often a process that waits for a lock says so. */
+const REPORT_WAIT_MS = 15_000;
+
 /**
- * Runs `work` while no other process of this machine holds the lock file. Its pid reveals a holder that was killed. Waits at most `withinMs`
- * for a living holder.
+ * Runs `work` while no other process of this machine holds the lock file. Its pid reveals a holder that was killed, whose lock goes by itself. Waits
+ * at most `withinMs` for a living holder. Throws an error that names that process.
+ *
+ * @param onWait Called now and then while it waits, with the process that holds the lock and the seconds so far.
  */
-export async function withStartLock<T>(file: string, work: () => Promise<T>, withinMs = 600_000): Promise<T> {
+export async function withStartLock<T>(
+  file: string,
+  work: () => Promise<T>,
+  withinMs = 600_000,
+  onWait?: (holder: number, seconds: number) => void,
+): Promise<T> {
   mkdirSync(dirname(file), { recursive: true });
-  const taken = await until(() => (take(file) ? true : undefined), { withinMs, everyMs: 50 });
-  if (taken !== true) throw new Error(`another process holds ${file}; if none is starting, delete the file`);
+  const began = systemClock.monotonicMs();
+  const report = () => onWait?.(holderOf(file), Math.round((systemClock.monotonicMs() - began) / 1_000));
+  // A lock of a process that was killed goes at the first attempt.
+  const isTaken = take(file) || take(file);
+  if (!isTaken) report();
+  const stopReporting = isTaken ? () => undefined : systemClock.every(REPORT_WAIT_MS, report);
+  const look = () => (isTaken || take(file) ? true : undefined);
+  const taken = await until(look, { withinMs, everyMs: 50 }).finally(stopReporting);
+  if (taken !== true) throw new LockHeld(file, holderOf(file));
   try {
     return await work();
   } finally {
     rmSync(file, { force: true });
+  }
+}
+
+/** Another process holds a lock, and lives. */
+export class LockHeld extends Error {
+  readonly holder: number;
+
+  constructor(file: string, holder: number) {
+    super(`process ${holder} holds ${file}; wait until it is done, and start again`);
+    this.holder = holder;
+  }
+}
+
+/** The process that holds a lock. 0 once it has released it. */
+function holderOf(file: string): number {
+  try {
+    return Number(readFileSync(file, 'utf8'));
+  } catch {
+    return 0;
   }
 }
 

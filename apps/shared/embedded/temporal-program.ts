@@ -24,6 +24,8 @@ const OLDEST_GO = [1, 25] as const;
 /** Without internet, a download does not fail but waits. */
 const DOWNLOAD_PATIENCE_MS = 10_000;
 const REPORT_EVERY_MS = 15_000;
+/** How long a start waits for another that downloads or builds it. */
+const OBTAIN_MS = 1_200_000;
 
 /** The `temporal` program: from the PATH, from an earlier start, downloaded by the SDK, or built with Go. `how` is for people. */
 export async function findTemporalProgram(options: TemporalProgramOptions) {
@@ -33,7 +35,7 @@ export async function findTemporalProgram(options: TemporalProgramOptions) {
   tried.push('`temporal` on the PATH: not found');
   const built = join(cacheDir, `temporal-cli-${CLI_VERSION}`, 'temporal');
   const downloads = join(cacheDir, 'temporal-sdk');
-  return withStartLock(join(cacheDir, 'temporal.lock'), async () => {
+  const obtain = async () => {
     if (isExecutable(built)) return { path: built, how: `Temporal CLI ${CLI_VERSION}, built before` };
     const kept = downloaded(downloads);
     if (kept !== undefined) return { path: kept, how: 'Temporal CLI, downloaded before' };
@@ -45,7 +47,10 @@ export async function findTemporalProgram(options: TemporalProgramOptions) {
     if (problem === undefined) return { path: built, how: `Temporal CLI ${CLI_VERSION}, built with Go` };
     tried.push(`\`go install ${CLI_MODULE}@v${CLI_VERSION}\`: ${problem}`);
     return undefined;
-  });
+  };
+  const waits = (holder: number, seconds: number) =>
+    options.onProgress?.(`Waiting for process ${holder}, which obtains the Temporal CLI (${seconds} s)`);
+  return withStartLock(join(cacheDir, 'temporal.lock'), obtain, OBTAIN_MS, waits);
 }
 
 /** The program of this name that this user may run. */
