@@ -49,7 +49,9 @@ describe('a refusal of the access request service', () => {
     [400, problem('invalid_denial_binding'), 'ERR_DENIAL_BINDING_INVALID'],
     [500, problem('duplicate_request'), 'ERR_SUBMISSION_CONFLICT'],
     [429, problem('out_of_patience'), 'ERR_ACCESS_REQUEST_SERVICE_UNAVAILABLE'],
-    [403, problem('constructor'), 'ERR_ACCESS_REQUEST_SERVICE_UNAVAILABLE'],
+    [403, problem('constructor'), 'ERR_NOT_REQUESTABLE'],
+    [403, { type: 'about:blank' }, 'ERR_NOT_REQUESTABLE'],
+    [401, { type: 'about:blank' }, 'ERR_ACCESS_REQUEST_SERVICE_UNAVAILABLE'],
     [400, problem('out_of_patience'), 'ERR_NOT_REQUESTABLE'],
     [400, { type: 7 }, 'ERR_NOT_REQUESTABLE'],
     [502, '<h1>Bad gateway</h1>', 'ERR_ACCESS_REQUEST_SERVICE_UNAVAILABLE'],
@@ -64,11 +66,20 @@ describe('a refusal of the access request service', () => {
   });
 });
 
+describe('the status of a request', () => {
+  it('that may not be read now is read again later', async () => {
+    [status, answer] = [403, { type: 'about:blank' }];
+    await expect(client().read(handle())).rejects.toMatchObject({ retryable: true });
+    status = 200;
+  });
+});
+
 describe('the cancellation of a request', () => {
   it.each([
     [409, { type: 'urn:openid:authzen:access-request:error:invalid_task_state' }],
     [500, { type: 'urn:openid:authzen:access-request:error:invalid_task_state' }],
     [409, 'too late'],
+    [403, { type: 'about:blank', title: 'The client is not allowed to do this' }],
     [404, {}],
     [405, {}],
     [410, {}],
@@ -88,8 +99,8 @@ describe('the cancellation of a request', () => {
     expect(await lifecycle.claim({ ...claim, executionTimeoutMs: 60_000 })).toBe('lost');
   });
 
-  it('is repeated when it was not received', async () => {
-    [status, answer] = [503, {}];
+  it.each([503, 401, 429])('is repeated when it was not received (%i)', async (says) => {
+    [status, answer] = [says, {}];
     await expect(client().cancel(handle())).rejects.toMatchObject({ retryable: true });
     status = 200;
   });

@@ -69,13 +69,13 @@ export function createAccessRequestClient(options: AccessRequestClientOptions): 
         headers: { 'content-type': 'application/json', 'idempotency-key': idempotencyKey },
         body,
       });
-      if (!isOk(response)) throw refusedBy(response);
+      if (!isOk(response)) throw refusedBy(response, 'final');
       return handleOf(readTask(response), isTrusted);
     },
 
     async read(handle) {
       const response = await send(handle.statusEndpoint, { method: 'GET' });
-      if (!isOk(response)) throw refusedBy(response);
+      if (!isOk(response)) throw refusedBy(response, 'later');
       const task = readTask(response, handle.accessRequestId);
       const statementEndpoint = task.task.links?.[RESOLUTION_LINK];
       const status = statusOf(task, retryAfterMs(response, clock));
@@ -92,7 +92,7 @@ export function createAccessRequestClient(options: AccessRequestClientOptions): 
         body: JSON.stringify({ reason: 'caller_cancelled' }),
       });
       if (isOk(response) || isOver(response)) return;
-      throw refusedBy(response);
+      throw refusedBy(response, 'final');
     },
   };
 }
@@ -120,12 +120,12 @@ export function unavailable(message: string, cause?: unknown): CountersignError 
   return new CountersignError('ERR_ACCESS_REQUEST_SERVICE_UNAVAILABLE', message, { cause });
 }
 
-/** It is too late to cancel: the request already ended (409), is gone (404, 410), or cannot be cancelled (405). */
+/** There is nothing to cancel any more: the request already ended (409), is gone (404, 410), or cannot be cancelled (405), or not by us (403). */
 function isOver(response: HttpAnswer): boolean {
   const type = problemType(response) ?? '';
   return (
     ['invalid_task_state', 'unknown_task', 'task_expired'].includes(type) ||
-    [404, 405, 409, 410].includes(response.status)
+    [403, 404, 405, 409, 410].includes(response.status)
   );
 }
 
@@ -158,12 +158,20 @@ function problemType(response: HttpAnswer): string | undefined {
   return problemBody.safeParse(readJson(response)).data?.type?.split(':').at(-1);
 }
 
-/** The type decides; for an unknown type, and for a body that is no problem document, the status does (ARAP-ERR-09). */
-function refusedBy(response: HttpAnswer): CountersignError {
+/**
+ * The type decides; for an unknown type, and for a body that is no problem document, the status does (ARAP-ERR-09).
+ *
+ * @param forbidden What 403 says. To a submission it is an answer: the service knows us, and does not take this request. A status may be
+ *   readable again later, when the rights of our credential are.
+ */
+function refusedBy(response: HttpAnswer, forbidden: 'final' | 'later'): CountersignError {
   const { status } = response;
   const type = problemType(response);
   const code = ownProperty(REFUSALS, type ?? '');
-  if (code === undefined && (status >= 500 || [401, 403, 429].includes(status))) {
+  if (
+    code === undefined &&
+    (status >= 500 || [401, 429].includes(status) || (status === 403 && forbidden === 'later'))
+  ) {
     return unavailable(`the access request service answered ${status}`);
   }
   const said = code === undefined ? status : type;
