@@ -20,33 +20,42 @@ export class MailServer {
   readonly mails: Arrived[] = [];
   /** Answers to the next recipients: a reply code, or `hang` for none at all. */
   readonly answers: (number | 'hang')[] = [];
-  readonly #server = new SMTPServer({
-    key: readFileSync(tls('server.key')),
-    cert: readFileSync(tls('server.pem')),
-    authMethods: ['PLAIN'],
-    logger: false,
-    onAuth: ({ username, password }, _session, done) =>
-      username === 'mailer' && password === MAIL_PASSWORD
-        ? done(null, { user: username })
-        : done(new Error('wrong password')),
-    onRcptTo: (_address, _session, done) => {
-      const answer = this.answers.shift();
-      if (answer === 'hang') return;
-      done(answer === undefined ? null : Object.assign(new Error('refused'), { responseCode: answer }));
-    },
-    onData: (stream, session, done) => {
-      const chunks: Buffer[] = [];
-      stream.on('data', (chunk: Buffer) => chunks.push(chunk));
-      stream.on('end', () => {
-        const raw = Buffer.concat(chunks);
-        void simpleParser(raw).then((mail) => {
-          const to = session.envelope.rcptTo.map(({ address }) => address);
-          this.mails.push({ mail, raw: raw.toString('utf8'), to, wasSecure: session.secure });
-          done();
-        }, done);
-      });
-    },
-  });
+  /** Whether it takes addresses outside ASCII (SMTPUTF8). */
+  readonly #takesUtf8: boolean;
+  constructor({ takesUtf8 = true }: { readonly takesUtf8?: boolean } = {}) {
+    this.#takesUtf8 = takesUtf8;
+    this.#server = this.#create();
+  }
+  readonly #server: SMTPServer;
+  #create = () =>
+    new SMTPServer({
+      ...(!this.#takesUtf8 && { hideSMTPUTF8: true }),
+      key: readFileSync(tls('server.key')),
+      cert: readFileSync(tls('server.pem')),
+      authMethods: ['PLAIN'],
+      logger: false,
+      onAuth: ({ username, password }, _session, done) =>
+        username === 'mailer' && password === MAIL_PASSWORD
+          ? done(null, { user: username })
+          : done(new Error('wrong password')),
+      onRcptTo: (_address, _session, done) => {
+        const answer = this.answers.shift();
+        if (answer === 'hang') return;
+        done(answer === undefined ? null : Object.assign(new Error('refused'), { responseCode: answer }));
+      },
+      onData: (stream, session, done) => {
+        const chunks: Buffer[] = [];
+        stream.on('data', (chunk: Buffer) => chunks.push(chunk));
+        stream.on('end', () => {
+          const raw = Buffer.concat(chunks);
+          void simpleParser(raw).then((mail) => {
+            const to = session.envelope.rcptTo.map(({ address }) => address);
+            this.mails.push({ mail, raw: raw.toString('utf8'), to, wasSecure: session.secure });
+            done();
+          }, done);
+        });
+      },
+    });
 
   /** Returns the settings of the channel. */
   async start() {

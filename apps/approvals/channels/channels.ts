@@ -38,6 +38,7 @@ interface ChannelOptions extends Timing {
   readonly subscriptions: PushSubscriptionStore;
   /** Seals what buttons in a chat decide. */
   readonly sessionSecret: string;
+  readonly log?: Logger;
 }
 
 export interface Channels {
@@ -56,6 +57,7 @@ export async function openChannels({
   people,
   subscriptions,
   sessionSecret,
+  log,
   ...timing
 }: ChannelOptions): Promise<Channels> {
   const { email, slack, teams, push: ofBrowsers } = config.approvals.channels;
@@ -64,7 +66,8 @@ export async function openChannels({
   const { seal, open } = ballotSealer(sessionSecret, clock);
   const byName = new Map<ChannelName, Channel>();
   const inboxUrl = config.urls.approvals;
-  if (email !== undefined) byName.set('email', await emailChannel(email, { people, inboxUrl, limits }));
+  if (email !== undefined)
+    byName.set('email', await emailChannel(email, { people, inboxUrl, limits, ...(log && { log }) }));
   const client = slack && (await slackClient(slack, limits));
   if (client !== undefined) byName.set('slack', slackChannel(client, { people, seal }));
   if (teams !== undefined) byName.set('teams', await teamsChannel(teams, timing));

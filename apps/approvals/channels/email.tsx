@@ -1,11 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { createTransport } from 'nodemailer';
+import type { Logger } from 'pino';
 import { renderToString } from 'preact-render-to-string';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import type { EmailSettings } from '../../shared/config/channel-settings.ts';
 import { secretText } from '../../shared/config/secrets.ts';
 import { sha256 } from '../../shared/crypto.ts';
 import type { DirectorySource } from '../../shared/directory/directory.ts';
+import { needsSmtpUtf8 } from '../../shared/directory/mail-address.ts';
 import type { Limits } from '../../shared/limits.ts';
 import { visibleTitle } from '../../shared/pages/visible-text.ts';
 import { type Channel, type Recipient, Undeliverable } from './channel.ts';
@@ -81,6 +83,8 @@ interface EmailOptions {
   /** Public address of the inbox, whose name is in the ids of messages. */
   readonly inboxUrl: string;
   readonly limits: Limits;
+  /** Hears of people to whom no mail can be sent. */
+  readonly log?: Logger;
 }
 
 /** Connects to the SMTP server at the first message. Throws `ERR_CONFIG_INVALID` for a file that cannot be read. */
@@ -129,7 +133,7 @@ export async function emailChannel(settings: EmailSettings, options: EmailOption
     if (address === undefined) throw new Undeliverable('the directory has no address of the person any more');
     const first = idOf(message, to, true);
     try {
-      await transport.sendMail({
+      const { ehlo } = await transport.sendMail({
         from: { name: settings.fromName, address: settings.from },
         to: { name: visibleTitle(to.name), address },
         messageId: idOf(message, to, isFirst),
@@ -138,7 +142,9 @@ export async function emailChannel(settings: EmailSettings, options: EmailOption
         headers: { 'Auto-Submitted': 'auto-generated', 'X-Auto-Response-Suppress': 'All' },
         ...mailOf(message),
       });
+      if (needsSmtpUtf8(address) && !offersSmtpUtf8(ehlo)) throw new Undeliverable(NO_SMTPUTF8);
     } catch (error) {
+      if (error instanceof Undeliverable) throw error;
       throw refusalOf(error);
     }
     return first;
@@ -147,7 +153,7 @@ export async function emailChannel(settings: EmailSettings, options: EmailOption
     isRoom: false,
     endsSilently: false,
     changesSilently: false,
-    reachable: async (subjects) => subjects.filter((one) => people().find(one)?.email !== undefined),
+    reachable: reachableIn(options),
     send: (message, to) => post(message, to, true),
     update: (message, to) => post(message, to, false),
     async examine() {
@@ -156,6 +162,23 @@ export async function emailChannel(settings: EmailSettings, options: EmailOption
     close: () => transport.close(),
   };
 }
+
+/** Those of some people to whom mail can be sent. The log names each other person once who has an address. */
+function reachableIn({ people, log }: Pick<EmailOptions, 'people' | 'log'>): Channel['reachable'] {
+  const named = new Set<string>();
+  return async (subjects) =>
+    subjects.filter((one) => {
+      const { email, hasUnusableEmail } = people().find(one) ?? {};
+      if (hasUnusableEmail && !named.has(one))
+        log?.warn({ person: one }, 'a person gets no mail: correct the address in the directory');
+      if (hasUnusableEmail) named.add(one);
+      return email !== undefined;
+    });
+}
+
+const NO_SMTPUTF8 = 'the SMTP server takes no address outside ASCII (it does not offer SMTPUTF8)';
+/** What the server said that it can do, before it took the message. */
+const offersSmtpUtf8 = (said: unknown): boolean => /\bSMTPUTF8\b/i.test(String(said));
 
 /** The server's answer may name the person, whom the log must not name. */
 function refusalOf(error: unknown): Error {

@@ -9,6 +9,7 @@ import type { Clock } from '../../shared/clock.ts';
 import { sha256 } from '../../shared/crypto.ts';
 import type { Config } from '../../shared/config/config.ts';
 import type { DirectorySource } from '../../shared/directory/directory.ts';
+import { mailAddressOf } from '../../shared/directory/mail-address.ts';
 import { Refusal } from '../../shared/http/csrf.ts';
 import { bodyFaultOf, parseFaithful } from '../../shared/http/faithful-json.ts';
 import { type CastVote, refuseUncounted } from '../cast-vote.ts';
@@ -173,7 +174,7 @@ async function personIn(slackId: string, { client, people }: Pick<SlackDecisions
     client.users.info({ user: slackId }),
     client.auth.test(),
   ]);
-  const email = user?.profile?.email?.toLowerCase();
+  const email = mailAddressOf(user?.profile?.email)?.toLowerCase();
   if (user === undefined || email === undefined || user.deleted || user.is_bot) return undefined;
   if (user.is_email_confirmed !== true || user.team_id !== ownTeam) return undefined;
   const owners = active.filter((one) => one.slackId === undefined && one.email?.toLowerCase() === email);

@@ -5,6 +5,7 @@ import { CountersignError } from '../../../workflows/domain/errors.ts';
 import type { Clock } from '../clock.ts';
 import { isTimeZone } from '../config/units.ts';
 import { followFile } from '../followed-file.ts';
+import { mailAddressOf } from './mail-address.ts';
 
 /** The attribute of a user that tokens and requests have as subject. */
 export const SUBJECT_ATTRIBUTES = ['userName', 'externalId', 'id'] as const;
@@ -22,8 +23,10 @@ export interface DirectoryPerson {
   readonly groups: ReadonlySet<string>;
   /** Roles, as the sign-in names them, for channels without a sign-in. */
   readonly roles: readonly string[];
-  /** Address for messages. */
+  /** Address for messages, with its domain in ASCII. */
   readonly email?: string;
+  /** Whether the directory has addresses of the person, but no mail can be sent to them. */
+  readonly hasUnusableEmail?: true;
   /** Id of the person in Slack. */
   readonly slackId?: string;
   /** IANA time zone. */
@@ -194,12 +197,18 @@ function person(
 }
 
 /** Values that cannot be used are left out: they only keep messages from a person, and no decision rests on them. */
-function reachOf({ emails, ims, timezone }: User): Pick<DirectoryPerson, 'email' | 'slackId' | 'timeZone'> {
-  const usable = emails.filter(({ value }) => z.email().safeParse(value).success);
-  const email = (usable.find(({ primary }) => primary) ?? usable[0])?.value;
+function reachOf({
+  emails,
+  ims,
+  timezone,
+}: User): Pick<DirectoryPerson, 'email' | 'hasUnusableEmail' | 'slackId' | 'timeZone'> {
+  const usable = emails.filter(({ value }) => mailAddressOf(value) !== undefined);
+  const email = mailAddressOf((usable.find(({ primary }) => primary) ?? usable[0])?.value);
+  const hasUnusableEmail = email === undefined && emails.some(({ value }) => value !== undefined && value !== '');
   const slackId = ims.find(({ type }) => type?.toLowerCase() === 'slack')?.value;
   return {
     ...(email !== undefined && { email }),
+    ...(hasUnusableEmail && { hasUnusableEmail }),
     ...(slackId && { slackId }),
     ...(timezone !== undefined && isTimeZone(timezone) && { timeZone: timezone }),
   };
