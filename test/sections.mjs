@@ -112,6 +112,7 @@ export const SECTIONS = [
   { name: 'fuzz', what: 'random requests to the MCP endpoint', run: program('fuzz') },
   { name: 'forgeries', what: 'forged tokens, approvals, callbacks and decisions', run: program('forgeries') },
   { name: 'scale', what: '10,000 calls that wait', run: program('scale') },
+  { name: 'overload', what: 'more approved calls than the worker can end', run: program('overload') },
   { name: 'day', what: "a day's work in the inbox, by keyboard and by touch", run: program('day') },
   // It needs programs of five languages, and fetches gigabytes for its first run.
   { name: 'hosts', what: 'real clients in five languages', run: program('hosts'), onlyByName: true },

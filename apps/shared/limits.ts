@@ -16,6 +16,9 @@ import type { Clock } from './clock.ts';
  * undici has by itself (10 seconds to connect, 300 for an answer) count the ticks of its own timer, which stands still with the process.
  */
 const DEFAULTS = {
+  /** A call of a tool waits so long at the gateway for the calls before it. Afterwards it is turned away, before anything was done for it. */
+  admissionMs: 500,
+
   /** A connection to the database, also the wait for one of the pool's. */
   databaseConnectMs: 5_000,
   databaseStatementMs: 5_000,

@@ -83,6 +83,8 @@ export class FakeWorld {
     isError: false,
     result: { content: [{ type: 'text', text: 'booked' }] },
   };
+  /** A tool works until this resolves. Absent: no time. */
+  whileItRuns: Promise<void> | undefined;
   listed: readonly UpstreamTool[] = [TRANSFER, ANYTHING];
   verdict: RequirementVerdict = { unmet: [], undecided: [] };
   submission: CountersignError | undefined;
@@ -215,6 +217,7 @@ export class FakeWorld {
     },
     call: async (call) => {
       this.invocations.push(call);
+      await this.whileItRuns;
       return this.invocation as InvocationResult;
     },
     relay: (call, options) => this.upstreams.call(call, options),

@@ -7,6 +7,7 @@ import type { Config } from '../../shared/config/config.ts';
 import type { RequirementChecks } from '../../../workflows/domain/tools/requirements.ts';
 import type { Accepted } from '../../../workflows/domain/tools/accepted-descriptions.ts';
 import type { ArgumentChecks } from '../../shared/schemas/schema-check.ts';
+import { enterAdmission, leaveAdmission } from './admission.ts';
 import { argumentsText, bindCall, type BindingDeps } from './bind.ts';
 import { type MappedArguments, refused, type RelayedRounds, type ToolCall, type ToolCallAnswer } from './tool-call.ts';
 import { forward, type AllowedCall, type ForwardingDeps } from './forward.ts';
@@ -74,6 +75,7 @@ async function attemptCall(deps: EnforcementDeps, asked: ToolCall): Promise<Tool
   const requirements = await missingRequirements(deps, call, tool);
   if (requirements.length > 0) return refused({ reason: 'requirements_unmet', requirements });
   const bound = { tool, binding, round, configuration, isUnchecked };
+  await enterAdmission();
   // If the open call that this one would join has just ended, or the denial has expired: decide once more.
   const answer = (await decideAndAct(deps, call, bound)) ?? (await decideAndAct(deps, call, bound));
   if (answer === CHANGED) return undefined;
@@ -131,6 +133,7 @@ async function decideAndAct(
   switch (decision.kind) {
     case 'allow':
       if (call.onHold === 'reference') return refused({ reason: 'not_needed' });
+      leaveAdmission();
       return (await forward(deps, call, { tool, binding, round })) ?? CHANGED;
     case 'requestable':
       // A client runs a preprocessor before each prompt and does not wait for approvals (PRE-009).

@@ -10,6 +10,7 @@ import type { Config } from '../../shared/config/config.ts';
 import type { RateLimit } from '../../shared/http/address-limit.ts';
 import { logScope } from '../../shared/log-scope.ts';
 import { randomText } from '../../shared/crypto.ts';
+import { leaveAdmission } from './admission.ts';
 import type { Previews } from '../extensions/previews.ts';
 import type { OpenedPage } from '../extensions/sealed-state.ts';
 import {
@@ -60,6 +61,7 @@ export async function hold(
   if (onHold === 'words') return refused({ reason: 'needs_tasks' });
   if (onHold === 'error') return refused({ reason: 'demands_tasks' });
   const opened = await requestApproval(deps, call, denied);
+  leaveAdmission();
   if (opened?.kind !== 'held') return opened;
   const { approvalPage } = opened.view;
   if (onHold === 'wait' && call.acceptsPage && approvalPage !== undefined)

@@ -7,7 +7,8 @@ import type { MethodGate } from './authorize.ts';
 import type { Sessions } from '../sessions/sessions.ts';
 import type { ServeSubscription } from '../tasks/subscriptions.ts';
 import type { RateLimit } from '../../shared/http/address-limit.ts';
-import { isAboutTasks, tooManyRequests } from '../wire/errors.ts';
+import type { Admission } from '../calls/admission.ts';
+import { isAboutTasks, overloaded, tooManyRequests } from '../wire/errors.ts';
 import { LISTEN } from '../wire/identifiers.ts';
 import { withStatusFor, type CompleteTaskHeader } from '../wire/headers.ts';
 import { countedRequest } from '../wire/schemas.ts';
@@ -23,6 +24,8 @@ interface RequestLimitDeps extends Timing {
   readonly polls: RateLimit;
   /** Of calls of tools, for each subject. */
   readonly calls: RateLimit;
+  /** Of calls of tools, for the whole process. */
+  readonly admission: Admission;
   /** Missing if the PDP decides only on calls and reads of upstreams (`coaz.everyMethod`). */
   readonly gate?: MethodGate;
   readonly completeTaskHeader: CompleteTaskHeader;
@@ -36,6 +39,7 @@ interface RequestLimitDeps extends Timing {
 export function createRequestLimits({
   handler,
   serveSubscription,
+  admission,
   gate,
   completeTaskHeader,
   sessions,
@@ -43,8 +47,6 @@ export function createRequestLimits({
 }: RequestLimitDeps): McpEndpoint {
   const serve: McpEndpoint['fetch'] = async (request, options) => {
     const asked: unknown = options?.parsedBody;
-    const tooOften = await refuseTooMany(deps, asked, options?.authInfo);
-    if (tooOften !== undefined) return tooOften;
     completeTaskHeader(request, asked, () => callerOf(options?.authInfo));
     const denied = await gate?.(asked, options?.authInfo);
     if (denied !== undefined) return denied;
@@ -54,10 +56,24 @@ export function createRequestLimits({
     if (subjectOf(asked) !== LISTEN || !isStream(answer) || (await isLegacyRequest(request, asked))) return answer;
     return serveSubscription(answer, asked, options?.authInfo);
   };
+  const admitted: McpEndpoint['fetch'] = async (request, options) => {
+    const asked: unknown = options?.parsedBody;
+    const tooOften = await refuseTooMany(deps, asked, options?.authInfo);
+    if (tooOften !== undefined) return tooOften;
+    const [first] = messagesIn(asked).filter(isMade);
+    if (first === undefined) return serve(request, options);
+    return (await admission.serve(() => serve(request, options))) ?? overloaded(countedRequest.parse(first).id);
+  };
   return {
-    fetch: (request, options) => withFirstByte({ request, asked: options?.parsedBody }, serve(request, options), deps),
+    fetch: (request, options) =>
+      withFirstByte({ request, asked: options?.parsedBody }, admitted(request, options), deps),
   };
 }
+
+const messagesIn = (asked: unknown): readonly unknown[] => (Array.isArray(asked) ? asked : [asked]);
+const isPoll = (message: unknown) => isAboutTasks(subjectOf(message));
+/** A call of a tool of an upstream. Questions about calls are answered also when the gateway has too much to do. */
+const isMade = (message: unknown) => isCall(message) && !isPoll(message);
 
 /** The method of a message, or the tool that it calls. */
 function subjectOf(message: unknown): string {
@@ -74,10 +90,9 @@ async function refuseTooMany(
   asked: unknown,
   auth: AuthInfo | undefined,
 ): Promise<Response | undefined> {
-  const messages: readonly unknown[] = Array.isArray(asked) ? asked : [asked];
-  const isPoll = (message: unknown) => isAboutTasks(subjectOf(message));
+  const messages = messagesIn(asked);
   const about = messages.filter(isPoll);
-  const made = messages.filter((message) => isCall(message) && !isPoll(message));
+  const made = messages.filter(isMade);
   const taken = [
     { of: about, limit: polls, cost: sumOf(about.map(tasksNamed)), what: 'Too many requests about tasks.' },
     { of: made, limit: calls, cost: made.length, what: 'Too many tool calls. The tool did not run.' },

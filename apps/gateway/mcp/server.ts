@@ -19,6 +19,7 @@ import { createPageRounds } from '../extensions/page-rounds.ts';
 import { createPreviews, type Previews } from '../extensions/previews.ts';
 import { createRequestInput, type RequestInputDeps } from '../extensions/request-forms.ts';
 import { createEnforcement, type EnforcementDeps } from '../calls/enforce.ts';
+import { createAdmission } from '../calls/admission.ts';
 import { createRequestLimits } from './request-limits.ts';
 import { guard } from '../wire/errors.ts';
 import { createSubscriptions } from '../tasks/subscriptions.ts';
@@ -113,7 +114,7 @@ export function createProtocol(
   const gate = createMethodGate({ authorize, guarded: guard(log, denials), initializePasses: initialize === 'pass' });
   return {
     endpoint: createRequestLimits({
-      ...{ ...ratesOf(gateway), clock, limits },
+      ...{ ...limitsOfCallers(gateway), admission: createAdmission(ports), clock, limits },
       ...{ handler, sessions, serveSubscription, completeTaskHeader: completesTaskHeaders(log) },
       ...(everyMethod && { gate }),
     }),
@@ -121,7 +122,7 @@ export function createProtocol(
   };
 }
 
-const ratesOf = ({ maxPollsPerSecond, maxCallsPerSecond }: Config['gateway']) => ({
+const limitsOfCallers = ({ maxPollsPerSecond, maxCallsPerSecond }: Config['gateway']) => ({
   polls: createRateLimit({ count: maxPollsPerSecond, seconds: 1 }),
   calls: createRateLimit({ count: maxCallsPerSecond, seconds: 1 }),
 });

@@ -91,6 +91,7 @@ const WIRE_ERRORS = {
     'The gateway cannot check now whether its server still describes this as the operator accepted it.',
   ),
   ERR_IDENTITY_PROVIDER_UNAVAILABLE: later('The gateway cannot check your token now.'),
+  ERR_GATEWAY_BUSY: later('The gateway has too much to do.'),
   ERR_DATABASE_UNAVAILABLE: later('The gateway cannot reach its records now.'),
   // The tool may have run: the record that cannot be opened may be its result.
   ERR_SEALING_KEY_UNAVAILABLE: {
@@ -160,6 +161,15 @@ export function tooManyRequests(id: RequestId | null, message: string, waitMs: n
   return Response.json(
     { jsonrpc: '2.0', id, error: { code: TOO_MANY_REQUESTS, message } },
     { status: TOO_MANY_REQUESTS, headers: { 'retry-after': String(Math.max(1, Math.ceil(waitMs / 1_000))) } },
+  );
+}
+
+/** The gateway has too much to do. Nothing was done for the request. */
+export function overloaded(id: RequestId | null): Response {
+  const message = 'The gateway has too much to do. The tool did not run. The call may be repeated later.';
+  return Response.json(
+    { jsonrpc: '2.0', id, error: { code: INTERNAL_ERROR, message } },
+    { status: 503, headers: { 'retry-after': '1' } },
   );
 }
 
