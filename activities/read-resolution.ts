@@ -1,5 +1,6 @@
 import { inLogScope } from '../apps/shared/log-scope.ts';
 import type { ActivityPorts, Ended, Granted, StillOpen } from '../workflows/activity-ports.ts';
+import type { RecordedStatement } from '../workflows/domain/access-request/statement.ts';
 import { CountersignError, isSealBroken, isSealingKeyMissing } from '../workflows/domain/errors.ts';
 import type { EndReason } from '../workflows/domain/gated-call/gated-call.ts';
 import type { ResolutionStatus } from '../workflows/domain/ports.ts';
@@ -43,12 +44,12 @@ export function createReadResolution(deps: ActivityDeps): ActivityPorts['readRes
       const status = await requestStatus(deps, call);
       if (status.kind === 'pending') return open(call, untilDeadline(call));
       if (status.kind === 'unknown') return open(call, waitWithin(call, { minMs: UNKNOWN_MS, maxMs: UNKNOWN_MS }));
-      await keepStatement(deps, call, status);
+      const statement = await keepStatement(deps, call, status);
       if (status.kind === 'granted') {
         const state = await store.grant(gatedCallId, generation, status.approval);
         return state === 'granted' ? GRANTED : ENDED;
       }
-      const { to, reason } = ENDS[status.kind];
+      const { to, reason } = ENDS[status.kind === 'denied' && isWithoutDenial(statement) ? 'expired' : status.kind];
       await store.end(gatedCallId, to, reason, 'resolution');
       return ENDED;
     },
@@ -84,9 +85,9 @@ async function keepStatement(
   { store, accessRequests, log }: ActivityDeps,
   { gatedCallId, generation, handle }: Resolving,
   status: ResolutionStatus,
-): Promise<void> {
+): Promise<RecordedStatement | undefined> {
   const statement = handle && (await accessRequests.stated(handle, status));
-  if (statement === undefined) return;
+  if (statement === undefined) return undefined;
   if (statement.kind === 'unreadable') {
     log.error(
       { gatedCall: gatedCallId, generation, alarm: 'statement_unreadable' },
@@ -94,7 +95,12 @@ async function keepStatement(
     );
   }
   await store.keepStatement(gatedCallId, generation, statement);
+  return statement;
 }
+
+/** The time of a stage was over: the service ended the request, and no one had denied it. */
+const isWithoutDenial = (statement: RecordedStatement | undefined): boolean =>
+  statement?.kind === 'stated' && !statement.votes.some(({ verdict }) => verdict === 'deny');
 
 /**
  * Keeps the votes that were cast until a deadline, for the record alone. Another process may carry the deadline out first; the

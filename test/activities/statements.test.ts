@@ -57,6 +57,17 @@ describe('the statement of an access request service', () => {
     );
   });
 
+  it.each<[string, readonly unknown[], string]>([
+    ['nobody denied it', [], 'request_expired'],
+    ['somebody only approved it', [approve('alice')], 'request_expired'],
+    ['somebody denied it', [{ ...approve('alice'), verdict: 'deny' }], 'resolution_denied'],
+  ])('tells a denial by a person from the end of a stage: %s', async (_case, votes, reason) => {
+    const statement = stated({ status: 'denied', votes: votes as never });
+    const body = await driven({ status: { kind: 'denied' }, statement });
+    expect([body.state, body.record.reason]).toEqual(['denied', reason]);
+    expect(body.answers.whoDecided.by).toBe(reason === 'request_expired' ? 'time' : 'approvers');
+  });
+
   it('stays as it was first stated, even if the service says something else later or the step is repeated', async () => {
     const { lifecycle } = audit.calls.fixture;
     const body = await driven({ statement: stated({ votes: [approve('mallory')] }) }, (id) =>
