@@ -155,6 +155,20 @@ describe('the views of the arguments', () => {
     await page.setViewportSize({ width: 1_280, height: 900 });
   });
 
+  it('lay out far lines as they come into sight, with their numbers, and a search in the page finds them', async () => {
+    await page.goto(await open({ content: `${'one line of many\n'.repeat(3_000)}a-needle` }));
+    const far = page.locator('.text .line').nth(2_500);
+    const visibility = () => far.evaluate((line) => getComputedStyle(line).getPropertyValue('content-visibility'));
+    expect(await visibility()).toBe('auto');
+    expect(await page.evaluate("window.find('a-needle')")).toBe(true);
+    const last = page.locator('.text .line').last();
+    await last.scrollIntoViewIfNeeded();
+    expect(await last.innerText()).toContain('a-needle');
+    await page.emulateMedia({ media: 'print' });
+    expect(await visibility()).toBe('visible');
+    await page.emulateMedia({ media: 'screen' });
+  });
+
   it('are complete on paper', async () => {
     await page.goto(await open({ content: 'one line of many\n'.repeat(700), path: '/srv/a' }));
     const onScreen = await heightsOf(page, '.json');
