@@ -73,6 +73,32 @@ interface Compiling {
   readonly isCautious: boolean;
 }
 
+/** A part of a match that sometimes cannot be tested, in words, and a Cedar expression for whether that is so. */
+interface Untested {
+  readonly part: string;
+  readonly isUntested: string;
+}
+
+/** The parts of a match that sometimes cannot be tested. */
+export function untestedParts(
+  { effect, caller, where = [], not: excluded = [] }: Match,
+  prefixes: Prefixes,
+): Untested[] {
+  const parts: readonly (readonly [string, Match])[] = [
+    ...(effect === undefined ? [] : [['the effect of the tool', { effect }] as const]),
+    ...(caller?.client === undefined
+      ? []
+      : [['the client of the caller', { caller: { client: caller.client } }] as const]),
+    ...where.map((one) => [`the argument ${one.path.join('.')}`, { where: [one] }] as const),
+    ...excluded.map((one) => ['what the rule excludes', { not: [one] }] as const),
+  ];
+  return parts.map(([part, match]) => ({ part, isUntested: isPossibleOnly(match, prefixes) }));
+}
+
+/** Whether a rule possibly matches, and not certainly. */
+export const isPossibleOnly = (match: Match, prefixes: Prefixes): string =>
+  and([and(matched(match, { prefixes, isCautious: true })), not(and(matched(match, { prefixes, isCautious: false })))]);
+
 /** What has to hold for the rule to match. */
 function matched(match: Match, compiling: Compiling): string[] {
   const { server, tool, prompt, resource, effect, caller, where = [], when, not: excluded = [] } = match;

@@ -1,6 +1,7 @@
 import type { EvaluationRequest } from '../../../workflows/domain/authzen/evaluation.ts';
 import type { Obligation } from '../../../workflows/domain/authzen/obligation.ts';
-import { ownProperty } from '../../../workflows/domain/canonical-json.ts';
+import { type Json, type JsonObject, objectOf, ownProperty } from '../../../workflows/domain/canonical-json.ts';
+import { HOST_MEMBERS } from '../engine/cedar/facts.ts';
 import type { Prepared } from '../engine/cedar/evaluator.ts';
 import type { Policy } from '../engine/cedar/policies.ts';
 import type { PolicyPlaces } from '../engine/cedar/policy-folder.ts';
@@ -9,6 +10,7 @@ import { loadCurrent, type CedarVersion } from '../engine/cedar/version.ts';
 import { checkDepth, readEvaluation } from '../http/requests.ts';
 import { answerByPolicy } from '../offer/requestable.ts';
 import { permitsFor } from './survey.ts';
+import { rulesThatMadeWay, type UntestedRule, untestedRules } from './untested.ts';
 
 /** The members of a determining policy that people see. */
 const SHOWN = ['id', 'effect', 'file', 'line', 'template', 'reason', 'title', 'description', 'obligations'] as const;
@@ -63,6 +65,10 @@ export interface Explanation extends Outcome {
   /** Members of the request that policies could see, and those that the schema does not declare. */
   readonly seen: readonly string[];
   readonly leftAside: readonly string[];
+  /** Rules that match only possibly, because something cannot be tested. An `allow` rule among them does not count. */
+  readonly untested: readonly UntestedRule[];
+  /** `approve` rules that do not ask, because a rule with `insteadOf` matches. */
+  readonly madeWay: readonly string[];
   /** If nothing permits the request: ids of the policies that could permit it in another case. Empty if no policy is about it. */
   readonly permitsElsewhere?: readonly string[];
 }
@@ -77,9 +83,19 @@ export async function explainRequest(body: unknown, places: PolicyPlaces, approv
   const outcome = outcomeOf(version, request, approvedFor);
   const permitsNothing = outcome.outcome === 'deny' && outcome.policies.length === 0;
   const elsewhere = () => permitsFor(evaluator, request.action.name, request.resource).map(({ id }) => id);
+  const outcomeBy = async (of: PolicyPlaces) => {
+    const other = await loadCurrent(of);
+    try {
+      return outcomeOf(other, request, approvedFor);
+    } finally {
+      other.evaluator.release();
+    }
+  };
   const explanation = {
     version: version.id,
     ...outcome,
+    untested: await untestedRules(request, places),
+    madeWay: await rulesThatMadeWay(outcomeBy, places),
     ...(permitsNothing && { permitsElsewhere: elsewhere() }),
     ...visibility(request, prepared),
   };
@@ -93,14 +109,28 @@ function visibility(request: EvaluationRequest, prepared: Prepared): Pick<Explan
   const call = prepared.kind === 'ready' ? prepared.call : undefined;
   const [subject, resource] = call?.entities ?? [];
   const { approval: presented, ...context } = request.context;
-  const { [ACTION_MEMBER]: action, ...fromContext } = call?.context ?? {};
+  const { [ACTION_MEMBER]: action, [HOST_MEMBERS.values]: values, ...fromContext } = call?.context ?? {};
   compare(request.subject, subject?.attrs, 'subject', found);
   compare(request.action, call && { name: request.action.name, properties: action }, 'action', found);
   compare(request.resource, resource?.attrs, 'resource', found);
-  compare(context, fromContext, 'context', found);
+  compare(context, withArguments(fromContext, values, context), 'context', found);
   // Policies see the facts about an approval, and only after it was verified.
   if (presented !== undefined) found.leftAside.push('context.approval');
   return found;
+}
+
+/** What rules see of the arguments, in the place where a caller sends it. */
+function withArguments(kept: object, values: unknown, { arguments: sent }: JsonObject): object {
+  const seen = objectOf(ownProperty(kept as JsonObject, 'arguments'));
+  for (const key of Object.keys(objectOf(values))) keep(seen, objectOf(sent), key.split('.'));
+  return Object.keys(seen).length === 0 ? kept : { ...kept, arguments: seen };
+}
+
+function keep(into: Record<string, Json>, from: JsonObject, [name = '', ...rest]: readonly string[]): void {
+  const value = ownProperty(from, name);
+  if (value === undefined) return;
+  if (rest.length === 0) into[name] = value;
+  else keep((into[name] = { ...objectOf(into[name]) }), objectOf(value), rest);
 }
 
 const isNested = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null;

@@ -116,7 +116,9 @@ describe('countersign policy explain', () => {
     expect(out).toMatch(
       /^seen +subject\.type, subject\.id, action\.name, resource\.type, resource\.id, context\.path$/m,
     );
-    expect(out).toMatch(/^ignored +subject\.properties\.nickname, .*context\.extra \(not declared in the schema\)$/m);
+    expect(out).toMatch(
+      /^ignored +subject\.properties\.nickname, .*context\.extra \(no rule or policy looks at it\)$/m,
+    );
     expect(lines.slice(-4)).toEqual([
       '  ask  permit  policies/b.cedar:2',
       '    @requestable  boss',

@@ -44,7 +44,10 @@ export function explainCommand(io: Io): Command {
       const found = await explainRequest(request, places, options.approved);
       const explained = { ...found, policies: found.policies.map((policy) => located(io, places, policy)) };
       if (options.json) io.out(json(explained));
-      else printExplanation(io, explained, shortVersion(explained.version));
+      else {
+        printExplanation(io, explained, shortVersion(explained.version));
+        if (explained.permitsElsewhere !== undefined && places.rules !== undefined) io.out('No rule allows this call.');
+      }
     });
 }
 
@@ -81,7 +84,7 @@ const DECISIONS = {
 } as const satisfies Record<Explanation['outcome'], string>;
 
 function printExplanation(io: Io, explained: Explanation, version: string): void {
-  const { outcome, reason, cause, template, obligations = [], policies, seen, leftAside } = explained;
+  const { outcome, reason, cause, template, obligations = [], policies, seen, leftAside, madeWay } = explained;
   io.out(
     facts([
       ['decision', DECISIONS[outcome]],
@@ -91,9 +94,11 @@ function printExplanation(io: Io, explained: Explanation, version: string): void
       ['obligations', obligations.map(({ id, type }) => visible(`${id} (${type})`)).join(', ') || undefined],
       ['version', version],
       ['seen', seen.join(', ') || 'nothing'],
-      ['ignored', leftAside.length === 0 ? undefined : `${leftAside.join(', ')} (not declared in the schema)`],
+      ['ignored', leftAside.length === 0 ? undefined : `${leftAside.join(', ')} (no rule or policy looks at it)`],
+      ['made way', madeWay.length === 0 ? undefined : visible(`${madeWay.join(', ')} (a rule with insteadOf matches)`)],
     ]),
   );
+  for (const one of explained.untested) io.out(visible(untestedInWords(one)));
   io.out(policies.length === 0 ? undetermined(explained) : 'Determined by');
   for (const { id, effect, file, line, template: requestable, obligations: demanded, ...annotations } of policies) {
     io.out(`  ${visible(id)}  ${effect}  ${visible(file)}:${line}`);
@@ -103,6 +108,13 @@ function printExplanation(io: Io, explained: Explanation, version: string): void
       if (value !== undefined) io.out(`    @${name}  ${visible(value)}`);
     }
   }
+}
+
+function untestedInWords({ rule, verb, parts }: Explanation['untested'][number]): string {
+  const what = parts.join(' and ');
+  return verb === 'allow'
+    ? `The rule "${rule}" does not allow this, because ${what} is not known or cannot be tested.`
+    : `The rule "${rule}" matches because ${what} is not known or cannot be tested.`;
 }
 
 /** Tells a forgotten policy apart from a policy whose conditions do not hold. */
