@@ -61,7 +61,7 @@ GRANT EXECUTE ON FUNCTION
   gateway.open_gated_call, gateway.take_unread, gateway.note_read, gateway.answer_page, gateway.redeem_state, gateway.take_submission, gateway.release_submission, gateway.attach_handle,
   gateway.end_unclaimed, gateway.expire_gated_call, gateway.grant_approval, gateway.keep_statement, gateway.request_again, gateway.accept_callback,
   gateway.waiting_call, gateway.add_preview,
-  gateway.ask_input, gateway.answer_input, gateway.add_obligation, gateway.drop_obligation,
+  gateway.ask_input, gateway.answer_input, gateway.ask_again, gateway.add_obligation, gateway.drop_obligation,
   gateway.take_polls, gateway.defer_poll, gateway.enqueue_signal,
   gateway.claim_execution, gateway.begin_invocation, gateway.release_claim, gateway.settle_execution, gateway.forget_ended,
   gateway.rewrap_data_keys, gateway.add_descriptions,

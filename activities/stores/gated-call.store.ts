@@ -11,7 +11,7 @@ import { ownerKey, type Principal } from '../../workflows/domain/principal.ts';
 import { findOpen, type GatedCallOptions, open, requestRefOf, taskIdOf } from './opening.ts';
 import { callFunction, expire } from './query.ts';
 import { previews } from './previews.ts';
-import { answerQuestions, openQuestion, type SealedQuestion } from './questions.ts';
+import { answerQuestions, askAgain, openQuestion, type SealedQuestion } from './questions.ts';
 
 /** Gated calls in Postgres, as the gateway needs them. */
 export function createGatedCallStore(pool: Pool, options: GatedCallOptions): GatedCalls {
@@ -42,6 +42,7 @@ export function createGatedCallStore(pool: Pool, options: GatedCallOptions): Gat
         'end_unclaimed',
       ),
     answer: (gatedCallId, answers) => answerQuestions({ pool, ...options }, gatedCallId, answers),
+    askAgain: (gatedCallId, refused) => askAgain({ pool, ...options }, gatedCallId, refused),
     acceptCallback: ({ webhookId, bodyDigest, accessRequestId }) =>
       callFunction(pool, 'accept-callback', {
         ...{ webhook_id: webhookId, body_digest: bodyDigest },

@@ -1,8 +1,8 @@
 import { query } from '../../apps/shared/database/query.ts';
 import type { JsonObject } from '../../workflows/domain/canonical-json.ts';
-import type { GatedCallState } from '../../workflows/domain/gated-call/gated-call.ts';
+import type { EndReason, GatedCallState } from '../../workflows/domain/gated-call/gated-call.ts';
 import type { CallSeals } from '../../workflows/domain/gated-call/sealing.ts';
-import type { TaskAnswer, TaskQuestion } from '../../workflows/domain/ports.ts';
+import type { RefusedAnswer, TaskAnswer, TaskQuestion } from '../../workflows/domain/ports.ts';
 import type { RequestForm } from '../../workflows/domain/submission-input/request-form.ts';
 import { broken } from './key-ring.ts';
 import { callFunction, sealsOf, type StepContext } from './query.ts';
@@ -38,10 +38,15 @@ function openFor<T>(keys: CallSeals, column: Column, { key, sealed }: { key: str
   return opened.content;
 }
 
-export const openQuestion = (keys: CallSeals, { key, sealedForm: sealed }: SealedQuestion): TaskQuestion => ({
-  key,
-  form: openFor<RequestForm>(keys, 'question.sealed_form', { key, sealed }),
-});
+type SealedForm = RequestForm & Pick<TaskQuestion, 'again'>;
+
+const sealQuestion = (keys: CallSeals, { key, form, again }: TaskQuestion): string =>
+  sealFor(keys, 'question.sealed_form', { key, content: { ...form, ...(again && { again }) } satisfies SealedForm });
+
+export function openQuestion(keys: CallSeals, { key, sealedForm: sealed }: SealedQuestion): TaskQuestion {
+  const { again, ...form } = openFor<SealedForm>(keys, 'question.sealed_form', { key, sealed });
+  return { key, form, ...(again && { again }) };
+}
 
 // In the order in which they were asked: the last answer counts.
 const GIVEN = `
@@ -55,13 +60,12 @@ export function inputSteps(context: StepContext) {
     /** `input_required`: the owner is asked. Any other answer is the state in which the call was found, or ended. */
     async askInput({ gatedCallId, generation }: PresentGeneration, asked: Asked): Promise<GatedCallState> {
       const keys = await sealsOf(context, gatedCallId);
-      const sealed = ({ key, form }: TaskQuestion) => sealFor(keys, 'question.sealed_form', { key, content: form });
       return callFunction(pool, 'ask-input', {
         call: gatedCallId,
         generation,
         form_digest: seals.digest(asked.formDigest),
         keys: asked.questions.map(({ key }) => key),
-        sealed_forms: asked.questions.map(sealed),
+        sealed_forms: asked.questions.map((question) => sealQuestion(keys, question)),
         max_generations: asked.maxGenerations,
         max_rounds: asked.maxRounds,
         retention_ms: retentionMs,
@@ -95,6 +99,30 @@ export async function answerQuestions(
     call: gatedCallId,
     keys: [...sealed.keys()],
     sealed_answers: [...sealed.values()],
+    retention_ms: retentionMs,
+  });
+}
+
+/** So often one question is asked again. Some hosts decline at once in a person's place. */
+const MAX_REFUSALS = 3;
+
+/** Asks questions again under new keys, or denies the call if they were asked too often. */
+export async function askAgain(
+  context: StepContext,
+  gatedCallId: string,
+  refused: readonly RefusedAnswer[],
+): Promise<GatedCallState> {
+  const { pool, retentionMs } = context;
+  const keys = await sealsOf(context, gatedCallId);
+  const isDeclined = refused.some(({ next }) => next.again.why === 'declined');
+  return callFunction(pool, 'ask-again', {
+    call: gatedCallId,
+    keys: refused.map(({ key }) => key),
+    sealed_answers: refused.map(({ key }) => sealFor(keys, 'question.sealed_answer', { key, content: {} })),
+    new_keys: refused.map(({ next }) => next.key),
+    sealed_forms: refused.map(({ next }) => sealQuestion(keys, next)),
+    max_refusals: MAX_REFUSALS,
+    reason: (isDeclined ? 'input_declined' : 'input_missing') satisfies EndReason,
     retention_ms: retentionMs,
   });
 }

@@ -27,9 +27,16 @@ describe('task that waits for input', () => {
     expect(await to('tasks/get', {})).toMatchSnapshot();
   });
 
-  it('error for an answer that does not fit', async () => {
+  it('acknowledgement of an answer that does not fit', async () => {
     const inputResponses = { 'input-1-key': { action: 'accept', content: { ticket: '' } } };
     expect(await to('tasks/update', { inputResponses })).toMatchSnapshot();
-    expect(gateway.world.answered).toEqual([]);
+    expect([gateway.world.answered, gateway.world.refused.length]).toEqual([[], 1]);
+  });
+
+  it('question that is asked again', async () => {
+    const again = { why: 'misfit', fields: ['ticket'] } as const;
+    const questions = [{ key: 'input-again-key', form: aForm('ticket'), again }];
+    gateway.world.view = aView({ state: 'input_required', questions });
+    expect(await to('tasks/get', {}, { ...TASKS, elicitation: {} })).toMatchSnapshot();
   });
 });

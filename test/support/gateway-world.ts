@@ -11,6 +11,7 @@ import type {
   Opening,
   Opened,
   PolicyDecisionPoint,
+  RefusedAnswer,
   TaskAnswer,
   WaitingCall,
 } from '../../workflows/domain/ports.ts';
@@ -110,6 +111,7 @@ export class FakeWorld {
   /** Calls whose client answered the question to open the page. */
   readonly pagesAnswered: string[] = [];
   readonly answered: { gatedCallId: string; answers: readonly TaskAnswer[] }[] = [];
+  readonly refused: RefusedAnswer[] = [];
   readonly callbacks: unknown[] = [];
   readonly changeListeners = new Set<Parameters<UpstreamPool['onChange']>[0]>();
   readonly taskListeners = new Set<(taskId?: string) => void>();
@@ -169,7 +171,14 @@ export class FakeWorld {
     },
     answer: async (gatedCallId, answers) => {
       this.answered.push({ gatedCallId, answers });
+      if (gatedCallId === this.view?.gatedCallId) this.view = { ...this.view, state: 'granted' };
       return 'granted';
+    },
+    askAgain: async (gatedCallId, refused) => {
+      this.refused.push(...refused);
+      if (gatedCallId === this.view?.gatedCallId)
+        this.view = { ...this.view, questions: refused.map(({ next }) => next) };
+      return 'input_required';
     },
     acceptCallback: async (callback) => {
       this.callbacks.push(callback);
@@ -259,7 +268,7 @@ export class FakeWorld {
     Object.assign(this, { waiting: undefined, previewVerdict: 'kept' });
     Object.assign(this.input, { forms: {}, joined: undefined });
     const { questions, evaluations, openings, submitted, invocations, lookups, told } = this;
-    const { cancelled, answered, callbacks, previews, atPages, pagesAnswered } = this;
+    const { cancelled, answered, callbacks, previews } = this;
     for (const seen of [
       questions,
       evaluations,
@@ -272,8 +281,7 @@ export class FakeWorld {
       answered,
       callbacks,
       previews,
-      atPages,
-      pagesAnswered,
+      ...[this.refused, this.atPages, this.pagesAnswered],
     ])
       seen.length = 0;
   }

@@ -10,7 +10,6 @@ export const ERROR_FACTS = {
   ERR_NOT_ACCEPTED: { retryable: false },
   ERR_ARGUMENTS_INVALID: { retryable: false },
   ERR_MAPPING_FAILED: { retryable: false },
-  ERR_INPUT_INVALID: { retryable: false },
   ERR_REQUEST_STATE_INVALID: { retryable: false },
   ERR_CALL_BINDING_MISMATCH: { retryable: false },
   ERR_SEAL_BROKEN: { retryable: false },

@@ -154,6 +154,21 @@ export interface GatedCallView {
 export interface TaskQuestion {
   readonly key: string;
   readonly form: RequestForm;
+  /** Why it is asked again. */
+  readonly again?: AskedAgain;
+}
+
+/** What was wrong with the last answer to a question. */
+export type AskedAgain =
+  /** Its form was closed or declined, by a person or by a host in a person's place. */
+  | { readonly why: 'declined' }
+  /** The answers of these fields do not fit; without fields, the answer has the wrong shape. */
+  | { readonly why: 'misfit'; readonly fields: readonly string[] };
+
+/** An answer that does not count: the key that it was given to, and the question that is asked in its place. */
+export interface RefusedAnswer {
+  readonly key: string;
+  readonly next: TaskQuestion & { readonly again: AskedAgain };
 }
 
 /** A requester's answer to a question. */
@@ -207,6 +222,11 @@ export interface GatedCalls {
    * Takes answers that fit their questions. Answers to questions that are not open are ignored. Answers the state afterwards.
    */
   answer(gatedCallId: string, answers: readonly TaskAnswer[]): Promise<GatedCallState>;
+  /**
+   * Asks questions again under new keys, because clients answer no key twice. A few times at most: then the call is denied. Questions that
+   * are not open are ignored. Answers the state afterwards.
+   */
+  askAgain(gatedCallId: string, refused: readonly RefusedAnswer[]): Promise<GatedCallState>;
   /** Accepts a signed callback once. */
   acceptCallback(callback: {
     webhookId: string;

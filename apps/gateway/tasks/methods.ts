@@ -1,5 +1,12 @@
 import type { Result, Server, ServerContext } from '@modelcontextprotocol/server';
-import type { GatedCalls, GatedCallView, TaskAnswer, TaskQuestion } from '../../../workflows/domain/ports.ts';
+import type {
+  AskedAgain,
+  GatedCalls,
+  GatedCallView,
+  RefusedAnswer,
+  TaskAnswer,
+  TaskQuestion,
+} from '../../../workflows/domain/ports.ts';
 import type { TaskMethod } from '../../../workflows/domain/upstream-ports.ts';
 import { findRelayedTask, relayTaskMethod, type RelayedTaskDeps } from '../extensions/relayed-rounds.ts';
 import type { Authorize } from '../mcp/authorize.ts';
@@ -11,11 +18,15 @@ import { CountersignError } from '../../../workflows/domain/errors.ts';
 import type { Principal } from '../../../workflows/domain/principal.ts';
 import { asksForPage, renderTask } from '../wire/render-task.ts';
 import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
-import { answerTo } from '../../../workflows/domain/submission-input/answers.ts';
+import { answerTo, misfitsOf } from '../../../workflows/domain/submission-input/answers.ts';
+import { randomText } from '../../shared/crypto.ts';
 import { askedBy, FORMS, PAGES, requestDeclares, type RequestContext, TASKS } from '../wire/request-context.ts';
 
 export interface TaskMethodDeps extends RelayedTaskDeps {
-  readonly gatedCalls: Pick<GatedCalls, 'findTask' | 'readTask' | 'ownerOf' | 'cancel' | 'answer' | 'answerPage'>;
+  readonly gatedCalls: Pick<
+    GatedCalls,
+    'findTask' | 'readTask' | 'ownerOf' | 'cancel' | 'answer' | 'askAgain' | 'answerPage'
+  >;
   readonly rendering: Rendering;
   /** Missing unless `coaz.everyMethod` is on: otherwise only the owner counts, and reading a task does not need the PDP. */
   readonly authorize?: Authorize;
@@ -48,7 +59,8 @@ export function registerTaskMethods(server: Server, deps: TaskMethodDeps, contex
         }
         const { inputResponses } = asked;
         const declares = (needed: JsonObject) => requestDeclares(needed, context, ctx);
-        const asker = { acceptsForms: declares(FORMS), opensPages: declares(PAGES) };
+        const hasResponses = ctx.mcpReq.inputResponses !== undefined;
+        const asker = { acceptsForms: declares(FORMS), opensPages: declares(PAGES), hasResponses };
         return handle(deps, { caller, params, ...asker, inputResponses });
       }),
     );
@@ -62,6 +74,8 @@ interface TaskRequest {
   readonly acceptsForms: boolean;
   /** The same for addresses that its client opens. */
   readonly opensPages: boolean;
+  /** Whether the member with the answers is there. */
+  readonly hasResponses: boolean;
   /** By the keys of questions. */
   readonly inputResponses: ReadonlyMap<string, unknown>;
 }
@@ -94,36 +108,43 @@ async function getTask({ gatedCalls, rendering }: TaskMethodDeps, { caller, para
 
 /**
  * `tasks/update`: accepts the owner's answers. Answers to questions that are not open are ignored, so a repeated or late update is
- * acknowledged like the first. A refusal to answer leaves its question open. If one answer does not fit its question, all are refused.
- * The question to open the page of the call has no answer that counts: any of them ends the question.
+ * acknowledged like the first. A question that is declined, or whose answer does not fit, is asked again under a new key. The client is told
+ * so by the task and not by an error, which would end it for the official client. Many hosts decline in a person's place. The question to open the page of the call has no answer that counts: any of them ends the question.
  * @see SEP-2663, Task update (TASK-044 to TASK-050)
  */
-async function updateTask({ gatedCalls, rendering }: TaskMethodDeps, { caller, params, inputResponses }: TaskRequest) {
-  const view = await ownTask(gatedCalls, caller, params);
+async function updateTask({ gatedCalls, rendering }: TaskMethodDeps, asked: TaskRequest) {
+  const { inputResponses, hasResponses } = asked;
+  const view = await ownTask(gatedCalls, asked.caller, asked.params);
+  // The schema of the extension requires the member, also where no question is open (TASK-045).
+  if (!hasResponses) throw new CountersignError('ERR_ARGUMENTS_INVALID', 'inputResponses is missing');
   const { gatedCallId, questions = [] } = view;
   if (inputResponses.has(PAGE_QUESTION) && asksForPage(view, rendering, { opensPages: true })) {
     await gatedCalls.answerPage(gatedCallId);
   }
-  const answers = answersTo(questions, inputResponses);
+  const { answers, refused } = answersTo(questions, inputResponses);
   if (answers.length > 0) await gatedCalls.answer(gatedCallId, answers);
+  if (refused.length > 0) await gatedCalls.askAgain(gatedCallId, refused);
   return { resultType: 'complete' };
 }
 
-function answersTo(questions: readonly TaskQuestion[], responses: TaskRequest['inputResponses']): TaskAnswer[] {
-  return questions.flatMap(({ key, form }): TaskAnswer[] => {
-    if (!responses.has(key)) return [];
-    const response = inputResponse.safeParse(responses.get(key));
-    if (!response.success) throw misfit();
-    const { action, content = {} } = response.data;
-    // Many hosts decline in a person's place. Its owner gives a call up with tasks/cancel.
-    if (action !== 'accept') return [];
-    const fitting = answerTo(form, content as JsonObject);
-    if (fitting === undefined) throw misfit();
-    return [{ key, content: fitting }];
-  });
-}
+const KEY_BYTES = 8;
 
-const misfit = () => new CountersignError('ERR_INPUT_INVALID', 'an answer does not fit its question');
+function answersTo(questions: readonly TaskQuestion[], responses: TaskRequest['inputResponses']) {
+  const answers: TaskAnswer[] = [];
+  const refused: RefusedAnswer[] = [];
+  for (const { key, form } of questions) {
+    if (!responses.has(key)) continue;
+    const again = (why: AskedAgain) =>
+      refused.push({ key, next: { key: `input-again-${randomText(KEY_BYTES)}`, form, again: why } });
+    const response = inputResponse.safeParse(responses.get(key));
+    const { action, content = {} } = response.data ?? { action: undefined };
+    const fitting = action === 'accept' ? answerTo(form, content as JsonObject) : undefined;
+    if (fitting !== undefined) answers.push({ key, content: fitting });
+    else if (action === 'decline' || action === 'cancel') again({ why: 'declined' });
+    else again({ why: 'misfit', fields: action === 'accept' ? misfitsOf(form, content as JsonObject) : [] });
+  }
+  return { answers, refused };
+}
 
 /**
  * `tasks/cancel`: competes with the execution claim. The acknowledgement is the same whether the cancellation won, lost or came after the

@@ -62,11 +62,6 @@ const WIRE_ERRORS = {
   // `toProtocolError` adds the details, which are written for clients.
   ERR_MAPPING_FAILED: { code: INVALID_PARAMS, message: 'Authorization mapping failed' },
   ERR_ARGUMENTS_INVALID: { code: INVALID_PARAMS, message: 'Invalid parameters' },
-  ERR_INPUT_INVALID: {
-    code: INVALID_PARAMS,
-    message:
-      'An answer does not fit its question, so no answer was accepted. Next step: send answers that fit the inputRequests of tasks/get.',
-  },
   ERR_REQUEST_STATE_INVALID: {
     code: INVALID_PARAMS,
     message: 'Invalid or expired requestState',

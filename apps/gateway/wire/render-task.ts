@@ -1,6 +1,6 @@
 import type { CallToolResult, Result } from '@modelcontextprotocol/server';
 import type { EndReason, GatedCallState } from '../../../workflows/domain/gated-call/gated-call.ts';
-import type { GatedCallView } from '../../../workflows/domain/ports.ts';
+import type { AskedAgain, GatedCallView } from '../../../workflows/domain/ports.ts';
 import { authorizationMeta, dispositionMeta, type Rendering } from './rendering.ts';
 import {
   APPROVER_MESSAGES_META,
@@ -141,7 +141,7 @@ export function renderTask(view: GatedCallView, rendering: Rendering, reader = N
 
 /** Every open question, by its key. @see TASK-031 */
 const inputRequestsOf = ({ questions = [] }: GatedCallView) =>
-  Object.fromEntries(questions.map(({ key, form }) => [key, renderForm(WITHIN_A_TASK, form)]));
+  Object.fromEntries(questions.map(({ key, form, again }) => [key, renderForm(WITHIN_A_TASK, form, again)]));
 
 /** Whether the task asks its client to open the page of the call. It is asked once: the client's answer ends the question, and decides nothing. */
 export const asksForPage = (
@@ -233,14 +233,22 @@ const WITHIN_A_TASK =
   'This call needs one more approval, and the request for it needs some input. The tool has not run.';
 
 /** @see MCP elicitation, form mode */
-const renderForm = (lead: string, form: RequestForm) => ({
+const renderForm = (lead: string, form: RequestForm, again?: AskedAgain) => ({
   method: INPUT_METHODS.elicitation,
   params: {
     mode: 'form',
-    message: form.purpose === undefined ? lead : `${lead}\n${form.purpose}`,
+    message: [lead, again && wordsOf(again), form.purpose].filter((part) => part !== undefined).join('\n'),
     requestedSchema: requestedSchema(form),
   },
 });
+
+/** What was wrong with the last answer. It quotes titles of the form, and nothing of the answer. */
+function wordsOf(again: AskedAgain): string {
+  if (again.why === 'declined')
+    return 'This form was closed or declined. Without its answers the call does not run. To give the call up, cancel its task.';
+  const { fields } = again;
+  return `The last answers do not fit this form.${fields.length === 0 ? '' : ` Check: ${fields.join(', ')}.`}`;
+}
 
 /**
  * The answer to a call that needs input before it can become a task. Nothing is stored.

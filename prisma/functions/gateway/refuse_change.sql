@@ -19,8 +19,9 @@ CREATE OR REPLACE TRIGGER approval_immutable BEFORE UPDATE ON gateway.approval
 -- A question is answered once.
 CREATE OR REPLACE TRIGGER question_answered_once BEFORE UPDATE ON gateway.question FOR EACH ROW
   WHEN (OLD.answered_at IS NOT NULL
-    OR (NEW.key, NEW.gated_call_id, NEW.generation, NEW.form_digest, NEW.sealed_form, NEW.asked_at)
-      IS DISTINCT FROM (OLD.key, OLD.gated_call_id, OLD.generation, OLD.form_digest, OLD.sealed_form, OLD.asked_at))
+    OR (NEW.key, NEW.gated_call_id, NEW.generation, NEW.form_digest, NEW.sealed_form, NEW.asked_at, NEW.refusals)
+      IS DISTINCT FROM
+        (OLD.key, OLD.gated_call_id, OLD.generation, OLD.form_digest, OLD.sealed_form, OLD.asked_at, OLD.refusals))
   EXECUTE FUNCTION gateway.refuse_change();
 -- A claim is given up once, and nothing else about it changes.
 CREATE OR REPLACE TRIGGER execution_claim_immutable BEFORE UPDATE ON gateway.execution_claim FOR EACH ROW

@@ -192,6 +192,8 @@ CREATE TABLE gateway.question (
   form_digest   text NOT NULL,
   sealed_form   text NOT NULL,
   asked_at      timestamptz NOT NULL,
+  -- How many questions before it got answers that do not count, and were asked again so.
+  refusals      integer NOT NULL DEFAULT 0,
   sealed_answer text,
   answered_at   timestamptz,
   CONSTRAINT question_answered CHECK ((sealed_answer IS NULL) = (answered_at IS NULL))

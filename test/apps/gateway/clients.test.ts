@@ -58,50 +58,82 @@ describe('the official tasks client', () => {
   });
 });
 
-describe('the official tasks client whose host opens addresses', () => {
-  it.each(['accept', 'decline', 'cancel'] as const)(
-    'is asked once to open the page of its call, answers "%s", and follows the call to its result',
-    async (action) => {
-      world.decision = requestable();
-      world.view = aView({ approvalPage: 'https://approvals.test/requests/1' });
-      const clientInfo = { name: 'opens', version: '0' };
-      const clientCapabilities = { extensions: { 'io.modelcontextprotocol/tasks': {} }, elicitation: { url: {} } };
-      const client = new Client(clientInfo, {
-        capabilities: clientCapabilities,
-        versionNegotiation: { mode: { pin: '2026-07-28' } },
-      });
-      await client.connect(new StreamableHTTPClientTransport(new URL(gateway.mcpUrl), { requestInit }));
-      const asked: unknown[] = [];
-      const session = createTaskSessionFromClient(client, {
-        endpointId: gateway.mcpUrl,
-        rawDispatch: rawDispatchOver(client),
-        onInputRequest: async (request) => {
-          asked.push(request);
-          return { action } as never;
-        },
-        v2RequestFraming: { protocolVersion: '2026-07-28', clientInfo, clientCapabilities },
-      });
-      const statuses: string[] = [];
-      try {
-        const execution = await session.callTool(transfer().name, transfer().arguments);
-        const { outcome } = await execution.settle({
-          onEvent: (event) => {
-            if (event.type !== 'task') return;
-            statuses.push(event.task.status);
-            if (world.pagesAnswered.length > 0 && event.task.status === 'working')
-              world.view = aView({ state: 'executed', result: JSON.stringify({ content: [] }), outcomeRef: 'out_1' });
-          },
-        });
-        expect(outcome.status).toBe('completed');
-        expect(JSON.stringify(asked)).toContain(`${gateway.url}/calls/`);
-        expect([asked.length, world.pagesAnswered.length, world.cancelled]).toEqual([1, 1, []]);
-        expect(statuses).toEqual(expect.arrayContaining(['input_required', 'working']));
-      } finally {
-        await session.close();
-        await client.close();
-      }
+/** Makes a call with the official tasks client, and follows it to its end. `step` runs before each poll; `answer` answers its questions. */
+async function followed(capabilities: object, step: (status: string) => void, answer: () => unknown) {
+  const clientInfo = { name: 'official', version: '0' };
+  const clientCapabilities = { extensions: { 'io.modelcontextprotocol/tasks': {} }, ...capabilities };
+  const client = new Client(clientInfo, {
+    capabilities: clientCapabilities,
+    versionNegotiation: { mode: { pin: '2026-07-28' } },
+  });
+  await client.connect(new StreamableHTTPClientTransport(new URL(gateway.mcpUrl), { requestInit }));
+  const asked: unknown[] = [];
+  const statuses: string[] = [];
+  const session = createTaskSessionFromClient(client, {
+    endpointId: gateway.mcpUrl,
+    rawDispatch: rawDispatchOver(client),
+    v2RequestFraming: { protocolVersion: '2026-07-28', clientInfo, clientCapabilities },
+    onInputRequest: async (request) => {
+      asked.push(request);
+      return answer() as never;
     },
+  });
+  try {
+    const execution = await session.callTool(transfer().name, transfer().arguments);
+    const { outcome } = await execution.settle({
+      onEvent: (event) => {
+        if (event.type !== 'task') return;
+        statuses.push(event.task.status);
+        step(event.task.status);
+      },
+    });
+    return { settled: outcome.status, asked, statuses };
+  } finally {
+    await session.close();
+    await client.close();
+  }
+}
+
+it.each(['accept', 'decline', 'cancel'] as const)(
+  'the official tasks client whose host opens addresses is asked once for the page of its call, and follows it after "%s"',
+  async (action) => {
+    world.decision = requestable();
+    world.view = aView({ approvalPage: 'https://approvals.test/requests/1' });
+    const { settled, asked, statuses } = await followed(
+      { elicitation: { url: {} } },
+      (status) => {
+        if (world.pagesAnswered.length > 0 && status === 'working')
+          world.view = aView({ state: 'executed', result: JSON.stringify({ content: [] }), outcomeRef: 'out_1' });
+      },
+      () => ({ action }),
+    );
+    expect(JSON.stringify(asked)).toContain(`${gateway.url}/calls/`);
+    expect([settled, asked.length, world.pagesAnswered.length, world.cancelled]).toEqual(['completed', 1, 1, []]);
+    expect(statuses).toEqual(expect.arrayContaining(['input_required', 'working']));
+  },
+);
+
+it('the official tasks client goes on after a form that its host declined, or filled in wrongly', async () => {
+  world.decision = requestable();
+  const form = requestForm(schemaOf({ ticket: { type: 'string', minLength: 3 } })) as RequestForm;
+  const ask = (key: string) => (world.view = aView({ state: 'input_required', questions: [{ key, form }] }));
+  ask('input-1');
+  const answers = [
+    { action: 'decline' },
+    { action: 'accept', content: { ticket: 'x' } },
+    { action: 'accept', content: { ticket: 'CHG-1' } },
+  ];
+  const { settled, asked } = await followed(
+    { elicitation: { form: {} } },
+    () => {
+      if (world.answered.length > 0)
+        world.view = aView({ state: 'executed', result: JSON.stringify({ content: [] }), outcomeRef: 'out_1' });
+    },
+    () => answers.shift(),
   );
+  expect([settled, asked.length, answers.length]).toEqual(['completed', 3, 0]);
+  expect(JSON.stringify(asked[1])).toMatch(/closed or declined/);
+  expect(JSON.stringify(asked[2])).toMatch(/Check: ticket/);
 });
 
 describe('the present SDK client', () => {

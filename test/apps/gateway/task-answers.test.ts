@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { SERVER_INFO } from '../../support/gateway-wire.ts';
+import { SERVER_INFO, textOf } from '../../support/gateway-wire.ts';
 import { accepted, answering, questionIn, schemaOf, taskOf } from '../../support/input-calls.ts';
 import { GIVEN, startGatewayThatAsks, TICKET } from '../../support/waiting-tasks.ts';
 
@@ -9,6 +9,12 @@ beforeAll(async () => {
 });
 afterAll(() => on.real.stop());
 beforeEach(() => on.real.reset());
+
+interface Question {
+  readonly params: { readonly message: string; readonly requestedSchema: { readonly properties: object } };
+}
+const questionsOf = (task: Record<string, unknown> | undefined) =>
+  Object.entries((task?.['inputRequests'] ?? {}) as Record<string, Question>);
 
 describe('tasks/update with answers', () => {
   it('has the task work again after the last answer, and the request carries the answers [TASK-045, TASK-046, TASK-050]', async () => {
@@ -37,28 +43,31 @@ describe('tasks/update with answers', () => {
     ['is empty', { action: 'accept' }],
     ['has an unknown action', { action: 'agree', content: { ticket: 'CHG-1' } }],
     ['is a text', 'CHG-1'],
-  ])('with one answer that %s is refused as a whole, and can be sent again', async (_case, response) => {
-    const { taskId, ticket, night } = await on.waiting();
-    const before = await on.traceOf(taskId);
-    const { status, body } = await on.update(taskId, { [night]: GIVEN.night, [ticket]: response });
-    expect([status, body.error]).toMatchObject([200, { code: -32_602, message: expect.stringMatching(/tasks\/get/) }]);
-    expect(await on.traceOf(taskId)).toEqual(before);
-    await on.update(taskId, { [night]: GIVEN.night, [ticket]: GIVEN.ticket });
-    expect(await on.get(taskId)).toMatchObject({ status: 'working' });
-  });
+  ])(
+    'with one answer that %s keeps the others, and asks that question again under a new key [TASK-044]',
+    async (what, response) => {
+      const { taskId, ticket, night } = await on.waiting();
+      const { body } = await on.update(taskId, { [night]: GIVEN.night, [ticket]: response });
+      // An error would end the task for the official client.
+      expect(body.result).toMatchObject({ resultType: 'complete' });
+      const [[again, question] = ['', undefined], ...more] = questionsOf(await on.get(taskId));
+      expect([again === ticket, more]).toEqual([false, []]);
+      const isShaped = what !== 'has an unknown action' && what !== 'is a text';
+      expect(question?.params.message).toContain(
+        `The last answers do not fit this form.${isShaped ? ' Check: Change ticket.' : ''}`,
+      );
+      await on.update(taskId, { [ticket]: GIVEN.ticket });
+      expect(await on.get(taskId)).toMatchObject({ status: 'input_required' });
+      await on.update(taskId, { [again]: GIVEN.ticket });
+      expect(await on.get(taskId)).toMatchObject({ status: 'working' });
+    },
+  );
 
   it('to other or answered questions is acknowledged and ignored, at any time [TASK-047, TASK-049]', async () => {
     const { taskId, ticket, night } = await on.waiting();
     await on.update(taskId, { [ticket]: GIVEN.ticket });
     const [before] = await on.traceOf(taskId);
-    for (const strange of [
-      { [ticket]: { action: 'decline' } },
-      { [ticket]: 'nonsense' },
-      { constructor: 1 },
-      {},
-      'no map',
-      null,
-    ])
+    for (const strange of [{ [ticket]: { action: 'decline' } }, { [ticket]: 'nonsense' }, { constructor: 1 }, {}])
       expect((await on.update(taskId, strange)).body.result).toMatchObject({ resultType: 'complete' });
     expect((await on.traceOf(taskId))[0]).toEqual(before);
     await on.update(taskId, { [night]: GIVEN.night });
@@ -66,6 +75,13 @@ describe('tasks/update with answers', () => {
     const again = { [ticket]: accepted({ ticket: 'CHG-2' }), [night]: { action: 'cancel' } };
     await Promise.all([1, 2, 3].map(() => on.update(taskId, again)));
     expect(await on.traceOf(taskId)).toEqual(after);
+  });
+
+  it('is refused without the member that has the answers, also where no question is open [TASK-045]', async () => {
+    const { taskId } = await on.waiting();
+    const working = String(taskOf(await on.asking.call(on.asking.newArguments())));
+    for (const one of [taskId, working])
+      expect((await on.ask('tasks/update', { taskId: one })).body.error).toMatchObject({ code: -32_602 });
   });
 
   it('of another caller is answered as if the task did not exist [TASK-048]', async () => {
@@ -78,29 +94,50 @@ describe('tasks/update with answers', () => {
   });
 
   it.each(['decline', 'cancel'])(
-    'one of which is "%s" leaves its question open, to be answered later [MRTR-043]',
+    'one of which is "%s" asks that question again under a new key, to be answered later [MRTR-043]',
     async (action) => {
       const { taskId, ticket, night } = await on.waiting();
+      const { lastUpdatedAt } = (await on.get(taskId)) ?? {};
       const { body } = await on.update(taskId, { [ticket]: GIVEN.ticket, [night]: { action } });
       expect(body.result).toMatchObject({ resultType: 'complete' });
       expect(await on.rowOf(taskId)).toMatchObject({ state: 'input_required', reason: null });
-      const { status, inputRequests } = (await on.get(taskId)) ?? {};
-      expect([status, Object.keys(inputRequests as object)]).toEqual(['input_required', [night]]);
-      await on.update(taskId, { [night]: GIVEN.night });
+      const task = await on.get(taskId);
+      expect(String(task?.['lastUpdatedAt']) > String(lastUpdatedAt)).toBe(true);
+      const [[again, question] = ['', undefined], ...more] = questionsOf(task);
+      expect([again === night, more]).toEqual([false, []]);
+      expect(question?.params).toMatchObject({
+        message: expect.stringMatching(/closed or declined.*cancel its task/),
+        requestedSchema: { properties: { night: { type: 'boolean' } } },
+      });
+      await on.update(taskId, { [again]: GIVEN.night });
       expect(await on.get(taskId)).toMatchObject({ status: 'working' });
     },
   );
 
-  it('that refuse every question change nothing, and the owner gives the call up with tasks/cancel', async () => {
-    const { taskId, ticket, night } = await on.waiting();
-    const before = await on.traceOf(taskId);
-    await on.update(taskId, {
-      [ticket]: { action: 'decline' },
-      [night]: { action: 'cancel', content: { night: true } },
-    });
-    expect(await on.traceOf(taskId)).toEqual(before);
-    await on.ask('tasks/cancel', { taskId });
-    expect(await on.get(taskId)).toMatchObject({ status: 'cancelled' });
+  it.each([
+    ['decline', { action: 'decline' }, 'input_declined', /input that a further approval needs was declined/],
+    ['answer with what does not fit', accepted({ ticket: 'no' }), 'input_missing', /needs input that was not given/],
+  ])('that %s each time end the call after a few times, and nothing runs', async (_what, response, reason, words) => {
+    const { taskId } = await on.waiting();
+    const keys = new Set<string>();
+    for (let times = 1; times <= 4; times += 1) {
+      expect(await on.get(taskId)).toMatchObject({ status: 'input_required' });
+      const [key = ''] =
+        questionsOf(await on.get(taskId)).find(([, { params }]) => 'ticket' in params.requestedSchema.properties) ?? [];
+      keys.add(key);
+      await on.update(taskId, { [key]: response });
+    }
+    expect(keys.size).toBe(4);
+    expect(await on.rowOf(taskId)).toMatchObject({ state: 'denied', reason });
+    const { status, result } = (await on.get(taskId)) as { status: string; result: object };
+    expect([status, textOf(result as never)]).toEqual(['completed', expect.stringMatching(words)]);
+  });
+
+  it('of the same question at the same moment ask it again once', async () => {
+    const { taskId, night } = await on.waiting();
+    await Promise.all([1, 2, 3, 4, 5].map(() => on.update(taskId, { [night]: { action: 'decline' } })));
+    expect(await on.rowOf(taskId)).toMatchObject({ state: 'input_required' });
+    expect(questionsOf(await on.get(taskId))).toHaveLength(2);
   });
 
   it('cannot end a call that was cancelled before', async () => {

@@ -42,7 +42,6 @@ export const ENDED_BY = {
   request_expired: 'time',
   approval_expired: 'time',
   client_cancelled: 'requester',
-  // No call ends so: a question that is declined stays open. The database allows it, and every record has to be readable.
   input_declined: 'requester',
   approval_used: 'checks',
   binding_integrity: 'checks',

@@ -45,6 +45,12 @@ export function answerTo(form: RequestForm, content: JsonObject): JsonObject | u
   return Object.fromEntries(asked.map(({ name }) => [name, content[name] ?? null]));
 }
 
+/** The titles of the fields whose answers are missing or do not fit, for the person who is asked again. */
+export const misfitsOf = (form: RequestForm, content: JsonObject): readonly string[] =>
+  form.fields
+    .filter((field) => additionsOf({ ...form, fields: [field] }, content) === undefined)
+    .map(({ name, schema }) => schema.title ?? name);
+
 /** Half of a character has no form in which it could be sent. */
 const written = (text: string, { schema }: FormField): string | undefined => {
   if (!text.isWellFormed()) return undefined;
