@@ -11,7 +11,7 @@ import {
 import type { Accepted } from '../../../workflows/domain/tools/accepted-descriptions.ts';
 
 const WITHHELD =
-  "The tool's result is withheld: it is marked as more sensitive than this gateway may show. " +
+  'The tool ran. Its result is withheld: it is marked as more sensitive than this gateway may show. ' +
   'The operator of this gateway can change that.';
 const WITHHELD_ERROR = "The tool's server answered with an error, whose text is withheld as too sensitive.";
 

@@ -11,7 +11,7 @@ import type { Admission } from '../calls/admission.ts';
 import { isAboutTasks, overloaded, tooManyRequests } from '../wire/errors.ts';
 import { LISTEN } from '../wire/identifiers.ts';
 import { withStatusFor, type CompleteTaskHeader } from '../wire/headers.ts';
-import { countedRequest } from '../wire/schemas.ts';
+import { countedRequest, MAX_TASKS_PER_SUBSCRIPTION } from '../wire/schemas.ts';
 
 /** Answers one request to the MCP endpoint. */
 export type McpEndpoint = Pick<McpHttpHandler, 'fetch'>;
@@ -105,9 +105,11 @@ async function refuseTooMany(
   return undefined;
 }
 
-/** Each task of a stream costs as much as a request about it. */
-const tasksNamed = (message: unknown) =>
-  Math.max(1, countedRequest.parse(message).params?.notifications.taskIds.length ?? 1);
+/** Each task of a stream costs as much as a request about it. A list that is too long is refused before any task is looked up. */
+function tasksNamed(message: unknown): number {
+  const count = countedRequest.parse(message).params?.notifications.taskIds.length ?? 1;
+  return count > MAX_TASKS_PER_SUBSCRIPTION ? 1 : Math.max(1, count);
+}
 const sumOf = (costs: readonly number[]) => costs.reduce((sum, cost) => sum + cost, 0);
 
 const isStream = (answer: Response) => answer.headers.get('content-type') === 'text/event-stream';

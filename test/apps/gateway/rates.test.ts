@@ -28,7 +28,8 @@ const tooMany = (make: () => Promise<Sent>, moreThan = 0) =>
   });
 
 describe('requests about tasks', () => {
-  const poll = (method = 'tasks/get', options = {}) => send(gateway, method, { taskId: TASK_ID }, options);
+  const poll = (method = 'tasks/get', options = {}) =>
+    send(gateway, method, { taskId: TASK_ID, ...(method === 'tasks/update' && { inputResponses: {} }) }, options);
 
   it.each(['tasks/get', 'tasks/update', 'tasks/cancel'])(
     '%s: too many are refused for a moment, without a lookup [TASK-023]',
@@ -64,6 +65,14 @@ describe('requests about tasks', () => {
       return poll('tasks/get', { headers: { 'mcp-session-id': session, 'x-forwarded-for': `10.0.0.${session}` } });
     });
     expect(answers.filter(isRefused).length).toBeGreaterThan(0);
+  });
+
+  it('count a list of tasks that is refused for its length as one request', async () => {
+    const world = await start({ maxPollsPerSecond: 50 });
+    const taskIds = Array.from({ length: 2_000 }, (_, n) => `tsk_${n}`);
+    const { body } = await send(gateway, 'subscriptions/listen', { notifications: { taskIds } });
+    expect([body.error?.code, world.lookups]).toEqual([-32_602, []]);
+    expect(isRefused(await poll())).toBe(false);
   });
 
   it('count each task of a subscription', async () => {
