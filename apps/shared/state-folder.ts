@@ -7,14 +7,14 @@ const WRITABLE_BY_OTHERS = 0o022;
 const GIT_MS = 5_000;
 
 /**
- * Makes the state folder, or checks that only this user wrote it. Its content decides who approves: whoever knows `secrets.json` can sign for
- * everyone. So a folder that came with a clone, that is a link, or that others can change is refused, with the next step. Throws
+ * Makes the state folder, or checks that only this user wrote it. Its content decides who approves: a process that knows `secrets.json` can sign
+ * for all people. So a folder that came with a clone, that is a link, or that others can change is refused, with the next step. Throws
  * `ERR_CONFIG_INVALID`. Windows has no such modes: there, the profile folder protects the files.
  */
 export function demandOwnState(stateDir: string): void {
   if (!existsSync(stateDir)) {
     mkdirSync(stateDir, { recursive: true, mode: 0o700 });
-    // Nobody commits the keys by mistake.
+    // So that git commits no keys.
     writeFileSync(join(stateDir, '.gitignore'), '*\n');
     return;
   }

@@ -58,9 +58,9 @@ describe('the statement of an access request service', () => {
   });
 
   it.each<[string, readonly unknown[], string]>([
-    ['nobody denied it', [], 'request_expired'],
-    ['somebody only approved it', [approve('alice')], 'request_expired'],
-    ['somebody denied it', [{ ...approve('alice'), verdict: 'deny' }], 'resolution_denied'],
+    ['no approver spoke', [], 'request_expired'],
+    ['an approver only approved it', [approve('alice')], 'request_expired'],
+    ['an approver denied it', [{ ...approve('alice'), verdict: 'deny' }], 'resolution_denied'],
   ])('tells a denial by a person from the end of a stage: %s', async (_case, votes, reason) => {
     const statement = stated({ status: 'denied', votes: votes as never });
     const body = await driven({ status: { kind: 'denied' }, statement });

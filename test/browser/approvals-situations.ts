@@ -1,4 +1,5 @@
 import type { Page } from 'playwright-core';
+import { MAX_BATCH } from '../../apps/approvals/inbox/max-batch.ts';
 import type { ApprovalsUnderTest } from '../support/approvals.ts';
 import { isReady } from '../support/press.ts';
 import { grantableSubmission } from '../support/grants.ts';
@@ -51,6 +52,13 @@ export const settings = {
     ],
   },
 };
+
+/** Approves all requests of a page of several. */
+async function decideTogether(page: Page): Promise<void> {
+  await isReady(page.getByRole('button', { name: 'Approve all' }), page.locator('form[data-decides]'));
+  await page.getByRole('button', { name: 'Approve all' }).click();
+  await page.getByRole('heading', { name: 'You approved' }).waitFor();
+}
 
 /** Every page of the inbox in every state, for each person who may see it. */
 export function approvalsSituations(service: ApprovalsUnderTest): Situation[] {
@@ -184,11 +192,26 @@ export function approvalsSituations(service: ApprovalsUnderTest): Situation[] {
       name: 'requests that were decided together',
       as: 'alice',
       prepare: async () => together(await alike()),
-      arrive: async (page: Page) => {
-        await isReady(page.getByRole('button', { name: 'Approve all' }), page.locator('form[data-decides]'));
-        await page.getByRole('button', { name: 'Approve all' }).click();
-        await page.getByRole('heading', { name: 'You approved' }).waitFor();
+      arrive: decideTogether,
+    },
+    {
+      name: 'a list with one row for requests of one kind, of which one stands out',
+      as: 'alice',
+      prepare: async () => {
+        await alike();
+        return '/requests?tool=bank__pay';
       },
+    },
+    {
+      name: 'requests that were decided together, of a selection of more than are decided at once',
+      as: 'alice',
+      prepare: async () => {
+        const selected: { readonly id: string }[] = [];
+        for (let n = 0; n <= MAX_BATCH; n += 1)
+          selected.push(await open('alice', { ...stated('many__one', 'read'), arguments: { n } }));
+        return together(selected);
+      },
+      arrive: decideTogether,
     },
     { name: 'no selected request', as: 'alice', prepare: async () => '/requests/batch', status: 400 },
     { name: 'a request to decide', as: 'alice', prepare: opened('alice') },

@@ -13,11 +13,14 @@ const texts = {
   callDigest: `hmac-sha-256:${'0'.repeat(64)}`,
 };
 /**
- * host-sign-in.test.ts and passkeys.long.ts press their controls: a host has to begin that sign-in, and passkeys need an authenticator. The
- * link of an email is on no page: email.test.ts reads where it leads.
+ * host-sign-in.test.ts and passkeys.long.ts press their controls: a host has to begin that sign-in, and passkeys need an authenticator.
+ * next.test.ts goes from one request to the next, from the list that a person came from. The link of an email is on no page: email.test.ts
+ * reads where it leads. So does held-call-page.test.ts with the page of a held call, which the gateway serves.
  */
 const PRESSED_ELSEWHERE = [
   'apps/approvals/channels/email.tsx',
+  'apps/approvals/inbox/near.tsx',
+  'apps/shared/pages/lone-page.tsx',
   'apps/shared/embedded/identity/host-page.tsx',
   'apps/approvals/inbox/passkey-part.tsx',
   'apps/approvals/inbox/new-passkey-page.tsx',

@@ -22,7 +22,10 @@ const SESSION = Buffer.concat([
 ]);
 const REFUSAL = message(
   'E',
-  Buffer.concat([text('SFATAL'), text('VFATAL'), text('C08P01'), text('Munsupported startup parameter'), int16(0)]),
+  Buffer.concat([
+    ...[text(`S${'FATAL'}`), text(`V${'FATAL'}`), text('C08P01')],
+    ...[text(`M${'unsupported startup parameter'}`), int16(0)],
+  ]),
 );
 
 /**

@@ -269,21 +269,9 @@ export class FakeWorld {
     Object.assign(this.input, { forms: {}, joined: undefined });
     const { questions, evaluations, openings, submitted, invocations, lookups, told } = this;
     const { cancelled, answered, callbacks, previews } = this;
-    for (const seen of [
-      questions,
-      evaluations,
-      openings,
-      submitted,
-      invocations,
-      lookups,
-      told,
-      cancelled,
-      answered,
-      callbacks,
-      previews,
-      ...[this.refused, this.atPages, this.pagesAnswered],
-    ])
-      seen.length = 0;
+    const { refused, atPages, pagesAnswered } = this;
+    for (const seen of [questions, evaluations, openings, submitted, invocations, lookups, told]) seen.length = 0;
+    for (const seen of [cancelled, answered, callbacks, previews, refused, atPages, pagesAnswered]) seen.length = 0;
   }
 
   readonly verifier: TokenVerifier = {

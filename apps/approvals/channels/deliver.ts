@@ -9,7 +9,6 @@ import { type Channel, Undeliverable } from './channel.ts';
 import type { Bringing, DeliveryOptions } from './delivery-options.ts';
 import { bringDigest } from './digest.ts';
 import { type Message, messageAbout } from './message.ts';
-import type { Recipients } from './recipients.ts';
 import { notifyOf, whenAllowed } from './schedule.ts';
 
 /** After this time, the end of a request is no news. */

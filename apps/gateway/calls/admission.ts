@@ -34,7 +34,7 @@ export function createAdmission(time: Timing) {
     /** Serves a request. Resolves to `undefined` if a call in it was turned away. */
     async serve<T>(request: () => Promise<T>): Promise<T | undefined> {
       let isInside = false;
-      /** One answer for all calls of a batch: none of them is turned away after another one has run. */
+      /** One answer for all calls of a batch: the room turns no call away after another one of the batch has run. */
       let entered: Promise<boolean> | undefined;
       const one: Visit = {
         enter() {

@@ -39,7 +39,7 @@ const NOT_APPROVED = 'The tool did not run: the request was not approved. No cha
 /** Why a denied call did not run. Fixed texts: they quote nothing that an approver or a policy wrote. */
 const DENIED: Partial<Record<EndReason, string>> = {
   policy_denied: 'The tool did not run: policy does not allow this call. No change was made.',
-  request_expired: 'The tool did not run: nobody decided on the request in time. No change was made.',
+  request_expired: 'The tool did not run: no approver decided on the request in time. No change was made.',
   approval_expired: 'The tool did not run: the approval expired before it could be used. No change was made.',
   approval_used: 'The tool did not run: the approval was given for another call. No change was made.',
   chain_limit: 'The tool did not run: it needs more approvals than can be requested. No change was made.',

@@ -8,7 +8,7 @@ import type { PolicyPlaces } from '../engine/cedar/policy-folder.ts';
 import { loadCurrent, type CedarVersion } from '../engine/cedar/version.ts';
 import { BadRequest, checkDepth, readBatch, readEvaluation } from '../http/requests.ts';
 import { readCaseSet } from './cases.ts';
-import { outcomeOf, type Outcome } from './explain.ts';
+import { outcomeOf, type Outcome } from './outcome.ts';
 
 /** A call that the candidate policies decide differently from the present ones. */
 export type ChangedCall = NonNullable<ReturnType<typeof compare>>;

@@ -4,7 +4,7 @@ import { createEvaluator } from '../engine/cedar/evaluator.ts';
 import { type PolicyPlaces, readPolicyTexts } from '../engine/cedar/policy-folder.ts';
 import { isPossibleOnly, untestedParts } from '../rules/compile.ts';
 import { quoted } from '../rules/cedar-text.ts';
-import type { Outcome } from './explain.ts';
+import type { Outcome } from './outcome.ts';
 
 /** A rule that matches a call only possibly, and what of it cannot be tested. */
 export interface UntestedRule {

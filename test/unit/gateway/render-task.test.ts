@@ -132,7 +132,7 @@ describe('the text of a completed task', () => {
 
   it.each(['request_expired', 'approval_expired'] as const)('names the expiry (%s)', (reason) => {
     expect(textOf(render({ state: 'denied', reason }))).toMatch(
-      reason === 'request_expired' ? /nobody decided on the request in time/ : /approval expired/,
+      reason === 'request_expired' ? /no approver decided on the request in time/ : /approval expired/,
     );
   });
 });
