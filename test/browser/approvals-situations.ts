@@ -1,5 +1,4 @@
 import type { Page } from 'playwright-core';
-import { MAX_BATCH } from '../../apps/approvals/inbox/max-batch.ts';
 import type { ApprovalsUnderTest } from '../support/approvals.ts';
 import { isReady } from '../support/press.ts';
 import { grantableSubmission } from '../support/grants.ts';
@@ -8,7 +7,8 @@ import type { Situation } from '../support/situations.ts';
 import { questionSituations, sharedSituations } from './shared-situations.ts';
 import { figuresSituations } from './figures-situations.ts';
 import { grantsSituations } from './grants-situations.ts';
-import { requestsOfOneKind, stated, together } from './of-one-kind.ts';
+import { batchSituations } from './batch-situations.ts';
+import { requestsOfOneKind, stated } from './of-one-kind.ts';
 import { previewSituations } from './preview-situations.ts';
 import { mailboxSituations, withMailbox } from './messages.ts';
 import { signOut, signOutHere } from './signing-out.ts';
@@ -52,13 +52,6 @@ export const settings = {
     ],
   },
 };
-
-/** Approves all requests of a page of several. */
-async function decideTogether(page: Page): Promise<void> {
-  await isReady(page.getByRole('button', { name: 'Approve all' }), page.locator('form[data-decides]'));
-  await page.getByRole('button', { name: 'Approve all' }).click();
-  await page.getByRole('heading', { name: 'You approved' }).waitFor();
-}
 
 /** Every page of the inbox in every state, for each person who may see it. */
 export function approvalsSituations(service: ApprovalsUnderTest): Situation[] {
@@ -180,40 +173,7 @@ export function approvalsSituations(service: ApprovalsUnderTest): Situation[] {
       },
     },
     { name: 'a list in which nothing is found', as: 'alice', prepare: async () => '/requests?q=nowhere-to-be-found' },
-    { name: 'requests of one kind', as: 'alice', prepare: async () => ofOneKind((await alike()).at(0)) },
-    { name: 'several requests to decide together', as: 'alice', prepare: async () => together(await alike()) },
-    {
-      name: 'selected requests of which some have to be opened',
-      as: 'alice',
-      prepare: async () =>
-        together([...(await alike()), await voted('alice', decided), await open('both'), { id: 'arq_none' }]),
-    },
-    {
-      name: 'requests that were decided together',
-      as: 'alice',
-      prepare: async () => together(await alike()),
-      arrive: decideTogether,
-    },
-    {
-      name: 'a list with one row for requests of one kind, of which one stands out',
-      as: 'alice',
-      prepare: async () => {
-        await alike();
-        return '/requests?tool=bank__pay';
-      },
-    },
-    {
-      name: 'requests that were decided together, of a selection of more than are decided at once',
-      as: 'alice',
-      prepare: async () => {
-        const selected: { readonly id: string }[] = [];
-        for (let n = 0; n <= MAX_BATCH; n += 1)
-          selected.push(await open('alice', { ...stated('many__one', 'read'), arguments: { n } }));
-        return together(selected);
-      },
-      arrive: decideTogether,
-    },
-    { name: 'no selected request', as: 'alice', prepare: async () => '/requests/batch', status: 400 },
+    ...batchSituations({ open, alike, ofOneKind, decided: () => voted('alice', decided) }),
     { name: 'a request to decide', as: 'alice', prepare: opened('alice') },
     {
       name: 'a request with a grant to give',

@@ -1,14 +1,11 @@
 import type { EvaluationRequest } from '../../../workflows/domain/authzen/evaluation.ts';
-import type { Obligation } from '../../../workflows/domain/authzen/obligation.ts';
 import { type Json, type JsonObject, objectOf, ownProperty } from '../../../workflows/domain/canonical-json.ts';
 import { HOST_MEMBERS } from '../engine/cedar/facts.ts';
 import type { Prepared } from '../engine/cedar/evaluator.ts';
-import type { Policy } from '../engine/cedar/policies.ts';
 import type { PolicyPlaces } from '../engine/cedar/policy-folder.ts';
 import { ACTION_MEMBER } from '../engine/cedar/schema.ts';
-import { loadCurrent, type CedarVersion } from '../engine/cedar/version.ts';
+import { loadCurrent } from '../engine/cedar/version.ts';
 import { checkDepth, readEvaluation } from '../http/requests.ts';
-import { answerByPolicy } from '../offer/requestable.ts';
 import { outcomeOf, type Outcome } from './outcome.ts';
 import { permitsFor } from './survey.ts';
 import { rulesThatMadeWay, type UntestedRule, untestedRules } from './untested.ts';
