@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Webhook } from 'standardwebhooks';
 import { freePort } from '../../../apps/shared/embedded/process-tools.ts';
 import { ApprovalsUnderTest } from '../../support/approvals.ts';
+import { ofPerson } from '../../support/submissions.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 type Opened = { id: string; callDigest: string };
@@ -72,13 +73,15 @@ describe('a callback', () => {
   it.each([
     ['approved', (request: Opened) => service.vote('alice', request, 'approve')],
     ['denied', (request: Opened) => service.vote('alice', request, 'deny')],
-    ['cancelled', (request: Opened) => service.asPerson('alice', `/requests/${request.id}/cancel`, { method: 'POST' })],
+    ['cancelled', (request: Opened) => service.asPerson('bob', `/requests/${request.id}/cancel`, { method: 'POST' })],
   ])(
     'announces the end that the client named, and every end when it named no event: %s [ARAP-CB-05] [PRJ-14]',
     async (event, end) => {
       const endpoint = `${service.config.urls.gateway}/callbacks/access-requests`;
-      const named = await service.open({ body: { callback: { endpoint, events: [event] } } });
-      const all = await service.open({ body: { callback: { endpoint } } });
+      // A request of a person, who alone can cancel it.
+      const { body, ...own } = ofPerson(service.config.urls.issuer, { person: 'bob', agent: 'coder' });
+      const named = await service.open({ ...own, body: { ...body, callback: { endpoint, events: [event] } } });
+      const all = await service.open({ ...own, body: { ...body, callback: { endpoint } } });
       for (const request of [named, all]) {
         await end(request);
         await waitFor(() => received(request.id).length === 1);

@@ -5,6 +5,7 @@ import { ApprovalsUnderTest } from '../../support/approvals.ts';
 import type { Browser } from '../../support/browser.ts';
 import { manyEnded } from '../../support/many-ended.ts';
 import { csrfTokenIn, wordsOf } from '../../support/pages.ts';
+import { ofPerson } from '../../support/submissions.ts';
 
 const DAY_MS = 86_400_000;
 const dayOf = (ms: number) => new Date(ms).toISOString().slice(0, 10);
@@ -85,7 +86,8 @@ describe('the figures', () => {
   });
 
   it('count an emergency grant and an undecided request as no decision of a person', async () => {
-    const [granted, cancelled] = [await service.open(), await service.open()];
+    const own = ofPerson(service.config.urls.issuer, { person: 'alice', agent: 'coder' });
+    const [granted, cancelled] = [await service.open(), await service.open(own)];
     const reason = JSON.stringify({ reason: 'the disk is full', callDigest: granted.callDigest });
     await service.asPerson('sam', `/requests/${granted.id}/break-glass`, { method: 'POST', body: reason });
     await service.asPerson('alice', `/requests/${cancelled.id}/cancel`, { method: 'POST', body: '{}' });

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { RESOLUTION_LINK } from '../../../workflows/domain/authzen/evaluation.ts';
 import { ApprovalsUnderTest } from '../../support/approvals.ts';
 import { openBundle, type BundleItem } from '../../support/bundles.ts';
+import { ofPerson } from '../../support/submissions.ts';
 
 const token = () => randomBytes(32).toString('base64url');
 const TOKENS = { historian: token(), reader: token(), enforcer: token(), other: token() };
@@ -78,7 +79,8 @@ describe('the statement of who resolved a request', () => {
   });
 
   it('names who cancelled a request, with the name at that time, the way and the time', async () => {
-    const [byPerson, byClient] = [await service.open(), await service.open()];
+    const own = ofPerson(service.config.urls.issuer, { person: 'alice', agent: 'coder' });
+    const [byPerson, byClient] = [await service.open(own), await service.open()];
     const body = JSON.stringify({ reason: 'canary-reason' });
     await service.asPerson('alice', `/requests/${byPerson.id}/cancel`, { method: 'POST', body });
     await as('enforcer', `/${byClient.id}/cancel`, { method: 'POST', body: '{}' });

@@ -5,7 +5,8 @@ import { packagePath } from '../../../../apps/shared/config/files.ts';
 import { sourceFiles } from '../../../support/source-files.ts';
 
 /** A path of this site, recognised by its start or by its author. */
-const OWN = /^(?:['`]\/(?:[a-z?]|['`]$)|ownPath\(|signInPath\(|freshSignInPath\(|addressOf\('\/[a-z])/;
+const OWN =
+  /^(?:['`]\/(?:[a-z?]|['`]$)|ownPath\(|signInPath\(|freshSignInPath\(|addressOf\('\/[a-z]|`\$\{requestAddress\()/;
 /** Redirects that lead elsewhere on purpose. */
 const ELSEWHERE = [
   // To the issuer, by its own metadata.
