@@ -52,7 +52,8 @@ describe('the sweeper', () => {
     const sweeper = sweeping(long);
     try {
       expect(await ended(due.gatedCallId)).toEqual({ state: 'denied', reason: 'request_expired' });
-      expect(await ended(claimed.gatedCallId)).toEqual({ state: 'execution_error', reason: 'not_sent' });
+      // Its permit was never given, so its claim is given up and its approval still counts.
+      await waitFor(async () => (await long.lifecycle.load(claimed.gatedCallId)).state === 'granted');
     } finally {
       await sweeper.stop();
     }
