@@ -149,6 +149,8 @@ const DEFAULTS = {
   schemaCheckMs: 250,
   /** The compilation of such a schema, once. */
   schemaCompileMs: 2_000,
+  /** The start of that thread, which loads our own code. A busy machine takes seconds. */
+  schemaThreadMs: 30_000,
 
   /** The stop of a part without its own limit. Then the process ends in the middle of its work. */
   stopMs: 5_000,

@@ -2,7 +2,7 @@ import { extname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import type { Json } from '../../../workflows/domain/canonical-json.ts';
-import { systemClock } from '../clock.ts';
+import type { Clock } from '../clock.ts';
 import type { SchemaOf } from './compile.ts';
 
 /** What the thread is asked: to compile a schema, and to check a value if there is one. */
@@ -22,7 +22,7 @@ export type Verdict = { readonly problems: readonly string[] } | { readonly unus
 
 interface Job {
   readonly question: Required<Pick<Question, 'key' | 'of' | 'schema'>> & Pick<Question, 'value'>;
-  readonly limits: { readonly compileMs: number; readonly checkMs: number };
+  readonly limits: { readonly startMs: number; readonly compileMs: number; readonly checkMs: number };
   readonly settle: (answer: LaneAnswer) => void;
 }
 
@@ -49,9 +49,17 @@ const RESOURCES = { maxOldGenerationSizeMb: 256 };
  */
 export class Lane {
   #thread: Worker | undefined;
+  /** Whether the thread has loaded our code. Its start is no fault of the schema that waits for it. */
+  #isReady = false;
   readonly #compiled = new Set<string>();
   readonly #waiting: Job[] = [];
   #running: Job | undefined;
+
+  readonly #clock: Clock;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
 
   /** Never rejects. */
   ask(question: Job['question'], limits: Job['limits']): Promise<LaneAnswer> {
@@ -68,7 +76,7 @@ export class Lane {
     if (job === undefined) return this.#thread?.unref();
     const { question, limits } = job;
     const { schema, ...others } = question;
-    const began = systemClock.monotonicMs();
+    let began = this.#clock.monotonicMs();
     const thread = (this.#thread ??= this.#start());
     thread.ref();
     const isKnown = this.#compiled.has(question.key);
@@ -77,23 +85,32 @@ export class Lane {
     this.#compiled.add(question.key);
     const settled = (verdict: Verdict | undefined) => {
       stop();
-      thread.off('message', settled);
+      thread.off('message', heard);
       thread.off('exit', ended);
       if (verdict === undefined) this.#end(thread);
-      job.settle({ verdict, tookMs: systemClock.monotonicMs() - began });
+      job.settle({ verdict, tookMs: this.#clock.monotonicMs() - began });
       this.#next();
     };
     const ended = () => settled(undefined);
     // An answer that has arrived by now is read before this: the process may have stood still.
     const late = () => setImmediate(() => this.#running === job && settled(undefined));
-    const stop = systemClock.once(limits.checkMs + (isKnown ? 0 : limits.compileMs), late);
-    thread.on('message', settled);
+    const allowedMs = limits.checkMs + (isKnown ? 0 : limits.compileMs);
+    let stop = this.#clock.once(this.#isReady ? allowedMs : limits.startMs, late);
+    const heard = (message: Verdict | 'ready') => {
+      if (message !== 'ready') return settled(message);
+      stop();
+      this.#isReady = true;
+      began = this.#clock.monotonicMs();
+      stop = this.#clock.once(allowedMs, late);
+    };
+    thread.on('message', heard);
     thread.on('exit', ended);
     thread.postMessage({ ...others, ...(!isKnown && { schema }), ...(isAnew && { isAnew }) } satisfies Question);
   }
 
   #start(): Worker {
     this.#compiled.clear();
+    this.#isReady = false;
     const thread = new Worker(THREAD, { resourceLimits: RESOURCES });
     // It ends then, which is noticed. Without a listener, the error would end the process.
     thread.on('error', () => undefined);

@@ -1,5 +1,6 @@
 import { isObject, type Json, type JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import type { ResultCheck, UpstreamTool } from '../../../workflows/domain/upstream-ports.ts';
+import { systemClock } from '../clock.ts';
 import { sha256 } from '../crypto.ts';
 import type { Limits } from '../limits.ts';
 import type { SchemaOf } from './compile.ts';
@@ -86,7 +87,7 @@ interface Known {
 }
 
 /** Two for the whole process. What is slow, or could be, keeps no other check waiting. */
-const lanes = { quick: new Lane(), slow: new Lane() };
+const lanes = { quick: new Lane(systemClock), slow: new Lane(systemClock) };
 /** Schemas by their keys. */
 const schemas = new Map<string, Known>();
 const MAX_SCHEMAS = 10_000;
@@ -123,8 +124,12 @@ async function ask({ schema, of, value }: Asked, limits: Limits): Promise<Verdic
   if (typeof known.unusable === 'string') return { unusable: known.unusable };
   if (value === undefined && known.unusable === null) return { problems: [] };
   const question = { key: known.key, of, schema, ...(value !== undefined && { value }) };
-  const { schemaCheckMs: checkMs, schemaCompileMs: compileMs } = limits;
-  const { verdict, tookMs } = await (known.isSlow ? lanes.slow : lanes.quick).ask(question, { checkMs, compileMs });
+  const { schemaThreadMs: startMs, schemaCheckMs: checkMs, schemaCompileMs: compileMs } = limits;
+  const { verdict, tookMs } = await (known.isSlow ? lanes.slow : lanes.quick).ask(question, {
+    startMs,
+    checkMs,
+    compileMs,
+  });
   known.isSlow ||= tookMs > checkMs * SLOW;
   if (typeof verdict !== 'object') return verdict;
   known.unusable = 'unusable' in verdict ? `cannot be used: ${verdict.unusable}` : null;

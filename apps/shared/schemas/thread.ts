@@ -2,7 +2,10 @@ import { parentPort } from 'node:worker_threads';
 import { compile, type CompiledCheck } from './compile.ts';
 import type { Question, Verdict } from './lane.ts';
 
-/** The thread in which a `Lane` compiles schemas and checks values. It answers each question once, or is ended meanwhile. */
+/**
+ * The thread in which a `Lane` compiles schemas and checks values. It says when it is ready, and answers each
+ * question once, or is ended meanwhile.
+ */
 const compiled = new Map<string, CompiledCheck | { readonly reason: string }>();
 
 function answer({ key, schema, of, value, isAnew }: Question): Verdict {
@@ -23,3 +26,5 @@ parentPort?.on('message', (question: Question) => {
   }
   parentPort?.postMessage(verdict);
 });
+
+parentPort?.postMessage('ready');

@@ -35,8 +35,18 @@ async function newDesk(...options: string[]): Promise<Desk> {
 const textOf = (desk: Desk) => readFileSync(join(desk.folder, 'countersign.yaml'), 'utf8');
 
 describe('countersign add, with a command', () => {
-  it('writes a first configuration in which reading passes and everything else needs an approval', async () => {
-    const desk = emptyDesk();
+  it('writes a first configuration if there is none', async () => {
+    const [desk, other] = [emptyDesk(), emptyDesk()];
+    const add = ['add', 'desk', '--yes', '--', ...LISTING, '{}'];
+    expect(await desk.run(add)).toMatchObject({ code: 0 });
+    await other.run(['init', '--yes']);
+    await other.run(add);
+    expect(textOf(desk)).toBe(textOf(other));
+    expect(parse(textOf(desk)).mcpServers).toEqual({ desk: { command: process.execPath, args: add.slice(5) } });
+  });
+
+  it('writes a configuration in which reading passes and everything else needs an approval', async () => {
+    const desk = await newDesk();
     const { code, out, err } = await desk.run(['add', 'files', '--yes', '--', ...FILES]);
     expect(code).toBe(0);
     expect(err).toMatch(/^Connecting to files\. This can take a minute …\n/);
