@@ -5,6 +5,7 @@ import type { UpstreamTool } from '../../../workflows/domain/upstream-ports.ts';
 import { systemClock } from '../../shared/clock.ts';
 import { formatPath } from '../../shared/config/problems.ts';
 import { CliError, type Io, json, readConfig, table, visible } from '../context.ts';
+import { listed } from './lint/listed.ts';
 import { configuredPlaces, lintPolicies } from './lint/policies.ts';
 import { finding, lintApprovers, lintTools } from './lint/rules.ts';
 import { located } from './policy/places.ts';
@@ -23,8 +24,8 @@ export function lintCommand(io: Io): Command {
       // The findings replace the log.
       const upstreams = connectUpstreams(config, { clock: systemClock, log: pino({ enabled: false }) });
       try {
-        const tools = await upstreams.tools();
-        const offered = { tools, refused: upstreams.refused() };
+        const offered = await listed(upstreams, config);
+        const { tools } = offered;
         const places = { ...configuredPlaces(config), file, lineOf };
         const findings = [
           ...notes.map(({ path, message }) => finding('warning', 'setting', formatPath(path), message)),

@@ -103,7 +103,7 @@ describe('countersign lint', () => {
         severity: 'error',
         rule: 'refused',
         about: 'files__create_directory',
-        message: expect.stringMatching(/effect has to be "read"/),
+        message: expect.stringMatching(/set `effect: read`/),
       },
     ]);
     expect(said.tools.map(({ tool }) => tool)).not.toContain('files__create_directory');
@@ -163,7 +163,7 @@ describe('countersign lint', () => {
   it('fails when the tools of an upstream are not known', async () => {
     const { code, out } = await run({ mcpServers: { web: { url: 'http://127.0.0.1:1/mcp' } } });
     expect(code).toBe(1);
-    expect(out).toContain('error  web: it cannot be reached, or lists no tools');
+    expect(out).toMatch(/^error {2}web: web cannot be used: .*ECONNREFUSED.*; check the address/m);
   });
 
   it('says of the example before its first start that the start creates its folder, and creates nothing itself', async () => {
@@ -180,6 +180,7 @@ describe('a finding about tools', () => {
     lintTools(parseConfig({ mcpServers: { bank: { command: 'x' } }, ...config }, { baseDir: '/', stateDir: '/' }), {
       tools: [aTool({ name: 'pay', ...definition }, { settings })],
       refused: [],
+      unlisted: new Map(),
     }).map(({ severity, rule, about }) => [severity, rule, about]);
   const effect = (value: string) => ({ 'mcp.dev/effect': value });
 
@@ -226,6 +227,7 @@ describe('a finding about tools', () => {
       lintTools(parseConfig({ mcpServers: { bank: { command: 'x' } }, ...config }, { baseDir: '/', stateDir: '/' }), {
         tools: [aTool({ name: 'pay', inputSchema: { ...schema, 'x-authzen-mapping': { evaluation } } as JsonObject })],
         refused: [],
+        unlisted: new Map(),
       }).map(({ severity, message }) => `${severity} ${message}`);
     const context = (leaf: string) => mapped({ ...parts, context: { ...ALL, leaf } });
 

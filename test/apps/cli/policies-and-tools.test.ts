@@ -21,7 +21,7 @@ function configOf(policies: string, more: object = {}) {
 const AT = { baseDir: '/', stateDir: '/' };
 const bank = (...names: string[]) => names.map((name) => aTool({ name }));
 const lint = async (policies: string, tools = bank('pay'), more: object = {}) =>
-  (await lintPolicies(configOf(policies, more), { tools, refused: [] }, (problem) => problem))
+  (await lintPolicies(configOf(policies, more), { tools, refused: [], unlisted: new Map() }, (problem) => problem))
     .filter(({ about }) => about !== 'a')
     .map(({ severity, rule, about, message }) => [severity, rule, about, message]);
 
@@ -54,10 +54,17 @@ describe('a tool that a policy names and its upstream lacks', () => {
     expect(found.sort()).toEqual(['gone', 'old', 'pya'].map((name) => `error no-such-tool bank__${name}`));
   });
 
+  it('is not reported when the upstream could not list its tools', async () => {
+    const config = configOf(policy('named', 'resource.id == "bank__pya"'));
+    const unlisted = new Map([['bank', 'bank cannot be used']]);
+    const findings = await lintPolicies(config, { tools: [], refused: [], unlisted }, (problem) => problem);
+    expect(findings.filter(({ about }) => about === 'bank__pya')).toEqual([]);
+  });
+
   it('is a warning when the upstream lists no tools, or when no upstream has its prefix', async () => {
     const named = policy('named', 'resource.id == "bank__pay"');
     expect(await lint(named, [])).toEqual([
-      ['warning', 'no-such-tool', 'bank__pay', expect.stringMatching(/lists no tools to compare/)],
+      ['warning', 'no-such-tool', 'bank__pay', expect.stringMatching(/lists no tools; remove the name/)],
     ]);
     const others = { mcpServers: { files: { command: 'x' } } };
     expect(await lint(named, [], others)).toEqual([

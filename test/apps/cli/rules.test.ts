@@ -246,7 +246,7 @@ describe('lint, about rules', () => {
     const raw = { mcpServers: { bank: { command: 'x' } }, rules };
     const config = parseConfig(raw, { baseDir: '/', stateDir: '/' });
     expect(configuredPlaces(config).rules?.isAlone).toBe(true);
-    const offered = { tools: names.map((name) => aTool({ name })), refused: [] };
+    const offered = { tools: names.map((name) => aTool({ name })), refused: [], unlisted: new Map() };
     const findings = await lintPolicies(config, offered, (problem) => problem);
     return findings.map(({ severity, rule, about, message }) => [severity, rule, about, message]);
   };

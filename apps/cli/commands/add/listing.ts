@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import { namePrefixOf } from '../../../../workflows/domain/tools/wire-names.ts';
 import { ITEM_KINDS, type UpstreamTool } from '../../../../workflows/domain/upstream-ports.ts';
 import type { connectUpstreams } from '../../../gateway/main.ts';
 import { systemClock } from '../../../shared/clock.ts';
@@ -6,7 +7,7 @@ import type { Config } from '../../../shared/config/config.ts';
 import { reason } from '../doctor/check.ts';
 import { CliError, visible } from '../../context.ts';
 
-type UpstreamPool = ReturnType<typeof connectUpstreams>;
+export type UpstreamPool = ReturnType<typeof connectUpstreams>;
 
 /** What servers list, read over connections that the caller closes. */
 export interface Listing {
@@ -27,8 +28,7 @@ export async function listServers(config: Config, names: readonly string[], log:
   const mcpServers = Object.fromEntries(Object.entries(config.mcpServers).filter(([name]) => names.includes(name)));
   const upstreams = gateway.connectUpstreams({ ...config, mcpServers }, { clock: systemClock, log });
   try {
-    const tried = await Promise.all(Object.entries(mcpServers).map((entry) => problemOf(upstreams, entry)));
-    const failed = tried.filter((one) => one !== undefined);
+    const failed = await failedServers(upstreams, mcpServers);
     const tools = await upstreams.tools();
     const items = (await Promise.all(ITEM_KINDS.map((kind) => upstreams.items.list(kind)))).flat();
     const others = names.map((name) => [name, items.filter(({ upstream }) => upstream === name).length] as const);
@@ -39,14 +39,23 @@ export async function listServers(config: Config, names: readonly string[], log:
   }
 }
 
+/** Has each of these servers list its tools, also one that starts slowly. Resolves to those that cannot be used. */
+export async function failedServers(
+  upstreams: Pick<UpstreamPool, 'find'>,
+  mcpServers: Config['mcpServers'],
+): Promise<Listing['failed']> {
+  const tried = await Promise.all(Object.entries(mcpServers).map((entry) => problemOf(upstreams, entry)));
+  return tried.filter((one) => one !== undefined);
+}
+
 async function problemOf(
-  upstreams: UpstreamPool,
+  upstreams: Pick<UpstreamPool, 'find'>,
   [name, server]: [string, Config['mcpServers'][string]],
 ): Promise<Listing['failed'][number] | undefined> {
   try {
     // Any name with its prefix makes the pool connect and list.
     const { prefix = name } = server;
-    await upstreams.find(`${prefix}__`, { live: true });
+    await upstreams.find(namePrefixOf(prefix), { live: true });
     return undefined;
   } catch (error) {
     const next =

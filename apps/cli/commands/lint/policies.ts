@@ -2,7 +2,7 @@ import { namePrefixOf } from '../../../../workflows/domain/tools/wire-names.ts';
 import type { UpstreamTool } from '../../../../workflows/domain/upstream-ports.ts';
 import type { PolicyPlaces, PolicyProblem, ToolSurvey } from '../../../pdp/main.ts';
 import type { Config } from '../../../shared/config/config.ts';
-import { type Finding, finding, type Offered } from './rules.ts';
+import { type Finding, finding, mayBeUnlisted, type Offered } from './rules.ts';
 
 type Settings = Pick<Config, 'pdp' | 'directory' | 'approvals' | 'mcpServers'>;
 
@@ -36,7 +36,9 @@ export async function lintPolicies(
     });
   if (errors.length > 0) return [...of('error', errors), ...of('warning', warnings)];
   const survey = await surveyTools(places, unmapped(offered.tools));
-  const idle = survey.idle.map(({ id, file }) => ({ file, message: `the rule "${id}" matches no tool; ${IDLE}` }));
+  // A rule without a tool here may have one there.
+  const idleRules = offered.unlisted.size > 0 ? [] : survey.idle;
+  const idle = idleRules.map(({ id, file }) => ({ file, message: `the rule "${id}" matches no tool; ${IDLE}` }));
   return [...of('warning', [...warnings, ...idle]), ...unoffered(config, survey, offered), ...forgotten(survey)];
 }
 
@@ -47,10 +49,10 @@ export const unmapped = (tools: readonly UpstreamTool[]): string[] =>
   tools.filter(({ facts }) => facts.mapping === undefined).map(({ name }) => name);
 
 /** Names of tools that no upstream has. The calls that such a permit means are refused, and those that such a forbid means are not. */
-function unoffered({ mcpServers }: Settings, { named }: ToolSurvey, { tools, refused }: Offered): Finding[] {
-  const known = [...tools, ...refused];
+function unoffered({ mcpServers }: Settings, { named }: ToolSurvey, offered: Offered): Finding[] {
+  const known = [...offered.tools, ...offered.refused];
   return named
-    .filter(({ tool }) => !known.some(({ name }) => name === tool))
+    .filter(({ tool }) => !known.some(({ name }) => name === tool) && !mayBeUnlisted(tool, { mcpServers }, offered))
     .map(({ tool, policy: { id, file } }) => {
       const upstream = upstreamOf(tool, mcpServers);
       const found = (severity: Finding['severity'], why: string) =>
@@ -59,7 +61,7 @@ function unoffered({ mcpServers }: Settings, { named }: ToolSurvey, { tools, ref
         return found('warning', 'no upstream with its prefix is configured; add the upstream or correct the name');
       if (known.some((one) => one.upstream === upstream))
         return found('error', `${upstream} has no such tool; correct the name`);
-      return found('warning', `${upstream} lists no tools to compare; see \`countersign doctor\``);
+      return found('warning', `${upstream} lists no tools; remove the name, or correct it`);
     });
 }
 

@@ -3,6 +3,7 @@ import { type Json, objectOf, ownProperty } from '../../../../workflows/domain/c
 import { contradictionsIn } from '../../../../workflows/domain/tools/tool-facts.ts';
 import { unfitNames } from '../../../../workflows/domain/tools/model-names.ts';
 import { dryRunArguments } from '../../../../workflows/domain/tools/preview.ts';
+import { namePrefixOf } from '../../../../workflows/domain/tools/wire-names.ts';
 import type { UpstreamTool } from '../../../../workflows/domain/upstream-ports.ts';
 import { MappingError } from '../../../shared/coaz/json-of.ts';
 import { compileMapping, expressionsIn, expressionsOf, type Mapping } from '../../../shared/coaz/mapping.ts';
@@ -46,20 +47,34 @@ export const finding = (
   message: string,
 ): Finding => ({ severity, rule, about, message });
 
-/** The tools of the upstreams: offered and refused ones. */
+/** The tools of the upstreams: offered and refused ones. Nothing is known of the tools of an unlisted one. */
 export interface Offered {
   readonly tools: readonly UpstreamTool[];
   readonly refused: readonly { readonly name: string; readonly upstream: string; readonly reason: string }[];
+  /** Upstreams that did not list their tools, with the reason and the next step as a sentence about each. */
+  readonly unlisted: ReadonlyMap<string, string>;
 }
+
+/** Whether an upstream that did not list its tools may have one of this name. */
+export const mayBeUnlisted = (
+  tool: string,
+  { mcpServers }: Pick<Config, 'mcpServers'>,
+  { unlisted }: Pick<Offered, 'unlisted'>,
+): boolean =>
+  Object.entries(mcpServers).some(
+    ([upstream, { prefix = upstream }]) => unlisted.has(upstream) && tool.startsWith(namePrefixOf(prefix)),
+  );
 
 /** Problems of tools and their settings, in the order of the rules. */
 export function lintTools(
   config: Pick<Config, 'stateDir' | 'mcpServers' | 'tools' | 'requirements' | 'gateway'>,
-  { tools, refused }: Offered,
+  offered: Offered,
 ): Finding[] {
+  const { tools, refused } = offered;
+  const unknown = Object.keys(config.tools).filter((name) => !mayBeUnlisted(name, config, offered));
   return [
-    ...Object.keys(config.mcpServers).flatMap((upstream) => checkListed(config, upstream, { tools, refused })),
-    ...Object.keys(config.tools).flatMap((name) => checkNamed(name, { tools, refused })),
+    ...Object.keys(config.mcpServers).flatMap((upstream) => checkListed(config, upstream, offered)),
+    ...unknown.flatMap((name) => checkNamed(name, offered)),
     ...refused.map(({ name, reason }) => finding('error', 'refused', name, reason)),
     ...tools.flatMap(checkHints),
     ...checkNames(tools),
@@ -69,21 +84,25 @@ export function lintTools(
   ];
 }
 
-/** The tools of an upstream that does not answer are unknown. */
+/** The tools of an upstream that does not answer are unknown, and so is whether its settings and rules are right. */
 function checkListed(
   config: Pick<Config, 'stateDir' | 'mcpServers'>,
   upstream: string,
-  { tools, refused }: Offered,
+  { tools, refused, unlisted }: Offered,
 ): Finding[] {
   if ([...tools, ...refused].some((tool) => tool.upstream === upstream)) return [];
+  const problem = unlisted.get(upstream);
+  if (problem === undefined) return [finding('warning', 'no-tools', upstream, 'it lists no tools')];
   const message = awaitsFirstStart(config, upstream)
     ? `its folder ${exampleFiles(config)} does not exist yet; the first \`${OWN_COMMAND} up\` makes it: run that first, or make the folder`
-    : 'it cannot be reached, or lists no tools; run `countersign doctor` for the reason, then run this again';
-  return [finding('error', 'no-tools', upstream, message)];
+    : problem;
+  return [finding('error', 'no-tools', upstream, `${message}. ${NOT_COMPARED}`)];
 }
 
+const NOT_COMPARED = 'Until it lists its tools, nothing is said about settings and rules that may be about them';
+
 /** Settings under a wrong name apply to no tool, and protect no tool. */
-function checkNamed(name: string, { tools, refused }: Offered): Finding[] {
+function checkNamed(name: string, { tools, refused }: Pick<Offered, 'tools' | 'refused'>): Finding[] {
   if ([...tools, ...refused].some((tool) => tool.name === name)) return [];
   const message = 'the configuration has settings for this tool, and no upstream that answers has it; correct the name';
   return [finding('error', 'no-such-tool', name, message)];
