@@ -5,8 +5,9 @@ import type { Config } from '../shared/config/config.ts';
 import { databaseAddress, type Environment, readEnvironment } from '../shared/config/env.ts';
 import { loadConfig, type LoadedConfig } from '../shared/config/load.ts';
 import { runningPostgres } from '../shared/embedded/postgres.ts';
+import { limitsOf } from '../shared/limits.ts';
 import { UNPRINTABLE, visible } from '../shared/logger.ts';
-import { findStack, type Stack } from './stack.ts';
+import { findStack, recordedStack, type Stack } from './stack.ts';
 import { OWN_COMMAND } from './own-command.ts';
 
 /** Input and output of a command. Results go to `out`, and all other messages to `err`. */
@@ -148,11 +149,23 @@ export function readConfig(io: Io, command: Command): LoadedConfig {
   return loadConfig({ environment: io.environment, configFile, cwd: io.cwd });
 }
 
-/** The stack that runs on the configured state folder. Throws if no stack runs. */
+/**
+ * The stack that runs on the configured state folder. One that is busy has as long to answer as any service. Throws if no stack runs, or it
+ * does not answer.
+ */
 export async function requireStack(config: Config): Promise<Stack> {
-  const stack = await findStack(config);
-  if (stack) return stack;
-  throw new CliError(`nothing is running on the state folder ${config.stateDir}; start it with \`${OWN_COMMAND} up\``);
+  const stack = await findStack(config, limitsOf(config).commandMs);
+  if (stack !== undefined) return stack;
+  const { stateDir } = config;
+  const recorded = recordedStack(config);
+  if (recorded === undefined)
+    throw new CliError(
+      `nothing is running on the state folder ${stateDir}; start it with \`${OWN_COMMAND} up\`, or run this in the folder where it runs`,
+    );
+  const { pid, urls } = recorded;
+  throw new CliError(
+    `Countersign (process ${pid}) does not answer at ${urls.gateway}; wait, or stop it and start it again`,
+  );
 }
 
 /** The database, for the owner of its tables: `named`, else `DATABASE_URL`, else the running embedded one. */

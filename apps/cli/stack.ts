@@ -59,10 +59,19 @@ export function removeStack(stateDir: string, pid: number): void {
 type StackPlace = Pick<Config, 'stateDir' | 'timeLimitFactor'>;
 
 /** The stack that runs on the state folder. The record of a killed stack has a dead process, or a gateway that does not answer. */
-export async function findStack(place: StackPlace): Promise<Stack | undefined> {
-  const stack = readStack(place.stateDir);
-  if (!stack || !isAlive(stack.pid)) return undefined;
-  return (await isHealthy(stack.urls.gateway, place)) ? stack : undefined;
+export async function findStack(
+  place: StackPlace,
+  withinMs: number = limitsOf(place).stackProbeMs,
+): Promise<Stack | undefined> {
+  const stack = recordedStack(place);
+  if (stack === undefined) return undefined;
+  return (await isHealthy(stack.urls.gateway, withinMs)) ? stack : undefined;
+}
+
+/** The stack whose process runs, whether it answers or not. Of a killed stack, another process may have the number by now. */
+export function recordedStack({ stateDir }: Pick<StackPlace, 'stateDir'>): Stack | undefined {
+  const stack = readStack(stateDir);
+  return stack !== undefined && isAlive(stack.pid) ? stack : undefined;
 }
 
 /** What becomes of a change of the configuration file. `unknown`: there is no answer yet. */
@@ -89,8 +98,8 @@ function readStack(stateDir: string): Stack | undefined {
 }
 
 /** Whether one of our services is healthy at this address. */
-export async function isHealthy(url: string, place: Pick<StackPlace, 'timeLimitFactor'>): Promise<boolean> {
-  const signal = systemClock.signalAfter(limitsOf(place).stackProbeMs);
+export async function isHealthy(url: string, withinMs: number): Promise<boolean> {
+  const signal = systemClock.signalAfter(withinMs);
   try {
     const response = await fetch(`${url}/healthz`, { signal, redirect: 'manual' });
     await response.body?.cancel();

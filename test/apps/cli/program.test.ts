@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { mkdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
 import { packagePath } from '../../../apps/shared/config/files.ts';
 import { freePort } from '../../../apps/shared/embedded/process-tools.ts';
@@ -6,6 +6,7 @@ import { onFreePorts } from '../../support/config.ts';
 import { createEmptyDatabase } from '../../support/database.ts';
 import { serve } from '../../support/serve.ts';
 import { Desk } from './run.ts';
+import { writeStack } from '../../../apps/cli/stack.ts';
 import { OWN_COMMAND } from '../../../apps/cli/own-command.ts';
 
 const at = (config: object | string = {}) => new Desk(config);
@@ -13,7 +14,18 @@ const at = (config: object | string = {}) => new Desk(config);
 describe('the command line', () => {
   const COMMANDS = [
     [],
-    ...[['up'], ['doctor'], ['lint'], ['migrate'], ['token'], ['requests'], ['audit'], ['demo'], ['policy', 'test']],
+    ...[
+      ['up'],
+      ['remove'],
+      ['doctor'],
+      ['lint'],
+      ['migrate'],
+      ['token'],
+      ['requests'],
+      ['audit'],
+      ['demo'],
+      ['policy', 'test'],
+    ],
     ...['list', 'show', 'approve', 'deny'].map((name) => ['requests', name]),
     ...['list', 'show'].map((name) => ['audit', name]),
   ];
@@ -137,6 +149,19 @@ describe('migrate', () => {
 });
 
 describe('token', () => {
+  it('says so if Countersign runs and does not answer, and not that nothing runs', async () => {
+    const desk = at();
+    const place = { mcp: '', pdp: '', approvals: '', accessRequests: '', audit: '', issuer: '' };
+    mkdirSync(desk.stateDir, { mode: 0o700 });
+    writeStack(desk.stateDir, {
+      ...{ pid: process.pid, startedAt: '2026-11-21T10:00:00.000Z', configFile: '/countersign.yaml' },
+      ...{ urls: { ...place, gateway: 'http://127.0.0.1:9' }, temporalAddress: '127.0.0.1:7233' },
+    });
+    const { code, err } = await desk.run(['token', '--as', 'alice']);
+    expect(code).toBe(1);
+    expect(err).toContain(`Countersign (process ${process.pid}) does not answer at http://127.0.0.1:9; wait`);
+  });
+
   it('lists the known people when the name is unknown', async () => {
     const people = [{ name: 'zoe', roles: ['agent', 'auditor'] }];
     const { code, out, err } = await at({ identity: { people } }).run(['token', '--as', 'alice']);

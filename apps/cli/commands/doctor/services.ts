@@ -155,7 +155,7 @@ export async function checkHealth(
   url: string,
   config: Pick<Config, 'timeLimitFactor'>,
 ): Promise<Finding> {
-  if (await isHealthy(url, config)) return ok(name, url);
+  if (await isHealthy(url, limitsOf(config).stackProbeMs)) return ok(name, url);
   return fail(name, `no healthy service answers at ${url}`, 'start it, or read its log');
 }
 
