@@ -8,6 +8,7 @@ const COMMANDS: ReadonlyMap<string, () => Promise<MakeCommand>> = new Map(
   Object.entries({
     init: async () => (await import('./commands/init.ts')).initCommand,
     add: async () => (await import('./commands/add.ts')).addCommand,
+    remove: async () => (await import('./commands/remove.ts')).removeCommand,
     up: async () => (await import('./commands/up.ts')).upCommand,
     connect: async () => (await import('./commands/connect.ts')).connectCommand,
     stdio: async () => (await import('./commands/stdio.ts')).stdioCommand,

@@ -76,9 +76,12 @@ function rulesOf(server: string, rules: Addition['rules'], before: JsonObject): 
     ...(approve.length === 0 ? [] : [{ ...named(`${server} changes`), approve: { server, tool: approve } }]),
   ];
   if (entries.length === 0) return [];
-  const comment = `${server}: tools in allow pass, and calls of those in approve wait for an approval. Move a name to change that.`;
-  return [{ section: 'rules', entries, comment }];
+  return [{ section: 'rules', entries, comment: commentOn(server) }];
 }
+
+/** What stands above the rules of a server. */
+export const commentOn = (server: string): string =>
+  `${server}: tools in allow pass, and calls of those in approve wait for an approval. Move a name to change that.`;
 
 /** The content of a configuration after an insertion. */
 function merged(content: object, { section, entries }: Insertion): object {

@@ -62,7 +62,7 @@ function problemOf(server: Server, { file, text, loaded }: Draft, check: Choosin
   if (line !== undefined || Object.hasOwn(loaded.config.mcpServers, name)) {
     const place = line === undefined ? basename(file) : `${basename(file)}:${line}`;
     return new CliError(
-      `${name} is in ${place} already; use another name, or remove it there first. ` +
+      `${name} is in ${place} already; use another name, or \`npx countersign remove ${name}\` first. ` +
         '`npx countersign lint` lists its tools without a rule',
     );
   }
