@@ -59,7 +59,7 @@ describe('countersign remove', () => {
   });
 
   it.each([
-    [['remove', 'nobody', '--yes'], KEPT, 2, 'countersign.yaml has no server nobody; it has git'],
+    [['remove', 'other', '--yes'], KEPT, 2, 'countersign.yaml has no server other; it has git'],
     [['remove', 'git'], KEPT, 2, 'add --yes to write, or --print'],
     [['remove', '--yes'], KEPT, 2, 'missing required argument'],
     [['remove', 'files', '--yes'], WITH_NOT, 1, 'nothing was written. Correct it first:\n.*no "files" in mcpServers'],
