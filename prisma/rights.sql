@@ -85,7 +85,7 @@ GRANT EXECUTE ON FUNCTION
   approvals.break_glass, approvals.review_break_glass, approvals.give_grant, approvals.revoke_grant, approvals.is_grantable, approvals.is_signed_in,
   approvals.issue_passkey_challenge, approvals.register_passkey, approvals.rename_passkey, approvals.revoke_passkey,
   approvals.note_opening, approvals.address_notice, approvals.admit_message, approvals.admit_digest, approvals.leave_digest,
-  approvals.schedule_digest, approvals.keep_preview, approvals.subscribe_push, approvals.unsubscribe_push
+  approvals.schedule_digest, approvals.keep_preview, approvals.subscribe_push, approvals.unsubscribe_push, approvals.note_push_reach
   TO countersign_approvals;
 
 GRANT USAGE ON SCHEMA pdp TO countersign_pdp;

@@ -4,6 +4,7 @@ import type { Logger } from 'pino';
 import { pauseMs } from '../../workflows/domain/gated-call/deadlines.ts';
 import { asUnavailable } from '../../workflows/domain/errors.ts';
 import { ownProperty } from '../../workflows/domain/canonical-json.ts';
+import type { Clock } from './clock.ts';
 import { listen } from './database/listen.ts';
 import type { Running } from './lifecycle.ts';
 import { logRepeated } from './logger.ts';
@@ -22,6 +23,18 @@ const STUCK_PAUSE_MS = 600_000;
  * slow handler then gives up and throws, so that the row is retried soon.
  */
 export type OutboxHandler = (subjectId: string, stopping: AbortSignal) => Promise<void>;
+
+/** A failure of services outside. While one is away, all rows that need it fail, so each service has one alarm for all of them. */
+export class ServiceFailure extends Error {
+  override readonly name = 'ServiceFailure';
+  readonly services: readonly string[];
+
+  /** @param services What a person knows them by: the host of their address, or the name of a channel. */
+  constructor(message: string, services: readonly string[], options?: ErrorOptions) {
+    super(message, options);
+    this.services = services;
+  }
+}
 
 export interface OutboxOptions extends Timing {
   readonly pool: Pool;
@@ -58,14 +71,15 @@ interface Row {
 /**
  * Hands the rows of an outbox table to their handlers, urgent ones first, each at least once, in any number of processes. A notice starts
  * the work at once; a poll every second finds rows whose notice was lost. A row whose handler throws is retried after a pause that doubles
- * up to a minute, and after ten failures every ten minutes, with an alarm. So is a row of an unknown kind, which a newer version of the
- * program may know. `stop` waits for rows that are being handled.
+ * up to a minute, and after ten failures every ten minutes, with an alarm: one for each row, or for all rows that wait for the same service.
+ * So is a row of an unknown kind, which a newer version of the program may know. `stop` waits for rows that are being handled.
  */
 export async function startOutbox(options: OutboxOptions): Promise<Running> {
   const { schema, table = 'outbox', listenUrl: url, channel, clock, limits } = options;
   const log = options.log.child({ outbox: `${schema}.${table}` });
+  const isNews = createAlarms(clock);
   const kinds = options.apart ? Object.keys(options.handlers) : [undefined];
-  const dispatchers = kinds.map((kind) => createDispatcher(options, { kind, log }));
+  const dispatchers = kinds.map((kind) => createDispatcher(options, { kind, log, isNews }));
   const deliver = () => dispatchers.forEach((one) => one.deliver());
   const listener = await listen({ url, channel, onNotice: deliver, clock, limits, log });
   const stopPolling = clock.every(POLL_MS, deliver);
@@ -103,8 +117,14 @@ export const workerNeed = (pool: Pool): Need => ({
   },
 });
 
-/** `kind`: the only kind of rows that it takes. */
-function createDispatcher(options: OutboxOptions, { kind, log }: { kind: string | undefined; log: Logger }) {
+interface Dispatching {
+  /** The only kind of rows that it takes. */
+  readonly kind: string | undefined;
+  readonly log: Logger;
+  readonly isNews: IsNews;
+}
+
+function createDispatcher(options: OutboxOptions, { kind, log, isNews }: Dispatching) {
   const { handlers, concurrency } = options;
   const rows = createRows(options, kind);
   const inHand = new Set<Promise<void>>();
@@ -117,7 +137,7 @@ function createDispatcher(options: OutboxOptions, { kind, log }: { kind: string 
   let again = false;
 
   const start = (row: Row): void => {
-    const work = handle(row, { rows, handlers, signal, log }).then((isHandled) => {
+    const work = handle(row, { rows, handlers, signal, log, isNews }).then((isHandled) => {
       inHand.delete(work);
       if (isHandled) rows.drop(row.id);
       deliver();
@@ -159,10 +179,11 @@ interface Handling {
   readonly handlers: OutboxOptions['handlers'];
   readonly signal: AbortSignal;
   readonly log: Logger;
+  readonly isNews: IsNews;
 }
 
 /** Whether the row was handled; otherwise it is retried. Never throws. */
-async function handle(row: Row, { rows, handlers, signal, log }: Handling): Promise<boolean> {
+async function handle(row: Row, { rows, handlers, signal, log, isNews }: Handling): Promise<boolean> {
   try {
     const handler = ownProperty(handlers, row.kind);
     if (handler === undefined) throw new Error(`no handler for rows of kind ${row.kind}`);
@@ -172,13 +193,34 @@ async function handle(row: Row, { rows, handlers, signal, log }: Handling): Prom
     const retryInMs = retryPause(row.attempts);
     const facts = { err, rowId: row.id, kind: row.kind, subjectId: row.subject_id, attempts: row.attempts, retryInMs };
     if (row.attempts < STUCK_AFTER) log.warn(facts, 'a row could not be handled; it is tried again');
-    else log.error({ ...facts, alarm: 'outbox_row_stuck' }, 'a row cannot be handled; its work is not done');
+    else if (isNews(row, err)) log.error({ ...facts, alarm: 'outbox_row_stuck' }, NOT_DONE);
+    else log.warn(facts, NOT_DONE);
     // When this fails, too, the row is retried at the end of its lease.
     await rows
       .retry(row.id, retryInMs)
       .catch((error: unknown) => log.warn({ err: error }, 'a row was not rescheduled'));
     return false;
   }
+}
+
+const NOT_DONE = 'a row cannot be handled; its work is not done';
+/** Services that are remembered. Further ones have an alarm for each row. */
+const MOST_SERVICES = 1_000;
+
+/** Whether a failure of a row needs an alarm: not if an alarm about each of its services is younger than the pause of a stuck row. */
+type IsNews = (row: Row, error: unknown) => boolean;
+
+function createAlarms(clock: Pick<Clock, 'monotonicMs'>): IsNews {
+  const raised = new Map<string, number>();
+  return (row, error) => {
+    if (!(error instanceof ServiceFailure)) return true;
+    const now = clock.monotonicMs();
+    for (const [name, at] of raised) if (now - at >= STUCK_PAUSE_MS) raised.delete(name);
+    const names = error.services.map((service) => JSON.stringify([row.kind, service]));
+    const fresh = names.filter((name) => !raised.has(name));
+    for (const name of fresh) if (raised.size < MOST_SERVICES) raised.set(name, now);
+    return fresh.length > 0;
+  };
 }
 
 const retryPause = (attempt: number) =>

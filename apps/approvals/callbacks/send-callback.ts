@@ -34,7 +34,7 @@ export function createCallbackSender(options: CallbackOptions) {
     const task = { id: requestId, status, status_endpoint: statusEndpointOf(requestId) };
     const body = JSON.stringify({ ...(state !== undefined && { state }), task });
     const posted = sender.post(address, { id: `msg_${requestId}`, body });
-    if (await isAccepted(posted, { since: endedAt, what: `the callback of ${requestId}`, clock })) return;
+    if (await isAccepted(posted, { since: endedAt, what: `the callback of ${requestId}`, to: address, clock })) return;
     log.warn({ accessRequest: requestId }, 'a callback was given up; its receiver has to poll');
   };
 }

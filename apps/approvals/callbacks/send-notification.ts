@@ -47,7 +47,7 @@ export function createNotificationSender(options: NotificationOptions): OutboxHa
     });
     const message = `msg_${id}_${stage}_${event}_${number}`;
     const posted = receiver.post(receiver.url, { id: message, body });
-    if (await isAccepted(posted, { since: at, what: `the notification ${message}`, clock })) return;
+    if (await isAccepted(posted, { since: at, what: `the notification ${message}`, to: receiver.url, clock })) return;
     log.warn({ noticeId, accessRequest: id }, 'a notification was given up');
   };
 }

@@ -4,6 +4,7 @@ import { type Clock, timeLimit } from '../../shared/clock.ts';
 import { createGuardedAgent } from '../../shared/http/guarded-agent.ts';
 import { signedHeaders } from '../../shared/http/webhook-signature.ts';
 import type { Timing } from '../../shared/limits.ts';
+import { ServiceFailure } from '../../shared/outbox.ts';
 
 interface Message {
   readonly id: string;
@@ -73,13 +74,13 @@ function createSend({ secret, networks }: Sender, limits: Pick<QuestionLimits, '
 /** A message only makes its receiver poll earlier. After a day it no longer helps. */
 const GIVE_UP_MS = 24 * 3_600_000;
 
-/** Whether the receiver accepted a message that is due since `since`; false if it is given up. Throws when it has to be sent again. */
+/** Whether the receiver at the address `to` accepted a message that is due since `since`; false if it is given up. Throws when it has to be sent again. */
 export async function isAccepted(
   posted: Promise<number>,
-  { since, what, clock }: { since: string; what: string; clock: Clock },
+  { since, what, to, clock }: { since: string; what: string; to: string; clock: Clock },
 ): Promise<boolean> {
   const answer = await posted.catch((error: unknown) => error);
   if (typeof answer === 'number' && answer >= 200 && answer < 300) return true;
   if (answer === 410 || clock.now() - Date.parse(since) > GIVE_UP_MS) return false;
-  throw new Error(`the receiver did not accept ${what}`, { cause: answer });
+  throw new ServiceFailure(`the receiver did not accept ${what}`, [new URL(to).host], { cause: answer });
 }

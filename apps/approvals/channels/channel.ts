@@ -1,3 +1,5 @@
+import type { ChannelName } from '../../shared/config/channel-settings.ts';
+import { ServiceFailure } from '../../shared/outbox.ts';
 import type { Message } from './message.ts';
 
 /** A person whom a channel can reach, or its room. */
@@ -34,3 +36,7 @@ export interface Channel {
 export class Undeliverable extends Error {
   override readonly name = 'Undeliverable';
 }
+
+/** A failure to send. If the channel does not say which service failed, it has one service, for which all its messages wait. */
+export const asServiceFailure = (cause: unknown, channel: ChannelName): ServiceFailure =>
+  cause instanceof ServiceFailure ? cause : new ServiceFailure(`the channel ${channel} failed`, [channel], { cause });

@@ -85,6 +85,7 @@ export async function openChannels({
 const NO_SUBSCRIPTIONS: PushSubscriptionStore = {
   of: async () => [],
   subscribe: async () => undefined,
+  noteReach: async () => true,
   unsubscribe: async () => undefined,
 };
 

@@ -5,7 +5,7 @@ import type { ChannelName } from '../../shared/config/channel-settings.ts';
 import type { OutboxHandler } from '../../shared/outbox.ts';
 import type { HeldMessage } from '../stores/messages.ts';
 import { configuredSummaries } from '../inbox/summary.tsx';
-import { type Channel, Undeliverable } from './channel.ts';
+import { asServiceFailure, type Channel, Undeliverable } from './channel.ts';
 import type { Bringing, DeliveryOptions } from './delivery-options.ts';
 import { bringDigest } from './digest.ts';
 import { type Message, messageAbout } from './message.ts';
@@ -75,7 +75,7 @@ async function tell(
     return hasBegun ? await channel.update(message, to, externalId) : await channel.send(message, to);
   } catch (err) {
     const isOld = request.endedAt !== undefined && clock.now() - Date.parse(request.endedAt) > GIVE_UP_MS;
-    if (!(err instanceof Undeliverable) && !isOld) throw err;
+    if (!(err instanceof Undeliverable) && !isOld) throw asServiceFailure(err, name);
     log.warn({ err, channel: name, accessRequest: request.id }, 'a message to a person was given up');
     return undefined;
   }

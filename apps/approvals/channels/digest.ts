@@ -1,7 +1,7 @@
 import { sha256 } from '../../shared/crypto.ts';
 import { addressOf } from '../../shared/http/list-cursor.ts';
 import type { Gathered, HeldMessage } from '../stores/messages.ts';
-import { Undeliverable } from './channel.ts';
+import { asServiceFailure, Undeliverable } from './channel.ts';
 import type { Bringing } from './delivery-options.ts';
 import { type Message, moment } from './message.ts';
 import { notifyOf, whenAllowed } from './schedule.ts';
@@ -72,7 +72,7 @@ async function sendDigest(
   };
   const sending = hasBegun && !isAnew ? channel.update(message, to, externalId).catch(ifGone) : sendAnew();
   const sent = await sending.catch((err: unknown) => {
-    if (!(err instanceof Undeliverable)) throw err;
+    if (!(err instanceof Undeliverable)) throw asServiceFailure(err, name);
     log.warn({ err, channel: name }, 'a message to a person was given up');
     return undefined;
   });

@@ -1,14 +1,17 @@
 import { createECDH } from 'node:crypto';
+import type { lookup as systemLookup } from 'node:dns';
 import { LRUCache } from 'lru-cache';
-import { request } from 'undici';
+import { type Dispatcher, request } from 'undici';
 import webPush from 'web-push';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
+import { orAborted, timeLimit } from '../../shared/clock.ts';
 import type { PushSettings } from '../../shared/config/channel-settings.ts';
 import { secretText } from '../../shared/config/secrets.ts';
 import { sha256 } from '../../shared/crypto.ts';
-import { createGuardedAgent } from '../../shared/http/guarded-agent.ts';
+import { createGuardedAgent, type GuardedAgent, leadsNowhere } from '../../shared/http/guarded-agent.ts';
 import { isLoopbackHttp } from '../../shared/http/known-hosts.ts';
 import type { Timing } from '../../shared/limits.ts';
+import { ServiceFailure } from '../../shared/outbox.ts';
 import type { PushSubscription, PushSubscriptionStore } from '../stores/push-subscription.store.ts';
 import { type Channel, type Recipient, Undeliverable } from './channel.ts';
 import type { Message } from './message.ts';
@@ -66,23 +69,26 @@ export type Push = Awaited<ReturnType<typeof openPush>>;
 
 interface PushOptions extends Timing {
   readonly subscriptions: PushSubscriptionStore;
+  /** For tests. */
+  readonly lookup?: typeof systemLookup;
 }
 
 /** Notices of browsers by their push services. Throws `ERR_CONFIG_INVALID` for a key that cannot be used. */
-export async function openPush(settings: PushSettings, { subscriptions, ...timing }: PushOptions) {
+export async function openPush(settings: PushSettings, { subscriptions, lookup, ...timing }: PushOptions) {
   const privateKey = await secretText(settings.privateKey, SETTING);
   const publicKey = publicKeyOf(privateKey);
   const guard = createGuardedAgent(settings.networks, {
     advice: 'if it is correct, add its network to approvals.channels.push.networks',
+    ...(lookup !== undefined && { lookup }),
   });
   const vapidDetails = { subject: settings.subject, publicKey, privateKey };
   return {
     /** For browsers, base64url. */
     publicKey,
     subscriptions,
-    /** Whether notices can be sent to this browser: its keys are keys, and its address is one that we may connect to. */
-    accepts: (browser: BrowserKeys): boolean =>
-      isAddress(browser.endpoint, (url) => guard.check(url)) && areKeys(browser),
+    /** Whether notices can be sent to this browser: its keys are keys, and its name leads to an address that we may connect to. */
+    accepts: async (browser: BrowserKeys): Promise<boolean> =>
+      isAddress(browser.endpoint) && areKeys(browser) && isReachable(browser.endpoint, guard, timing),
     channel: pushChannel({
       ...{ subscriptions, publicKey },
       post: createPost({ guard, vapidDetails, ...timing }),
@@ -103,18 +109,24 @@ function publicKeyOf(privateKey: string): string {
   }
 }
 
-/** A name is checked once more when it is resolved. */
-function isAddress(endpoint: string, check: (url: string) => void): boolean {
+function isAddress(endpoint: string): boolean {
   if (!/^[!-~]{1,2000}$/.test(endpoint) || !URL.canParse(endpoint)) return false;
   const url = new URL(endpoint);
-  // `localhost` would pass the check of its address until it is resolved.
+  // A name of this machine gets no exception.
   const isOwn = isLoopbackHttp(url) && url.hostname !== 'localhost';
-  if ((url.protocol !== 'https:' && !isOwn) || url.username !== '' || url.password !== '') return false;
+  return (url.protocol === 'https:' || isOwn) && url.username === '' && url.password === '';
+}
+
+/** A name that cannot be resolved in time is not reachable. Notices check the address again. */
+async function isReachable(endpoint: string, guard: GuardedAgent, { clock, limits }: Timing): Promise<boolean> {
+  const { signal, end } = timeLimit(clock, limits.webhookMs);
   try {
-    check(endpoint);
+    await orAborted(guard.resolve(endpoint), signal);
     return true;
   } catch {
     return false;
+  } finally {
+    end();
   }
 }
 
@@ -130,18 +142,25 @@ function areKeys({ p256dh, auth }: BrowserKeys): boolean {
 
 type Post = (message: Message, browser: BrowserKeys) => Promise<'taken' | 'gone'>;
 
+/** The name of a push service leads to no address that we may call. */
+class Nowhere extends ServiceFailure {}
+
 interface PostOptions extends Timing {
-  readonly guard: ReturnType<typeof createGuardedAgent>;
+  readonly guard: GuardedAgent;
   readonly vapidDetails: { readonly subject: string; readonly publicKey: string; readonly privateKey: string };
 }
 
-/** Sends a notice to one browser, without following redirects. `gone`: the browser takes none any more. */
+/** Sends a notice to one browser, without following redirects. `gone`: the browser takes none any more. Throws a `ServiceFailure`. */
 function createPost({ guard, vapidDetails, clock, limits }: PostOptions): Post {
-  const resting = new LRUCache<string, true>({ max: MOST_RESTING, ttl: REST_MS });
+  const resting = new LRUCache<string, ServiceFailure>({ max: MOST_RESTING, ttl: REST_MS });
+  const post = async (endpoint: string, options: Pick<Dispatcher.RequestOptions, 'body' | 'headers' | 'signal'>) => {
+    guard.check(endpoint);
+    return request(endpoint, { ...options, method: 'POST', dispatcher: guard.agent });
+  };
   return async (message, { endpoint, p256dh, auth }) => {
     const service = new URL(endpoint).host;
-    if (resting.has(service)) throw new Error(`the push service ${service} did not answer a moment ago`);
-    guard.check(endpoint);
+    const failed = resting.get(service);
+    if (failed !== undefined) throw failed;
     const { headers, body } = webPush.generateRequestDetails(
       { endpoint, keys: { p256dh, auth } },
       JSON.stringify(noticeOf(message)),
@@ -153,22 +172,33 @@ function createPost({ guard, vapidDetails, clock, limits }: PostOptions): Post {
         topic: sha256(message.requestId).slice(0, 32),
       },
     );
-    const answer = await request(endpoint, {
-      ...{ method: 'POST', body: body ?? '', dispatcher: guard.agent },
+    const answer = await post(endpoint, {
+      body: body ?? '',
       headers: headers as Record<string, string>,
       signal: clock.signalAfter(limits.webhookMs),
     }).catch((cause: unknown) => {
-      resting.set(service, true);
       // The rest of the address is a secret, which other errors may hold.
       const { code, message: why } = cause as NodeJS.ErrnoException;
-      throw new Error(`the push service ${service} did not answer (${code ?? why})`);
+      const Failure = leadsNowhere(cause) ? Nowhere : ServiceFailure;
+      const failure = new Failure(`the push service ${service} did not answer (${code ?? why})`, [service]);
+      resting.set(service, failure);
+      throw failure;
     });
     await answer.body.dump();
     const { statusCode } = answer;
     if (statusCode >= 200 && statusCode < 300) return 'taken';
     if (statusCode === 404 || statusCode === 410) return 'gone';
-    throw new Error(`the push service ${service} answered ${statusCode}`);
+    throw new ServiceFailure(`the push service ${service} answered ${statusCode}`, [service]);
   };
+}
+
+/** One failure for those of several browsers. Any other error than that of a push service goes first. */
+function together(failures: readonly unknown[]): unknown {
+  const ofServices = failures.filter((one) => one instanceof ServiceFailure);
+  const other = failures.find((one) => !(one instanceof ServiceFailure));
+  if (other !== undefined) return other;
+  const messages = [...new Set(ofServices.map(({ message }) => message))];
+  return new ServiceFailure(messages.join('; '), [...new Set(ofServices.flatMap(({ services }) => services))]);
 }
 
 interface ChannelParts {
@@ -185,9 +215,17 @@ interface ChannelParts {
 function pushChannel({ subscriptions, publicKey, post, close }: ChannelParts): Channel {
   /** A browser that has got a notice does not get it again because another one has not. */
   const partial = new LRUCache<string, Set<string>>({ max: MOST_PARTIAL });
+  const noteReached = async (browser: PushSubscription) =>
+    browser.nowhereSince === undefined || subscriptions.noteReach(browser, true);
   const postTo = async (message: Message, browser: PushSubscription, taken: Set<string>) => {
     if (taken.has(browser.id)) return;
-    if ((await post(message, browser)) === 'taken') taken.add(browser.id);
+    const answer = await post(message, browser).catch(async (error: unknown) => {
+      if (!(error instanceof Nowhere)) await noteReached(browser);
+      else if (!(await subscriptions.noteReach(browser, false))) return 'gone';
+      throw error;
+    });
+    if (answer === 'taken') await noteReached(browser);
+    if (answer === 'taken') taken.add(browser.id);
     else await subscriptions.unsubscribe(browser);
   };
   const tell = async (message: Message, { person }: Recipient, only?: readonly string[]) => {
@@ -197,8 +235,8 @@ function pushChannel({ subscriptions, publicKey, post, close }: ChannelParts): C
     const taken = partial.get(name) ?? new Set();
     partial.set(name, taken);
     const attempts = await Promise.allSettled(browsers.map((browser) => postTo(message, browser, taken)));
-    const failed = attempts.find((one) => one.status === 'rejected');
-    if (failed !== undefined) throw failed.reason;
+    const failures = attempts.flatMap((one) => (one.status === 'rejected' ? [one.reason as unknown] : []));
+    if (failures.length > 0) throw together(failures);
     partial.delete(name);
     return taken.size === 0 ? undefined : [...taken].join(',');
   };

@@ -42,11 +42,11 @@ function subscribe({ accepts, publicKey, subscriptions }: Push) {
   return async (request: Request, response: Response) => {
     const person = subjectOf(response);
     const body = subscription.safeParse(request.body);
-    if (!body.success || !accepts({ endpoint: body.data.endpoint, ...body.data.keys }))
+    if (!body.success || !(await accepts({ endpoint: body.data.endpoint, ...body.data.keys })))
       throw new Refusal(
         400,
         'Notices cannot be sent to this browser',
-        'Its push service needs a public https address.',
+        'Its push service needs an https address whose name leads to the public internet.',
       );
     const { serverKey, keys, ...address } = body.data;
     if (serverKey !== publicKey)

@@ -38,6 +38,9 @@ const internalIpv4 = blockList(INTERNAL_IPV4);
 const globalIpv6 = blockList(GLOBAL_IPV6);
 const notGlobalIpv6 = blockList(NOT_GLOBAL_IPV6);
 
+/** The URL parser has normalized other spellings of 127.0.0.1, such as 0x7f.1 and 2130706433. */
+const hostOf = (url: string) => new URL(url).hostname.replace(/^\[|\]$/g, '');
+
 /** Whether a text is an address of the public internet. */
 export function isPublic(address: string): boolean {
   if (isIP(address) === 4) return !internalIpv4.check(address);
@@ -54,6 +57,15 @@ interface GuardOptions {
   readonly ca?: string;
 }
 
+/** A name or an address that leads to no address that may be called. */
+class ForbiddenAddress extends Error {
+  override readonly name = 'ForbiddenAddress';
+}
+
+/** Whether nothing could be sent because the name has no address now, or none that may be called. */
+export const leadsNowhere = (error: unknown): boolean =>
+  error instanceof ForbiddenAddress || (error as NodeJS.ErrnoException | undefined)?.syscall === 'getaddrinfo';
+
 export type GuardedAgent = ReturnType<typeof createGuardedAgent>;
 
 /**
@@ -67,7 +79,7 @@ export function createGuardedAgent(
 ) {
   const allowed = blockList(networks);
   const mayCall = (address: string) => isPublic(address) || allowed.check(address, familyOf(address));
-  const refused = (host: string) => new Error(`${host} is not a public address; ${advice}`);
+  const refused = (host: string) => new ForbiddenAddress(`${host} is not a public address; ${advice}`);
   const guarded: LookupFunction = (hostname, options, callback) => {
     lookup(hostname, { ...options, all: true }, (error, found) => {
       if (error !== null) return callback(error, []);
@@ -78,14 +90,26 @@ export function createGuardedAgent(
       else callback(null, first.address, first.family);
     });
   };
+  /** Throws for a forbidden IP address in the URL. Host names are checked when they are resolved. */
+  const check = (url: string): void => {
+    const host = hostOf(url);
+    if (isIP(host) !== 0 && !mayCall(host)) throw refused(host);
+  };
   const connect = { lookup: guarded, ...(ca !== undefined && { ca }) };
   return {
     agent: new Agent({ connect, ...(maxAnswerBytes && { maxResponseSize: maxAnswerBytes }) }),
-    /** Throws for a forbidden IP address in the URL. Host names are checked when they are resolved. */
-    check(url: string) {
-      // The URL parser has normalized other spellings of 127.0.0.1, such as 0x7f.1 and 2130706433.
-      const host = new URL(url).hostname.replace(/^\[|\]$/g, '');
-      if (isIP(host) !== 0 && !mayCall(host)) throw refused(host);
+    check,
+    /**
+     * Rejects unless the host of the URL has an address now that may be called. The next connection is checked again, because a name can
+     * lead to another address by then.
+     */
+    async resolve(url: string): Promise<void> {
+      check(url);
+      const host = hostOf(url);
+      if (isIP(host) !== 0) return;
+      await new Promise<void>((resolve, reject) => {
+        guarded(host, { all: true }, (error) => (error === null ? resolve() : reject(error)));
+      });
     },
   };
 }

@@ -8,7 +8,7 @@ BEGIN
   INSERT INTO approvals.push_subscription (endpoint, person, p256dh, auth, server_key)
     VALUES (p_endpoint, p_person, p_p256dh, p_auth, p_server_key)
     ON CONFLICT (endpoint) DO UPDATE SET person = EXCLUDED.person, p256dh = EXCLUDED.p256dh, auth = EXCLUDED.auth,
-      server_key = EXCLUDED.server_key, subscribed_at = clock_timestamp();
+      server_key = EXCLUDED.server_key, subscribed_at = clock_timestamp(), nowhere_since = NULL;
   -- The person is compared again, because another person may take one over at this moment.
   DELETE FROM approvals.push_subscription WHERE person = p_person AND endpoint IN (
     SELECT endpoint FROM approvals.push_subscription WHERE person = p_person ORDER BY subscribed_at DESC, id DESC OFFSET 10);

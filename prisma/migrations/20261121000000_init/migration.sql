@@ -769,7 +769,7 @@ CREATE INDEX alert_by_person ON approvals.alert (person, at);
 
 -- Browsers in which a person has switched notices on (RFC 8030). Everyone who knows the address of one can send to it, but only the
 -- holder of the keys can write a notice that the browser shows. `server_key` is the public key for which it was made: the push service
--- takes requests that this key signed, and no others.
+-- takes requests that this key signed, and no others. Since `nowhere_since`, its name has led to no address that may be called.
 CREATE TABLE approvals.push_subscription (
   id            bigint GENERATED ALWAYS AS IDENTITY UNIQUE,
   endpoint      text PRIMARY KEY CHECK (endpoint ~ '^[!-~]+$' AND char_length(endpoint) <= 2000),
@@ -777,7 +777,8 @@ CREATE TABLE approvals.push_subscription (
   p256dh        text NOT NULL CHECK (p256dh ~ '^[A-Za-z0-9_-]{87}$'),
   auth          text NOT NULL CHECK (auth ~ '^[A-Za-z0-9_-]{22}$'),
   server_key    text NOT NULL CHECK (server_key ~ '^[A-Za-z0-9_-]{87}$'),
-  subscribed_at timestamptz NOT NULL DEFAULT clock_timestamp()
+  subscribed_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+  nowhere_since timestamptz
 );
 CREATE INDEX push_subscription_by_person ON approvals.push_subscription (person, subscribed_at);
 

@@ -1,14 +1,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import webPush from 'web-push';
-import { openPush } from '../../../apps/approvals/channels/push.ts';
-import type { Message } from '../../../apps/approvals/channels/message.ts';
 import { createPushSubscriptionStore } from '../../../apps/approvals/stores/push-subscription.store.ts';
 import type { HttpServer } from '../../../apps/shared/http/listen.ts';
 import { altered } from '../../support/altered.ts';
 import { ApprovalsUnderTest } from '../../support/approvals.ts';
 import { postAsPage, type PushBrowser, PushService } from '../../support/push-service.ts';
 import { serve } from '../../support/serve.ts';
-import { systemTime } from '../../support/time.ts';
 import { makeRoom } from '../../support/passing-time.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
@@ -20,9 +17,6 @@ const templates = {
   owners: { stages: [stage] },
   showing: { stages: [stage], notify: { arguments: ['path'] } },
   reminding: { stages: [{ ...stage, remindAfterSeconds: 600 }] },
-};
-const MESSAGE: Message = {
-  ...{ requestId: 'arq_1', kind: 'ask', key: 'ask 1', sentence: 'Write', link: 'https://inbox.example/', facts: [] },
 };
 
 describe('notices of browsers', () => {
@@ -117,6 +111,31 @@ describe('notices of browsers', () => {
     expect([await known(off), off.asked, gone.notices]).toEqual([undefined, 0, []]);
   });
 
+  it('end in a browser whose push service leads nowhere for a day, and in no other', async () => {
+    const store = createPushSubscriptionStore(service.database.pool);
+    const { keys } = vendor.browser().subscription;
+    const lost = { endpoint: 'https://push.invalid/send/1', ...keys, person: 'bob', serverKey: publicKey };
+    const since = async () =>
+      (await store.of(['bob'], publicKey)).find(({ endpoint }) => endpoint === lost.endpoint)?.nowhereSince;
+    const begin = async (ago: string) => {
+      const text = 'UPDATE approvals.push_subscription SET nowhere_since = clock_timestamp() - $2::interval';
+      await service.database.pool.query(`${text} WHERE endpoint = $1`, [lost.endpoint, ago]);
+    };
+    await store.subscribe(lost);
+    await open();
+    await waitFor(since);
+    expect([await store.noteReach(lost, true), await since()]).toEqual([true, undefined]);
+    await begin('23 hours');
+    expect(await store.noteReach(lost, false)).toBe(true);
+    await store.subscribe(lost);
+    expect(await since()).toBeUndefined();
+    await begin('24 hours');
+    const { endpoint } = lost;
+    await waitFor(async () => (await known({ ...vendor.browser(), subscription: { endpoint, keys } })) === undefined);
+    const waiting = 'SELECT FROM approvals.message_outbox';
+    await waitFor(async () => (await service.database.pool.query(waiting)).rowCount === 0);
+  });
+
   it('are repeated for a browser whose push service failed, and not for the others of its person', async () => {
     const [failing, other] = [await subscribe('alice'), await subscribe('alice')];
     failing.answers.push(503, 429);
@@ -179,6 +198,7 @@ describe('notices of browsers', () => {
     ['the metadata of a cloud', 'https://169.254.169.254/latest'],
     ['this machine, spelled otherwise', 'https://[::1]/send/1'],
     ['a user name', 'https://push.example@127.0.0.1/send/1'],
+    ['a name that does not exist', 'https://push.nowhere.invalid/send/1'],
     ['a line break', 'https://push.example/\nsend'],
     ['no address', 'push.example'],
   ])('are sent to no address of %s', async (_name, endpoint) => {
@@ -201,30 +221,5 @@ describe('notices of browsers', () => {
     expect(byToken.status).toBe(403);
     expect((await service.fetch('/push-subscriptions', { method: 'POST', body: '{}' })).status).not.toBe(201);
     expect(await known({ ...vendor.browser(), subscription: body })).toBeUndefined();
-  });
-});
-
-describe('the channel', () => {
-  const settings = { subject: SUBJECT, privateKey, networks: [], afterSeconds: 0 };
-  const { endpoint: _endpoint, keys } = new PushService().browser().subscription;
-  const rows = (endpoint: string) => ({
-    of: async () => [{ id: '1', endpoint, person: 'alice', ...keys }],
-    subscribe: async () => undefined,
-    unsubscribe: async () => undefined,
-  });
-
-  it('connects to no private address, also if a name resolves to it', async () => {
-    const endpoint = 'https://localhost:1/send/1';
-    const push = await openPush(settings, { subscriptions: rows(endpoint), ...systemTime });
-    expect(push.accepts({ endpoint, ...keys })).toBe(true);
-    await expect(push.channel.send(MESSAGE, { person: 'alice', name: 'Alice' })).rejects.toThrow(
-      /did not answer .*localhost is not a public address/,
-    );
-    push.channel.close?.();
-  });
-
-  it('refuses a private key that is none', async () => {
-    const opened = openPush({ ...settings, privateKey: publicKey }, { subscriptions: rows(''), ...systemTime });
-    await expect(opened).rejects.toThrow(/approvals.channels.push.privateKey is not a private key/);
   });
 });

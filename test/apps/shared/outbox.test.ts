@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { Pool } from 'pg';
 import { pino } from 'pino';
 import type { Running } from '../../../apps/shared/lifecycle.ts';
-import { startOutbox, type OutboxHandler, type OutboxOptions } from '../../../apps/shared/outbox.ts';
+import { ServiceFailure, startOutbox, type OutboxHandler, type OutboxOptions } from '../../../apps/shared/outbox.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { waitFor } from '../../support/wait-for.ts';
@@ -175,6 +175,38 @@ describe('the outbox', () => {
     await endPause(11);
     await waitFor(async () => (await open()) === 0);
     expect(greeted.at(-1)).toBe('poison');
+  });
+
+  it('raises one alarm in ten minutes for all rows that wait for the same service, and one for each other row', async () => {
+    const clock = new ManualClock();
+    const services: Record<string, string[]> = { first: ['a'], second: ['a'], third: ['a', 'b'], fourth: ['b'] };
+    const greet = async (subject: string) => {
+      const away = services[subject];
+      throw away === undefined ? new Error('its own fault') : new ServiceFailure('it is away', away);
+    };
+    const subjects = [...Object.keys(services), 'alone', 'alone too'];
+    const failed = () => logged.split('\n').filter((line) => line.includes('"attempts":1')).length;
+    const alarms = () => {
+      const lines = logged.split('\n').filter((line) => line.includes('outbox_row_stuck'));
+      return lines.map((line) => (JSON.parse(line) as { subjectId: string }).subjectId);
+    };
+    await db.pool.query("INSERT INTO queue.outbox (kind, subject_id, attempts) SELECT 'greet', unnest($1::text[]), 9", [
+      subjects,
+    ]);
+    await start({ greet }, { concurrency: 1, clock });
+    await waitFor(() => failed() === 6);
+    expect(alarms()).toEqual(['first', 'third', 'alone', 'alone too']);
+    const again = async () => {
+      logged = '';
+      await db.pool.query('UPDATE queue.outbox SET available_at = clock_timestamp()');
+      await db.pool.query("SELECT pg_notify('queue_outbox', '')");
+      await waitFor(() => failed() === 6);
+    };
+    await again();
+    expect(alarms().sort()).toEqual(['alone', 'alone too']);
+    await clock.advance(600_000);
+    await again();
+    expect(alarms()).toHaveLength(4);
   });
 
   it('keeps a row of an unknown kind, and logs it', async () => {
