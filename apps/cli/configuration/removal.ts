@@ -60,17 +60,16 @@ function withoutEntry(text: string, path: EntryPath): string {
   if (parent.flow === true) return withoutFlowItem(text, { parent, at, start, end });
   const [first, past] = linesOf(text, isMap(parent) ? start : text.lastIndexOf('-', start - 1), end);
   const rest = `${text.slice(0, first)}${text.slice(past)}`;
-  return items.length > 1 ? rest : emptied(rest, { text, parent, first });
+  if (items.length > 1) return rest;
+  const around = document.getIn(before.toReversed().slice(0, -1), true);
+  const section = isMap(around) ? around.items.find(({ value }) => value === parent) : undefined;
+  return emptied(rest, section, isMap(parent) ? '{}' : '[]');
 }
 
 /** The key of a section that is empty now gets brackets, so that it is not `null`. */
-function emptied(
-  rest: string,
-  { text, parent, first }: { text: string; parent: YAMLMap | YAMLSeq; first: number },
-): string {
-  const [start] = parent.range ?? [0];
-  const colon = text.lastIndexOf(':', Math.min(first, start) - 1) + 1;
-  return `${rest.slice(0, colon)} ${isMap(parent) ? '{}' : '[]'}${rest.slice(colon)}`;
+function emptied(text: string, section: Pair | undefined, brackets: string): string {
+  const colon = text.indexOf(':', endOf(section?.key) ?? text.length) + 1;
+  return `${text.slice(0, colon)} ${brackets}${text.slice(colon)}`;
 }
 
 interface Spot {

@@ -65,6 +65,11 @@ describe('the removal of a server from a text', () => {
       'mcpServers: {}\n# kept\ntools: {}\nrules: [] # kept too\n',
     ],
     [
+      'a colon in the comment of a section that becomes empty',
+      'mcpServers: # see: below\n  # first: a\n  a: { command: x }\n',
+      'mcpServers: {} # see: below\n  # first: a\n',
+    ],
+    [
       'JSON',
       '{\n  "mcpServers": {\n    "b": { "command": "y" },\n    "a": { "command": "x" }\n  },\n  "rules": [{ "allow": "a__*" }, { "deny": "b__c" }]\n}\n',
       '{\n  "mcpServers": {\n    "b": { "command": "y" }\n  },\n  "rules": [{ "deny": "b__c" }]\n}\n',
