@@ -31,7 +31,10 @@ export type Admission = ReturnType<typeof createAdmission>;
 export function createAdmission(time: Timing) {
   const room = createRoom(time);
   return {
-    /** Serves a request. Resolves to `undefined` if a call in it was turned away. */
+    /**
+     * Serves a request. Resolves to `undefined` if a call in it was turned away. A stream that began before is its own answer: then the
+     * calls on it have an error each. A call leaves by itself, because a stream goes on after it was handed back.
+     */
     async serve<T>(request: () => Promise<T>): Promise<T | undefined> {
       let isInside = false;
       /** One answer for all calls of a batch: the room turns no call away after another one of the batch has run. */
@@ -46,12 +49,8 @@ export function createAdmission(time: Timing) {
           isInside = false;
         },
       };
-      try {
-        const answer = await visit.run(one, request);
-        return (await entered) === false ? undefined : answer;
-      } finally {
-        one.leave();
-      }
+      const answer = await visit.run(one, request);
+      return (await entered) === false ? undefined : answer;
     },
   };
 }

@@ -76,10 +76,15 @@ async function attemptCall(deps: EnforcementDeps, asked: ToolCall): Promise<Tool
   if (requirements.length > 0) return refused({ reason: 'requirements_unmet', requirements });
   const bound = { tool, binding, round, configuration, isUnchecked };
   await enterAdmission();
-  // If the open call that this one would join has just ended, or the denial has expired: decide once more.
-  const answer = (await decideAndAct(deps, call, bound)) ?? (await decideAndAct(deps, call, bound));
-  if (answer === CHANGED) return undefined;
-  if (answer !== undefined) return answer;
+  try {
+    // If the open call that this one would join has just ended, or the denial has expired: decide once more.
+    const answer = (await decideAndAct(deps, call, bound)) ?? (await decideAndAct(deps, call, bound));
+    if (answer === CHANGED) return undefined;
+    if (answer !== undefined) return answer;
+  } finally {
+    // Whatever became of it: the answer to a call may be on a stream that began before the call entered.
+    leaveAdmission();
+  }
   throw new CountersignError('ERR_DATABASE_UNAVAILABLE', 'identical calls keep ending while this one is opened');
 }
 
