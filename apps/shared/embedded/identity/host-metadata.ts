@@ -16,11 +16,13 @@ const REFUSED_SCHEMES = ['mailto', 'tel', 'sms', 'ws', 'wss', 'ftp', 'view-sourc
  * Makes the metadata of a host one of a native program with an authorization code and refresh tokens. Hosts ask for
  * more than they use, and a refusal would keep them out. Changes nothing for other clients. Throws for metadata that is not acceptable.
  * @see RFC 7591, section 2: the server may replace requested values
+ * @see RFC 7592, section 2.2: a null value is an absent one; some hosts write an empty client_uri for it
  */
 export function asHost(metadata: Record<string, unknown>): void {
   const kind = typeof metadata['client_id'] === 'string' ? kindOfHost(metadata['client_id']) : undefined;
   if (kind === undefined) return;
-  for (const name of Object.keys(metadata)) if (!KEPT.includes(name)) delete metadata[name];
+  for (const [name, value] of Object.entries(metadata))
+    if (!KEPT.includes(name) || value === null || (name === 'client_uri' && value === '')) delete metadata[name];
   Object.assign(metadata, {
     // Only a native program may use any port of its own machine, and has to ask the person each time. @see RFC 8252, sections 7.3 and 8.6
     application_type: 'native',

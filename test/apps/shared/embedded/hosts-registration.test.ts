@@ -37,6 +37,40 @@ describe('a flood of registrations', () => {
   });
 });
 
+describe('a registration', () => {
+  let issuer: Awaited<ReturnType<typeof startHostIssuer>>;
+  beforeAll(async () => {
+    issuer = await startHostIssuer({ settings: { identity: { hosts: { registrationsPerMinute: 1_000 } } } });
+  });
+  afterAll(() => issuer.stop());
+
+  it.each([
+    ['a null client_uri', { client_uri: null }],
+    ['an empty client_uri', { client_uri: '' }],
+    ['a null client_name', { client_name: null }],
+    [
+      'no name and null for all that it leaves out',
+      { client_name: null, client_uri: null, scope: null, contacts: null },
+    ],
+  ])('with %s is taken as one without it', async (_case, members) => {
+    const metadata = { client_name: 'A host', redirect_uris: ['http://127.0.0.1/cb'], ...members };
+    const answer = await issuer.registration(metadata);
+    const body = (await answer.json()) as Record<string, unknown>;
+    expect([answer.status, body]).toEqual([201, expect.objectContaining({ client_id: expect.any(String) })]);
+    for (const name of Object.keys(members)) expect(body).not.toHaveProperty(name);
+  });
+
+  it.each([
+    ['client_uri', 'no address'],
+    ['client_uri', 'javascript:alert(1)'],
+    ['redirect_uris', null],
+    ['redirect_uris', ''],
+  ])('with the %s %j is refused', async (name, value) => {
+    const metadata = { client_name: 'A host', redirect_uris: ['http://127.0.0.1/cb'], [name]: value };
+    expect((await issuer.registration(metadata)).status).toBe(400);
+  });
+});
+
 describe('registrations', () => {
   let issuer: Awaited<ReturnType<typeof startHostIssuer>>;
   beforeAll(async () => {
