@@ -12,6 +12,7 @@ import type { DirectorySource } from '../../shared/directory/directory.ts';
 import { mailAddressOf } from '../../shared/directory/mail-address.ts';
 import { Refusal } from '../../shared/http/csrf.ts';
 import { bodyFaultOf, parseFaithful } from '../../shared/http/faithful-json.ts';
+import { asTitle, clockFault, type Unsigned } from '../../shared/http/signing-time.ts';
 import { type CastVote, refuseUncounted } from '../cast-vote.ts';
 import type { AccessRequestStore } from '../stores/access-request.store.ts';
 import type { Recipients } from './recipients.ts';
@@ -22,8 +23,10 @@ import { ACTIONS, type SealBallot } from './slack.ts';
 /** Source of the signed messages, whose ids are unique for it. */
 const SOURCE = 'slack';
 const MAX_BODY = '64kb';
-/** How old a signed request may be, as Slack recommends. Seconds. */
-const WINDOW_SECONDS = 300;
+const NOT_VALID: Unsigned = {
+  fault: 'the signature is not valid',
+  nextStep: 'Set the signing secret of the Slack app in the configuration.',
+};
 
 const sealedSchema = z.object({
   requestId: z.string(),
@@ -82,13 +85,9 @@ export function slackDecisionsRouter(options: SlackDecisions): Router {
   const raw = express.raw({ type: () => true, limit: MAX_BODY, inflate: false });
   router.post('/channels/slack/interactions', raw, async (request, response) => {
     const signed = readSigned(request, options.signingSecret, clock);
-    if (signed === undefined) {
-      log.warn('a request to the address for Slack without a valid signature was refused');
-      throw new Refusal(
-        401,
-        'The signature is not valid',
-        'Set the signing secret of the Slack app in the configuration.',
-      );
+    if ('fault' in signed) {
+      log.warn(`a request to the address for Slack was refused: ${signed.fault}`);
+      throw new Refusal(401, asTitle(signed), signed.nextStep);
     }
     const payload = interactionSchema.safeParse(payloadIn(signed.text));
     const [action] = payload.data?.actions ?? [];
@@ -181,14 +180,15 @@ async function personIn(slackId: string, { client, people }: Pick<SlackDecisions
   return owners.length === 1 ? owners[0]?.subject : undefined;
 }
 
-/** The raw body, if Slack signed it in the last five minutes. @see Slack, Verifying requests from Slack */
-function readSigned(request: Request, secret: string, clock: Clock): { text: string; id: string } | undefined {
+/** The raw body, if Slack signed it within five minutes of now; else the reason. @see Slack, Verifying requests from Slack */
+function readSigned(request: Request, secret: string, clock: Clock): { text: string; id: string } | Unsigned {
   const [signature, timestamp] = [request.get('X-Slack-Signature'), request.get('X-Slack-Request-Timestamp')];
   const body: unknown = request.body;
-  if (signature === undefined || timestamp === undefined || !Buffer.isBuffer(body)) return undefined;
-  if (!/^[0-9]{1,12}$/.test(timestamp) || !/^v0=[0-9a-f]{64}$/.test(signature)) return undefined;
-  if (Math.abs(clock.now() / 1_000 - Number(timestamp)) > WINDOW_SECONDS) return undefined;
+  if (signature === undefined || timestamp === undefined || !Buffer.isBuffer(body)) return NOT_VALID;
+  if (!/^[0-9]{1,12}$/.test(timestamp) || !/^v0=[0-9a-f]{64}$/.test(signature)) return NOT_VALID;
   const expected = createHmac('sha256', secret).update(`v0:${timestamp}:`).update(body).digest();
-  if (!timingSafeEqual(expected, Buffer.from(signature.slice(3), 'hex')) || !isUtf8(body)) return undefined;
+  if (!timingSafeEqual(expected, Buffer.from(signature.slice(3), 'hex')) || !isUtf8(body)) return NOT_VALID;
+  const late = clockFault(Number(timestamp), clock.now());
+  if (late !== undefined) return late;
   return { text: body.toString('utf8'), id: `${timestamp}_${signature.slice(3)}` };
 }

@@ -8,6 +8,7 @@ import type { Config } from '../../shared/config/config.ts';
 import type { DirectorySource } from '../../shared/directory/directory.ts';
 import { bodyFaultOf, parseFaithful } from '../../shared/http/faithful-json.ts';
 import { Refusal } from '../../shared/http/csrf.ts';
+import { asTitle } from '../../shared/http/signing-time.ts';
 import { readSignedMessage } from '../../shared/http/webhook-signature.ts';
 import { sha256 } from '../../shared/crypto.ts';
 import { agentMessage } from '../agent-message.ts';
@@ -50,9 +51,9 @@ export function decisionWebhookRouter({ store, castVote, findApprover, secret, l
     express.raw({ type: () => true, limit: MAX_BODY, inflate: false }),
     async (request, response) => {
       const message = readSignedMessage(webhook, request.body, request.headers);
-      if (message === undefined) {
-        log.warn('a decision without a valid signature was refused');
-        throw new Refusal(401, 'The signature is not valid', 'Sign the raw body as Standard Webhooks describes.');
+      if ('fault' in message) {
+        log.warn(`a decision was refused: ${message.fault}`);
+        throw new Refusal(401, asTitle(message), message.nextStep);
       }
       const decision = readDecision(message.text);
       const { requestId, approver } = decision;

@@ -21,9 +21,9 @@ export function receiveCallback(deps: {
 
   return async (request, response) => {
     const message = readSignedMessage(webhook, request.body, request.headers);
-    if (message === undefined) {
-      deps.log.warn('a callback without a valid signature was refused');
-      response.status(401).json({ error: 'the signature is not valid' });
+    if ('fault' in message) {
+      deps.log.warn(`a callback was refused: ${message.fault}`);
+      response.status(401).json({ error: message.fault });
       return;
     }
     const body = read(message.text);

@@ -31,9 +31,9 @@ export function answerPreviewQuestions(deps: PreviewQuestionDeps): RequestHandle
   const rate = createRateLimit(AT_MOST);
   return async (request, response) => {
     const message = readSignedMessage(webhook, request.body, request.headers);
-    if (message === undefined) {
-      log.warn('a question for a preview without a valid signature was refused');
-      return refuse(response, 401, 'the signature is not valid');
+    if ('fault' in message) {
+      log.warn(`a question for a preview was refused: ${message.fault}`);
+      return refuse(response, 401, message.fault);
     }
     const accessRequestId = requestIn(message.text);
     if (typeof accessRequestId !== 'string') return refuse(response, 400, accessRequestId.fault);

@@ -188,7 +188,15 @@ describe('messages in Slack', () => {
       pressed({ ...good, age: -360 }),
       { ...pressed(good), body: body.replace('approve', 'deny') },
     ];
-    for (const one of refused) expect((await service.fetch(INTERACTIONS, one)).status).toBe(401);
+    const titles: string[] = [];
+    for (const one of refused) {
+      const { status, body: answer } = await service.fetch(INTERACTIONS, one);
+      expect(status).toBe(401);
+      titles.push(String(answer.title).replace(/\d+/, 'N'));
+    }
+    const [invalid, late] = ['The signature is not valid', 'The clock differs by N seconds'];
+    expect(titles).toEqual([invalid, invalid, late, late, invalid]);
+    expect(service.log).toMatch(/a request to the address for Slack was refused: the clock differs by \d+ seconds/);
     expect((await service.fetch(INTERACTIONS)).status).toBe(404);
     await press({ ...good, value: `${value?.slice(0, -4)}AAAA` });
     await isTold('U01ALICE', 'This button is no longer valid.');
