@@ -5,8 +5,14 @@ import { isLoopbackHttp } from '../http/known-hosts.ts';
 
 export const port = z.number().int().min(1).max(65_535);
 export const count = z.number().int().positive();
-/** A duration, at least one second. */
-export const seconds = z.number().int().positive();
+/** Ten years. A longer duration is a slip of the pen, such as milliseconds, and some dates after it cannot be written. */
+const LONGEST_SECONDS = 10 * 366 * 86_400;
+/** A duration in seconds, from one second to ten years. */
+export const seconds = z
+  .number()
+  .int()
+  .positive()
+  .max(LONGEST_SECONDS, `use at most ${LONGEST_SECONDS} seconds (ten years)`);
 export const text = z.string().min(1);
 /** Switches, by their default. */
 export const off = z.boolean().default(false);

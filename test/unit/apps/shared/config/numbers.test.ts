@@ -148,3 +148,23 @@ describe('a number that cannot be kept as it is written', () => {
     );
   });
 });
+
+describe('a duration', () => {
+  const withSeconds = (place: string, value: number) => {
+    const names = place.split('.');
+    return load(names.map((name, depth) => `${'  '.repeat(depth)}${name}:`).join('\n') + ` ${value}\n`);
+  };
+  it.each([
+    'gateway.requestTtlSeconds',
+    'gateway.resultRetentionSeconds',
+    'approvals.requestTtlSeconds',
+    'approvals.approvalTtlSeconds',
+    'pdp.retentionSeconds',
+  ])('of more than ten years is refused with its place and its limit: %s', (place) => {
+    expect(() => withSeconds(place, 10 * 365 * 86_400)).not.toThrow();
+    for (const tooLong of [316_224_001, 604_800_000_000, Number.MAX_SAFE_INTEGER]) {
+      const refused = `countersign.yaml:${place.split('.').length}: ${place}: use at most 316224000 seconds (ten years)`;
+      expect(() => withSeconds(place, tooLong)).toThrow(refused);
+    }
+  });
+});
