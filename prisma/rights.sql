@@ -80,7 +80,7 @@ GRANT INSERT, UPDATE, DELETE ON approvals.session TO countersign_approvals;
 GRANT EXECUTE ON FUNCTION
   approvals.create_access_request, approvals.expire_access_request, approvals.carry_out_due, approvals.cancel_access_request,
   approvals.create_bundle, approvals.cancel_bundle,
-  approvals.cast_vote, approvals.extend_stage, approvals.ask_requester, approvals.answer_as_requester, approvals.accept_decision, approvals.answer_resolver, approvals.revoke_approval, approvals.readable_until, approvals.forget_ended,
+  approvals.cast_vote, approvals.extend_stage, approvals.give_up_stage, approvals.ask_requester, approvals.answer_as_requester, approvals.accept_decision, approvals.answer_resolver, approvals.revoke_approval, approvals.readable_until, approvals.forget_ended,
   approvals.delegate, approvals.hand_over, approvals.revoke_delegation, approvals.delegates_of,
   approvals.break_glass, approvals.review_break_glass, approvals.give_grant, approvals.revoke_grant, approvals.is_grantable, approvals.is_signed_in,
   approvals.issue_passkey_challenge, approvals.register_passkey, approvals.rename_passkey, approvals.revoke_passkey,

@@ -4,6 +4,7 @@ import { createPeopleVerifier } from '../shared/auth/access-token.ts';
 import { createClientDemand } from '../shared/auth/client-demand.ts';
 import { createSignIn, type SignIn } from '../shared/auth/sign-in.ts';
 import { systemClock } from '../shared/clock.ts';
+import { knownPeople } from '../shared/approvers/known-people.ts';
 import type { Config } from '../shared/config/config.ts';
 import { unchanging } from '../shared/config/live.ts';
 import type { Secrets } from '../shared/config/secrets.ts';
@@ -27,6 +28,7 @@ import { accessRequestClients } from './access-requests/clients.ts';
 import { statusEndpoint } from './access-requests/task.ts';
 import { createTakePreview } from './access-requests/take-preview.ts';
 import { createCallbackSender } from './callbacks/send-callback.ts';
+import { createRefuseOutOfReach, reportUnknownApprovers } from './out-of-reach.ts';
 import { createBreakGlass, createWithdraw } from './break-glass.ts';
 import { createHandOver } from './hand-over.ts';
 import { createAnswerAsRequester, createAskRequester } from './requester-questions.ts';
@@ -40,6 +42,7 @@ import { type Changes, startChanges } from './inbox/events.ts';
 import { serviceWorker } from './inbox/push.ts';
 import { inboxRouter } from './inbox/router.tsx';
 import { startAskingResolvers } from './jobs/ask-resolvers.ts';
+import { startLookingAtApprovers } from './jobs/look-at-approvers.ts';
 import { startCarryingOutDue } from './jobs/carry-out-due.ts';
 import { standIns, stillApprover } from './stand-ins.ts';
 import { createPasskeys } from './passkeys/passkeys.ts';
@@ -118,6 +121,7 @@ export async function startApprovals(
     running.push(await startAskingResolvers({ ...parts, consult }));
     leave = live.follow(async (next) => {
       refuseUnfitTemplates(next, parts.people());
+      reportUnknownApprovers(next, parts);
       refuseImpossiblePasskeys(next);
     });
   } catch (error) {
@@ -143,8 +147,10 @@ async function createParts(config: Config, secrets: ApprovalsSecrets, own: Own) 
     log,
   });
   refuseImpossiblePasskeys(config);
+  reportUnknownApprovers(config, { people, log });
   const grants = createGrantStore(pool);
   const still = stillApprover({ config, people });
+  const known = () => knownPeople(config, people());
   const delegations = standIns(createDelegationStore(pool), still, people);
   return {
     ...own,
@@ -162,6 +168,8 @@ async function createParts(config: Config, secrets: ApprovalsSecrets, own: Own) 
     figures: createFigureStore(pool),
     castVote: createCastVote({ store, grants, passkeys, people, log }),
     termsOf: configuredTerms(config, people()),
+    known,
+    refuseOutOfReach: createRefuseOutOfReach({ known, hasBreakGlass: config.approvals.breakGlass.enabled, log }),
     clients: await accessRequestClients(config, secrets),
     channels: await openChannels({
       ...{ config, people, sessionSecret: secrets.sessionSecret, ...own },
@@ -191,7 +199,6 @@ async function createApp(parts: Parts, secrets: ApprovalsSecrets, site: Site): P
   if (channels.slack !== undefined) app.use(slackDecisionsRouter({ ...parts, ...channels.slack }));
   app.use(assetsRouter(), passkeyScript());
   if (channels.push !== undefined) app.use(serviceWorker());
-  if (channels.mailbox !== undefined) app.use(channels.mailbox.router());
   app.use(...site.signIn.handlers, createInbox(parts, site));
   app.use(nothingHere);
   app.use(refusalHandler({ section: 'Approvals', log }));
@@ -204,6 +211,7 @@ function createInbox(parts: Parts, { signIn: { personOf }, changes }: Site): Rou
   return inboxRouter({
     ...parts,
     push: channels.push,
+    mailbox: channels.mailbox,
     withdraw: createWithdraw(parts),
     takePreview: createTakePreview(parts),
     extendStage: createExtendStage(parts),
@@ -227,6 +235,7 @@ function createInbox(parts: Parts, { signIn: { personOf }, changes }: Site): Rou
 const startJobs = (parts: Parts): Running[] => [
   startWatchingNeeds(parts),
   startCarryingOutDue(parts),
+  startLookingAtApprovers({ ...parts, hasBreakGlass: parts.config.approvals.breakGlass.enabled }),
   startForgetting({ ...parts, of: 'access requests', forget: (limit) => parts.store.forgetEnded(limit) }),
 ];
 

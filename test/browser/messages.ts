@@ -19,9 +19,13 @@ export function withMailbox(templates: Readonly<Record<string, object>>) {
 }
 
 export const mailboxSituations = (service: ApprovalsUnderTest): Situation[] => [
-  { name: 'the mailbox', prepare: async () => (await tellOf(service), '/mailbox'), refusals: [403] },
-  { name: 'the mailbox of one person', prepare: async () => (await tellOf(service), '/mailbox?person=bob') },
-  { name: 'the mailbox without a message', prepare: async () => '/mailbox?person=lone' },
+  { name: 'the mailbox', as: 'alice', prepare: async () => (await tellOf(service), '/mailbox'), refusals: [403] },
+  {
+    name: 'the mailbox of one person',
+    as: 'alice',
+    prepare: async () => (await tellOf(service), '/mailbox?person=bob'),
+  },
+  { name: 'the mailbox without a message', as: 'alice', prepare: async () => '/mailbox?person=lone' },
 ];
 
 /** Opens two requests for `alice` and `bob`, and has `alice` decide one. So the mailbox has questions, and messages that one is over. */
@@ -30,7 +34,7 @@ async function tellOf(service: ApprovalsUnderTest): Promise<void> {
   const [decided, waiting] = [await open(), await open()];
   const areThere = (count: number, { id }: { id: string }, text: string) =>
     waitFor(async () => {
-      const { body } = await service.fetch('/mailbox', { headers: { accept: 'application/json' } });
+      const { body } = await service.asPerson('alice', '/mailbox', { headers: { accept: 'application/json' } });
       const all = (body.messages as { link: string }[]).filter(({ link }) => link.endsWith(id));
       // People who stand in for them by now are told, too.
       return all.filter((one) => JSON.stringify(one).includes(text)).length >= count;

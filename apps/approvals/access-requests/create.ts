@@ -16,7 +16,7 @@ import type { AccessRequestClient } from './clients.ts';
 import type { DenialTrust } from './denial-token.ts';
 import { createRecordedDenials } from './denial-binding.ts';
 import { accessRequestRouter } from './router.ts';
-import { createSubmit } from './submit.ts';
+import { createSubmit, type SubmitOptions } from './submit.ts';
 
 /** Room beside the largest arguments that the gateway accepts: the binding token copies parts of them. */
 const ENVELOPE_BYTES = 512 * 1024;
@@ -28,6 +28,7 @@ interface Parts extends Timing {
   readonly clients: readonly AccessRequestClient[];
   readonly termsOf: TermsOf;
   readonly coveringGrants: CoveringGrants;
+  readonly refuseOutOfReach: SubmitOptions['refuseOutOfReach'];
   readonly people: DirectorySource;
   readonly log: Logger;
 }
@@ -36,7 +37,7 @@ interface Parts extends Timing {
 export async function createAccessRequests(
   config: Config,
   key: JWK,
-  { store, clients, termsOf, coveringGrants, people, log, clock, limits }: Parts,
+  { store, clients, termsOf, coveringGrants, refuseOutOfReach, people, log, clock, limits }: Parts,
 ): Promise<Router> {
   const { urls, approvals, gateway } = config;
   const sign = await createSigner(key);
@@ -58,6 +59,7 @@ export async function createAccessRequests(
       termsOf,
       catalogs,
       coveringGrants,
+      refuseOutOfReach,
       keepMs: approvals.retentionSeconds * 1_000,
     }),
     catalog: catalogs && catalogEndpoint({ catalogs, trust }),

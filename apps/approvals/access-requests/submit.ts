@@ -10,6 +10,7 @@ import { randomText, sha256 } from '../../shared/crypto.ts';
 import type { AccessRequestStore } from '../stores/access-request.store.ts';
 import type { NewAccessRequest } from '../stores/new-rows.ts';
 import type { Catalogs } from '../catalogs/catalogs.ts';
+import type { createRefuseOutOfReach } from '../out-of-reach.ts';
 import type { CoveringGrants } from '../grants/covering-grants.ts';
 import type { Terms, TermsOf } from '../templates.ts';
 import { type ShapedSubmission, toolOf, verifiedAgent } from './submission.ts';
@@ -28,6 +29,8 @@ export interface SubmitOptions {
   /** Retention period after the end of a request. */
   readonly keepMs: number;
   readonly coveringGrants: CoveringGrants;
+  /** Throws an `ApiProblem` for a request that no known people could approve. */
+  readonly refuseOutOfReach: ReturnType<typeof createRefuseOutOfReach>;
 }
 
 export interface AuthenticSubmission extends ShapedSubmission {
@@ -106,7 +109,7 @@ interface Verified extends DeniedItem {
  */
 async function verify(
   submitted: AuthenticSubmission,
-  { store, trust, termsOf, catalogs }: Pick<SubmitOptions, 'store' | 'trust' | 'termsOf' | 'catalogs'>,
+  { store, trust, termsOf, catalogs, refuseOutOfReach }: Omit<SubmitOptions, 'keepMs' | 'coveringGrants'>,
 ): Promise<Verified[]> {
   const denied = await verifyDenials(submitted, trust);
   try {
@@ -118,6 +121,10 @@ async function verify(
       if (terms === undefined) throw new ApiProblem('expired_denial', UNLISTED);
       const asked = { ...(one.submission as unknown as EvaluationRequest), template: one.denial.template };
       catalogs?.check(one.submission, asked);
+      const { template } = one.denial;
+      const requester = { subject: one.submission.subject.id };
+      const parties = partiesOf(one.submission as unknown as PartiesSource);
+      refuseOutOfReach({ ...terms, template, requester, parties, delegates: [] });
       return { ...one, agent, terms };
     });
   } catch (refused) {

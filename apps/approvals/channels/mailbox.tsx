@@ -1,4 +1,4 @@
-import express, { type Router } from 'express';
+import type { RequestHandler } from 'express';
 import type { ChannelName } from '../../shared/config/channel-settings.ts';
 import type { Clock } from '../../shared/clock.ts';
 import { Facts, Page, renderPage, Time } from '../../shared/pages/layout.tsx';
@@ -50,8 +50,8 @@ interface Form {
 export type Mailbox = ReturnType<typeof createMailbox>;
 
 /**
- * Keeps, in memory, what channels would send that are not configured, and shows it to everybody at `GET /mailbox`. For development only:
- * the embedded issuer lets everybody sign in as any person anyway.
+ * Keeps, in memory, what channels would send that are not configured, and shows it to people who sign in, at `GET /mailbox`. For development
+ * only: each of them reads the messages to all. A program on the same machine has no sign-in, so it does not.
  */
 export function createMailbox(clock: Clock) {
   const kept: Kept[] = [];
@@ -87,9 +87,9 @@ export function createMailbox(clock: Clock) {
       };
     },
 
-    router(): Router {
-      const router = express.Router();
-      router.get('/mailbox', (request, response) => {
+    /** `GET /mailbox`. Expects a person who has signed in before it. */
+    show(): RequestHandler {
+      return (request, response) => {
         const { person } = request.query;
         const messages = kept.filter((one) => person === undefined || one.person === person);
         response.vary('Accept');
@@ -97,8 +97,7 @@ export function createMailbox(clock: Clock) {
         const people = [...new Set(kept.map((one) => one.person))].filter((one) => one !== '').sort();
         const current = typeof person === 'string' ? person : undefined;
         response.send(renderPage(<MailboxPage {...{ messages, people, current }} />, clock.now()));
-      });
-      return router;
+      };
     },
   };
 }

@@ -89,7 +89,7 @@ export function votersOnly({ personOf, verifyAccessToken, hasClient, people, sco
 /** The page that contains the submitted form. */
 const pageOf = ({ originalUrl }: Request): string =>
   /^\/requests\/[\w-]+(?=\/)/.exec(originalUrl)?.[0] ??
-  /^\/(?:delegations|figures|grants|passkeys)(?=$|[/?])/.exec(originalUrl)?.[0] ??
+  /^\/(?:delegations|figures|grants|mailbox|passkeys)(?=$|[/?])/.exec(originalUrl)?.[0] ??
   '/';
 
 function refuseInactive({ subject, chain }: Voter, people: Directory): void {

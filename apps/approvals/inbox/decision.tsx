@@ -1,5 +1,6 @@
 import { isEnded, type AccessRequest, type Vote } from '../../../workflows/domain/access-request/access-request.ts';
 import { resolutionOf, type Tallied, tally } from '../../../workflows/domain/access-request/quorum.ts';
+import { requesterPerson } from '../../../workflows/domain/access-request/requester-question.ts';
 import { type Confirmer, openStage } from '../../../workflows/domain/access-request/stages.ts';
 import { isOnePerson } from '../../../workflows/domain/access-request/same-person.ts';
 import { freshSignInPath, isFreshSignIn } from '../../shared/auth/fresh-sign-in.ts';
@@ -48,6 +49,7 @@ export function Standing({ request, seat, broken, refused }: SeatedProps & Pick<
       <strong>{isOver ? 'This request has ended.' : 'You cannot decide this request.'}</strong>
       {isOver && <Decided {...decided} />}
       <p>{isOver ? outcome(request) : OBSTACLES[obstacle]}</p>
+      {obstacle === 'own_request' && requesterPerson(request) === undefined && <p>{OF_A_PROGRAM}</p>}
     </div>
   );
 }
@@ -280,6 +282,10 @@ function outcome(request: AccessRequest): string {
   if (isEnded(status) && status !== 'pending') return endOf({ ...request, status });
   return `It is still open: ${moreApprovals(request)} needed in the stage “${openStage(request).name}”.`;
 }
+
+/** The template may let the requester confirm. It is known here only for requests of people. */
+const OF_A_PROGRAM =
+  'It came with a token of a program, which names no person, such as `countersign token` prints. A template can let you confirm what your own agent asks. That needs an agent to which you signed in: make the call again through a host with a sign-in.';
 
 const OBSTACLES = {
   own_request: 'You or your agent requested this, so another approver has to decide it.',

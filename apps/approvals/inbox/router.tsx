@@ -56,6 +56,7 @@ export function inboxRouter(http: InboxHttp): Router {
   router.use('/grants', approver, parsed, grantsRouter(http));
   router.get('/figures', approver, figures(http));
   router.use('/delegations', approver, parsed, delegationsRouter(http));
+  if (http.mailbox !== undefined) router.get('/mailbox', approver, http.mailbox.show());
   if (http.push !== undefined) router.use('/push-subscriptions', approver, parsed, pushRouter(http.push));
   return router;
 }

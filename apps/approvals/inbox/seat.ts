@@ -22,6 +22,7 @@ import { earlierVote } from '../../../workflows/domain/access-request/quorum.ts'
 import type { Clock } from '../../shared/clock.ts';
 import type { Directory } from '../../shared/directory/directory.ts';
 import type { BreakGlass, Withdraw } from '../break-glass.ts';
+import type { Mailbox } from '../channels/mailbox.tsx';
 import type { Push } from '../channels/push.ts';
 import type { Passkeys } from '../passkeys/passkeys.ts';
 import { readPreviews, type ShownPreviews } from '../access-requests/preview.ts';
@@ -69,8 +70,8 @@ export function ownVote({ visitor }: Pick<Seat, 'visitor'>, request: AccessReque
 
 /** Why the visitor cannot vote, for themselves or for another approver; undefined when they can. */
 export function obstacleTo(seat: Seat, request: AccessRequestSummary): Obstacle | undefined {
+  if (isEnded(request.status)) return 'final';
   const own = ineligibilityOf(seat.visitor, request, seat.people);
-  if (isEnded(request.status)) return own === undefined || own === 'not_eligible' ? 'final' : own;
   if (ownVote(seat, request) !== undefined) return 'already_voted';
   return capacitiesOf(seat, request).length > 0 ? undefined : (own ?? 'already_voted');
 }
@@ -205,6 +206,8 @@ export interface InboxHttp extends Doors {
   readonly passkeys: Passkeys;
   /** Undefined if notices of browsers are not configured. */
   readonly push: Push | undefined;
+  /** Undefined outside development. */
+  readonly mailbox: Pick<Mailbox, 'show'> | undefined;
   readonly delegations: StandIns;
   readonly grants: GrantStore;
   readonly figures: FigureStore;

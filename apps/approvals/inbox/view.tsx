@@ -130,6 +130,8 @@ export function detailView(
   return {
     ...summaryView(request),
     ...callView(request),
+    /** Why it was denied without a vote. */
+    whyDenied: request.whyDenied,
     votes: request.votes.map(({ approver: { issuer, subject }, names: _names, ...vote }) => ({
       approver: { issuer, subject },
       ...vote,
@@ -227,5 +229,6 @@ export const wordsOf = (request: Pick<AccessRequest, 'context'>) => (isToolCall(
 /** How a request ended, and what follows. */
 export function endOf(request: AccessRequest & { readonly status: keyof typeof ENDED }): string {
   const { granted, notGranted } = wordsOf(request);
-  return `${ENDED[request.status]} ${request.status === 'approved' ? granted : notGranted}`;
+  const why = request.whyDenied === undefined ? '' : ` ${request.whyDenied}`;
+  return `${ENDED[request.status]}${why} ${request.status === 'approved' ? granted : notGranted}`;
 }

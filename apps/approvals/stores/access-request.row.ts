@@ -38,7 +38,7 @@ const columns = (context: string) => `
           WHERE v.access_request_id = r.id AND v.stage = r.stage AND p.subject = ANY (v.names))) AS page_openings,
     r.separate_stages, r.created_at, r.expires_at, r.ended_at, CASE WHEN r.end_note -> 'by' IS NOT NULL THEN
       json_strip_nulls(json_build_object('client', r.end_note #>> '{by,client}', 'subject', r.end_note #>> '{by,subject}',
-        'reason', r.end_note ->> 'reason')) END AS cancelled,
+        'reason', r.end_note ->> 'reason')) END AS cancelled, r.end_note ->> 'why' AS why_denied,
     CASE WHEN r.approval_id IS NOT NULL THEN json_strip_nulls(json_build_object('id', r.approval_id,
       'approvedAt', ${instant('r.approved_at')}, 'approvedUntil', ${instant('r.approved_until')}, 'state', r.approval_state,
       'fetchedAt', ${instant('r.approval_fetched_at')},

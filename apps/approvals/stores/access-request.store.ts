@@ -22,6 +22,7 @@ import {
   submissionColumns,
   voteRow,
 } from './new-rows.ts';
+import { openStages } from './open-stages.ts';
 import { previews } from './previews.ts';
 import { callFunction, snakeCased } from './query.ts';
 import { sameAgent } from './same-agent.ts';
@@ -93,6 +94,7 @@ export function createAccessRequestStore(pool: Pool) {
     ...callbacks(query, read.findBundle),
     ...statements(query),
     ...previews(query),
+    ...openStages(query),
     ...sameAgent(query),
   };
 }

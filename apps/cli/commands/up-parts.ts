@@ -1,5 +1,5 @@
 import { mkdirSync } from 'node:fs';
-import type { Upstreams } from '../../../workflows/domain/upstream-ports.ts';
+import type { Upstreams, UpstreamTool } from '../../../workflows/domain/upstream-ports.ts';
 import { startApprovals } from '../../approvals/main.ts';
 import { startAudit } from '../../audit/main.ts';
 import { connectUpstreams, startGateway } from '../../gateway/main.ts';
@@ -14,13 +14,14 @@ import { hostNames } from '../../shared/embedded/identity/host-names.ts';
 import { hostsFile, IN_THE_OPEN, startIdentityProvider } from '../../shared/embedded/identity-provider.ts';
 import { findOrStartPostgres } from '../../shared/embedded/postgres.ts';
 import { findOrStartTemporal } from '../../shared/embedded/temporal.ts';
+import { ruleIndex } from '../../shared/rules/rules.ts';
 import { isLoopbackHost } from '../../shared/http/known-hosts.ts';
 import type { Running } from '../../shared/lifecycle.ts';
 import { limitsOf } from '../../shared/limits.ts';
 import type { Logger } from '../../shared/logger.ts';
 import { startWorker } from '../../worker/main.ts';
 import { exampleFiles } from '../stack.ts';
-import { configuredPlaces, decidesItself, unmapped } from './lint/policies.ts';
+import { configuredPlaces, decidesItself, unmapped, upstreamOf } from './lint/policies.ts';
 import type { Parts } from './up-stop.ts';
 
 export interface UpDeps {
@@ -69,7 +70,10 @@ export function startEverything(deps: UpDeps) {
   ];
   const ready = Promise.all(all).then(async () => {
     // Upstreams can be slow, so the start does not wait for their tools.
-    void reportForgottenTools({ config, upstreams, log: log.child({ part: 'pdp' }) });
+    const report = (now: Config) => reportForgottenTools({ config: now, upstreams, log: log.child({ part: 'pdp' }) });
+    void report(config);
+    parts.infrastructure.push({ name: 'reports of rules', stop: async () => leave() });
+    const leave = live.follow(async (next) => void report(next));
     return { temporalAddress: await temporal };
   });
   return { ready, settled: Promise.allSettled(all) };
@@ -131,11 +135,21 @@ interface Survey {
   readonly log: Logger;
 }
 
-/** Logs once which listed tools no policy permits in any case: their policy may be missing. Never rejects. */
+/**
+ * Logs which listed tools no policy permits in any case, because their policy may be missing, and which rules match no tool: a `deny` with a
+ * wrong name protects nothing. Never rejects.
+ */
 export async function reportForgottenTools({ config, upstreams, log }: Survey): Promise<void> {
   if (!decidesItself(config)) return;
   try {
-    const { forgotten } = await surveyTools(configuredPlaces(config), unmapped(await upstreams.tools()));
+    const tools = await upstreams.tools();
+    const { forgotten, idle } = await surveyTools(configuredPlaces(config), unmapped(tools));
+    const rules = idle.filter(({ file }) => isListed(config, ruleIndex(file), tools));
+    for (const { id } of rules)
+      log.warn(
+        { rule: id },
+        `the rule "${id}" matches no tool, so it does nothing: correct its name of a tool or server`,
+      );
     if (forgotten.length === 0) return;
     const place = config.pdp.rules === undefined ? config.pdp.policies : 'a rule of the configuration';
     const message =
@@ -145,4 +159,13 @@ export async function reportForgottenTools({ config, upstreams, log }: Survey): 
   } catch (error) {
     log.info({ err: error }, 'the tools could not be compared with the policies');
   }
+}
+
+/** Whether the upstreams that a rule is about have listed tools. Before that, no rule can be told from one that will match. */
+function isListed({ pdp, mcpServers }: Config, index: number | undefined, tools: readonly UpstreamTool[]): boolean {
+  const match = index === undefined ? undefined : pdp.rules?.all[index]?.match;
+  if (match === undefined || match.prompt !== undefined || match.resource !== undefined) return false;
+  const named = match.server ?? match.tool?.map((tool) => upstreamOf(tool, mcpServers));
+  const all = named === undefined || named.some((one) => one === undefined) ? Object.keys(mcpServers) : named;
+  return all.every((upstream) => tools.some((one) => one.upstream === upstream));
 }

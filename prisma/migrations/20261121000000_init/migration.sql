@@ -492,6 +492,7 @@ CREATE TABLE approvals.access_request (
 CREATE INDEX access_request_open_by_due ON approvals.access_request
   (greatest(least(expires_at, stage_ends_at, remind_at), retry_at)) WHERE status = 'pending';
 CREATE INDEX access_request_open_by_age ON approvals.access_request (created_at, id) WHERE status = 'pending';
+CREATE INDEX access_request_open_by_stage ON approvals.access_request (stage_opened_at) WHERE status = 'pending';
 CREATE INDEX access_request_decided ON approvals.access_request (ended_at, id) WHERE ended_at IS NOT NULL;
 CREATE INDEX access_request_by_agent ON approvals.access_request (requester_client, tool, ended_at, id);
 CREATE INDEX access_request_open_by_agent ON approvals.access_request (requester_client, created_at, id) WHERE status = 'pending';

@@ -93,7 +93,10 @@ describe('text that a person typed before the session ended', () => {
   });
 
   it('is restored after a reload, separately for each form', async () => {
-    const { path } = await opened();
+    const own = ofPerson(service.config.urls.issuer, { person: 'alice', agent: 'a-host' });
+    const { id } = await service.open({ ...own, claims: { template: 'own' } });
+    const path = `/requests/${id}`;
+    await arrive('alice', path);
     await reasonOf().fill('for the vote');
     await reasonOf('/cancel').fill('for the end');
     await page.reload();

@@ -7,6 +7,7 @@ const timed = { name: 'owners', approvers: { people: ['alice', 'bob'] }, quorum:
 const templates = {
   timed: { stages: [timed], maxExtensionSeconds: 1_800, notify: { channels: { email: 0 } } },
   fixed: { stages: [timed] },
+  single: { stages: [{ ...timed, quorum: 1 }], maxExtensionSeconds: 1_800 },
 };
 
 describe('more time for a stage', () => {
@@ -58,8 +59,9 @@ describe('more time for a stage', () => {
   it('is told to the people who were asked', async () => {
     const { id } = await open();
     const told = async () => {
-      const { messages } = (await service.fetch('/mailbox?person=bob', { headers: { accept: 'application/json' } }))
-        .body;
+      const { messages } = (
+        await service.asPerson('alice', '/mailbox?person=bob', { headers: { accept: 'application/json' } })
+      ).body;
       return (messages as { link: string; facts: string[][] }[]).filter(({ link }) => link.endsWith(id));
     };
     await waitFor(async () => (await told()).length === 1);
@@ -75,7 +77,9 @@ describe('more time for a stage', () => {
     const inRow = (list: string) =>
       list.match(new RegExp(`data-request="${id}".*?ends <time datetime="([^"]+)"`, 's'))?.[1];
     const inMessage = async () => {
-      const { body } = await service.fetch('/mailbox?person=bob', { headers: { accept: 'application/json' } });
+      const { body } = await service.asPerson('alice', '/mailbox?person=bob', {
+        headers: { accept: 'application/json' },
+      });
       const [latest] = (body.messages as { link: string; facts: string[][] }[]).filter(({ link }) => link.endsWith(id));
       return latest?.facts.find(([name]) => name === 'Decide before')?.[1];
     };
@@ -130,7 +134,7 @@ describe('more time for a stage', () => {
   });
 
   it('is refused, and not offered, to the requester and where the template allows none', async () => {
-    const [own, fixed] = [await open('timed', 'alice'), await open('fixed')];
+    const [own, fixed] = [await open('single', 'alice'), await open('fixed')];
     expect((await extend('alice', own.id)).body.title).toBe('You requested this yourself');
     expect((await extend('alice', fixed.id)).body.title).toBe('The stage cannot end that late');
     const alice = await service.signIn('alice');

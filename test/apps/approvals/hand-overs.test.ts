@@ -25,7 +25,9 @@ describe('a hand-over of one request', () => {
 
   /** What the other person was told about a request, the latest first. */
   const told = async ({ id }: { id: string }) => {
-    const { body } = await service.fetch('/mailbox?person=dora', { headers: { accept: 'application/json' } });
+    const { body } = await service.asPerson('alice', '/mailbox?person=dora', {
+      headers: { accept: 'application/json' },
+    });
     return (body.messages as { link: string; outcome?: string }[]).filter(({ link }) => link.endsWith(id));
   };
 

@@ -18,7 +18,7 @@ describe('the mailbox of development', () => {
   afterAll(() => service.stop());
 
   const kept = async (id: string): Promise<Kept[]> => {
-    const { body } = await service.fetch('/mailbox', { headers: { accept: 'application/json' } });
+    const { body } = await service.asPerson('alice', '/mailbox', { headers: { accept: 'application/json' } });
     return (body.messages as Kept[]).filter(({ link }) => link.endsWith(id));
   };
   const mails = async (id: string) => (await kept(id)).filter(({ channel }) => channel === 'email');
@@ -35,10 +35,10 @@ describe('the mailbox of development', () => {
     expect((await mails(request.id))[0]?.outcome).toBe('Approved by alice.');
     await waitFor(async () => (await notices()).every(({ outcome }) => outcome === 'Approved by alice.'));
     expect(await notices()).toHaveLength(2);
-    const page = await service.fetch('/mailbox?person=alice', { headers: { accept: 'text/html' } });
-    expect(page.body).toContain(`href="${service.url}/requests/${request.id}"`);
-    expect(page.body).toContain('Nothing here was sent.');
-    expect(page.body).not.toContain('Email to <bdi class="foreign" dir="ltr">bob');
+    const page = await (await (await service.signIn('alice')).go('/mailbox?person=alice')).text();
+    expect(page).toContain(`href="${service.url}/requests/${request.id}"`);
+    expect(page).toContain('Nothing here was sent.');
+    expect(page).not.toContain('Email to <bdi class="foreign" dir="ltr">bob');
   });
 
   it('shows no argument of a call', async () => {

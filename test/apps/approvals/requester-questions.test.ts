@@ -26,7 +26,9 @@ describe('a question to the requester', () => {
     post(name, id, 'questions', { question: QUESTION, stage: 1, number: 1, ...more });
   /** What a person was told about a request, the latest first. */
   const told = async (person: string, { id }: { id: string }) => {
-    const answer = await service.fetch(`/mailbox?person=${person}`, { headers: { accept: 'application/json' } });
+    const answer = await service.asPerson('alice', `/mailbox?person=${person}`, {
+      headers: { accept: 'application/json' },
+    });
     const messages = answer.body.messages as { link: string; outcome?: string }[];
     return messages.filter(({ link }) => link.endsWith(id));
   };

@@ -59,7 +59,7 @@ describe('a signed decision in the name of a person from the directory', () => {
   });
 
   it('is refused when that person asked for the request [ARAP-APV-02]', async () => {
-    const request = await service.open({ subject: 'gina', agent: 'bot', claims: { template: 'group' } });
+    const request = await service.open({ subject: 'gina', agent: 'bot', claims: { template: 'anybody' } });
     expect((await service.voteByWebhook('gina', request, 'approve')).status).toBe(403);
   });
 });

@@ -4,6 +4,7 @@ import { configuredPlaces, lintPolicies } from '../../../apps/cli/commands/lint/
 import { reportForgottenTools } from '../../../apps/cli/commands/up-parts.ts';
 import { surveyTools } from '../../../apps/pdp/main.ts';
 import { parseConfig } from '../../../apps/shared/config/config.ts';
+import type { UpstreamTool } from '../../../workflows/domain/upstream-ports.ts';
 import { recordingLog } from '../../support/pdp.ts';
 import { aCall } from '../../support/policy-folder.ts';
 import { aTool } from '../../support/tools.ts';
@@ -153,6 +154,21 @@ describe('a tool that no policy permits in any case', () => {
     await reportForgottenTools({ config, upstreams: away, log: pino({ enabled: false }) });
     expect(lines).toHaveLength(1);
   });
+});
+
+it('a rule with a name that no tool has is a console line, once its server has listed its tools', async () => {
+  const settings = { mcpServers: { bank: { command: 'x' } }, rules: [{ deny: 'bank__mvoe' }, { allow: 'bank__*' }] };
+  const ruled = parseConfig(settings, AT);
+  const said = async (tools: readonly UpstreamTool[]) => {
+    const { lines, log } = recordingLog();
+    await reportForgottenTools({ config: ruled, upstreams: { tools: () => Promise.resolve(tools) }, log });
+    return lines.map(({ level, msg }) => [level, msg]);
+  };
+  const message =
+    'the rule "deny bank__mvoe" matches no tool, so it does nothing: correct its name of a tool or server';
+  expect(await said(bank('move'))).toEqual([[40, message]]);
+  expect(await said(bank('mvoe'))).toEqual([]);
+  expect(await said([])).toEqual([]);
 });
 
 it('`lint` reports faults of the policies like `policy check`', async () => {

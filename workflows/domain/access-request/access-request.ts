@@ -147,6 +147,8 @@ export interface AccessRequest {
   readonly expiresAt: string;
   readonly endedAt?: string;
   readonly cancelled?: { readonly subject?: string; readonly client?: string; readonly reason?: string };
+  /** Why it was denied without a vote: the open stage had too few people. */
+  readonly whyDenied?: string;
   /** Its task is shown to no client any more. */
   readonly pastRetention?: true;
   readonly approval?: {

@@ -32,6 +32,7 @@ import {
 } from './machine.ts';
 import { checkAccessRequests, checkDatabase, checkHealth, checkPdp, checkTemporal, checkWorkers } from './services.ts';
 import { examineToken } from './token.ts';
+import { lintApprovers } from '../lint/rules.ts';
 import { OWN_COMMAND } from '../../own-command.ts';
 
 /** An access token that its holder wants to know more of. */
@@ -62,6 +63,7 @@ export async function examine(io: Io, command: Command, given?: GivenToken): Pro
     ...inUse(stack),
     checkStateFolder(config.stateDir),
     checkOpenFiles(openFilesLimit()),
+    ...checkApprovers(config),
   ];
   found.push(...(await checkPorts(config, stack)));
   found.push(...(await checkInfrastructure(io, config, stack)));
@@ -75,6 +77,12 @@ export async function examine(io: Io, command: Command, given?: GivenToken): Pro
   if (given !== undefined) found.push(...(await examineToken(running, given.text, given.service)));
   return found;
 }
+
+/** Approvers that nothing knows: requests for them are not opened, or wait in vain. */
+const checkApprovers = (config: Config): Finding[] =>
+  lintApprovers(config).map(({ severity, about, message }) =>
+    (severity === 'error' ? fail : warn)('approvers', `${about}: ${message}`, 'correct it in the configuration'),
+  );
 
 /** A running Countersign goes on with the settings of before. Where it runs is known without the file. */
 async function unusableFile({ environment, cwd }: Io, problems: readonly string[]): Promise<Finding> {

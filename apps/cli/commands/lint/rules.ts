@@ -9,6 +9,7 @@ import { MappingError } from '../../../shared/coaz/json-of.ts';
 import { compileMapping, expressionsIn, expressionsOf, type Mapping } from '../../../shared/coaz/mapping.ts';
 import type { Config } from '../../../shared/config/config.ts';
 import { CountersignError } from '../../../../workflows/domain/errors.ts';
+import { approverWarnings } from '../../../shared/approvers/known-people.ts';
 import { templateProblems } from '../../../shared/approvers/stages.ts';
 import { systemClock } from '../../../shared/clock.ts';
 import { formatPath } from '../../../shared/config/problems.ts';
@@ -245,12 +246,21 @@ function usesOf(form: Mapping): { readonly uses: readonly Use[]; readonly usesAl
 
 const asList = (value: Json | undefined): readonly Json[] => (Array.isArray(value) ? (value as readonly Json[]) : []);
 
-/** Problems of the approvers, compared with the present directory. They would stop the start of the access request service. */
-export function lintApprovers({ approvals, directory }: Pick<Config, 'approvals' | 'directory'>): Finding[] {
+/**
+ * Problems of the approvers, compared with the present directory. Errors would stop the start of the access request service. Warnings name
+ * approvers that nothing knows.
+ */
+export function lintApprovers(config: Pick<Config, 'mode' | 'identity' | 'approvals' | 'directory'>): Finding[] {
+  const { approvals, directory } = config;
   const wrong = (about: string, message: string) => finding('error', 'approvers', about, message);
   try {
     const people = openDirectory(directory, { clock: systemClock, log: pino({ enabled: false }) });
-    return templateProblems(approvals, people()).map(({ path, message }) => wrong(formatPath(path), message));
+    const problems = templateProblems(approvals, people());
+    const unknown = problems.length > 0 ? [] : approverWarnings(config, people());
+    return [
+      ...problems.map(({ path, message }) => wrong(formatPath(path), message)),
+      ...unknown.map(({ path, message }) => finding('warning', 'approvers', formatPath(path), message)),
+    ];
   } catch (error) {
     if (!(error instanceof CountersignError)) throw error;
     return [wrong('directory.file', error.message.replace(/^directory: /, ''))];
