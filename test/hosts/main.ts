@@ -1,9 +1,9 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { packagePath } from '../../apps/shared/config/files.ts';
 import { HOSTS } from './hosts.ts';
 import { WAYS_IN, type Host, type Row, type WayIn } from './row.ts';
-import { runRow } from './run-row.ts';
+import { runRow, screensOf } from './run-row.ts';
 import { openScene, type Scene } from './scene.ts';
 import { documented, tableOf } from './table.ts';
 
@@ -15,7 +15,7 @@ of docs/hosts.md; exit code 1 when a client failed or could not run.
   npm run test:hosts -- --only go --only rust        some of them
   npm run test:hosts -- --sign-in registration       another way to sign in than the best one of each; clients without it are left out
   npm run test:hosts -- --large                      also those with packages of hundreds of megabytes
-  npm run test:hosts -- --write                      records the results, and writes the table into docs/hosts.md
+  npm run test:hosts -- --write                      records the results and what terminals show, and writes the table into docs/hosts.md
   npm run test:hosts -- --list                       the names of the clients
 
 Brings packages by npm, pip, go, cargo and mvn into the cache once, and needs python3 (3.11 or later), go, cargo, java (17 or later),
@@ -34,6 +34,7 @@ const { values } = parseArgs({
 });
 
 const RESULTS = packagePath('test', 'hosts', 'results.json');
+const SCREENS = packagePath('test', 'hosts', 'screens');
 const DOCUMENT = packagePath('docs', 'hosts.md');
 const say = (line: string) => process.stderr.write(`${line}\n`);
 const print = (line = '') => process.stdout.write(`${line}\n`);
@@ -66,6 +67,8 @@ async function runAll(scene: Scene, all: readonly Chosen[]): Promise<Row[]> {
     if (row.reason !== undefined) say(row.reason.replaceAll(/^/gm, '         '));
     rows.push(row);
     if (values.write) record([row]);
+    const screens = screensOf(scene.folder, host);
+    if (values.write && row.outcome === 'passed' && existsSync(screens)) cpSync(screens, SCREENS, { recursive: true });
   }
   return rows;
 }

@@ -32,6 +32,11 @@ export interface Host {
    * call. `task`: the client holds a task.
    */
   readonly holds: 'wait' | 'give up' | 'task';
+  /**
+   * A person sits at it, in a terminal. It asks them to open the page of each held call, makes another call meanwhile, and is closed and
+   * opened again around the approval of the last call.
+   */
+  readonly isInTerminal?: boolean;
   /** How long the client waits for a call by itself, as Markdown, such as `60 s`. */
   readonly ownLimit: string;
   /** What a reader has to set in this client, as Markdown. Empty: nothing. */

@@ -73,25 +73,56 @@ async function drive(scene: Scene, host: Host, { wayIn, driver }: { wayIn: WayIn
 }
 
 async function takeSteps(
-  { stack }: Scene,
-  { holds }: Host,
+  scene: Scene,
+  host: Host,
   { running, paths }: { running: RunningDriver; paths: Paths },
 ): Promise<void> {
+  const { stack } = scene;
   const tools = await running.next('tools');
   for (const tool of ['files__write_file', 'get_request_status'])
     assert.ok(words(tools).includes(tool), `${tool} is not listed: ${words(tools)}`);
   assert.match(words(await running.next('allowed')), new RegExp(CONTENT));
 
+  if (host.isInTerminal) await assertAsked(scene, running, ['accept']);
   await approve(stack, running, paths.inTime);
   assertRan(stack, await running.next('in-time'), paths.inTime);
+  await (host.isInTerminal
+    ? approveWhileClosed(scene, running, paths.late)
+    : approveLate(stack, host, running, paths.late));
+  assertRan(stack, await running.next('ended'), paths.late);
+  await running.ended();
+}
 
+async function approveLate(stack: Stack, { holds }: Host, running: RunningDriver, path: string): Promise<void> {
   const open = await running.while(stack.openRequests(1));
   const late = holds === 'task' ? undefined : words(await running.next('late'));
   if (holds === 'give up') assert.match(late ?? '', /tim(ed|e) ?out/i);
   if (holds === 'wait') assertTold(late ?? '', `${stack.config.urls.approvals}/requests/${open[0]?.id}`);
-  await approve(stack, running, paths.late);
-  assertRan(stack, await running.next('ended'), paths.late);
-  await running.ended();
+  await approve(stack, running, path);
+}
+
+/** The program is closed while its call waits, and learns of the result after it is opened again. */
+async function approveWhileClosed(scene: Scene, running: RunningDriver, path: string): Promise<void> {
+  await assertAsked(scene, running, ['accept', 'decline']);
+  await running.next('closed');
+  await approve(scene.stack, running, path);
+  await running.while(waitFor(() => writes(scene.stack, path) > 0));
+  running.write('open it again');
+}
+
+/**
+ * The person was shown the page of the held call without asking for it, and saw the result of another call meanwhile.
+ * Their answer reached the gateway, and decided nothing.
+ */
+async function assertAsked({ stack, tap }: Scene, running: RunningDriver, answers: readonly string[]): Promise<void> {
+  const shown = words(await running.next('asked'));
+  assert.match(shown, new RegExp(`/calls/req_[0-9a-f]{32}`));
+  assert.match(shown, new RegExp(CONTENT));
+  assert.deepEqual(tap.seen.tools.slice(-2), ['files__write_file', 'files__read_text_file']);
+  await running.next('answered');
+  await running.while(waitFor(() => tap.seen.answers.length === answers.length));
+  assert.deepEqual(tap.seen.answers, answers);
+  await running.while(stack.openRequests(1));
 }
 
 /** The words after the wait: nothing ran, where a person approves the call, and how the client learns of its end. */
@@ -117,6 +148,9 @@ function assertRan(stack: Stack, said: unknown, path: string): void {
 const writes = (stack: Stack, path: string) =>
   stack.upstreamCalls().filter((call) => call.arguments['path'] === path).length;
 const words = (said: unknown) => (typeof said === 'string' ? said : (JSON.stringify(said) ?? ''));
+
+/** Where the driver of a program in a terminal leaves what a person sees, as `<state>.txt`. */
+export const screensOf = (folder: string, { name }: Pick<Host, 'name'>) => join(folder, name, 'screens');
 
 /** The folder and the variables of a driver: nothing of this machine's user, and no proxy. */
 async function surroundings(
@@ -151,6 +185,7 @@ async function surroundings(
     HOST_WRITE_IN_TIME: paths.inTime,
     HOST_WRITE_LATE: paths.late,
     HOST_LIMIT_MS: String(LIMIT_MS),
+    HOST_SCREENS: screensOf(folder, host),
     ...driver.env,
   };
   return { cwd: home, env };

@@ -15,11 +15,15 @@ export interface Seen {
   asksForProgress?: boolean;
   /** The methods that it has used. */
   readonly methods: Set<string>;
+  /** The tools that it has called, oldest first. */
+  readonly tools: string[];
+  /** What it answered to the questions of tasks, such as `accept`, oldest first. */
+  readonly answers: string[];
 }
 
 /** A reverse proxy in front of the gateway, as installations have one. It notes what clients send, and changes nothing. */
 export class Tap {
-  seen: Seen = { methods: new Set() };
+  seen: Seen = { methods: new Set(), tools: [], answers: [] };
   /** Port of the gateway. */
   target = 0;
   readonly #server: Server;
@@ -42,7 +46,7 @@ export class Tap {
 
   /** Forgets what it has noted. */
   forget(): void {
-    this.seen = { methods: new Set() };
+    this.seen = { methods: new Set(), tools: [], answers: [] };
   }
 
   async stop(): Promise<void> {
@@ -83,6 +87,10 @@ export class Tap {
     this.seen.methods.add(method);
     this.seen.clientName = info?.name ?? this.seen.clientName;
     if (typeof revision === 'string' && method !== 'initialize') this.seen.revision = revision;
-    if (method === 'tools/call') this.seen.asksForProgress = 'progressToken' in meta;
+    const answers = Object.values((params['inputResponses'] ?? {}) as Record<string, { action?: string }>);
+    if (method === 'tasks/update') this.seen.answers.push(...answers.map(({ action = '' }) => action));
+    if (method !== 'tools/call') return;
+    this.seen.tools.push(String(params['name']));
+    this.seen.asksForProgress = 'progressToken' in meta;
   }
 }

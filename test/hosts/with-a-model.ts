@@ -1,8 +1,13 @@
-import { installClaudeCode, installCodex, installGeminiCli } from './install/command-lines.ts';
+import {
+  installClaudeCode,
+  installClaudeCodeInTerminal,
+  installCodex,
+  installGeminiCli,
+} from './install/command-lines.ts';
 import { exampleNode, examplePython } from './install/examples.ts';
 import type { Host } from './row.ts';
 
-type Named = Omit<Host, 'holds' | 'toSet'> & Partial<Pick<Host, 'toSet'>>;
+type Named = Omit<Host, 'holds' | 'toSet'> & Partial<Pick<Host, 'holds' | 'toSet'>>;
 
 const host = (named: Named): Host => ({ holds: 'wait', toSet: '', ...named });
 
@@ -30,8 +35,21 @@ const COMMAND_LINES: readonly Host[] = [
     install: installCodex,
   }),
   host({
+    name: 'claude-code-terminal',
+    title: 'Claude Code, in a terminal',
+    hasOwnDocument: true,
+    version: '2.1.332',
+    language: 'program',
+    waysIn: ['document', 'registration', 'token'],
+    holds: 'task',
+    isInTerminal: true,
+    ownLimit: 'none for a task',
+    isLarge: true,
+    install: installClaudeCodeInTerminal,
+  }),
+  host({
     name: 'claude-code',
-    title: 'Claude Code',
+    title: 'Claude Code, with `-p`',
     hasOwnDocument: true,
     version: '2.1.332',
     language: 'program',

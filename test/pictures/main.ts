@@ -6,8 +6,9 @@ import { launchBrowser } from '../support/chromium.ts';
 import { startStack, type Stack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { taker, type Taker } from './taker.ts';
+import { drawTerminals } from './terminal.ts';
 
-// Starts the product, has an agent make calls that wait, and takes the pictures for the documents.
+// Draws what terminals showed in `npm run test:hosts -- --write`. Starts the product, has an agent make calls that wait, and takes the pictures for the documents.
 
 const FOLDER = packagePath('docs', 'pictures');
 const FILE_SERVER = packagePath('node_modules', '@modelcontextprotocol', 'server-filesystem', 'dist', 'index.js');
@@ -41,6 +42,8 @@ async function approveNewest(stack: Stack, inbox: Taker): Promise<void> {
   await waitFor(() => existsSync(join(stack.files, 'november.md')));
 }
 
+const browser = await launchBrowser();
+await drawTerminals(browser, { from: packagePath('test', 'hosts', 'screens'), to: FOLDER, prefix: 'claude-code-' });
 const stack = await startStack({
   parts: 'together',
   mcpServers: { files: { command: process.execPath, args: [FILE_SERVER, '.'], cwd: './files' } },
@@ -52,7 +55,6 @@ const stack = await startStack({
     },
   },
 });
-const browser = await launchBrowser();
 try {
   const requests = await openCalls(stack);
   const inbox = await taker(browser, FOLDER, { site: stack.config.urls.approvals, name: 'alice' });

@@ -38,6 +38,28 @@ it.each(readdirSync(DRIVERS).filter((name) => !name.startsWith('common')))(
   },
 );
 
+const SCREENS = packagePath('test', 'hosts', 'screens');
+const PAGE = /\/calls\/req_[0-9a-f]{32}/;
+const screens: readonly (readonly [string, readonly RegExp[]])[] = [
+  ['asked', [/wants to open a URL/, PAGE, /❯ Open in browser/]],
+  ['waiting', [/Status: +working/, PAGE]],
+  ['approved', [/MCP task tsk_\w+ \(countersign\/files__write_file\) completed/, /Successfully wrote/]],
+  ['resumed', [/completed\.[^]+completed\./, /Successfully wrote to \S+-late\.txt/]],
+];
+
+it('the recorded screens of a held call are those of its four states', () => {
+  expect(readdirSync(SCREENS).toSorted()).toEqual(screens.map(([state]) => `${state}.txt`).toSorted());
+});
+
+it.each(screens)(
+  'the terminal in the state %s shows what docs/hosts.md says of it, and its picture is there',
+  (state, parts) => {
+    const text = readFileSync(`${SCREENS}/${state}.txt`, 'utf8');
+    for (const part of parts) expect(text).toMatch(part);
+    expect(document).toContain(`pictures/claude-code-${state}.png`);
+  },
+);
+
 const EXAMPLES = packagePath('examples', 'agents');
 const LONGEST_EXAMPLE = 59;
 const examples = readdirSync(EXAMPLES);

@@ -97,6 +97,22 @@ it.each(FORMS)('follows a call to its end only if it was asked to, in %s', async
   expect(said).toContain(REFERENCE);
 });
 
+it.each(FORMS)('makes the next call after the result of the one before, in %s', async (_name, form) => {
+  const both = `${TASK}, then call the tool get_request_status with {"reference":"b"}`;
+  expect(await ask(form, both)).toContain('"c__files__write_file"');
+  expect(await ask(form, both, 'It is written.')).toContain('"c__get_request_status"');
+  expect(await ask(form, both, 'It is written.', 'It ran once.')).toContain('It ran once.');
+});
+
+it('repeats the result of a task, of which Claude Code tells in the words of a person', async () => {
+  const notice =
+    '<task-notification>\n<status>completed</status>\n<result>\nIt ran once.\n</result>\n</task-notification>';
+  const { messages, tools } = ANTHROPIC.body(TASK, ['It is a task.']) as { messages: object[]; tools: object[] };
+  const told = [...messages, { role: 'user', content: [{ type: 'text', text: notice }] }];
+  const said = await (await post(ANTHROPIC.path, { messages: told, tools })).text();
+  expect(said).toContain('"It ran once."');
+});
+
 it.each([
   ['chat completions', CHAT.path, CHAT.body],
   ['responses', RESPONSES.path, RESPONSES.body],

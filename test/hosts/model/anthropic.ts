@@ -50,12 +50,18 @@ export const ANTHROPIC: Dialect = {
 
 function saidIn({ role, content }: Message): Said[] {
   if (role !== 'user') return [{ by: 'model', text: textOf(content) }];
-  if (typeof content === 'string') return [{ by: 'person', text: content }];
+  if (typeof content === 'string') return [saidByHost(content)];
   return content.map((block) =>
-    block.type === 'tool_result'
-      ? { by: 'tool', text: textOf(block.content) }
-      : { by: 'person', text: block.text ?? '' },
+    block.type === 'tool_result' ? { by: 'tool', text: textOf(block.content) } : saidByHost(block.text ?? ''),
   );
+}
+
+/** Claude Code tells of the end of a task where a person's words stand. */
+const NOTICE = /<task-notification>.*<result>\s*(.*?)\s*<\/result>/s;
+
+function saidByHost(text: string): Said {
+  const [, result] = NOTICE.exec(text) ?? [];
+  return result === undefined ? { by: 'person', text } : { by: 'tool', text: result };
 }
 
 const named = (type: string, more: object): SentEvent => ({ event: type, data: { type, ...more } });

@@ -20,6 +20,7 @@ export type Reply =
   | { readonly text: string };
 
 const CALL = /call the tool (\S+) with (\{.*\})/i;
+const NEXT = /, then (?=call the tool)/i;
 const LIST = /list your tools/i;
 const TO_THE_END = /to its end/i;
 const REFERENCE = /get_request_status with the reference (req_[0-9a-f]{32})/;
@@ -28,16 +29,20 @@ const REFERENCE = /get_request_status with the reference (req_[0-9a-f]{32})/;
  * What the model does, as its words ask it to:
  *
  * - `Call the tool NAME with {"a":1}`: it calls the function whose name ends with this name, and answers with its result.
+ * - `..., then call the tool ...`: it makes this call after the result of the one before.
  * - `... and follow it to its end`: it also calls `get_request_status`, as long as the result tells it to.
  * - `List your tools`: it answers with the names of all functions that it may call.
  */
 export function replyTo({ offered, words, results }: Turn): Reply {
   const asked = words.findLast((text) => CALL.test(text) || LIST.test(text)) ?? '';
-  const [, tool, args] = CALL.exec(asked) ?? [];
-  if (tool === undefined || args === undefined)
-    return { text: LIST.test(asked) ? namesOf(offered) : 'Nothing was asked.' };
+  const calls = asked
+    .split(NEXT)
+    .map((text) => CALL.exec(text))
+    .filter((found) => found !== null);
+  if (calls.length === 0) return { text: LIST.test(asked) ? namesOf(offered) : 'Nothing was asked.' };
+  const [, tool = '', args = ''] = calls[results.length] ?? [];
   const result = results.at(-1);
-  if (result === undefined) return call(offered, tool, JSON.parse(args) as Record<string, unknown>);
+  if (tool !== '' || result === undefined) return call(offered, tool, JSON.parse(args) as Record<string, unknown>);
   const reference = TO_THE_END.test(asked) ? REFERENCE.exec(result)?.[1] : undefined;
   return reference === undefined ? { text: result } : call(offered, 'get_request_status', { reference });
 }
