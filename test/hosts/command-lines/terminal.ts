@@ -94,7 +94,8 @@ export class Terminal {
   }
 
   #tmux(...args: string[]) {
-    return execute('tmux', [...this.#own(), ...args]);
+    // Without -N, a command that comes before the server listens starts another one, which has other variables and outlives the driver.
+    return execute('tmux', ['-N', ...this.#own(), ...args]);
   }
 }
 
