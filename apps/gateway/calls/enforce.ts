@@ -82,7 +82,7 @@ async function attemptCall(deps: EnforcementDeps, asked: ToolCall): Promise<Tool
     if (answer === CHANGED) return undefined;
     if (answer !== undefined) return answer;
   } finally {
-    // Whatever became of it: the answer to a call may be on a stream that began before the call entered.
+    // Also after a failure, and not in the caller: the answer to a call may be on a stream that began before the call entered.
     leaveAdmission();
   }
   throw new CountersignError('ERR_DATABASE_UNAVAILABLE', 'identical calls keep ending while this one is opened');

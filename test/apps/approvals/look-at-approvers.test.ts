@@ -9,7 +9,7 @@ import { ManualClock } from '../../support/manual-clock.ts';
 const ROUND_MS = 5_000;
 const FORTY_MINUTES = 480 * ROUND_MS;
 
-/** The job against a database with so many requests that `alice` may decide. Nobody is known while `world.people` says so. */
+/** The job against a database with so many requests that `alice` may decide. The service knows no one while `world.people` says so. */
 function startJob(waiting: number, { hasBreakGlass = false, opened = [] as string[] } = {}) {
   const ids = Array.from({ length: waiting }, (_one, index) => `arq_${String(index).padStart(5, '0')}`);
   const clock = new ManualClock();

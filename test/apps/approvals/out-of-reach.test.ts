@@ -81,7 +81,7 @@ describe('a request that no known people can approve, at the embedded issuer', (
     expect(service.log).not.toContain('templates.fine.stages[0].quorum');
   });
 
-  it('goes on to the next stage at once, where the first has nobody and escalates', async () => {
+  it('goes on to the next stage at once, where the first has no people and escalates', async () => {
     const request = await service.open({ subject: 'rita', agent: 'bot', claims: { template: 'early typo' } });
     const stageNow = async () =>
       (await service.asPerson('alice', `/requests/${request.id}`)).body.request.stage.name as string;
@@ -89,7 +89,7 @@ describe('a request that no known people can approve, at the embedded issuer', (
     expect((await service.vote('alice', request, 'approve')).status).toBe(200);
   });
 
-  it('ends with the reason when it escalates to nobody', async () => {
+  it('ends with the reason when it escalates to no one', async () => {
     const request = await service.open({ subject: 'rita', agent: 'bot', claims: { template: 'late typo' } });
     await service.database.pool.query(`ALTER TABLE approvals.access_request DISABLE TRIGGER USER;
       UPDATE approvals.access_request SET stage_ends_at = clock_timestamp() WHERE id = '${request.id}';

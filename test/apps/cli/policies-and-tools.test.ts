@@ -157,7 +157,7 @@ describe('a tool that no policy permits in any case', () => {
 });
 
 it('a rule with a name that no tool has is a console line, once its server has listed its tools', async () => {
-  const settings = { mcpServers: { bank: { command: 'x' } }, rules: [{ deny: 'bank__mvoe' }, { allow: 'bank__*' }] };
+  const settings = { mcpServers: { bank: { command: 'x' } }, rules: [{ deny: 'bank__mode' }, { allow: 'bank__*' }] };
   const ruled = parseConfig(settings, AT);
   const said = async (tools: readonly UpstreamTool[]) => {
     const { lines, log } = recordingLog();
@@ -165,9 +165,9 @@ it('a rule with a name that no tool has is a console line, once its server has l
     return lines.map(({ level, msg }) => [level, msg]);
   };
   const message =
-    'the rule "deny bank__mvoe" matches no tool, so it does nothing: correct its name of a tool or server';
+    'the rule "deny bank__mode" matches no tool, so it does nothing: correct its name of a tool or server';
   expect(await said(bank('move'))).toEqual([[40, message]]);
-  expect(await said(bank('mvoe'))).toEqual([]);
+  expect(await said(bank('mode'))).toEqual([]);
   expect(await said([])).toEqual([]);
 });
 
