@@ -26,7 +26,7 @@ export const ERROR_FACTS = {
   ERR_UPSTREAM_LIST_UNAVAILABLE: { retryable: true },
   ERR_IDENTITY_PROVIDER_UNAVAILABLE: { retryable: true },
   ERR_DATABASE_UNAVAILABLE: { retryable: true },
-  ERR_GATEWAY_BUSY: { retryable: true },
+  ERR_GATEWAY_UNAVAILABLE: { retryable: true },
   ERR_SEALING_KEY_UNAVAILABLE: { retryable: true },
 } as const satisfies Record<string, { retryable: boolean }>;
 

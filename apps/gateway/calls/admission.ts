@@ -13,10 +13,10 @@ interface Visit {
 }
 const visit = new AsyncLocalStorage<Visit>();
 
-/** Before the call costs a decision or a connection to the database. Throws `ERR_GATEWAY_BUSY` if it is turned away. */
+/** Before the call costs a decision or a connection to the database. Throws `ERR_GATEWAY_UNAVAILABLE` if it is turned away. */
 export async function enterAdmission(): Promise<void> {
   if ((await visit.getStore()?.enter()) === false)
-    throw new CountersignError('ERR_GATEWAY_BUSY', 'too many calls are decided on at once');
+    throw new CountersignError('ERR_GATEWAY_UNAVAILABLE', 'too many calls are decided on at once');
 }
 
 /** The call is decided on and recorded. From now on it waits for its tool, or for its end, and takes no one's room. */

@@ -86,7 +86,7 @@ const WIRE_ERRORS = {
     'The gateway cannot check now whether its server still describes this as the operator accepted it.',
   ),
   ERR_IDENTITY_PROVIDER_UNAVAILABLE: later('The gateway cannot check your token now.'),
-  ERR_GATEWAY_BUSY: later('The gateway has too much to do.'),
+  ERR_GATEWAY_UNAVAILABLE: later('The gateway has too much to do.'),
   ERR_DATABASE_UNAVAILABLE: later('The gateway cannot reach its records now.'),
   // The tool may have run: the record that cannot be opened may be its result.
   ERR_SEALING_KEY_UNAVAILABLE: {

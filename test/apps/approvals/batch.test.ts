@@ -12,7 +12,14 @@ describe('requests that are decided together', () => {
   let alice: Browser;
   beforeAll(async () => {
     await service.start({
-      approvals: { templates: { alice: stage(['alice']), both: stage(['alice', 'bob'], 2), bob: stage(['bob']) } },
+      approvals: {
+        templates: {
+          alice: stage(['alice']),
+          both: stage(['alice', 'bob'], 2),
+          bob: stage(['bob']),
+          either: stage(['alice', 'bob']),
+        },
+      },
     });
     alice = await service.signIn('alice');
   });
@@ -105,7 +112,7 @@ describe('requests that are decided together', () => {
       'too long for this table': await open('alice', { arguments: { text: 'x'.repeat(600) } }),
       'characters that can mislead': await open('alice', { arguments: { text: 'a\u202eb' } }),
       'There is no such request': { id: 'arq_none', callDigest: '' },
-      'You or your agent requested it': await open('alice', { subject: 'alice' }),
+      'You or your agent requested it': await open('either', { subject: 'alice' }),
     };
     const page = await (await alice.go(address(Object.values(requests)))).text();
     expect(itemsIn(page)).toEqual([]);

@@ -118,14 +118,19 @@ describe('a gateway that asks about every method', () => {
   it.each(['tasks/get', 'tasks/cancel', 'tasks/update'])(
     "asks about %s only for the task's owner [COAZ-DF-10] [PRJ-21]",
     async (method) => {
-      const foreign = await send(strict, method, { taskId: TASK_ID }, { token: 'token-of-mallory' });
+      const foreign = await send(
+        strict,
+        method,
+        { taskId: TASK_ID, inputResponses: {} },
+        { token: 'token-of-mallory' },
+      );
       expect([foreign.body.error?.code, strict.world.evaluations]).toEqual([-32_602, []]);
-      expect((await send(strict, method, { taskId: TASK_ID })).body).toHaveProperty('result');
+      expect((await send(strict, method, { taskId: TASK_ID, inputResponses: {} })).body).toHaveProperty('result');
       expect(strict.world.evaluations).toMatchObject([
         { action: { name: method }, resource: { type: 'task', id: TASK_ID } },
       ]);
       deny(strict);
-      expect((await send(strict, method, { taskId: TASK_ID })).body.error?.code).toBe(-32_001);
+      expect((await send(strict, method, { taskId: TASK_ID, inputResponses: {} })).body.error?.code).toBe(-32_001);
     },
   );
 

@@ -149,7 +149,7 @@ describe('results', () => {
     expect(await kindOf('tools/call', transfer())).toBe('complete');
     world.decision = requestable();
     for (const method of ['server/discover', 'tools/list', 'tasks/get', 'tasks/update', 'tasks/cancel']) {
-      expect([method, await kindOf(method, { taskId: TASK_ID })]).toEqual([method, 'complete']);
+      expect([method, await kindOf(method, { taskId: TASK_ID, inputResponses: {} })]).toEqual([method, 'complete']);
     }
     expect(await kindOf('tools/call', transfer())).toBe('task');
     const { result } = (await send(gateway, 'server/discover')).body;

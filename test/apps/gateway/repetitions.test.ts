@@ -114,9 +114,14 @@ describe('tasks/update', () => {
     },
     'with names that every object has': { inputResponses: JSON.parse('{"constructor":{},"toString":{}}') as object },
     'with no answer': { inputResponses: {} },
-    'with nothing': {},
     'with answers that are none': { inputResponses: 'yes' },
-    'with members of a task': { status: 'completed', state: 'granted', result: { content: [] }, generation: 7 },
+    'with members of a task': {
+      inputResponses: {},
+      status: 'completed',
+      state: 'granted',
+      result: { content: [] },
+      generation: 7,
+    },
   };
   const STATES: Record<string, (taskId: string) => Promise<unknown>> = {
     'a waiting task': async () => undefined,
