@@ -6,6 +6,7 @@ import { sha256 } from '../../shared/crypto.ts';
 import { beginsWith, meetsConditions } from '../../shared/rules/conditions.ts';
 import { readUrl } from '../../shared/rules/url-reader.ts';
 import { isComparable } from '../../shared/rules/values.ts';
+import type { WrittenPlace } from '../../shared/rules/written-place.ts';
 
 type Scalar = string | number | boolean;
 
@@ -16,18 +17,7 @@ export interface OpenValue {
 }
 
 /** A condition on one argument, as an author of `rules` writes it. */
-export type WrittenCondition =
-  | { readonly equal: Scalar }
-  | { readonly like: string }
-  | { readonly path: { readonly under: string } }
-  | {
-      readonly url: {
-        readonly scheme: string;
-        readonly host: string;
-        readonly port?: number;
-        readonly path?: { readonly under: string };
-      };
-    };
+export type WrittenCondition = { readonly equal: Scalar } | { readonly like: string } | WrittenPlace;
 
 /** Conditions on arguments by name. */
 export type WrittenConditions = Readonly<Record<string, WrittenCondition>>;

@@ -39,7 +39,8 @@ export function withAdditions(text: string, additions: readonly Addition[], poli
   );
 }
 
-function means(text: string, content: object): boolean {
+/** Whether a configuration, as text, says exactly this. */
+export function means(text: string, content: unknown): boolean {
   try {
     return isDeepStrictEqual(parse(text), content);
   } catch {

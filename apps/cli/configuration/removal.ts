@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from 'node:util';
 import {
   isCollection,
   isMap,
@@ -12,6 +11,7 @@ import {
   type YAMLSeq,
 } from 'yaml';
 import { CliError } from '../context.ts';
+import { means } from './additions.ts';
 
 /** The place of an entry: names of members, and positions in lists. */
 export type EntryPath = readonly (string | number)[];
@@ -30,14 +30,6 @@ export function withoutEntries(text: string, paths: readonly EntryPath[]): strin
   throw new CliError(
     `the configuration has a form that cannot be edited here; write ${sections} as blocks, one entry a line`,
   );
-}
-
-function means(text: string, content: unknown): boolean {
-  try {
-    return isDeepStrictEqual(parse(text), content);
-  } catch {
-    return false;
-  }
 }
 
 function take(content: unknown, path: EntryPath): void {

@@ -1,7 +1,8 @@
 import { canonicalJson, isObject, type Json, type JsonObject } from '../../../../workflows/domain/canonical-json.ts';
 import { isWritable } from '../../../shared/rules/literal.ts';
 import { isComparable } from '../../../shared/rules/values.ts';
-import { commonPlace, looksLikePlace, type Place, placeOf, type WrittenPlace } from './places.ts';
+import type { WrittenPlace } from '../../../shared/rules/written-place.ts';
+import { commonPlace, looksLikePlace, type Place, placeOf } from './places.ts';
 
 type Scalar = string | number | boolean;
 

@@ -1,18 +1,7 @@
 import { addressForm } from '../../../../workflows/domain/spellings/address.ts';
 import { pathForm } from '../../../../workflows/domain/spellings/path.ts';
 import { readUrl } from '../../../shared/rules/url-reader.ts';
-
-/** A limit on paths or addresses, as an author of `rules` writes it. */
-export type WrittenPlace =
-  | { readonly path: { readonly under: string } }
-  | {
-      readonly url: {
-        readonly scheme: string;
-        readonly host: string;
-        readonly port?: number;
-        readonly path?: { readonly under: string };
-      };
-    };
+import type { WrittenPlace } from '../../../shared/rules/written-place.ts';
 
 /** What several texts name: a folder, or a host with a folder of it. */
 export interface Place {
